@@ -13,6 +13,7 @@
 | `compare.py`, `trees.py`, `verdict.py` | this tree beside another one, judged by paired ratios |
 | `workloads.py` | the workloads by name |
 | `c_compiler.py` | C at run time, with the system's compiler |
+| `ad/` | derivatives by the workloads with which systems of automatic differentiation are compared |
 | `gravity/`, `launch/`, `first_call.py`, `import_time.py` | the workloads, each a module with a tuple `CASES` |
 
 A new workload is a module with such a tuple and one line in `workloads.py`. Its contenders are modules with one

@@ -24,8 +24,15 @@ INTERRUPTED = 130
 IN_A_BROWSER = ("frames", "explorer")
 """Benchmarks with options of their own, which need the browser tests' extra."""
 
-COMMANDS = {"agreement": "agreement.main", "compare": "compare", **{name: name for name in IN_A_BROWSER}}
-"""First words that are no workload, with the module whose `main` they are."""
+COMMANDS = {
+    "agreement": "agreement.main",
+    "compare": "compare",
+    "gradients": "gradients.report",
+    **{name: name for name in IN_A_BROWSER},
+}
+"""First words with a `main` of their own, in the module named here. The report on gradients measures the workload of
+that name.
+"""
 
 
 def main(arguments: Sequence[str] | None = None, workloads: Mapping[str, tuple[Case, ...]] = WORKLOADS) -> int:
@@ -67,8 +74,8 @@ def parser(workloads: Mapping[str, tuple[Case, ...]]) -> argparse.ArgumentParser
     described = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=__doc__,
-        epilog=f"`compare COMMIT` holds this tree against another; `agreement` runs programs of the dialect in Taichi, "
-        f"too; {' and '.join(IN_A_BROWSER)} measure in a browser. "
+        epilog=f"`compare COMMIT` holds this tree against another; `gradients` writes the report on derivatives; "
+        f"`agreement` runs programs of the dialect in Taichi, too; {' and '.join(IN_A_BROWSER)} measure in a browser. "
         "`python -m benchmarks compare --help` tells more.",
     )
     described.add_argument(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import shlex
 import shutil
@@ -14,7 +15,9 @@ from benchmarks.contract import UnavailableError
 
 __all__ = ["FLAGS", "compiler_version", "load"]
 
-FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp", "-std=c11", "-shared", "-fPIC")
+FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp", "-std=c11", "-fPIC")
+# Fast maths is no flag of the linker: GCC would add code that switches denormal numbers off in the whole process.
+LINK_FLAGS = ("-shared", "-fopenmp")
 
 
 def find_compiler() -> list[str] | None:
@@ -36,16 +39,21 @@ def compiler_version() -> str:
     return (done.stdout.splitlines() or [""])[0]
 
 
+@functools.cache
 def load(source: Path) -> ctypes.CDLL:
-    """Compile `source` and return it loaded; raises `UnavailableError` where there is no compiler or it refuses."""
+    """Compile `source`, once in a process, and return it loaded.
+
+    Raises `UnavailableError` where there is no compiler or it refuses.
+    """
     command = find_compiler()
     if not command:
         raise UnavailableError("no C compiler")
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder:
-        library = Path(folder) / f"{source.stem}.so"
+        module, library = Path(folder) / f"{source.stem}.o", Path(folder) / f"{source.stem}.so"
+        lines = [*FLAGS, "-c", str(source), "-o", str(module)], [*LINK_FLAGS, str(module), "-o", str(library), "-lm"]
         try:
-            line = [*command, *FLAGS, str(source), "-o", str(library), "-lm"]
-            subprocess.run(line, capture_output=True, text=True, check=True)
+            for line in lines:
+                subprocess.run([*command, *line], capture_output=True, text=True, check=True)
         except OSError as error:
             raise UnavailableError(f"no C compiler: {error}") from None
         except subprocess.CalledProcessError as error:

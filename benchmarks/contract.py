@@ -13,7 +13,7 @@ __all__ = ["OURS", "TOLERANCE", "Case", "Contender", "Mode", "Subject", "Unavail
 
 OURS = "tinote"
 
-# Largest relative deviation from the NumPy reference that still counts as the same answer, in f32.
+# The same where a case does not say another: enough for f32.
 TOLERANCE = 1e-3
 
 
@@ -67,8 +67,10 @@ class Contender:
 class Case:
     """One table: the same work for each of `contenders`.
 
-    `at_most` is what tinote may take, in seconds, and `at_most_over` what it may take in units of the row that it is
-    shown `over`; None: no target. `most_rounds` bounds the rounds of slow things.
+    `at_most` is what tinote may take, in seconds, `at_most_over` what it may take in units of the row that it is shown
+    `over`, and `at_most_best` in units of the fastest of the other packages' rows for the same work; None: no target.
+    `most_rounds` bounds the rounds of slow things. `tolerance`: the largest relative deviation from the reference that
+    still counts as the same answer.
     """
 
     title: str
@@ -77,7 +79,9 @@ class Case:
     mode: Mode = Mode.STEADY
     at_most: float | None = None
     at_most_over: float | None = None
+    at_most_best: float | None = None
     most_rounds: int | None = None
+    tolerance: float = TOLERANCE
 
 
 def relative_deviation(found: np.ndarray, expected: np.ndarray) -> float:

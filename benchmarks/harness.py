@@ -37,6 +37,7 @@ class Row:
 
     contender: Contender
     version: str = ""
+    tolerance: float = TOLERANCE
     minima: list[float] = field(default_factory=list)
     deviation: float = 0.0
     unavailable: str = ""
@@ -50,7 +51,7 @@ class Row:
     @property
     def wrong(self) -> bool:
         """Whether the answer is not that of the reference; such a row is in no ratio."""
-        return not self.deviation <= TOLERANCE  # so that a NaN is wrong too
+        return not self.deviation <= self.tolerance  # so that a NaN is wrong too
 
     @property
     def comparable(self) -> float | None:
@@ -63,7 +64,7 @@ def measure(case: Case, settings: Settings, tell: Callable[[str], None] = lambda
 
     `tell` hears about progress.
     """
-    rows = {contender.name: Row(contender) for contender in case.contenders}
+    rows = {contender.name: Row(contender, tolerance=case.tolerance) for contender in case.contenders}
     runners: list[Runner] = []
     try:
         for contender in case.contenders:

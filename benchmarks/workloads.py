@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from benchmarks import first_call, gradients, gravity, import_time, launch, mpm
+from benchmarks import ad, first_call, fixed_cost, gradients, gravity, import_time, launch, mpm
 from benchmarks.contract import Case, Contender
 
 __all__ = ["WORKLOADS", "restrict"]
@@ -13,7 +13,9 @@ __all__ = ["WORKLOADS", "restrict"]
 WORKLOADS: Mapping[str, tuple[Case, ...]] = {
     "gravity": gravity.CASES,
     "gradients": gradients.CASES,
+    "ad": ad.CASES,
     "first_call": first_call.CASES,
+    "fixed_cost": fixed_cost.CASES,
     "import": import_time.CASES,
     "launch": launch.CASES,
     "mpm": mpm.CASES,

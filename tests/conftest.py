@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import difflib
+import gc
 import os
 import re
 import shutil
@@ -29,6 +30,9 @@ atexit.register(shutil.rmtree, os.environ["IPYTHONDIR"], ignore_errors=True)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# What is imported and collected stays to the end: the garbage collector need not look through it again and again.
+gc.disable()
+
 # Compiling makes the first example of a property slow: the time of a single one says nothing.
 settings.register_profile("tinote", deadline=None)
 settings.load_profile("tinote")
@@ -51,14 +55,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--save-cycles",
         type=int,
-        default=3,
+        default=2,
         metavar="N",
-        help="how many times a notebook is saved, its kernel ended, and it is opened again (default: %(default)s)",
+        help="how many times a notebook is saved, its kernel ended, and it is opened again; and a hundredth of how many"
+        " views are saved and closed (default: %(default)s)",
     )
+    # As many as `tests/properties/test_mutations.py` needs to notice every mistake, and some more.
     group.addoption(
         "--random-programs",
         type=int,
-        default=200,
+        default=130,
         metavar="N",
         help="how many random kernels each property test generates (default: %(default)s)",
     )
@@ -109,6 +115,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """A plugin object, unlike a hook of this file, also sees the notebooks, which lie outside this folder."""
     if os.environ.get("CI", "").lower() not in ("", "0", "false"):
         config.pluginmanager.register(SkipsFail(), "tinote-skips-fail")
+
+
+def pytest_collection_finish() -> None:
+    """Garbage is collected from here on."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 Golden = Callable[..., None]

@@ -44,7 +44,7 @@ def test_version() -> None:
     assert version.stdout == f"tinote {metadata.version('tinote')}\n"
 
 
-@pytest.mark.parametrize("command", ["lab", "run", "explore", "doctor", "cache"])
+@pytest.mark.parametrize("command", ["lab", "run", "page", "explore", "doctor", "cache"])
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match=r"^0$"):
         cli.main([command, "--help"])
@@ -57,6 +57,7 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
         ([], "required: COMMAND"),
         (["fly"], "invalid choice: 'fly'"),
         (["run"], "required: NOTEBOOK"),
+        (["page"], "required: NOTEBOOK"),
         (["explore"], "required: FILE:KERNEL"),
         (["cache"], "required: action"),
         (["lab", "--port", "http"], "invalid port value: 'http'"),
@@ -71,6 +72,41 @@ def test_a_wrong_call_is_a_usage_error(
     with pytest.raises(SystemExit, match=r"^2$"):
         cli.main(arguments)
     assert complaint in capsys.readouterr().err
+
+
+def test_page_leaves_a_page_whose_views_run(tmp_path: Path) -> None:
+    world = """
+import ipywidgets, IPython, numpy as np, tinote as ti
+ti.init(arch=ti.cpu)
+x = ti.Vector.field(2, ti.f32, shape=5)
+pull = ti.field(ti.f32, shape=())
+
+@ti.kernel
+def move():
+    for i in x:
+        x[i] += 0.01 * pull[None]
+
+def step():
+    move()
+
+view = ti.viz.Particles(x, step, label="moving")
+ipywidgets.VBox([view, ti.viz.slider(view, pull, 0, 1, value=0.5, label="pull")])
+"""
+    other = "ti.viz.Particles(x, lambda: x.from_numpy(x.to_numpy() + 0.01), label='by Python')"
+    html = "IPython.display.HTML('<b>bold</b><script>window.hacked = 1</script>')"
+    notebook = write_notebook(tmp_path / "one.ipynb", world, other, html, PICTURE)
+    done = tinote("page", notebook, "-o", tmp_path / "out.html")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == str(tmp_path / "out.html")
+    assert lines[1] == "  <Particles: 5 in [0, 1] × [0, 1]>: runs"
+    assert lines[2] == "  by Python: a picture" and lines[3].startswith("    without a run: ")
+    assert "this cannot be captured" in done.stdout
+    page = (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert "<title>A *title*</title>" in page and page.count("data-tinote-view=") == 1
+    assert page.count("data:image/png;base64,") == 2 and "this cannot be captured" in page
+    assert "<b>bold</b>" in page and "<script>window" not in page
+    assert "connect-src &#x27;none&#x27;" in page and page.count("<script") == 2
 
 
 def test_run_leaves_a_page_with_its_pictures(tmp_path: Path) -> None:
@@ -117,6 +153,10 @@ def test_run_gives_up_on_a_slow_cell_and_on_a_dead_kernel(tmp_path: Path) -> Non
     dead = tinote("run", write_notebook(tmp_path / "dead.ipynb", "import os; os._exit(3)"))
     assert dead.returncode == 1
     assert "cell 2 ended the kernel's process" in dead.stderr
+    at_its_end = "import os, sys; os.write(sys.__stderr__.fileno(), b'out of luck'); os._exit(3)"
+    told = tinote("run", write_notebook(tmp_path / "told.ipynb", at_its_end))
+    assert told.returncode == 1
+    assert "cell 2 ended the kernel's process" in told.stderr and "out of luck" in told.stderr
 
 
 @pytest.mark.parametrize(

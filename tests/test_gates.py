@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
@@ -16,7 +17,18 @@ import pytest
 from packaging.requirements import Requirement
 
 PROJECT = Path(__file__).resolve().parents[1]
-HEAVY = ("llvmlite", "ipywidgets", "anywidget", "matplotlib", "IPython", "tqdm", "tinote.lang.ad", "tinote.viz")
+HEAVY = (
+    "difflib",
+    "llvmlite",
+    "ipywidgets",
+    "anywidget",
+    "matplotlib",
+    "IPython",
+    "tqdm",
+    "tinote.lang.ad",
+    "tinote.lang.capture",
+    "tinote.viz",
+)
 
 FIRST_GRADIENT = """\
 import sys
@@ -55,6 +67,13 @@ def test_ruff_finds_nothing() -> None:
 
 def test_code_is_formatted() -> None:
     check(sys.executable, "-m", "ruff", "format", "--check", ".")
+
+
+def test_no_merge_has_left_its_marks() -> None:
+    done = subprocess.run(
+        ["git", "grep", "-nE", r"^(<{7} |>{7} )"], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, ""), done.stdout + done.stderr  # 1: nothing was found
 
 
 def test_types_check() -> None:
@@ -192,13 +211,108 @@ def test_the_workflow_and_the_hooks_run_the_projects_own_commands() -> None:
     assert "tests/test_gates.py" in hooks
 
 
-def test_the_guide_names_files_that_exist() -> None:
-    guide = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "README.md"])
+def test_the_guides_name_files_that_exist(name: str) -> None:
+    guide = (PROJECT / name).read_text(encoding="utf-8")
     paths = re.findall(r"`((?:tinote|tests|benchmarks|notebooks|examples)/[\w./-]*)`", guide)
-    assert len(set(paths)) > 30
+    paths += [path for path in re.findall(r"\]\(([^)#]+)\)", guide) if "://" not in path]
+    assert len(set(paths)) > 20
     assert [path for path in paths if not (PROJECT / path).exists()] == []
+
+
+def test_the_readme_names_the_folders_of_each_floor() -> None:
+    readme = (PROJECT / "README.md").read_text(encoding="utf-8")
+    floors = re.findall(r"^\| \d \| `(tinote/\w+/)`.*? \| (.*) \|$", readme, re.MULTILINE)
+    assert len(floors) == 7
+    for floor, words in floors:
+        named = [PROJECT / floor / folder for folder in re.findall(r"`([\w/]+/)`", words)]
+        assert [folder for folder in named if not folder.is_dir()] == []
 
 
 def test_the_changes_end_with_this_version() -> None:
     headings = re.findall(r"^## (.+)$", (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert headings[0] == "Unreleased" and project_table()["version"] in headings
+
+
+#: What playwright reads of a page once, as it is at that moment.
+READS_ONCE = {
+    "all_inner_texts",
+    "all_text_contents",
+    "bounding_box",
+    "get_attribute",
+    "inner_html",
+    "inner_text",
+    "input_value",
+    "is_checked",
+    "is_disabled",
+    "is_editable",
+    "is_enabled",
+    "is_hidden",
+    "is_visible",
+    "text_content",
+    "title",
+}
+
+
+def unwaited_reads(module: ast.Module, readers: frozenset[str] = frozenset()) -> list[tuple[int, str]]:
+    """Where a test of a page reads it once after whatever it did, as (line, what): it should wait by `expect(locator)`,
+    or read in a function that it gives to `poll`. What a page computes (`evaluate`) counts where it is asserted or
+    returned. `readers` are functions of the tests that read a page; those inside of others are found.
+    """
+    found: list[tuple[int, str]] = []
+
+    def look(node: ast.AST, used: bool, known: frozenset[str]) -> None:
+        if isinstance(node, ast.Lambda) or (isinstance(node, ast.FunctionDef) and node.name in known):
+            return
+        if isinstance(node, ast.FunctionDef) and node in module.body:
+            inner = {one for one in ast.walk(node) if isinstance(one, ast.FunctionDef)} - {node}
+            known |= {one.name for one in inner if unwaited_reads(ast.Module([one], []), known)}
+        if isinstance(node, ast.Call):
+            method, name = getattr(node.func, "attr", None), getattr(node.func, "id", None)
+            once = method in READS_ONCE or (method == "count" and not node.args)
+            if once or name in known or (used and method in ("evaluate", "evaluate_all")):
+                found.append((node.lineno, method or name))
+        for child in ast.iter_child_nodes(node):
+            look(child, used or isinstance(node, ast.Assert | ast.Return), known)
+
+    look(module, False, readers)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("lines", "unwaited"),
+    [
+        ("assert button.is_visible()", True),
+        ("texts = rows.all_inner_texts()", True),
+        ("assert rows.count() == 3", True),
+        ("assert page.evaluate('() => 1') == 1", True),
+        ("found = [text for text in lit(page)]", True),
+        ("assert lit(page) == []", True),
+        ("poll(lambda: rows.count(), 3)", False),
+        ("def width():\n        return graph.bounding_box()\n    poll(width, 3)", False),
+        ("def width():\n        return graph.bounding_box()\n    assert width() == 3", True),
+        ("expect(rows).to_have_count(3)", False),
+        ("page.evaluate('() => act()')", False),
+        ("assert text.count(',') == 3", False),
+    ],
+)
+def test_what_counts_as_a_read_that_does_not_wait(lines: str, unwaited: bool) -> None:
+    source = f"def lit(page):\n    return page.locator('.lit').all_inner_texts()\ndef test_it(page):\n    {lines}\n"
+    assert bool(unwaited_reads(ast.parse(source), frozenset({"lit"}))) is unwaited
+
+
+def test_browser_tests_wait_for_what_they_read() -> None:
+    """On a busy machine what an action changes comes later than the next line of a test."""
+    files = sorted((PROJECT / "tests" / "browser").glob("test_*.py"))
+    modules = {file.name: ast.parse(file.read_text(encoding="utf-8")) for file in files}
+    functions = [
+        node
+        for module in modules.values()
+        for node in module.body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("test_") and not node.decorator_list
+    ]
+    readers: frozenset[str] = frozenset()
+    while more := {node.name for node in functions if unwaited_reads(ast.Module([node], []), readers)}:
+        readers |= more
+    assert len(readers) > 3
+    assert {name: found for name, module in modules.items() if (found := unwaited_reads(module, readers))} == {}

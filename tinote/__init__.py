@@ -51,6 +51,7 @@ from tinote.lang.session.state import arches, init, reset
 
 if TYPE_CHECKING:
     from tinote import ad, graph, linalg, math, tools
+    from tinote.lang.capture.program import capture
     from tinote.lang.maths.linalg import eig, polar_decompose, solve, svd, sym_eig
 
     # What a checker is told of `def step(dt: ti.f32)`: it takes and gives Python's numbers.
@@ -85,7 +86,8 @@ __all__ = [
     "Field", "FieldsBuilder", "Layout", "Matrix", "MatrixField", "MatrixNdarray", "Ndarray", "SNode", "ScalarField",
     "ScalarNdarray", "Struct", "StructField", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError",
     "TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError", "TaichiTypeError",
-    "Vector", "VectorNdarray", "ad", "algorithms", "axes", "cfg", "data_oriented", "dataclass", "eig", "experimental",
+    "Vector", "VectorNdarray", "ad", "algorithms", "axes", "capture", "cfg", "data_oriented", "dataclass", "eig",
+    "experimental",
     "field", "from_dlpack", "func", "graph", "init", "is_arch_supported", "is_logging_effective", "kernel", "linalg",
     "math", "ndarray", "polar_decompose", "profiler", "pyfunc", "real_func", "ref", "reset", "root",
     "set_logging_level", "solve", "svd", "sym_eig", "sync", "template", "tools", "types", "u1",
@@ -94,6 +96,7 @@ __all__ = [
 _LAZY = {
     "_lib": ("tinote._lib", None),
     "ad": ("tinote.ad", None),
+    "capture": ("tinote.lang.capture.program", "capture"),
     "viz": ("tinote.viz", None),
     "GUI": ("tinote.viz.window.gui", "GUI"),
     "ui": ("tinote.ui", None),
@@ -140,7 +143,15 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     missing.refuse(name)
-    raise no_attribute("module 'tinote'", name, __dir__())
+    raise no_attribute("module 'tinote'", name, __dir__(), "" if name.startswith("_") else _what_to_do(name))
+
+
+def _what_to_do(name: str) -> str:
+    """About a name that is not here: where it is, or what stands for it here."""
+    for module in ("ad", "math"):
+        if name in __getattr__(module).__all__:
+            return f"it is `ti.{module}.{name}`"
+    return missing.HABITS.get(name, "")
 
 
 def __dir__() -> list[str]:

@@ -1,15 +1,12 @@
 """Frozen options, set by `ti.init`."""
 
-from __future__ import annotations
-
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["Config"]
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """Everything `ti.init` can set. A kernel instance keeps the configuration it was compiled under.
 
     `arch` is what kernels run as: `cpu`, machine code, or `python`, plain Python that a debugger can step through.
@@ -18,7 +15,8 @@ class Config:
     off; `bounds_check` checks what is not proved in range; `fast_math` permits other roundings (see
     `ti.init`); `memory_limit` bounds the values saved by one launch, in bytes;
     `offline_cache` keeps machine code on disk; `print_ir` prints the IR after every step; `kernel_profiler` measures
-    each task of each launch.
+    each task of each launch; `lanes` says which parallel loops run several iterations at once in vector registers:
+    `auto`, those for which it pays, `always`, all that can, or `never`.
     """
 
     arch: str = "cpu"
@@ -35,6 +33,7 @@ class Config:
     offline_cache: bool = True
     print_ir: bool = False
     kernel_profiler: bool = False
+    lanes: str = "auto"
 
     @property
     def reports_overflow(self) -> bool:

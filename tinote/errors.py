@@ -7,7 +7,8 @@ Python sees the location in the message itself). A fault of the compiler is anot
 
 from __future__ import annotations
 
-import difflib
+import importlib
+import sys
 import traceback
 import types
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,6 +31,7 @@ __all__ = [
     "KernelMemoryError",
     "KernelNameError",
     "KernelOverflowError",
+    "KernelRecursionError",
     "KernelRuntimeError",
     "KernelSubscriptError",
     "KernelSyntaxError",
@@ -41,10 +43,14 @@ __all__ = [
     "TinoteError",
     "at_users_frames",
     "broken_gradient_path",
+    "closest",
     "excerpt",
     "excerpts",
+    "interruption_of",
     "is_users",
     "no_attribute",
+    "note_interruption",
+    "noting_interruptions",
     "raise_together",
     "refusing_deep_nests",
     "suggestion",
@@ -101,6 +107,32 @@ def at_users_frames(error: BaseException) -> BaseException:
     return error.with_traceback(users_trace(error))
 
 
+def note_interruption(error: BaseException, doing: str, span: Span) -> None:
+    """Note on what a signal's handler raised, such as `KeyboardInterrupt`, what it has interrupted, and where: Python
+    and IPython show notes below the message. The first one stays.
+    """
+    if interruption_of(error) is None:
+        found = Note(doing, span.in_users_code())
+        error._tinote_interruption = found  # type: ignore[attr-defined]
+        place = excerpts(found.span)
+        error.add_note("\n".join([f"{found.text}:" if place else found.text, *place]))
+
+
+def interruption_of(error: BaseException) -> Note | None:
+    """What `error` has interrupted, if that was noted."""
+    return getattr(error, "_tinote_interruption", None)
+
+
+@contextmanager
+def noting_interruptions(doing: str, span: Span) -> Iterator[None]:
+    """Inside of this block an interrupt stops `doing`, which is about `span`."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        note_interruption(interrupt, doing, span)
+        raise
+
+
 def users_trace(error: BaseException) -> types.TracebackType | None:
     """The traceback of `error` without the frames of this package: none, or where a kernel stood that runs as plain
     Python, with its variables, for a debugger to look at afterwards.
@@ -118,7 +150,7 @@ def users_trace(error: BaseException) -> types.TracebackType | None:
 
 
 def is_users(frame: types.FrameType) -> bool:
-    """Whether a frame belongs neither to this package nor to what runs a cell."""
+    """Whether a frame belongs neither to this package nor to Python and the libraries around it."""
     return str(frame.f_globals.get("__name__")).partition(".")[0] not in _HOUSE
 
 
@@ -135,8 +167,8 @@ def _users_frames(error: BaseException) -> list[str]:
     return [*found, *(part.rstrip() for part in traceback.format_exception_only(error))]
 
 
-#: Packages whose frames are of no interest to whoever wrote a cell; `functools` computes properties of ours.
-_HOUSE = ("tinote", "IPython", "ipykernel", "runpy", "functools")
+#: Packages whose frames are of no interest to whoever wrote a cell: what runs it, and what this package calls.
+_HOUSE = {"tinote", "IPython", "ipykernel", "llvmlite", "numpy"} | sys.stdlib_module_names
 
 
 class TinoteError(Exception):
@@ -282,8 +314,16 @@ class KernelFiniteError(KernelRuntimeError, ArithmeticError):
     """A NaN or an infinity that arose in a launch that looks for it."""
 
 
+class KernelRecursionError(KernelRuntimeError, RecursionError):
+    """A function that calls itself, perhaps through others, deeper than the limit."""
+
+
 class KernelMemoryError(KernelRuntimeError, MemoryError):
     """Saved values or scratch memory past the stated limit."""
+
+
+class CaptureError(TinoteError, RuntimeError):
+    """A step that cannot be captured, or a captured one that is out of date."""
 
 
 class CompilerBug(Exception):
@@ -298,18 +338,26 @@ class CompilerBug(Exception):
         self.detail = detail
 
 
-def no_attribute(what: str, name: str, known: Iterable[str]) -> AttributeError:
-    """That `what` has no attribute `name`, with the one of `known` that was probably meant."""
+def no_attribute(what: str, name: str, known: Iterable[str], help: str = "") -> AttributeError:
+    """That `what` has no attribute `name`, with what to do, else with the one of `known` that was probably meant."""
     # With a name and no object, Python does not look for a near name a second time.
-    return AttributeError(f"{what} has no attribute {name!r}{suggestion(name, known)}", name=name)
+    more = f": {help}" if help else suggestion(name, known)
+    return AttributeError(f"{what} has no attribute {name!r}{more}", name=name)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """The end of a sentence about a public name that does not exist: the name that was probably meant, or nothing."""
     if name.startswith("_"):
         return ""
-    close = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    close = closest(name, [k for k in known if not k.startswith("_")], 0.7)
+    return f"; did you mean {close!r}?" if close else ""
+
+
+def closest(name: str, known: Iterable[str], least: float = 0.6) -> str:
+    """The one of `known` that is most like `name`; nothing where none is as similar as `least`, from 0 to 1."""
+    # Loaded when somebody has mistyped a name: it takes a fortieth of an import of tinote.
+    close = importlib.import_module("difflib").get_close_matches(name, list(known), 1, least)
+    return close[0] if close else ""
 
 
 def raise_together(errors: Sequence[TinoteError]) -> None:

@@ -1,13 +1,15 @@
 """What a gradient costs beside the program that is differentiated.
 
-Three programs in f32, each as it is ("primal") and with its gradient in reverse mode, which is the primal, the gradient
+Four programs in f32, each as it is ("primal") and with its gradient in reverse mode, which is the primal, the gradient
 set to zero, and the way back:
 
 * `nbody`: the energy of 1,536 particles that attract each other (`gravity`), with respect to their positions;
 * `wave`: 40 steps of the wave equation on 256 × 256 nodes, each in a slice of its own, and the sum of the squares of
   the last one, with respect to the first two;
 * `recurrence`: 200,000 times 25 turns of v = a sin v + b, and the sum of what comes out, with respect to where they
-  start.
+  start;
+* `mass_spring`: 128 steps of 1,024 masses on a ring, each held by springs to two neighbours on either side, and the sum
+  of the squares of where they are in the end, with respect to the stiffness of each mass's springs.
 
 The row of a gradient shows how many times the time of its own primal it takes. `unchecked` is a tape that keeps nothing
 of what launches overwrite.
@@ -51,6 +53,7 @@ def cases() -> Iterator[Case]:
         "nbody": "gradient of the energy of 1536 particles",
         "wave": "gradient through 40 steps of a wave on 256 x 256 nodes",
         "recurrence": "gradient of 200,000 recurrences of 25 turns",
+        "mass_spring": "gradient through 128 steps of 1024 masses and their springs",
     }
     for program, title in titles.items():
         yield Case(title, (*TINOTE, UNCHECKED, *PEERS), {"program": program}, at_most_over=3.0)

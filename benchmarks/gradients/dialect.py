@@ -1,4 +1,4 @@
-"""The three programs in the dialect, for tinote, Taichi and Quadrants.
+"""The four programs in the dialect, for tinote, Taichi and Quadrants.
 
 Without `from __future__ import annotations`: the module `ti` is a parameter here, so a kernel's argument types have to
 be evaluated where the kernel is defined.
@@ -11,16 +11,25 @@ import numpy as np
 
 from benchmarks.gradients.system import (
     COURANT_SQUARED,
+    DAMPING,
     FACTOR,
+    GRAVITY,
+    MASSES,
+    NEIGHBOURS,
     PARTICLES,
     RECURRENCES,
+    REST_LENGTH,
     SIZE,
     SOFTENING,
+    SPRING_SOFTENING,
+    SPRING_STEPS,
     STEPS,
     SUMMAND,
+    TIME_STEP,
     TURNS,
     GradientSystem,
     initial_values,
+    places_on_a_ring,
 )
 
 __all__ = ["create"]
@@ -34,7 +43,8 @@ class DialectGradient(GradientSystem):
         # Quadrants refuses the gradient of a loop that carries a value unless told to save the values.
         ti.init(arch=ti.cpu, **({"ad_stack_experimental_enabled": True} if ti.__name__ == "quadrants" else {}))
         loss = ti.field(dtype=ti.f32, shape=(), needs_grad=True)
-        variable, run = {"nbody": nbody, "wave": wave, "recurrence": recurrence}[program](ti, loss)
+        programs = {"nbody": nbody, "wave": wave, "recurrence": recurrence, "mass_spring": mass_spring}
+        variable, run = programs[program](ti, loss)
         options = {"on_overwrite": overwrite} if overwrite else {}
 
         def primal() -> None:
@@ -118,6 +128,40 @@ def recurrence(ti, loss):
             loss[None] += v
 
     return x, iterate
+
+
+def mass_spring(ti, loss):
+    """Every time has a slice of its own; the neighbours of the first mass are the last ones."""
+    stiffness = ti.field(dtype=ti.f32, shape=MASSES, needs_grad=True)
+    stiffness.from_numpy(initial_values("mass_spring"))
+    x, v = (ti.Vector.field(2, dtype=ti.f32, shape=(SPRING_STEPS + 1, MASSES), needs_grad=True) for _ in range(2))
+    slices = np.zeros((SPRING_STEPS + 1, MASSES, 2), np.float32)
+    slices[0] = places_on_a_ring()
+    x.from_numpy(slices)
+
+    @ti.kernel
+    def advance(t: ti.i32):
+        for i in range(MASSES):
+            force = ti.Vector([0.0, GRAVITY])
+            for shift in ti.static(NEIGHBOURS):
+                to = x[t, (i + shift) % MASSES] - x[t, i]
+                length = to.norm(SPRING_SOFTENING)
+                force += stiffness[i] * (length - REST_LENGTH) / length * to
+            after = DAMPING * v[t, i] + TIME_STEP * force
+            v[t + 1, i] = after
+            x[t + 1, i] = x[t, i] + TIME_STEP * after
+
+    @ti.kernel
+    def measure():
+        for i in range(MASSES):
+            loss[None] += x[SPRING_STEPS, i].norm_sqr()
+
+    def run() -> None:
+        for t in range(SPRING_STEPS):
+            advance(t)
+        measure()
+
+    return stiffness, run
 
 
 def create(package: str, program: str, part: str, overwrite: str = "") -> DialectGradient:

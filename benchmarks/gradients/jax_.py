@@ -1,4 +1,4 @@
-"""The three programs in JAX, each one jitted function."""
+"""The four programs in JAX, each one jitted function."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ import numpy as np
 
 from benchmarks.gradients.system import (
     COURANT_SQUARED,
+    DAMPING,
     FACTOR,
+    GRAVITY,
+    NEIGHBOURS,
+    REST_LENGTH,
     SOFTENING,
+    SPRING_SOFTENING,
+    SPRING_STEPS,
     STEPS,
     SUMMAND,
+    TIME_STEP,
     TURNS,
     GradientSystem,
     initial_values,
+    places_on_a_ring,
 )
 
 __all__ = ["create"]
@@ -25,7 +33,7 @@ class JaxGradient(GradientSystem):
 
     def __init__(self, program: str, part: str) -> None:
         super().__init__(program, part)
-        function = {"nbody": nbody, "wave": wave, "recurrence": recurrence}[program]
+        function = {"nbody": nbody, "wave": wave, "recurrence": recurrence, "mass_spring": mass_spring}[program]
         self._function = jax.jit(function if part == "primal" else jax.value_and_grad(function))
         self._start = jnp.asarray(initial_values(program))
 
@@ -66,6 +74,24 @@ def recurrence(x):
     """A scan over the turns, which reverse mode can run through (it cannot through `fori_loop`)."""
     last, _ = jax.lax.scan(lambda v, _: (FACTOR * jnp.sin(v) + SUMMAND, None), x, length=TURNS)
     return last.sum()
+
+
+def mass_spring(stiffness):
+    """A scan over the steps."""
+
+    def advance(state, _):
+        x, v = state
+        force = jnp.array([0.0, GRAVITY])
+        for shift in NEIGHBOURS:
+            to = jnp.roll(x, -shift, axis=0) - x
+            length = jnp.sqrt((to**2).sum(axis=1, keepdims=True) + SPRING_SOFTENING)
+            force = force + stiffness[:, None] * (length - REST_LENGTH) / length * to
+        v = DAMPING * v + TIME_STEP * force
+        return (x + TIME_STEP * v, v), None
+
+    start = jnp.asarray(places_on_a_ring())
+    (last, _), _ = jax.lax.scan(advance, (start, jnp.zeros_like(start)), length=SPRING_STEPS)
+    return (last**2).sum()
 
 
 def create(package: str, program: str, part: str) -> JaxGradient:

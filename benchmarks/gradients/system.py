@@ -1,8 +1,9 @@
-"""The three programs that are differentiated: constants, initial data, the NumPy references."""
+"""The four programs that are differentiated: constants, initial data, the NumPy references."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -12,17 +13,26 @@ from benchmarks.gravity.system import SOFTENING, initial_positions, reference_fo
 
 __all__ = [
     "COURANT_SQUARED",
+    "DAMPING",
     "FACTOR",
+    "GRAVITY",
+    "MASSES",
+    "NEIGHBOURS",
     "PARTICLES",
     "RECURRENCES",
+    "REST_LENGTH",
     "SIZE",
     "SOFTENING",
+    "SPRING_SOFTENING",
+    "SPRING_STEPS",
     "STEPS",
     "SUMMAND",
+    "TIME_STEP",
     "TURNS",
     "GradientSystem",
     "Reference",
     "initial_values",
+    "places_on_a_ring",
     "reference",
 ]
 
@@ -37,6 +47,15 @@ TURNS = 25
 FACTOR = 0.9
 SUMMAND = 0.1
 
+MASSES = 1024
+NEIGHBOURS = (-2, -1, 1, 2)
+SPRING_STEPS = 128
+TIME_STEP = 1e-3
+REST_LENGTH = 0.01
+SPRING_SOFTENING = 1e-4  # added to the square of a length
+DAMPING = 0.999  # of a velocity, in one step
+GRAVITY = -9.8
+
 
 class Reference(NamedTuple):
     """The value of a program and its gradient with respect to its initial data, in f64."""
@@ -47,8 +66,11 @@ class Reference(NamedTuple):
 
 def initial_values(program: str) -> np.ndarray:
     """Return what a program starts from, f32, the same in every process: positions (PARTICLES, 2), the first two
-    slices of the wave (2, SIZE, SIZE), or the starts of the recurrences (RECURRENCES,).
+    slices of the wave (2, SIZE, SIZE), the starts of the recurrences (RECURRENCES,), or the stiffness of the springs of
+    each mass (MASSES,).
     """
+    if program == "mass_spring":
+        return np.random.default_rng(7).uniform(50, 150, MASSES).astype(np.float32)
     if program == "nbody":
         return initial_positions(PARTICLES)
     if program == "recurrence":
@@ -59,10 +81,17 @@ def initial_values(program: str) -> np.ndarray:
     return np.stack([bump, bump])
 
 
+def places_on_a_ring() -> np.ndarray:
+    """Return where the masses are at first, f32 (MASSES, 2): at distances that vary, or forces would cancel."""
+    angle = np.linspace(0, 2 * np.pi, MASSES, endpoint=False)
+    ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return (ring + np.random.default_rng(8).normal(scale=0.002, size=ring.shape)).astype(np.float32)
+
+
 def reference(program: str) -> Reference:
     """Return the value and gradient of a program at its initial data."""
     start = initial_values(program).astype(np.float64)
-    return {"nbody": nbody, "wave": wave, "recurrence": recurrence}[program](start)
+    return {"nbody": nbody, "wave": wave, "recurrence": recurrence, "mass_spring": mass_spring}[program](start)
 
 
 def nbody(x: np.ndarray) -> Reference:
@@ -103,6 +132,34 @@ def recurrence(v: np.ndarray) -> Reference:
         slope *= FACTOR * np.cos(v)
         v = FACTOR * np.sin(v) + SUMMAND
     return Reference(float(v.sum()), slope)
+
+
+def mass_spring(stiffness: np.ndarray) -> Reference:
+    """Steps of semi-implicit Euler, and their adjoints backwards."""
+    x = places_on_a_ring().astype(np.float64)
+    v, k = np.zeros_like(x), stiffness[:, None]
+    history = []
+
+    def springs(x: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        for shift in NEIGHBOURS:
+            to = np.roll(x, -shift, axis=0) - x
+            yield shift, to, np.sqrt((to**2).sum(axis=1, keepdims=True) + SPRING_SOFTENING)
+
+    for _ in range(SPRING_STEPS):
+        history.append(x)
+        force = np.array([0.0, GRAVITY]) + sum(k * (1 - REST_LENGTH / length) * to for _, to, length in springs(x))
+        v = DAMPING * v + TIME_STEP * force
+        x = x + TIME_STEP * v
+    value, d_x, d_v, d_k = float((x**2).sum()), 2 * x, np.zeros_like(x), np.zeros_like(k)
+    for before in reversed(history):
+        d_v = d_v + TIME_STEP * d_x
+        d_force, d_v = TIME_STEP * d_v, DAMPING * d_v
+        for shift, to, length in springs(before):
+            along = (d_force * to).sum(axis=1, keepdims=True)
+            d_k += (1 - REST_LENGTH / length) * along
+            d_to = k * ((1 - REST_LENGTH / length) * d_force + REST_LENGTH / length**3 * along * to)
+            d_x = d_x - d_to + np.roll(d_to, shift, axis=0)
+    return Reference(value, d_k[:, 0])
 
 
 class GradientSystem(Subject):

@@ -1,4 +1,4 @@
-"""The three programs in Warp, with its tape."""
+"""The four programs in Warp, with its tape."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ import warp as wp
 
 from benchmarks.gradients.system import (
     COURANT_SQUARED,
+    DAMPING,
     FACTOR,
+    GRAVITY,
+    MASSES,
     PARTICLES,
     RECURRENCES,
+    REST_LENGTH,
     SIZE,
     SOFTENING,
+    SPRING_SOFTENING,
+    SPRING_STEPS,
     STEPS,
     SUMMAND,
+    TIME_STEP,
     TURNS,
     GradientSystem,
     initial_values,
+    places_on_a_ring,
 )
 
 __all__ = ["create"]
@@ -32,7 +40,8 @@ class WarpGradient(GradientSystem):
         # Warp adds one by one, which in f32 would lose the sum of 200,000 numbers.
         number = wp.float64 if program == "recurrence" else wp.float32
         self._loss = wp.zeros(1, dtype=number, requires_grad=True, device="cpu")
-        self._inputs, self._program = {"nbody": nbody, "wave": wave, "recurrence": recurrence}[program](self._loss)
+        programs = {"nbody": nbody, "wave": wave, "recurrence": recurrence, "mass_spring": mass_spring}
+        self._inputs, self._program = programs[program](self._loss)
 
     def run(self, count: int) -> None:
         for _ in range(count):
@@ -131,6 +140,56 @@ def recurrence(loss: wp.array) -> Program:
 
     x = wp.array(initial_values("recurrence"), dtype=float, requires_grad=True, device="cpu")
     return [x], lambda: wp.launch(iterate, dim=RECURRENCES, inputs=[x], outputs=[loss], device="cpu")
+
+
+def mass_spring(loss: wp.array) -> Program:
+    """An array for each time, and a branch for each neighbour, as Warp unrolls no loop over a tuple."""
+    count, time_step, damping = wp.constant(MASSES), wp.constant(TIME_STEP), wp.constant(DAMPING)
+    rest, softening, gravity = wp.constant(REST_LENGTH), wp.constant(SPRING_SOFTENING), wp.constant(GRAVITY)
+
+    @wp.func
+    def pull(stiffness: float, here: wp.vec2, there: wp.vec2):
+        to = there - here
+        length = wp.sqrt(wp.dot(to, to) + softening)
+        return stiffness * (length - rest) / length * to
+
+    @wp.kernel
+    def advance(
+        stiffness: wp.array(dtype=float),  # pyright: ignore
+        x: wp.array(dtype=wp.vec2),  # pyright: ignore
+        v: wp.array(dtype=wp.vec2),  # pyright: ignore
+        next_x: wp.array(dtype=wp.vec2),  # pyright: ignore
+        next_v: wp.array(dtype=wp.vec2),  # pyright: ignore
+    ):
+        i = wp.tid()
+        force = wp.vec2(0.0, gravity)
+        force += pull(stiffness[i], x[i], x[(i + count - 2) % count])
+        force += pull(stiffness[i], x[i], x[(i + count - 1) % count])
+        force += pull(stiffness[i], x[i], x[(i + 1) % count])
+        force += pull(stiffness[i], x[i], x[(i + 2) % count])
+        after = damping * v[i] + time_step * force
+        next_v[i] = after
+        next_x[i] = x[i] + time_step * after
+
+    @wp.kernel
+    def measure(last: wp.array(dtype=wp.vec2), loss: wp.array(dtype=float)):  # pyright: ignore
+        i = wp.tid()
+        wp.atomic_add(loss, 0, wp.dot(last[i], last[i]))
+
+    stiffness = wp.array(initial_values("mass_spring"), dtype=float, requires_grad=True, device="cpu")
+    x, v = (
+        [wp.zeros(MASSES, dtype=wp.vec2, requires_grad=True, device="cpu") for _ in range(SPRING_STEPS + 1)]
+        for _ in range(2)
+    )
+    x[0].assign(places_on_a_ring())
+
+    def run() -> None:
+        for t in range(SPRING_STEPS):
+            inputs = [stiffness, x[t], v[t]]
+            wp.launch(advance, dim=MASSES, inputs=inputs, outputs=[x[t + 1], v[t + 1]], device="cpu")
+        wp.launch(measure, dim=MASSES, inputs=[x[-1]], outputs=[loss], device="cpu")
+
+    return [stiffness], run
 
 
 def create(package: str, program: str, part: str) -> WarpGradient:

@@ -23,10 +23,14 @@ AUTODIFF = (
 # The same energy over two coordinate arrays: not how one writes it first, but what XLA fuses best.
 JAX_SEPARATE = Contender("jax (two arrays)", "benchmarks.gravity.jax_", "jax", {"layout": "separate"})
 
+# The substep as a program without Python between its launches.
+CAPTURED = Contender("tinote, captured", "benchmarks.gravity.dialect", "tinote", {"captured": True})
+
 HAND_DERIVED_NUMBA = Contender("numba by hand", "benchmarks.gravity.numba_", "numba")
 
 CONTENDERS = (
     *AUTODIFF,
+    CAPTURED,
     JAX_SEPARATE,
     HAND_DERIVED_NUMBA,
     Contender("C mechanical", "benchmarks.gravity.c_", parameters={"variant": "mechanical"}),

@@ -6,16 +6,19 @@ import importlib
 
 import numpy as np
 
+from benchmarks.contract import UnavailableError
 from benchmarks.gravity.system import SOFTENING, TIME_STEP, GravitySystem, initial_positions
 
 __all__ = ["create"]
 
 
 class DialectGravity(GravitySystem):
-    """The classic program, for the module `ti`."""
+    """The classic program, for the module `ti`. `captured`: its substep is a program of one native call."""
 
-    def __init__(self, ti, n: int) -> None:
+    def __init__(self, ti, n: int, captured: bool) -> None:
         super().__init__(n)
+        if captured and not hasattr(ti, "capture"):
+            raise UnavailableError("it captures no steps")
         ti.init(arch=ti.cpu)
         x = ti.Vector.field(2, dtype=ti.f32, shape=n, needs_grad=True)
         v = ti.Vector.field(2, dtype=ti.f32, shape=n)
@@ -40,7 +43,7 @@ class DialectGravity(GravitySystem):
             advance()
 
         self._x, self._v = x, v
-        self._substep = substep
+        self._substep = ti.capture(substep) if captured else substep
         self.set_positions(initial_positions(n))
 
     def run(self, count: int) -> None:
@@ -59,6 +62,6 @@ class DialectGravity(GravitySystem):
         return self._v.to_numpy()
 
 
-def create(package: str, n: int) -> DialectGravity:
+def create(package: str, n: int, captured: bool = False) -> DialectGravity:
     """Return the system for the module called `package`."""
-    return DialectGravity(importlib.import_module(package), n)
+    return DialectGravity(importlib.import_module(package), n, captured)

@@ -7,11 +7,15 @@ from typing import Any
 
 from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import reverse
+from tinote.ir.buffers import twin_of
 from tinote.ir.build import Builder
+from tinote.ir.forms import Form
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Atom, Buffer, For, Function, Lit, Var
+from tinote.ir.redirect import redirected
 from tinote.ir.types import f64, i32
+from tinote.ir.verify import verify
 
 INPUTS = (0.31, 0.72, -0.43, 1.14)
 WEIGHTS = (1.0, -2.0, 0.5, 3.0)
@@ -77,6 +81,23 @@ class Program:
         duals = memory.nested(self.y.tangent)
         return memory.nested(self.total.tangent) + sum(w * v for w, v in zip(WEIGHTS, duals, strict=True))
 
+    def tangents(self, inputs: Sequence[float], directions: Sequence[Sequence[float]]) -> list[float]:
+        """The loss's derivatives along several directions at once."""
+        assert self.fn is not None
+        count = len(directions)
+        x, y, total = twins = [
+            twin_of(one, adjoint=False, tangent=True, directions=count) for one in (self.x, self.y, self.total)
+        ]
+        memory = DictMemory({x: list(inputs), y: [0.0] * 4, total: 0.0})
+        assert x.tangent and y.tangent and total.tangent
+        memory.fill(x.tangent, list(zip(*directions, strict=True)))
+        fn = redirected(self.fn, dict(zip((self.x, self.y, self.total), twins, strict=True)))
+        pushed = forward(fn, directions=count).function
+        verify(pushed, Form.PROMOTED)
+        interpret(pushed, (), memory)
+        sums, duals = memory.nested(total.tangent), memory.nested(y.tangent)
+        return [sums[k] + sum(w * dual[k] for w, dual in zip(WEIGHTS, duals, strict=True)) for k in range(count)]
+
     def differences(self, inputs: Sequence[float], step: float = 1e-5) -> list[float]:
         """Central differences of fourth order."""
         slopes: list[float] = []
@@ -97,6 +118,8 @@ def assert_gradient(program: Program, inputs: Sequence[float] = INPUTS, toleranc
     for g, w in zip(got, wanted, strict=True):
         assert abs(g - w) <= tolerance * (1 + abs(w)), f"gradient {got}, differences {wanted}"
     along = program.tangent(inputs, DIRECTION)
+    several = (DIRECTION, DIRECTION[::-1], (0.0, 1.0, 0.0, 0.0))
+    assert program.tangents(inputs, several) == [program.tangent(inputs, one) for one in several]
     dot = sum(g * d for g, d in zip(got, DIRECTION, strict=True))
     assert abs(along - dot) <= 1e-11 * (1 + abs(dot)), f"forward mode {along}, reverse mode {dot}"
 

@@ -3,15 +3,19 @@ however programs part, and what is kept is the same as if there had been no tape
 """
 
 import contextlib
+import random
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.errors import TinoteError
-from tinote.lang.ad.memory import access_trace
+from tinote.errors import KernelMemoryError, TinoteError
+from tinote.ir.buffers import Buffer
+from tinote.lang.ad.memory import access_trace, undo
+from tinote.lang.session.state import session
 
 N, STEPS = 5, 6
 
@@ -62,7 +66,7 @@ class Program:
 
 @pytest.fixture
 def program(monkeypatch: pytest.MonkeyPatch) -> Program:
-    monkeypatch.setattr(access_trace, "_harmless", {})
+    monkeypatch.setattr(access_trace, "_known", {})
     return Program()
 
 
@@ -76,7 +80,7 @@ def test_the_same_launches_again(program: Program) -> None:
         found, kept = program.gradient(lambda: plain(program))
         np.testing.assert_allclose(found, program.power(2**STEPS), rtol=1e-12)
         assert kept == 0
-    assert [len(launches) for launches in access_trace._harmless.values()] == [STEPS + 1]
+    assert [len(steps.launches) for steps in access_trace._known.values()] == [STEPS + 1]
 
 
 def overwritten_by_a_launch(program: Program) -> None:
@@ -170,6 +174,81 @@ def test_an_unchecked_tape_tells_the_default_nothing(program: Program) -> None:
         np.testing.assert_allclose(found, program.power(4), rtol=1e-12)
 
 
+def in_place(program: Program) -> None:
+    """Each launch overwrites what the one before needs; the loss is x[0] to the power of 2**STEPS."""
+    for _ in range(STEPS):
+        program.square(0, 0)
+    program.add(0)
+
+
+def test_what_launches_overwrite_is_found_out_once(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    find = undo.UndoLog.overwrite
+
+    def noting(log: undo.UndoLog, buffer: Buffer, *rest: Any, **options: Any) -> int:
+        asked.append(buffer)
+        return find(log, buffer, *rest, **options)
+
+    monkeypatch.setattr(undo.UndoLog, "overwrite", noting)
+    for repetition in range(3):
+        asked.clear()
+        found, kept = program.gradient(lambda: in_place(program))
+        np.testing.assert_allclose(found, program.power(2**STEPS), rtol=1e-12)
+        assert kept == STEPS * 8 * N
+        assert not repetition or program.x.buffer not in asked
+
+
+def test_programs_that_overwrite_and_part(program: Program) -> None:
+    """Whatever the recordings before were, each keeps what it keeps alone, and its gradient is right."""
+    choose = random.Random(0)
+    expected: dict[tuple[int, ...], tuple[np.ndarray, int]] = {}
+    targets = [tuple(choose.randrange(3) for _ in range(6)) for _ in range(5)]
+    programs = [one[:k] + other[k:] for one in targets for other in targets for k in (2, 4)] * 2
+
+    def run(places: tuple[int, ...]) -> None:
+        here = 0
+        for number, place in enumerate(places):
+            program.square(here, place)
+            here = place
+            if number == 3 and sum(places) % 3 == 0:
+                program.x[here, 1] = 0.9
+        program.add(here)
+
+    for places in programs:
+        known = expected.get(places)
+        if known is None:
+            access_trace._known.clear()
+            expected[places] = program.gradient(lambda places=places: run(places))
+        else:
+            found, kept = program.gradient(lambda places=places: run(places))
+            np.testing.assert_array_equal(found, known[0])
+            assert kept == known[1]
+    for places, (found, _) in expected.items():
+        exact = program.power(2 ** len(places))
+        if sum(places) % 3 == 0:
+            exact[1] = 0
+        np.testing.assert_allclose(found, exact, rtol=1e-12)
+
+
+def test_a_known_launch_that_cannot_be_kept_does_not_count(program: Program) -> None:
+    """What it would have overwritten is still needed when another launch does."""
+
+    def run(limit: int) -> None:
+        program.square(0, 1)
+        session.config, config = session.config._replace(memory_limit=limit), session.config
+        with contextlib.suppress(KernelMemoryError):
+            program.square(1, 0)
+        session.config = config
+        program.square(0 if limit else 1, 2)
+        program.square(2, 0)
+        program.add(0)
+
+    for limit, k in ((1 << 20, 16), (0, 8), (1 << 20, 16), (0, 8)):
+        found, kept = program.gradient(lambda limit=limit: run(limit))
+        np.testing.assert_allclose(found, program.power(k), rtol=1e-12)
+        assert kept == (16 * N if limit else 8 * N)
+
+
 def test_long_recordings_and_many_of_them(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access_trace, "_LONGEST", 3)
     monkeypatch.setattr(access_trace, "_MOST_TRACES", 2)
@@ -181,5 +260,5 @@ def test_long_recordings_and_many_of_them(program: Program, monkeypatch: pytest.
 
         found, _ = program.gradient(run)
         np.testing.assert_allclose(found, program.power(2**STEPS), rtol=1e-12)
-        assert len(access_trace._harmless) <= 2
-        assert all(len(launches) <= 3 for launches in access_trace._harmless.values())
+        assert len(access_trace._known) <= 2
+        assert all(len(steps.launches) <= 3 for steps in access_trace._known.values())

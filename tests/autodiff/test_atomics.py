@@ -1,14 +1,15 @@
-"""Atomic operations on elements that the turns of a parallel loop share: minima, maxima and products."""
+"""Atomic operations on elements that the iterations of a parallel loop share: minima, maxima and products."""
 
 import numpy as np
 import pytest
 
 import tinote as ti
 from tests.autodiff.traps import Traps, session
+from tests.autodiff.user import overwrites
 from tinote.errors import DifferentiationError
 
 __all__ = ["session"]
-pytestmark = pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
+pytestmark = overwrites
 
 trap = Traps()
 

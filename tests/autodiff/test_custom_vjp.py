@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tests.autodiff.user import array_with_dual
+from tests.autodiff.user import array_with_dual, overwrites
 from tinote.errors import DifferentiationError, TinoteError
 
 
@@ -87,6 +87,7 @@ def test_in_loops_with_carried_values() -> None:
     checked(run, [x, y], loss)
 
 
+@overwrites
 def test_in_a_loop_that_overwrites() -> None:
     x, y, loss = given()
 

@@ -148,3 +148,81 @@ def test_errors_name_what_is_wrong() -> None:
         ti.ad.FwdMode(loss=plain, param=x, seed=[1, 2])
     with ti.ad.FwdMode(loss=y, param=x, seed=[1, 2]), pytest.raises(DifferentiationError, match="inside of another"):
         ti.ad.FwdMode(loss=y, param=x, seed=[1, 2]).__enter__()
+
+
+# ---- several seeds
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 16, 33])
+def test_several_seeds_give_as_many_duals(count: int) -> None:
+    ti.init(default_fp=ti.f64)
+    x = ti.field(ti.f64, shape=4, needs_dual=True)
+    v = ti.Vector.field(2, ti.f32, shape=3)  # it needs no dual
+    y = ti.field(ti.f64, shape=(2, 2), needs_dual=True)
+    total = ti.field(ti.f64, shape=(), needs_dual=True)
+
+    @ti.kernel
+    def middle():
+        for i in v:
+            v[i] = ti.Vector([x[i] * x[i + 1], ti.sin(x[i])], dt=ti.f32)
+
+    @ti.kernel
+    def compute():
+        for i, j in y:
+            y[i, j] = v[i + j][0] * x[i] + v[i][1] ** 2
+            total[None] += y[i, j]
+
+    def run() -> None:
+        total[None] = 0
+        middle()
+        compute()
+
+    numbers = np.random.default_rng(0)
+    x.from_numpy(numbers.uniform(0.5, 1, 4))
+    seeds = numbers.uniform(-1, 1, (count, 4))
+    x.dual.fill(3.0)
+    with ti.ad.FwdMode(loss=[y, total], param=x, seed=seeds) as mode:
+        assert mode.duals is None
+        run()
+    assert [one.shape for one in mode.duals] == [(count, 2, 2), (count,)]
+    assert x.dual.to_numpy().tolist() == [3.0] * 4, "fields' own duals take no part"
+    for k, seed in enumerate(seeds):
+        with ti.ad.FwdMode(loss=[y, total], param=x, seed=seed):
+            run()
+        np.testing.assert_allclose(mode.duals[0][k], y.dual.to_numpy(), rtol=1e-6)
+        np.testing.assert_allclose(mode.duals[1][k], total.dual[None], rtol=1e-6)
+    with ti.ad.FwdMode(loss=total, param=[x, y], seed=[seeds, np.zeros((count, 2, 2))]) as mode:
+        run()
+    assert mode.duals.shape == (count,)
+
+
+def test_several_seeds_that_cannot_be() -> None:
+    ti.init(default_fp=ti.f64)
+    x, y = (ti.field(ti.f64, shape=2, needs_dual=True) for _ in range(2))
+    n = ti.field(ti.i32, shape=2)
+
+    @ti.kernel
+    def double():
+        for i in x:
+            y[i] = 2 * x[i]
+
+    for given, seed, message in (
+        (x, np.zeros((0, 2)), "up to 64 seeds at once, not 0"),
+        (x, np.zeros((65, 2)), "up to 64 seeds at once, not 65"),
+        (x, np.zeros((3, 4)), r"has shape \(3, 4\), but several directions of the parameter has shape \(3, 2\)"),
+        ([x, y], [np.zeros((2, 2)), np.zeros((3, 2))], r"has shape \(3, 2\)"),
+        (n, np.zeros((3, 2)), "a field of i32, which has no dual"),
+        (x, np.zeros((3, 2, 1)), r"has shape \(3, 2, 1\)"),
+    ):
+        with pytest.raises(DifferentiationError, match=message):
+            ti.ad.FwdMode(loss=y, param=given, seed=seed)
+    mode = ti.ad.FwdMode(loss=y, param=x, seed=np.eye(2))
+    with pytest.raises(DifferentiationError, match="along several seeds at once") as caught, mode:
+        double()
+        x[0] = y[1] + 1
+    assert "y[1] + 1" in str(caught.value)
+    assert mode.duals is None
+    ti.init(arch=ti.python)
+    x = ti.field(ti.f64, shape=2, needs_dual=True)
+    with pytest.raises(DifferentiationError, match="runs as machine code"):
+        ti.ad.FwdMode(loss=x, param=x, seed=np.eye(2))

@@ -39,7 +39,8 @@ def test_loops_with_a_carried_value():
 
     turns[None] = 7
     cost = powers.grad_cost(3)
-    # The inner loop runs again for each turn of the outer one on the way back, and saves one turn's values at a time.
+    # In the reverse sweep the inner loop runs again for each iteration of the outer one, and saves the values of one
+    # iteration at a time.
     assert {(one.expression, one.count) for one in cost.saved} == {("m", 3), ("turns[None]", 7)}
     assert all((one.name, one.type, one.size, one.per_iteration) == ("s", "f64", 8, True) for one in cost.saved)
     assert cost.bytes_saved == 8 * 10 * cost.threads
@@ -67,7 +68,7 @@ def test_bounds_that_depend_on_other_loops():
                 s = ti.sin(s) + x[i]
             loss[None] += s
 
-    assert sorted(one.count for one in triangular.grad_cost().saved) == [3, 4]  # the inner loop's last turn is longest
+    assert sorted(one.count for one in triangular.grad_cost().saved) == [3, 4]  # the inner loop's last run is longest
     assert [one.count for one in rows.grad_cost().saved] == [5]  # of the longest row
 
 

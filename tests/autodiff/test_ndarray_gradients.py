@@ -267,7 +267,7 @@ def test_arrays_that_the_kernel_itself_overwrites() -> None:
         use_and_double(w, x, loss)
         use_and_double(w, x, loss)
     np.testing.assert_allclose(x.grad.to_numpy(), 2 * X * (X + 1) * 7, rtol=1e-14)
-    np.testing.assert_array_equal(w, 8 * (X + 1))  # the way back leaves it alone
+    np.testing.assert_array_equal(w, 8 * (X + 1))  # the reverse sweep leaves it alone
 
 
 def test_a_jacobian_runs_the_way_back_several_times() -> None:
@@ -310,11 +310,14 @@ def test_what_is_kept_of_others_counts_against_the_limit() -> None:
 def test_values_that_go_through_numpy_are_refused() -> None:
     x, y, loss = filled(), filled(), array_with_dual()
     through = np.zeros(N)
-    error = refused(loss, lambda: (cube(x, through), total(through, loss)))
+    with pytest.warns(UserWarning, match="a plain number goes to kernel 'total'"):
+        error = refused(loss, lambda: (cube(x, through), total(through, loss)))
     assert "has no gradient, but values that are differentiated go through it" in error.message
     # other views of the same memory
-    refused(loss, lambda: (cube(x, through[:]), cube(through[: N // 2], y), total(y, loss)))
-    refused(loss, lambda: (cube(x, through), weighted(np.frombuffer(through.data), y, loss)))
+    with pytest.warns(UserWarning, match="a plain number goes to kernel 'cube'"):
+        refused(loss, lambda: (cube(x, through[:]), cube(through[: N // 2], y), total(y, loss)))
+    with pytest.warns(UserWarning, match="a plain number goes to kernel 'weighted'"):
+        refused(loss, lambda: (cube(x, through), weighted(np.frombuffer(through.data), y, loss)))
 
 
 def test_values_that_go_through_an_array_without_gradient() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tests.autodiff.user import overwrites
 
 N = 4
 
@@ -118,7 +119,7 @@ WRITES = [
 
 
 @pytest.mark.parametrize(("made", "statement"), WRITES, ids=[statement for _, statement in WRITES])
-@pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
+@overwrites
 def test_components_and_members(made: Any, statement: str) -> None:
     x, loss = line(), number()
     written, (begin, step, end) = made(x, loss)

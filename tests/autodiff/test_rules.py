@@ -86,7 +86,7 @@ def inner_loop(b: Builder, program: Program, f: Callable[[Builder, Atom, Atom], 
 
 
 def carried(b: Builder, program: Program, f: Callable[[Builder, Atom, Atom], Atom]) -> None:
-    """s = f(s, x[j]) turn after turn: each derivative needs the value that was carried in."""
+    """s = f(s, x[j]) in each iteration: each derivative needs the value that was carried in."""
 
     def body(i: Var, a: Atom, c: Atom) -> Atom:
         j, s, out = Var(i32, "j"), Var(f64, "s"), Var(f64)
@@ -129,7 +129,7 @@ def branch(b: Builder, program: Program, f: Callable[[Builder, Atom, Atom], Atom
 
 
 def while_loop(b: Builder, program: Program, f: Callable[[Builder, Atom, Atom], Atom]) -> None:
-    """A loop whose number of turns depends on what it computes."""
+    """A loop whose number of iterations depends on what it computes."""
 
     def body(i: Var, a: Atom, c: Atom) -> Atom:
         asked, asked_n = Var(f64, "s"), Var(i32, "n")

@@ -269,3 +269,41 @@ def test_singular_vectors_that_are_not_unique_have_no_second_derivative() -> Non
     run, A, loss = _of_a_matrix(of_all_singular_values, np.eye(2))
     assert np.allclose(ti.ad.grad(run, wrt=A, loss=loss)(), 2 * np.eye(2))
     assert np.isnan(ti.ad.hvp(run, wrt=A, loss=loss)(np.ones((2, 2)))).any()
+
+
+def test_value_gradient_and_product_come_of_one_run() -> None:
+    x, loss = _x(), scalar()
+    runs = [0]
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += ti.sin(x[i]) * x[(i + 1) % 6] ** 2
+
+    def f() -> None:
+        runs[0] += 1
+        total()
+
+    v = np.cos(np.arange(6.0))
+    value, gradient, product = ti.ad.value_grad_hvp(f, wrt=x, loss=loss)(v)
+    assert runs[0] == 1
+    expected = ti.ad.value_and_grad(f, wrt=x, loss=loss)()
+    assert value == pytest.approx(expected[0], rel=1e-15)
+    np.testing.assert_allclose(gradient, expected[1], rtol=1e-14)
+    np.testing.assert_array_equal(product, ti.ad.hvp(f, wrt=x, loss=loss)(v))
+
+    @ti.kernel
+    def energy(k: ti.f64, at: ti.types.ndarray(dtype=ti.f64, ndim=1)) -> ti.f64:
+        found = 0.0
+        for i in range(at.shape[0]):
+            found += k * at[i] ** 3
+        return found
+
+    at = np.linspace(0.5, 2.0, 4)
+    value, (by_k, by_x), (along_k, along_x) = ti.ad.value_grad_hvp(energy, argnums=(0, 1))((1.0, at), 2.0, at)
+    assert value == pytest.approx(2 * (at**3).sum())
+    assert by_k == pytest.approx((at**3).sum()) and along_k == pytest.approx((3 * at**3).sum())
+    np.testing.assert_allclose(by_x, 6 * at**2, rtol=1e-14)
+    np.testing.assert_allclose(along_x, 3 * at**2 + 12 * at**2, rtol=1e-14)
+    with pytest.raises(DifferentiationError, match=r"ti\.ad\.value_grad_hvp differentiates"):
+        ti.ad.value_grad_hvp(3)

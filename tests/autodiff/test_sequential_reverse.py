@@ -1,14 +1,18 @@
-"""Which parallel loops a gradient runs in order: those whose turns may meet, and no others."""
+"""Which parallel loops a gradient runs in order: those whose iterations may meet, and no others."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tinote as ti
+from tests.autodiff.user import overwrites
 from tinote.compiler.requests import GRADIENT
+from tinote.ir.access import Access, Accesses
 from tinote.ir.nodes import For
 from tinote.ir.query import walk
+from tinote.ir.ranges import Loop
 
 Kernel = Callable[..., Any]
 
@@ -93,7 +97,7 @@ def appended(x: Any, g: Any, k: Any) -> Kernel:
 @pytest.mark.parametrize(
     "program", [own_elements, a_ring_of_buffers, a_window_in_a_ring, red_and_black, additions, appended]
 )
-@pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
+@overwrites
 def test_loops_that_stay_parallel(program: Callable[..., Kernel]) -> None:
     assert all(loop.parallel for loop in loops(program) if loop.index.name == "i")
 
@@ -127,7 +131,7 @@ def every_second_one(x: Any, g: Any, k: Any) -> Kernel:
 
 
 @pytest.mark.parametrize("program", [scattered, gathered_in_place, every_second_one])
-@pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
+@overwrites
 def test_loops_that_run_in_order(program: Callable[..., Kernel]) -> None:
     assert not any(loop.parallel for loop in loops(program))
 
@@ -151,3 +155,28 @@ def loops(program: Callable[..., Kernel]) -> list[For]:
     run()
     differentiated = run.instances[0].specialisation.differentiated(GRADIENT)  # type: ignore[attr-defined]
     return [op for op in walk(differentiated.region) if isinstance(op, For)]
+
+
+def test_branches_that_write_to_one_place_are_not_compared_pair_by_pair(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A thousand arms of an `elif` took half a minute."""
+    asked: list[Access] = []
+    may_meet_across = Accesses.may_meet_across
+
+    def note(self: Accesses, a: Access, b: Access, loop: Loop) -> bool:
+        asked.append(a)
+        return may_meet_across(self, a, b, loop)
+
+    monkeypatch.setattr(Accesses, "may_meet_across", note)
+    arms = [f"        {'elif' if k else 'if'} k[0] == {k}: g[0, i] = {k}.0 * x[i]\n" for k in range(60)]
+    text = f"import tinote as ti\n\n@ti.kernel\ndef run():\n    for i in x:\n{''.join(arms)}"
+    file = tmp_path / "arms.py"
+    file.write_text(text)
+    scope: dict[str, Any] = {"x": line(), "g": plane(), "k": ti.field(ti.i32, 4)}
+    exec(compile(text, str(file), "exec"), scope)
+    run = scope["run"].specialise()
+    asked.clear()
+    run.code(GRADIENT)
+    assert all(loop.parallel for loop in walk(run.differentiated().region) if isinstance(loop, For))
+    assert len(asked) < 20 * len(arms)  # each with each: 3,600

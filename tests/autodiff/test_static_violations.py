@@ -51,7 +51,7 @@ LOAD, STORE, ADD = "%a: f64 = load @x[%k]\n ", "store @x[%k], 1.0f64\n ", "atomi
         ("%a: f64[2] = load @v[%k]\n store @v[%k][1i32], 1.0f64", [(1, "v")]),
         ("%a: f64 = load @v[%k][0i32]\n store @v[%k][1i32], 1.0f64", []),
         ("%a: f64 = load @v[%k][0i32]\n store @v[%k][%k], 1.0f64", []),
-        # On a condition, or in another turn.
+        # On a condition, or in another iteration.
         (LOAD + "%c: u1 = gt %k, 0i32\n if %c:\n  " + STORE, []),
         (f"for %i: i32 in 0i32 .. %k:\n  {LOAD}", []),
         (f"%c: u1 = gt %k, 0i32\n if %c:\n  {LOAD} {STORE}", [(1, "x")]),

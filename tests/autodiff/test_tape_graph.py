@@ -90,7 +90,7 @@ def test_repetitions_inside_of_repetitions_are_folded():
     assert (substeps.times, energy.name, energy.number) == (20, "energy", 81)
     move, kicks = substeps.steps
     assert (move.name, kicks.times, [s.name for s in kicks.steps]) == ("move", 3, ["kick"])
-    # `x` is moved in all turns but the first after its sine was taken: a copy of 80 bytes each.
+    # `x` is moved in all iterations but the first after its sine was taken: a copy of 80 bytes each.
     assert graph.copied_bytes == frames.copied == move.copied == 199 * 80
     assert [line.rstrip(" .rW±*+") for line in repr(graph).splitlines()[2:8]] == [
         "  1  × 10", "       × 20", "         move", "         × 3", "           kick", "       energy",

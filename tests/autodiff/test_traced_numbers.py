@@ -19,7 +19,7 @@ import tinote as ti
 from tests.autodiff.number_kernels import NumberKernels
 from tinote.errors import DifferentiationError
 from tinote.lang.data.traced import Traced
-from tinote.lang.maths_derivatives import RULES, Dual
+from tinote.lang.data.traced_derivatives import RULES, Dual
 
 
 @pytest.fixture(autouse=True)

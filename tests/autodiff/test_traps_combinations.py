@@ -270,6 +270,5 @@ def iteration_without_a_known_end(x, y, loss):
 
 
 @pytest.mark.parametrize("name", trap)
-@pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
 def test_trap(name: str) -> None:
     trap.check(name)

@@ -9,25 +9,11 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tests.autodiff.user import overwrites
+from tests.autodiff.validated import collected, debugging, field  # noqa: F401
 from tinote.errors import AccessRuleError, DifferentiationError, KernelIndexError
-from tinote.lang.ad.access_rules.violations import Violation
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*a tape that validates")
-
-
-@pytest.fixture(autouse=True)
-def debugging() -> None:
-    ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True)
-
-
-def field(name: str, *shape: int) -> Any:
-    return ti.field(ti.f64, shape=shape, needs_grad=True, name=name)
-
-
-def collected(loss: Any, run: Any) -> list[Violation]:
-    with ti.ad.Tape(loss, validation="collect") as tape:
-        run()
-    return tape.violations
+pytestmark = overwrites
 
 
 class Factor:

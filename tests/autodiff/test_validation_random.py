@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tests.autodiff.user import overwrites
+from tests.autodiff.validated import debugging  # noqa: F401
 from tinote.errors import AccessRuleError
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*a tape that validates")
+pytestmark = overwrites
 
 READ, STORE, ADD, MULTIPLY, SCALE = range(5)  # SCALE: x[i] = x[i] * 0.5
 N = 8
@@ -41,11 +43,6 @@ def broken(history: list[Act], has_gradient: bool) -> set[int]:
         if changed_after_read or rewritten:
             found.add(element)
     return found
-
-
-@pytest.fixture(autouse=True)
-def debugging() -> None:
-    ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True)
 
 
 @pytest.mark.parametrize("has_gradient", [True, False])
@@ -106,19 +103,22 @@ def test_random_sequences(has_gradient: bool) -> None:
     assert broke > 30 and kept > 30
 
 
-def torn(turns: list[list[Act]]) -> set[int]:
-    """The elements that one turn of a parallel loop changes and another one reads: turns have no order."""
+def torn(iterations: list[list[Act]]) -> set[int]:
+    """The elements that one iteration of a parallel loop changes and another one reads: iterations have no order."""
     found: set[int] = set()
     for element in range(N):
-        logs = [[access for act in turn if act.element == element for access in accesses(act)] for turn in turns]
-        readers = {turn for turn, log in enumerate(logs) if "read" in log}
-        writers = {turn for turn, log in enumerate(logs) if any(access != "read" for access in log)}
+        logs = [
+            [access for act in iteration if act.element == element for access in accesses(act)]
+            for iteration in iterations
+        ]
+        readers = {iteration for iteration, log in enumerate(logs) if "read" in log}
+        writers = {iteration for iteration, log in enumerate(logs) if any(access != "read" for access in log)}
         if readers and writers and len(readers | writers) > 1:
             found.add(element)
     return found
 
 
-def test_random_turns_of_parallel_loops() -> None:
+def test_random_iterations_of_parallel_loops() -> None:
     """Two loops a launch: what one loop wrote, the next may read."""
     x = ti.field(ti.f64, shape=N, needs_grad=True, name="x")
     loss = ti.field(ti.f64, shape=(), needs_grad=True, name="loss")

@@ -12,7 +12,7 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 
 
 def _blocks() -> list[str]:
-    section = README.read_text(encoding="utf-8").split("## Four worked examples")[1].split("\n## ")[0]
+    section = README.read_text(encoding="utf-8").split("## Five worked examples")[1].split("\n## ")[0]
     return re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
 
 
@@ -28,7 +28,7 @@ def test_the_worked_examples(capsys: pytest.CaptureFixture[str]):
         if number == 0:
             assert scope["tape"].graph().summary.startswith("51 launches; the tape has copied")
             assert scope["tape"].grad_report.ok
-    _, checkpointed, _, found = shown
+    _, checkpointed, _, _, found = shown
     report = scope["report"]
     assert (report.steps, report.state_bytes) == (1000, 32) and report.peak_bytes <= 1 << 10
     assert checkpointed.startswith("1,000 steps, ") and f"at most {report.snapshots} states of 32 bytes" in checkpointed
@@ -38,6 +38,9 @@ def test_the_worked_examples(capsys: pytest.CaptureFixture[str]):
     ti, x, loss, energy = (scope[name] for name in ("ti", "x", "loss", "energy"))
     x.fill(0.5)
     product = np.asarray(ti.ad.hvp(energy, wrt=x, loss=loss)([1.0, 0.0, 0.0, 0.0]))
+    start = scope["starts"][17]
+    x.from_numpy(start)
+    assert np.array_equal(scope["gradients"][17], ti.ad.grad(energy, wrt=x, loss=loss)())
     gradients: list[float] = []
     for h in (1e-5, -1e-5):
         x.fill(0.5)

@@ -1,5 +1,5 @@
-"""Parallel loops whose turns read what others change are refused, with both lines; those that only look like it are
-not.
+"""Parallel loops whose iterations read what others change are refused, with both lines; those that only look like it
+are not.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ import pytest
 
 import tinote as ti
 from tests.autodiff.traps import Traps, session  # noqa: F401
+from tests.autodiff.user import overwrites
 from tinote.errors import DifferentiationError
 
 harmless = Traps()
@@ -168,7 +169,7 @@ def far_away(x, loss):
 
 
 @pytest.mark.parametrize("name", harmless)
-@pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
+@overwrites
 def test_harmless(name: str) -> None:
     harmless.check(name)
 
@@ -277,7 +278,7 @@ def test_a_minimum_by_comparison_is_a_reduction() -> None:
         neighbour_in_a_nest,
     ],
 )
-@pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
+@overwrites
 def test_refused(program: Callable[..., Callable[[], None]]) -> None:
     x, s, loss = (ti.field(ti.f64, shape, needs_grad=True) for shape in (4, (), ()))
     x.from_numpy(np.linspace(0.5, 2, 4))

@@ -7,7 +7,10 @@ import pytest
 
 import tinote as ti
 
-__all__ = ["array", "array_with_dual", "check_gradient", "scalar", "session"]
+__all__ = ["array", "array_with_dual", "check_gradient", "overwrites", "scalar", "session"]
+
+overwrites = pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it:UserWarning")
+"""A mark for tests that overwrite on purpose: in debug mode, what would break an access rule is warned of."""
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ import io
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -24,6 +25,7 @@ import nbformat
 import numpy as np
 from PIL import Image
 
+from tests.browser.waiting import WAIT_SECONDS, poll, still_box
 from tinote.cli.lab import EXTENSIONS
 
 REPOSITORY = Path(__file__).parents[2]
@@ -73,9 +75,11 @@ SETTINGS = {
 PAGE_CONFIG = {"disabledExtensions": {"@jupyterlab/launcher-extension": True}}
 
 START_SECONDS = 240.0
-WAIT_SECONDS = 120.0
-"""Waits end as soon as what they wait for is there; these bounds only say when it will not come any more, also on a
-machine that is slow and busy.
+"""As patient as `WAIT_SECONDS`, for what has to be loaded first."""
+
+# Whether the option that the focused list names as its active one is selected.
+ACTIVE_IS_SELECTED = """() =>
+    document.getElementById(document.activeElement.getAttribute('aria-activedescendant'))?.ariaSelected === 'true'
 """
 
 # Two frames: an element that is scrolled in one is told so in the next one, and draws then what has come in sight.
@@ -135,6 +139,13 @@ def _address(runtime: Path, process: int) -> str:
     return url
 
 
+def _free_port() -> int:
+    """A port that the system gives to nobody else for a while."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 @contextlib.contextmanager
 def running_lab(root: Path, **variables: str) -> Iterator[Lab]:
     """JupyterLab and Notebook 7 on one server, with settings and folders of their own in `root`, and with these
@@ -162,7 +173,9 @@ def running_lab(root: Path, **variables: str) -> Iterator[Lab]:
         "--allow-root",
         "--no-browser",
         "--ip=127.0.0.1",
-        "--ServerApp.port_retries=100",
+        # Servers of several workers that look for a port at the same time would find the same one.
+        f"--ServerApp.port={_free_port()}",
+        "--ServerApp.port_retries=0",
         "--IdentityProvider.token=",
         "--ServerApp.password=",
         "--ServerApp.disable_check_xsrf=True",
@@ -208,11 +221,12 @@ def running_chromium(playwright: Any) -> Iterator[Any]:
 
 @dataclass
 class Page:
-    """A notebook that is open in a front end. `page` is playwright's; `problems` collects what the browser's console
-    reported.
+    """A notebook that is open in a front end. `page` is playwright's, `name` the notebook's in its folder; `problems`
+    collects what the browser's console reported.
     """
 
     page: Any
+    name: str
     problems: list[str] = field(default_factory=list)
 
     def note_error(self, error: Any) -> None:
@@ -265,11 +279,8 @@ class Page:
             self.page.wait_for_timeout(20)
 
     def eventually(self, condition: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
-        """Look at the page, frame by frame, until `condition()` holds."""
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end, "timed out"
-            self.next_frame()
+        """Look at the page until `condition()` holds."""
+        poll(condition, bool, seconds)
 
     def settle(self) -> int:
         """Wait until what the buttons of the kernel's `view` asked for has been done and is painted. The steps that it
@@ -328,8 +339,7 @@ class Page:
         """
         found = self.page.locator(selector).first
         found.scroll_into_view_if_needed()
-        self.next_frame()
-        box = found.bounding_box()
+        box = still_box(found)
         places = [
             (box["x"] + across * box["width"], box["y"] + (1 - up) * box["height"]) for across, up in (start, end)
         ]
@@ -439,7 +449,7 @@ class Desk:
         again = page is not None
         page = page or _patient(self.context.new_page())
         page.set_viewport_size({"width": width, "height": height})
-        found = Page(page)
+        found = Page(page, name)
         page.on("pageerror", found.note_error)
         page.on("console", found.note_message)
         if again:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.browser.waiting import expect, poll
+
 CELL = """
 %load_ext tinote
 import os, time
@@ -13,6 +15,8 @@ with waiting.compilation("potential, gradient") as enter:
         time.sleep(0.02)
 """
 
+OUTPUTS = "() => window.jupyterapp.shell.currentWidget.content.model.cells.get(0).outputs.toJSON()"
+
 
 def test_the_bar_names_the_step_and_goes_away(notebook, lab):
     flag = lab.folder / "go_on"
@@ -21,9 +25,11 @@ def test_the_bar_names_the_step_and_goes_away(notebook, lab):
     opened.run_all()
     bar = opened.page.get_by_text("compiling potential, gradient: LLVM optimises")
     bar.wait_for(state="visible")
-    assert not opened.page.locator(".jp-OutputArea .widget-hprogress, .jp-OutputArea [role=progressbar]").is_visible()
+    expect(opened.page.locator(".jp-OutputArea .widget-hprogress, .jp-OutputArea [role=progressbar]")).to_be_hidden()
     flag.touch()
     opened.wait_idle()
     bar.wait_for(state="detached")
-    assert opened.page.locator(".jp-OutputArea").inner_text().strip() == ""
+    expect(opened.page.locator(".jp-OutputArea")).to_have_text("")
+    # A notebook that is saved now and opened again would look in vain for the bar's widget.
+    poll(lambda: [output["data"] for output in opened.page.evaluate(OUTPUTS)], [{"text/html": ""}])
     assert not opened.problems

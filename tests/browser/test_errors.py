@@ -8,6 +8,7 @@ import nbformat
 import pytest
 
 from tests.browser.harness import BOTH_FRONT_ENDS, wait_ready
+from tests.browser.waiting import expect, poll
 from tinote.errors import KernelIndexError
 from tinote.manual import ERRORS, tutorials
 from tinote.viz.notebook.error_view import error_as_html
@@ -25,9 +26,12 @@ def test_the_view_stands_for_the_text_which_stays_in_the_document(notebook):
     opened.page.wait_for_selector(VIEW)
     opened.wait_idle()
     view, text = opened.page.locator(VIEW), opened.page.locator(TEXT)
-    assert view.is_visible() and "x[i] = x[i + n]" in view.inner_text() and "KernelIndexError" in view.inner_text()
-    assert text.count() == 1 and not text.is_visible()
-    assert "index 8 is out of bounds" in text.text_content()
+    expect(view).to_be_visible()
+    expect(view).to_contain_text("x[i] = x[i + n]", use_inner_text=True)
+    expect(view).to_contain_text("KernelIndexError", use_inner_text=True)
+    expect(text).to_have_count(1)
+    expect(text).to_be_hidden()
+    expect(text).to_contain_text("index 8 is out of bounds")
 
 
 @pytest.mark.parametrize(**BOTH_FRONT_ENDS)
@@ -45,10 +49,10 @@ def test_in_a_notebook_that_is_not_trusted_the_text_is_seen(notebook, lab):
     opened.page.goto(f"{lab.url}{path}/stored.ipynb", wait_until="domcontentloaded")
     wait_ready(opened.page)
     text = opened.page.locator(TEXT)
-    text.wait_for(state="visible")
-    assert text.inner_text() == "index 8 is out of bounds"
+    expect(text).to_be_visible()
+    expect(text).to_have_text("index 8 is out of bounds")
     opened.page.locator(VIEW).wait_for(state="attached")
-    assert not opened.page.locator(VIEW).is_visible()
+    expect(opened.page.locator(VIEW)).to_be_hidden()
 
 
 def test_the_way_here_unfolds_by_keyboard_and_the_link_opens_the_section(notebook, lab):
@@ -58,24 +62,26 @@ def test_the_way_here_unfolds_by_keyboard_and_the_link_opens_the_section(noteboo
     opened.page.wait_for_selector(VIEW)
     opened.wait_idle()
     folded = opened.page.locator(f"{VIEW} details pre")
-    assert not folded.is_visible()
+    expect(folded).to_be_hidden()
     opened.page.locator(f"{VIEW} a").focus()
     opened.page.keyboard.press("Tab")
     opened.page.keyboard.press("Enter")
-    folded.wait_for(state="visible")
-    assert "shift(3)" in folded.inner_text()
-    box, edge = folded.bounding_box(), opened.page.locator(VIEW).bounding_box()
-    assert box["x"] + box["width"] <= edge["x"] + edge["width"], "a long line scrolls inside of the view"
+    expect(folded).to_be_visible()
+    expect(folded).to_contain_text("shift(3)")
+    # A long line scrolls inside of the view.
+    edges = """(folded, view) => [folded, folded.closest(view)].map((node) => node.getBoundingClientRect().right)"""
+    poll(lambda: folded.evaluate(edges, VIEW), lambda right: right[0] <= right[1])
     opened.set_theme("JupyterLab Dark")
-    ground, ink = opened.page.locator(VIEW).evaluate(
-        """(view) => [getComputedStyle(view).backgroundColor, getComputedStyle(view).color].map((color) => {
-            const context = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d');
-            context.fillStyle = color;
-            context.fillRect(0, 0, 1, 1);
-            return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3).reduce((sum, one) => sum + one) / 3;
-        })"""
+    brightness = """(view) => [getComputedStyle(view).backgroundColor, getComputedStyle(view).color].map((color) => {
+        const context = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d');
+        context.fillStyle = color;
+        context.fillRect(0, 0, 1, 1);
+        return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3).reduce((sum, one) => sum + one) / 3;
+    })"""
+    poll(
+        lambda: opened.page.locator(VIEW).evaluate(brightness),
+        lambda ground_and_ink: ground_and_ink[0] < 80 and ground_and_ink[1] > 200,
     )
-    assert ground < 80 and ink > 200
     opened.page.locator(f"{VIEW} a").focus()
     opened.page.keyboard.press("Enter")
     opened.wait(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import linecache
+import re
+from urllib.parse import parse_qsl
+
 import pytest
 
-from tests.browser.harness import BOTH_FRONT_ENDS, TIMED_KEY, new_page
+from tests.browser.harness import ACTIVE_IS_SELECTED, BOTH_FRONT_ENDS, TIMED_KEY, new_page
+from tests.browser.waiting import expect, poll, still_box
 from tests.viz.explored import parsed_stages
 from tinote.viz.explorer.widget import Explorer, View
 
@@ -54,9 +59,27 @@ def rows(page, pane: str) -> list[tuple[str, set[str]]]:
     return [(text, set(classes.split())) for text, classes in page.evaluate(ROWS, pane)]
 
 
+def having(page, pane: str, *marks: str) -> list[str]:
+    """The lines of a pane that have one of these classes."""
+    return [text for text, classes in rows(page, pane) if classes & set(marks)]
+
+
 def lit(page, pane: str) -> list[str]:
     """The lines of a pane that are lit."""
-    return [text for text, classes in rows(page, pane) if classes & {"is-lit", "is-strong"}]
+    return having(page, pane, "is-lit", "is-strong")
+
+
+def current_line(page, pane: str, start: str) -> None:
+    """Wait until the current line of a pane begins like this."""
+    poll(
+        lambda: [text.strip() for text in having(page, pane, "is-current")],
+        lambda lines: len(lines) == 1 and lines[0].startswith(start),
+    )
+
+
+def selected_stage(page):
+    """The name of the stage that is selected in the list."""
+    return page.locator(".stage[aria-selected=true] .name")
 
 
 def pointed(page, pane: str, text: str):
@@ -72,47 +95,58 @@ def gravity(notebook):
     return page
 
 
+@pytest.fixture
+def alone(standalone):
+    """The same explorer in a page of its own, for what needs neither a kernel nor a notebook around it."""
+    linecache.cache["gravity.py"] = (len(GRAVITY), None, GRAVITY.splitlines(keepends=True), "gravity.py")
+    names = {"__name__": "gravity"}
+    exec(compile(GRAVITY, "gravity.py", "exec"), names)
+    return standalone(names["explorer"])
+
+
 @pytest.mark.parametrize(**BOTH_FRONT_ENDS)
 def test_a_click_on_the_source_lights_up_what_came_from_it(gravity):
     page = gravity.page
-    assert lit(page, ".left") == lit(page, ".right") == []
+    for pane in (".left", ".right"):
+        poll(lambda pane=pane: lit(page, pane), [])
     pointed(page, ".source", "r = x[i] - x[j]").click()
     page.mouse.move(0, 0)
     # The components of `r` in the kernel, computed again in its gradient; and what adds to the adjoint of `x`.
-    assert sum(" = sub " in text for text in lit(page, ".left")) == 2
-    assert sum(" = sub " in text for text in lit(page, ".right")) == 2
-    assert any("load @x" in text for text in lit(page, ".left"))
-    assert all("sqrt" not in text for text in lit(page, ".left") + lit(page, ".right"))
-    assert lit(page, ".source") == ["        r = x[i] - x[j]"]
+    poll(lambda: lit(page, ".source"), ["        r = x[i] - x[j]"])
+    left = poll(lambda: lit(page, ".left"), two_subtractions)
+    right = poll(lambda: lit(page, ".right"), two_subtractions)
+    assert any("load @x" in text for text in left)
+    assert all("sqrt" not in text for text in left + right)
     page.keyboard.press("Escape")
-    assert lit(page, ".left") == lit(page, ".right") == lit(page, ".source") == []
+    for pane in (".left", ".right", ".source"):
+        poll(lambda pane=pane: lit(page, pane), [])
     assert gravity.problems == []
 
 
-def test_a_line_of_ir_lights_up_its_source_and_its_adjoints(gravity):
-    page = gravity.page
+def two_subtractions(lines: list[str]) -> bool:
+    return sum(" = sub " in text for text in lines) == 2
+
+
+def test_a_line_of_ir_lights_up_its_source_and_its_adjoints(alone):
+    page = alone
     pointed(page, ".left", "sqrt").hover()
-    assert lit(page, ".source") == ["        U[None] += -1 / r.norm(1e-3)"]
+    poll(lambda: lit(page, ".source"), ["        U[None] += -1 / r.norm(1e-3)"])
     # The very expression is marked.
-    stretch = page.locator(".source .stretch").bounding_box()
-    code = page.locator(".source .is-strong .code").bounding_box()
-    character = page.evaluate("""() => {
-        const code = document.querySelector('.source .code');
+    marked = """() => {
+        const code = document.querySelector('.source .is-strong .code');
         const probe = Object.assign(document.createElement('span'), { textContent: '0'.repeat(100) });
         code.append(probe);
         const width = probe.getBoundingClientRect().width / 100;
         probe.remove();
-        return width;
-    }""")
-    marked = [
-        round((stretch["x"] - code["x"]) / character),
-        round((stretch["x"] + stretch["width"] - code["x"]) / character),
-    ]
-    assert "        U[None] += -1 / r.norm(1e-3)"[marked[0] : marked[1]] == "r.norm(1e-3)"
-    strong = [text for text, classes in rows(page, ".right") if "is-strong" in classes]
-    assert any("sqrt" in text for text in strong)
-    adjoints = page.locator(".right .row.is-strong .adjoint").count()
-    assert adjoints >= 1
+        const stretch = document.querySelector('.source .stretch').getBoundingClientRect();
+        const start = code.getBoundingClientRect().left;
+        return code.textContent.slice(
+            Math.round((stretch.left - start) / width), Math.round((stretch.right - start) / width));
+    }"""
+    page.locator(".source .stretch").wait_for()
+    poll(lambda: page.evaluate(marked), "r.norm(1e-3)")
+    poll(lambda: having(page, ".right", "is-strong"), lambda lines: any("sqrt" in text for text in lines))
+    expect(page.locator(".right .row.is-strong .adjoint")).not_to_have_count(0)
 
 
 @pytest.mark.parametrize(**BOTH_FRONT_ENDS)
@@ -121,17 +155,26 @@ def test_a_search_stays_in_the_explorer_and_its_page_is_written(gravity, chromiu
     page.get_by_role("listbox", name="Stages").focus()
     page.keyboard.press("/")
     page.keyboard.type("sqrt")
-    hits = [text for text, classes in rows(page, ".right") if "is-hit" in classes]
-    assert hits == [text for text, _ in rows(page, ".right") if "sqrt" in text] != []
-    assert page.locator(".jp-Cell").count() == 1
+    hits_are(page, "sqrt")
+    expect(page.locator(".jp-Cell")).to_have_count(1)
     saved = tmp_path / "explorer.html"
     assert gravity.python(f"print(explorer.save({str(saved)!r}))") == str(saved)
     alone = new_page(chromium, offline=True)
     alone.goto(saved.as_uri())
     pointed(alone, ".source", "r = x[i] - x[j]").click()
-    assert sum(" = sub " in text for text in lit(alone, ".right")) == 2
+    poll(lambda: lit(alone, ".right"), two_subtractions)
     alone.context.close()
     assert gravity.problems == []
+
+
+def hits_are(page, word: str) -> list[str]:
+    """Wait until those lines on the right are hits that contain the word; these lines."""
+
+    def right(lines: list[tuple[str, set[str]]]) -> bool:
+        hits = ["is-hit" in classes for _, classes in lines]
+        return any(hits) and hits == [word in text for text, _ in lines]
+
+    return [text for text, classes in poll(lambda: rows(page, ".right"), right) if "is-hit" in classes]
 
 
 @pytest.mark.parametrize(**BOTH_FRONT_ENDS)
@@ -139,64 +182,54 @@ def test_the_keyboard_moves_through_stages_and_lines(gravity):
     page = gravity.page
     stages = page.get_by_role("listbox", name="Stages")
     stages.focus()
-    selected = "() => document.querySelector('[role=option][aria-selected=true] .name').textContent"
-    assert page.evaluate(selected) == "reverse"
+    expect(selected_stage(page)).to_have_text("reverse")
     page.keyboard.press("ArrowUp")
-    first = page.evaluate(selected)
-    assert first != "reverse"
-    assert (
-        page.evaluate(
-            "() => document.getElementById(document.activeElement.getAttribute('aria-activedescendant')).ariaSelected"
-        )
-        == "true"
-    )
+    expect(selected_stage(page)).not_to_have_text("reverse")
+    poll(lambda: page.evaluate(ACTIVE_IS_SELECTED), True)
     page.keyboard.press("Home")
-    assert page.evaluate(selected) == "syntax tree"
+    expect(selected_stage(page)).to_have_text("syntax tree")
     page.keyboard.press("End")
-    assert page.evaluate(selected) == "assembly"
+    expect(selected_stage(page)).to_have_text("assembly")
     # LLVM runs now that somebody asks.
-    gravity.wait("document.querySelector('.right .info').textContent.includes('instructions')", 20)
+    expect(page.locator(".right .info")).to_contain_text("instructions")
     page.keyboard.press("Home")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")  # Holds this stage on the left.
     page.keyboard.press("ArrowDown")
-    assert page.locator(".left select").input_value() == "1"
+    expect(page.locator(".left select")).to_have_value("1")
     # On to the lines: down, then Enter pins the line's source.
     page.locator(".right .lines").focus()
-    for _ in range(40):
+
+    def next_line() -> str:
         page.keyboard.press("ArrowDown")
-        if "r.norm" in "".join(lit(page, ".source")):
-            break
+        return "".join(lit(page, ".source"))
+
+    poll(next_line, lambda source: "r.norm" in source)
     page.keyboard.press("Enter")
     page.locator(".right .lines").blur()
-    assert lit(page, ".source") == ["        U[None] += -1 / r.norm(1e-3)"]
-    assert page.locator("footer .words").inner_text().startswith("Pinned line 11:")
+    poll(lambda: lit(page, ".source"), ["        U[None] += -1 / r.norm(1e-3)"])
+    expect(page.locator("footer .words")).to_have_text(re.compile("^Pinned line 11:"))
     # Keys stay in the explorer: the notebook has neither new cells nor another mode.
-    assert page.locator(".jp-Cell").count() == 1
+    expect(page.locator(".jp-Cell")).to_have_count(1)
     assert gravity.problems == []
 
 
 def test_tab_visits_every_control_once(gravity):
     page = gravity.page
     page.get_by_role("radio", name="gradient").focus()
-    visited = []
-    for _ in range(17):
-        visited.append(page.evaluate("() => document.activeElement.ariaLabel || document.activeElement.textContent"))
-        page.keyboard.press("Tab")
-    wanted = [
+    focused = "() => document.activeElement.ariaLabel || document.activeElement.textContent"
+    for name in (
         "gradient",
         "Search in both panes",
         "Only differences",
         "Previous difference",
         "Next difference",
+        "Copy link",
         "Full screen",
         "Find a stage by its name or what it does",
         "Stages",
-    ]
-    assert visited[: len(wanted)] == wanted
-    assert visited[len(wanted)] == "LLVM's own passes …"
-    assert "without change" in visited[len(wanted) + 1]
-    assert visited[len(wanted) + 2 :] == [
+        "LLVM's own passes …",
+        "[0-9]+ steps without change",
         "Source",
         "Stage on the left",
         "Stage on the left",
@@ -204,34 +237,37 @@ def test_tab_visits_every_control_once(gravity):
         "Stage on the right",
         "Width of the list of stages",
         "Width of the left pane",
-    ]
+    ):
+        poll(lambda: page.evaluate(focused), re.compile(name).fullmatch)
+        page.keyboard.press("Tab")
 
 
-def test_kernel_and_gradient_take_turns(gravity):
-    page = gravity.page
+def test_kernel_and_gradient_take_turns(alone):
+    page = alone
     page.get_by_role("radio", name="kernel").click()
-    gravity.wait(f"{ROOT}.dataset.shown.startsWith('0/')")
-    assert "reverse" not in page.get_by_role("listbox").inner_text()
-    assert page.locator(".adjoint").count() == 0
+    page.wait_for_function(f"() => {ROOT}.dataset.shown.startsWith('0/')")
+    expect(page.get_by_role("listbox")).not_to_contain_text("reverse", use_inner_text=True)
+    expect(page.locator(".adjoint")).to_have_count(0)
     page.get_by_role("radio", name="gradient").click()
-    gravity.wait(f"{ROOT}.dataset.shown.startsWith('1/')")
-    assert "reverse" in page.get_by_role("listbox").inner_text()
-    assert page.locator(".right .adjoint").count() > 0
+    page.wait_for_function(f"() => {ROOT}.dataset.shown.startsWith('1/')")
+    expect(page.get_by_role("listbox")).to_contain_text("reverse", use_inner_text=True)
+    expect(page.locator(".right .adjoint")).not_to_have_count(0)
 
 
-def test_unchanged_steps_are_folded_away(gravity):
-    page = gravity.page
-    before = page.get_by_role("option").count()
+def test_unchanged_steps_are_folded_away(alone):
+    page = alone
+    options = page.get_by_role("option")
+    before = poll(lambda: options.count(), bool)
     toggle = page.locator("button.unchanged")
-    folded = int(toggle.inner_text().split()[0])
-    assert folded > 0
+    expect(toggle).to_have_text(re.compile("^[1-9]"))
+    unchanged = "[role=listbox] [role=option].is-unchanged"
+    expect(page.locator(unchanged)).to_have_count(0)
+    folded = int(poll(lambda: toggle.inner_text(), bool).split()[0])
     toggle.click()
-    assert (
-        page.locator("[role=listbox] [role=option]").count()
-        == page.locator("[role=listbox] [role=option]:not(.is-unchanged)").count() + folded
-    )
+    expect(page.locator(unchanged)).to_have_count(folded)
+    expect(options).to_have_count(before + folded)
     toggle.click()
-    assert page.get_by_role("option").count() == before
+    expect(options).to_have_count(before)
 
 
 def test_it_opens_while_the_kernel_is_busy(notebook, lab):
@@ -241,16 +277,18 @@ def test_it_opens_while_the_kernel_is_busy(notebook, lab):
     page = notebook(GRAVITY, "import os, time\nwhile not os.path.exists('explorer_is_open'):\n    time.sleep(0.02)")
     page.run_all()
     page.wait(f"{PAINTED} >= 1")
-    shown = [text for text, _ in rows(page.page, ".right")]
-    assert any("for parallel" in text for text in shown)
-    assert any("for parallel" in text for text, _ in rows(page.page, ".left"))
+
+    def lines(pane: str) -> set[str]:
+        return {text for text, _ in rows(page.page, pane)}
+
+    for pane in (".left", ".right"):
+        shown = poll(lambda pane=pane: lines(pane), lambda texts: any("for parallel" in text for text in texts))
     # What it does not have, it asks for, and gets it afterwards.
-    right = page.page.locator(".pane.right")
     page.page.get_by_role("listbox", name="Stages").press("End")
-    assert "is-waiting" in right.get_attribute("class")
+    expect(page.page.locator(".pane.right.is-waiting")).to_have_count(1)
     flag.touch()
     page.wait(f"!{ROOT}.querySelector('.is-waiting') && {PAINTED} >= 2")
-    assert {text for text, _ in rows(page.page, ".right")} & set(shown) <= {""}
+    poll(lambda: lines(".right"), lambda texts: len(texts) > 1 and texts & shown <= {""})
     assert page.problems == []
 
 
@@ -272,8 +310,8 @@ def test_five_thousand_operations_stay_fluid(notebook):
         assert min(times["big"][turns]) < max(FLUID_MS, OF_SMALL * min(times["small"][turns]))
     # However long the stages, only what is in sight is on the page.
     right = page.page.locator(".tinote-explorer").first.locator(".right")
-    assert right.locator(".row").count() < 120
-    assert int(right.locator(".lines").get_attribute("aria-rowcount")) > 5000
+    poll(lambda: right.locator(".row").count(), lambda count: 0 < count < 120)
+    poll(lambda: int(right.locator(".lines").get_attribute("aria-rowcount")), lambda count: count > 5000)
     # Far away lines come when they are scrolled to, in both panes of two stages.
     page.page.evaluate(TIMED_KEY, [0, "ArrowDown"])
     page.page.evaluate("() => { document.querySelector('.right .lines').scrollTop = 19 * 4000 }")
@@ -285,15 +323,13 @@ def test_the_page_of_its_own_works_without_a_kernel(standalone):
     hostile = 'x = "</script><script>document.title=`hacked`</script><!-- &lt;b&gt;"'
     explorer = Explorer("</title><b>name", [View("kernel", lambda: parsed_stages(hostile))])
     page = standalone(explorer)
-    assert page.title() == "</title><b>name: IR explorer"
-    assert page.locator(".source .code").first.inner_text() == hostile
+    expect(page).to_have_title("</title><b>name: IR explorer")
+    expect(page.locator(".source .code").first).to_have_text(hostile)
     page.locator(".source .code").first.click()
-    assert len(lit(page, ".right")) >= 1
+    poll(lambda: lit(page, ".right"), bool)
     page.get_by_role("listbox").focus()
     page.keyboard.press("Home")
-    page.wait_for_function(
-        "() => document.querySelector('[role=option][aria-selected=true] .name').textContent === 'front end'"
-    )
+    expect(selected_stage(page)).to_have_text("front end")
     assert page.problems == []
 
 
@@ -304,72 +340,119 @@ def test_search_finds_and_walks(standalone):
     page.get_by_role("listbox").focus()
     page.keyboard.press("/")
     page.keyboard.type("mul")
-    hits = [text for text, classes in rows(page, ".right") if "is-hit" in classes]
-    assert hits == [text for text, _ in rows(page, ".right") if "mul" in text] != []
+    hits = hits_are(page, "mul")
     page.keyboard.press("Enter")
-    current = [text for text, classes in rows(page, ".right") if "is-current" in classes]
-    assert current == hits[:1]
+    poll(lambda: having(page, ".right", "is-current"), hits[:1])
     page.keyboard.press("Escape")
-    assert not [text for text, classes in rows(page, ".right") if "is-hit" in classes]
+    poll(lambda: having(page, ".right", "is-hit"), [])
 
 
 def test_llvms_own_passes_unfold_between_its_two_texts(gravity):
     page = gravity.page
-    names = "[...document.querySelectorAll('.tinote-explorer .stage .name')].map((one) => one.textContent)"
-    before = page.evaluate(names)
+    names = page.locator(".stage .name").all_text_contents
+    before = poll(lambda: names(), bool)
     page.locator(".stage", has_text="assembly").click()
     page.get_by_role("button", name="LLVM's own passes …").click()
-    gravity.wait(f"{names}.length > {len(before)}")
-    after = page.evaluate(names)
+    after = poll(lambda: names(), lambda found: len(found) > len(before))
     at = after.index("LLVM IR")
     between = after[at + 1 : after.index("LLVM, optimised")]
     assert {"SROA", "LoopVectorize"} <= set(between) and len(after) == len(before) + len(between)
     # What was selected is still selected, under another number.
-    assert page.locator(".stage[aria-selected=true] .name").inner_text() == "assembly"
-    assert page.get_by_role("button", name="LLVM's own passes …").count() == 0
-    painted = page.evaluate(PAINTED)
+    expect(selected_stage(page)).to_have_text("assembly")
+    expect(page.get_by_role("button", name="LLVM's own passes …")).to_have_count(0)
     page.locator(".stage", has_text="LoopVectorize").first.click()
-    gravity.wait(f"{PAINTED} > {painted} && document.querySelector('.right .row.is-new')")
-    assert any(" x float>" in text for text, classes in rows(page, ".right") if "is-new" in classes)
-    assert page.locator(".sentence").inner_text().startswith("LoopVectorize Runs several iterations")
+    poll(lambda: having(page, ".right", "is-new"), lambda lines: any("vector." in text for text in lines))
+    expect(page.locator(".sentence")).to_have_text(re.compile(r"^LoopVectorize\s*Runs several iterations"))
     # Found by name, and by what it does.
     page.get_by_role("searchbox", name="Find a stage").fill("dead code")
-    assert "eliminate_dead" in page.evaluate(names) and "LoopVectorize" not in page.evaluate(names)
+    poll(lambda: names(), lambda found: "eliminate_dead" in found and "LoopVectorize" not in found)
     page.keyboard.press("Escape")
-    assert page.evaluate(names) == after
+    poll(lambda: names(), after)
     assert gravity.problems == []
 
 
 def test_the_dividers_move_and_the_body_fits_a_laptop(gravity):
     page = gravity.page
+
+    def size(selector: str) -> tuple[float, float]:
+        box = page.locator(selector).bounding_box()
+        return box["width"], box["height"]
+
     page.set_viewport_size({"width": 1280, "height": 720})
-    assert page.locator(".tinote-explorer .body").bounding_box()["height"] <= 720 - 200
-    stages, body = page.locator("nav.stages").bounding_box(), page.locator(".body").bounding_box()
-    assert abs(stages["height"] - body["height"]) < 2
+    _, body = poll(lambda: size(".tinote-explorer .body"), lambda found: found[1] <= 720 - 200)
+    stages, _ = poll(lambda: size("nav.stages"), lambda found: abs(found[1] - body) < 2)
     divider = page.get_by_role("separator", name="Width of the list of stages")
     divider.focus()
     page.keyboard.press("ArrowRight")
-    assert page.locator("nav.stages").bounding_box()["width"] == pytest.approx(stages["width"] + 16, abs=2)
-    box = page.get_by_role("separator", name="Width of the left pane").bounding_box()
-    left = page.locator(".pane.left").bounding_box()["width"]
+    poll(lambda: size("nav.stages")[0], pytest.approx(stages + 16, abs=2))
+    box = still_box(page.get_by_role("separator", name="Width of the left pane"))
+    left = still_box(page.locator(".pane.left"))["width"]
     page.mouse.move(box["x"] + 4, box["y"] + 50)
     page.mouse.down()
     page.mouse.move(box["x"] + 64, box["y"] + 50)
     page.mouse.up()
-    assert page.locator(".pane.left").bounding_box()["width"] == pytest.approx(left + 60, abs=3)
+    poll(lambda: size(".pane.left")[0], pytest.approx(left + 60, abs=3))
     divider.dblclick()
-    assert page.locator("nav.stages").bounding_box()["width"] == pytest.approx(stages["width"], abs=2)
+    poll(lambda: size("nav.stages")[0], pytest.approx(stages, abs=2))
     assert gravity.problems == []
 
 
 def test_a_gradient_offers_a_seed(gravity):
     page = gravity.page
     page.get_by_role("tab", name="Values").click()
-    assert page.get_by_role("textbox", name="Seed").input_value() == "1"
+    expect(page.get_by_role("textbox", name="Seed")).to_have_value("1")
     page.get_by_role("textbox", name="Iteration").fill("1 2")
     page.get_by_role("button", name="Observe").click()
     table = page.get_by_role("table", name="Observed values")
-    table.wait_for()
-    found = table.locator("tr", has_text="adjoint").locator("td.value").all_inner_texts()
-    assert any(float(value) not in (0.0,) for value in found if value.lstrip("-").replace(".", "").isdigit())
+    values = table.locator("tr", has_text="adjoint").locator("td.value")
+    expect(values.filter(has_text=re.compile(r"^-?[0-9.]*[1-9][0-9.]*$"))).not_to_have_count(0)
+    assert gravity.problems == []
+
+
+def shown(page) -> dict[str, str]:
+    """What a page says that it shows, in the fragment of its address."""
+    return dict(parse_qsl(page.evaluate("() => location.hash.slice(1)")))
+
+
+def test_a_link_opens_a_page_as_it_was_shown(standalone, chromium):
+    page = standalone(Explorer("small", [View("kernel", lambda: parsed_stages("y = x * 0.5"))]))
+    poll(lambda: shown(page), {})
+    page.get_by_role("listbox", name="Stages").focus()
+    page.keyboard.press("ArrowUp")
+    page.get_by_role("tab", name="Data flow").click()
+    page.locator(".right .row", has_text="= mul").locator(".mark").click()
+    wanted = {"view": "kernel", "stage": "front end", "in": "right", "line": "5", "tab": "flow", "top": ""}
+    poll(lambda: shown(page) | {"top": ""}, wanted)
+    page.evaluate("() => { navigator.clipboard.writeText = async (text) => { window.copied = text } }")
+    page.get_by_role("button", name="Copy link").click()
+    link = poll(lambda: page.evaluate("() => window.copied"), bool)
+    other = new_page(chromium)
+    other.goto(link)
+    other.wait_for_selector(".node.is-centre")
+    current_line(other, ".right", "%b: f32 = mul")
+    expect(selected_stage(other)).to_have_text("front end")
+    # Another fragment in the same page.
+    other.evaluate("() => { location.hash = 'stage=simplify+1:+fold&in=source&line=1' }")
+    other.wait_for_function(f"() => {ROOT}.dataset.shown.endsWith('/2')")
+    poll(lambda: lit(other, ".source"), ["y = x * 0.5"])
+    expect(other.get_by_role("tabpanel")).to_have_count(0)
+    other.context.close()
+    assert page.problems == []
+
+
+def test_a_cell_that_runs_again_keeps_what_is_shown(gravity):
+    page = gravity.page
+    page.get_by_role("radio", name="kernel").click()
+    gravity.wait(f"{ROOT}.dataset.shown.startsWith('0/')")
+    page.locator(".right select").select_option(label="front end")
+    expect(selected_stage(page)).to_have_text("front end")
+    pointed(page, ".source", "r = x[i] - x[j]").click()
+    before = poll(lambda: lit(page, ".right"), bool)
+    gravity.wait(f"{ROOT}.dataset.noted?.includes('line=10')")
+    page.evaluate(f"() => {{ {ROOT}.dataset.old = 'yes' }}")
+    gravity.run_all()
+    gravity.wait(f"{PAINTED} >= 1 && !{ROOT}.dataset.old")
+    expect(selected_stage(page)).to_have_text("front end")
+    poll(lambda: lit(page, ".right"), before)
+    expect(page.get_by_role("radio", name="kernel")).to_have_attribute("aria-checked", "true")
     assert gravity.problems == []

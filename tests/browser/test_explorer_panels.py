@@ -8,7 +8,8 @@ import pytest
 
 import tinote as ti
 from tests.browser.looks import WIDTHS, unreadable
-from tests.browser.test_explorer import FLUID_MS, OF_SMALL, lit, pointed, rows
+from tests.browser.test_explorer import FLUID_MS, OF_SMALL, current_line, having, lit, pointed, rows
+from tests.browser.waiting import expect, poll, still_box
 from tests.viz.explored import big_stages, parsed_stages
 from tinote.viz.explorer.widget import Explorer, View, explore
 
@@ -42,65 +43,68 @@ def open_panel(page, name: str) -> None:
 
 def test_tasks_lead_to_their_loops(standalone, kernel):
     page = standalone(explore(kernel))
-    assert page.get_by_role("tabpanel").count() == 0
+    expect(page.get_by_role("tabpanel")).to_have_count(0)
     open_panel(page, "Tasks")
-    table = page.get_by_role("table", name="Tasks, in the order in which they run")
-    assert table.get_by_role("row").count() == 3
-    assert "a thread" in table.get_by_role("row").nth(1).inner_text()
-    assert "add counts" in table.get_by_role("row").nth(2).inner_text()
-    table.get_by_role("row").nth(2).get_by_role("button").click()
+    table_rows = page.get_by_role("table", name="Tasks, in the order in which they run").get_by_role("row")
+    expect(table_rows).to_have_count(3)
+    expect(table_rows.nth(1)).to_contain_text("a thread")
+    expect(table_rows.nth(2)).to_contain_text("add counts")
+    table_rows.nth(2).get_by_role("button").click()
     page.mouse.move(0, 0)
-    assert [text.strip() for text in lit(page, ".source")] == ["for i in x:"]
-    assert any("for parallel" in text for text in lit(page, ".right"))
+    poll(lambda: [text.strip() for text in lit(page, ".source")], ["for i in x:"])
+    poll(lambda: lit(page, ".right"), lambda lines: any("for parallel" in text for text in lines))
     # A second press on the tab closes the panel.
     page.get_by_role("tab", name="Tasks").click()
-    assert page.get_by_role("tabpanel").count() == 0
+    expect(page.get_by_role("tabpanel")).to_have_count(0)
     assert page.problems == []
 
 
 def test_what_llvm_vectorised_stands_behind_the_lines(standalone, kernel):
     page = standalone(explore(kernel))
-    assert page.locator(".source .note").count() == 0
+    notes = page.locator(".source .note")
+    expect(notes).to_have_count(0)
     open_panel(page, "Vectorisation")
-    notes = page.locator(".source .note").all_inner_texts()
-    assert notes and any("not vectorised" in note for note in notes)
+    expect(notes.filter(has_text="not vectorised")).not_to_have_count(0)
     # The source's own text stays what it is.
-    assert "        for i in x:" in [text for text, _ in rows(page, ".source")]
+    poll(lambda: [text for text, _ in rows(page, ".source")], lambda lines: "        for i in x:" in lines)
     page.get_by_role("tab", name="Tasks").click()
-    assert page.locator(".source .note").count() == 0
+    expect(notes).to_have_count(0)
 
 
 def test_the_keyboard_reaches_every_panel(standalone, kernel):
     page = standalone(explore(kernel))
     page.get_by_role("tab", name="Tasks").focus()
     page.keyboard.press("ArrowRight")
-    assert page.evaluate("() => document.activeElement.textContent") == "Vectorisation"
+    focused = page.locator(":focus")
+    expect(focused).to_have_text("Vectorisation")
     page.keyboard.press("Enter")
-    assert page.evaluate("() => document.activeElement.getAttribute('aria-selected')") == "true"
+    expect(focused).to_have_attribute("aria-selected", "true")
     page.wait_for_function("() => document.querySelector('.panel').dataset.filled === 'loops'")
     page.keyboard.press("Tab")  # the panel, which scrolls
     page.keyboard.press("Tab")
-    assert page.evaluate("() => document.activeElement.className") == "to-source"
-    assert len(lit(page, ".source")) == 1
+    expect(focused).to_have_class("to-source")
+    poll(lambda: len(lit(page, ".source")), 1)
     page.keyboard.press("Enter")
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Shift+Tab")
-    assert len(lit(page, ".source")) == 1  # pinned
+    expect(focused).to_have_attribute("role", "tab")
+    poll(lambda: len(lit(page, ".source")), 1)  # pinned
     page.keyboard.press("Escape")
-    assert page.get_by_role("tabpanel").count() == 0
+    expect(page.get_by_role("tabpanel")).to_have_count(0)
 
 
 def test_a_gradient_shows_what_it_saves(standalone, kernel):
     page = standalone(explore(kernel, gradient=True))
     open_panel(page, "Saved and recomputed")
-    saved = page.get_by_role("table", name="Saved for the reverse part").inner_text()
-    assert "4 bytes" in saved and "20 bytes an iteration" in saved
-    assert "private copy" in page.get_by_role("table", name="Adjoints").inner_text()
+    saved = page.get_by_role("table", name="Saved for the reverse part")
+    expect(saved).to_contain_text("4 bytes")
+    expect(saved).to_contain_text("20 bytes an iteration")
+    expect(page.get_by_role("table", name="Adjoints")).to_contain_text("private copy")
     # A kernel has no such panel; what is open closes.
     page.get_by_role("radio", name="kernel").click()
     page.wait_for_function("() => document.querySelector('.tinote-explorer').dataset.shown.startsWith('0/')")
-    assert page.get_by_role("tab", name="Saved and recomputed").count() == 0
-    assert page.get_by_role("tabpanel").count() == 0
+    expect(page.get_by_role("tab", name="Saved and recomputed")).to_have_count(0)
+    expect(page.get_by_role("tabpanel")).to_have_count(0)
 
 
 def test_panels_can_be_read_and_fit(standalone, kernel, pictures):
@@ -108,19 +112,17 @@ def test_panels_can_be_read_and_fit(standalone, kernel, pictures):
     pointed(page, ".source", "ti.sin").click()
     page.keyboard.press("/")
     page.keyboard.type("load")
-    for name in page.get_by_role("tab").all_inner_texts():
+    for name in poll(lambda: page.get_by_role("tab").all_inner_texts(), bool):
         open_panel(page, name)
         page.mouse.move(0, 0)
         pictures.of_page(page, f"panel_{name.lower().replace(' ', '_')}")
-        panel = page.get_by_role("tabpanel").bounding_box()
-        assert panel["x"] >= 0 and panel["x"] + panel["width"] <= WIDTHS[-1] and panel["y"] + panel["height"] <= 860
+        poll(
+            lambda: page.get_by_role("tabpanel").bounding_box(),
+            lambda panel: (
+                panel["x"] >= 0 and panel["x"] + panel["width"] <= WIDTHS[-1] and panel["y"] + panel["height"] <= 860
+            ),
+        )
     assert page.problems == []
-
-
-def current(page, pane: str) -> str:
-    """The current line of a pane."""
-    (found,) = [text.strip() for text, classes in rows(page, pane) if "is-current" in classes]
-    return found
 
 
 @pytest.fixture
@@ -131,15 +133,16 @@ def small(standalone):
 def test_a_click_on_a_variable_goes_to_its_definition(small):
     store = small.locator(".left .row", has_text="store @x").last
     store.locator("[data-name='%c']").hover()
-    assert small.locator("footer .words").inner_text() == "%c: click for its definition, 1 use"
+    words = small.locator("footer .words")
+    expect(words).to_have_text("%c: click for its definition, 1 use")
     store.locator("[data-name='%c']").click()
-    assert current(small, ".left") == "%c: f32 = add %b, 0.0f32"
+    current_line(small, ".left", "%c: f32 = add %b, 0.0f32")
     # The very definition pins its line, and another click lets go of it.
     small.locator(".left .is-current [data-name='%c']").click()
-    assert not small.locator("footer .words").inner_text().startswith("Pinned")
+    expect(words).not_to_have_text(re.compile("^Pinned"))
     # Memory has a definition too.
     store.locator("[data-name='@x']").click()
-    assert current(small, ".left").startswith("buffer @x")
+    current_line(small, ".left", "buffer @x")
 
 
 def test_the_keyboard_walks_along_the_data_flow(small):
@@ -147,31 +150,67 @@ def test_the_keyboard_walks_along_the_data_flow(small):
     small.locator(".left .lines").focus()
     for key, line in {"u": "%b: f32 = mul", "d": "%a: f32 = load", "b": "%b: f32 = mul"}.items():
         small.keyboard.press(key)
-        assert current(small, ".left").startswith(line), key
+        current_line(small, ".left", line)
     small.keyboard.press("b")
-    assert current(small, ".left").startswith("%a: f32 = load")
+    current_line(small, ".left", "%a: f32 = load")
 
 
 def test_the_data_flow_of_what_is_selected(small):
     open_tab = small.get_by_role("tab", name="Data flow")
     open_tab.click()
-    assert "Select a line" in small.get_by_role("tabpanel").inner_text()
+    expect(small.get_by_role("tabpanel")).to_contain_text("Select a line")
     pointed(small, ".left", "= mul").click(position={"x": 4, "y": 4})
     graph = small.get_by_role("group", name="Data flow, from left to right")
-    nodes = {node.inner_text(): node.bounding_box()["x"] for node in graph.get_by_role("button").all()}
-    assert sorted(nodes) == ["%a load @x", "%b mul", "%c add", "for", "store @x"]
-    assert nodes["%a load @x"] < nodes["%b mul"] < nodes["%c add"]
-    assert graph.locator("[aria-current]").inner_text() == "%b mul"
-    assert graph.locator("path.is-near").count() == 2
+
+    def nodes() -> dict[str, float]:
+        return {node.inner_text(): node.bounding_box()["x"] for node in graph.get_by_role("button").all()}
+
+    expect(graph.get_by_role("button")).to_have_count(5)
+    found = poll(nodes, lambda found: sorted(found) == ["%a load @x", "%b mul", "%c add", "for", "store @x"])
+    assert found["%a load @x"] < found["%b mul"] < found["%c add"]
+    expect(graph.locator("[aria-current]")).to_have_text("%b mul", use_inner_text=True)
+    expect(graph.locator("path.is-near")).to_have_count(2)
+    # It fits, and is zoomed by its reader.
+    wide = still_box(small.locator(".graph"))["width"]
+
+    def width() -> float:
+        return small.locator(".graph").evaluate("(graph) => graph.getBoundingClientRect().width")
+
+    small.set_viewport_size({"width": 620, "height": 860})
+    poll(lambda: width() - small.locator(".panel").evaluate("(panel) => panel.clientWidth"), lambda beyond: beyond <= 0)
+    small.set_viewport_size({"width": 1280, "height": 860})
+    poll(width, pytest.approx(wide, abs=1))
+    small.get_by_role("button", name="Zoom out").click()
+    poll(width, lambda found: found < 0.9 * wide)
+    small.keyboard.press("0")
+    poll(width, pytest.approx(wide, abs=1))
     # By keyboard: to the right, and there.
     graph.locator("[aria-current]").focus()
     small.keyboard.press("ArrowRight")
-    assert small.evaluate("() => document.activeElement.textContent") == "%c add"
-    assert any("= add" in text for text in lit(small, ".left"))
+    expect(small.locator(":focus")).to_have_text("%c add")
+    poll(lambda: lit(small, ".left"), lambda lines: any("= add" in text for text in lines))
     small.keyboard.press("Enter")
-    assert current(small, ".left").startswith("%c: f32 = add")
-    assert small.evaluate("() => document.activeElement.textContent") == "%c add"
+    current_line(small, ".left", "%c: f32 = add")
+    expect(small.locator(":focus")).to_have_text("%c add")
     assert small.problems == []
+
+
+def test_words_lead_to_the_glossary(standalone, kernel):
+    page = standalone(explore(kernel))
+    page.locator(".stage .name", has_text="privatise").click()
+    word = page.locator(".sentence .term").first
+    expect(word).to_have_attribute("title", re.compile(r"\.$"))
+    meaning = poll(lambda: word.get_attribute("title"), bool)
+    word.click()
+    entry = page.locator(".glossary [aria-current]")
+    expect(entry.locator("dd")).to_have_text(meaning)
+    panel = still_box(page.get_by_role("tabpanel", name="Glossary"))
+    poll(lambda: entry.bounding_box()["y"], lambda top: panel["y"] <= top < panel["y"] + panel["height"])
+    task = page.locator(".right .word-key", has_text="task").first
+    task.hover()
+    expect(task).to_have_attribute("title", re.compile("^A piece of a launch"))
+    poll(lambda: unreadable(page), [])
+    assert page.problems == []
 
 
 def test_a_search_can_hide_everything_else(small):
@@ -179,14 +218,20 @@ def test_a_search_can_hide_everything_else(small):
     search = small.get_by_role("searchbox", name="Search in both panes")
     search.fill("mul")
     small.get_by_role("button", name="Only matches").click()
-    for pane in (".left", ".right"):
-        shown = [text for text, classes in rows(small, pane) if "is-folded" not in classes]
-        assert shown == [text for text in shown if "mul" in text] != []
+
+    def only(pane: str, word: str) -> None:
+        poll(
+            lambda: [text for text, classes in rows(small, pane) if "is-folded" not in classes],
+            lambda lines: lines != [] and all(word in text for text in lines),
+        )
+
+    only(".left", "mul")
+    only(".right", "mul")
     search.fill("load")
-    assert all("load" in text for text, classes in rows(small, ".left") if "is-folded" not in classes)
+    only(".left", "load")
     search.press("Escape")
-    assert len(rows(small, ".left")) > 5
-    assert small.get_by_role("button", name="Only matches").count() == 0
+    poll(lambda: len(rows(small, ".left")), lambda count: count > 5)
+    expect(small.get_by_role("button", name="Only matches")).to_have_count(0)
 
 
 def test_a_graph_of_five_thousand_operations_stays_fluid(standalone):
@@ -216,7 +261,7 @@ def walked(page) -> list[float]:
             return times;
         }"""
     )
-    assert 1 < page.locator(".graph .node").count() <= 48 * 2
+    poll(lambda: page.locator(".graph .node").count(), lambda count: 1 < count <= 48 * 2)
     return times
 
 
@@ -248,22 +293,19 @@ def test_values_of_an_iteration_and_the_first_nan(notebook):
     page.get_by_label("Iteration, one number a parallel loop").fill("2")
     page.keyboard.press("Enter")
     table = page.get_by_role("table", name="Observed values")
-    table.wait_for()
-    assert table.get_by_role("row", name="store @x").locator(".value").inner_text() == "5"
-    assert page.locator(".values [role=status]").inner_text() == "no NaN · iterations 0 … 7"
+    expect(table.get_by_role("row", name="store @x").locator(".value")).to_have_text("5")
+    expect(page.locator(".values [role=status]")).to_have_text("no NaN · iterations 0 … 7")
     page.get_by_label("Iteration, one number a parallel loop").fill("3")
     page.get_by_role("button", name="Observe").click()
-    page.locator("tr.is-first").wait_for()
-    assert "first NaN" in page.locator("tr.is-first").inner_text()
+    expect(page.locator("tr.is-first")).to_contain_text("first NaN")
     page.locator("tr.is-first button").click()
-    (current_line,) = [text for text, classes in rows(page, ".right") if "is-current" in classes]
-    assert "sqrt" in current_line
-    assert unreadable(page) == []
+    poll(lambda: having(page, ".right", "is-current"), lambda lines: len(lines) == 1 and "sqrt" in lines[0])
+    poll(lambda: unreadable(page), [])
     # Another stage has other lines.
     page.get_by_role("listbox", name="Stages").focus()
     page.keyboard.press("Home")
     page.keyboard.press("ArrowDown")
-    assert table.count() == 0
+    expect(table).to_have_count(0)
     assert opened.problems == []
     assert opened.python("print(x[2])") == "4.0"
 
@@ -295,15 +337,13 @@ def test_adjoints_stand_beside_the_values_of_a_gradient(notebook):
     page.get_by_role("tab", name="Values", exact=True).click()
     page.get_by_role("button", name="Observe").click()
     table = page.get_by_role("table", name="Observed values")
-    table.wait_for()
-    assert table.locator("thead th").all_inner_texts() == ["variable", "value", "adjoint", "times", ""]
+    expect(table.locator("thead th")).to_have_text(["variable", "value", "adjoint", "times", ""])
     row = table.get_by_role("row").filter(has=page.get_by_role("button", name=re.compile(r"^%a(\.\d+)?$")))
-    assert row.locator(".value").all_inner_texts() == ["6", "12"]  # the derivative of a ** 2
-    assert unreadable(page) == []
+    expect(row.locator(".value")).to_have_text(["6", "12"])  # the derivative of a ** 2
+    poll(lambda: unreadable(page), [])
     # The kernel alone has none.
     page.get_by_role("radio", name="kernel").click()
     opened.wait("document.querySelector('.tinote-explorer').dataset.shown.startsWith('0/')")
     page.get_by_role("button", name="Observe").click()
-    table.wait_for()
-    assert table.locator("thead th").all_inner_texts() == ["variable", "value", "times", ""]
+    expect(table.locator("thead th")).to_have_text(["variable", "value", "times", ""])
     assert opened.problems == []

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import linecache
+import re
 
 import pytest
 
 import tinote as ti
 from tests.browser.harness import TIMED_KEY
-from tests.browser.test_explorer import PAINTED, ROOT, lit, pointed, rows
+from tests.browser.test_explorer import PAINTED, ROOT, having, lit, pointed
+from tests.browser.waiting import expect, poll
 from tests.viz.explored import big_stages
 from tinote.viz.explorer.widget import Explorer, View, explore
 
@@ -35,39 +37,40 @@ COMPARED = f"{ROOT}.dataset.shown.includes('previous')"
 
 def marked(page, pane: str) -> list[str]:
     """The lines of a pane that are new, gone, changed or moved."""
-    marks = {"is-new", "is-gone", "is-changed", "is-moved"}
-    return [text.strip() for text, classes in rows(page, pane) if classes & marks]
+    return [text.strip() for text in having(page, pane, "is-new", "is-gone", "is-changed", "is-moved")]
 
 
 def test_a_cell_that_runs_again_shows_what_changed(notebook):
     cells = (SETUP, "%%kernel --quiet\n" + FIRST, "energy()", "%%kernel --quiet --explore\n" + SECOND)
     opened = notebook(*cells)
     opened.run_all()
-    opened.wait(f"{PAINTED} >= 1", 60)
+    opened.wait(f"{PAINTED} >= 1")
     page = opened.page
     button = page.get_by_role("button", name="Previous run")
     button.click()
     opened.wait(COMPARED)
-    assert button.get_attribute("aria-pressed") == "true"
-    assert marked(page, ".source") == ["if i > 0:"]
-    assert "if" in " ".join(marked(page, ".right")) and marked(page, ".left") == []
+    expect(button).to_have_attribute("aria-pressed", "true")
+    poll(lambda: marked(page, ".source"), ["if i > 0:"])
+    poll(lambda: marked(page, ".right"), lambda lines: "if" in " ".join(lines))
+    poll(lambda: marked(page, ".left"), [])
     # A line of the earlier version belongs to the same line of the source, and to its like on the right.
     pointed(page, ".left", "atomic add").hover()
-    assert [text.strip() for text in lit(page, ".source")] == ["total[None] += 0.5 * x[i] ** 2"]
-    assert any("atomic add" in text for text in lit(page, ".right"))
+    poll(lambda: [text.strip() for text in lit(page, ".source")], ["total[None] += 0.5 * x[i] ** 2"])
+    poll(lambda: lit(page, ".right"), lambda lines: any("atomic add" in text for text in lines))
     # The comparison follows from stage to stage, to the syntax tree and to LLVM IR.
     page.get_by_role("listbox", name="Stages").focus()
     page.keyboard.press("Home")
     opened.wait(f"{ROOT}.dataset.shown === '0/previous/0'")
-    assert marked(page, ".right") == ["If  i > 0", "test: Compare  i > 0"] and marked(page, ".left") == []
+    poll(lambda: marked(page, ".right"), ["If  i > 0", "test: Compare  i > 0"])
+    poll(lambda: marked(page, ".left"), [])
     page.locator(".right select").select_option(label="LLVM IR")
-    opened.wait(f"{COMPARED} && !{ROOT}.dataset.shown.endsWith('/0')", 30)
-    assert marked(page, ".right")
+    opened.wait(f"{COMPARED} && !{ROOT}.dataset.shown.endsWith('/0')")
+    poll(lambda: marked(page, ".right"), bool)
     # And back, by keyboard.
     page.get_by_role("listbox", name="Stages").focus()
     page.keyboard.press("r")
     opened.wait(f"!{COMPARED}")
-    assert marked(page, ".source") == []
+    poll(lambda: marked(page, ".source"), [])
     assert opened.problems == []
 
 
@@ -94,23 +97,23 @@ def test_the_page_of_its_own_compares_too(standalone, changed, pictures):
     page.keyboard.press("Tab")
     page.keyboard.press("r")
     page.wait_for_function(f"() => {COMPARED}")
-    assert marked(page, ".source") == ["if i > 0:"]
+    poll(lambda: marked(page, ".source"), ["if i > 0:"])
     pictures.of_page(page, "previous")
     # The kernel's own stages are compared as its gradient's are.
     page.get_by_role("radio", name="kernel").click()
     page.wait_for_function(f"() => {ROOT}.dataset.shown.startsWith('0/')")
     page.locator(".left select").select_option("previous")
     page.wait_for_function(f"() => {ROOT}.dataset.shown.startsWith('0/previous')")
-    assert marked(page, ".right")
+    poll(lambda: marked(page, ".right"), bool)
     assert page.problems == []
 
 
 def test_without_an_earlier_version_there_is_nothing_to_press(standalone):
     page = standalone(Explorer("big", [View("kernel", lambda: big_stages(40))]))
-    assert page.get_by_role("button", name="Previous run").count() == 0
+    expect(page.get_by_role("button", name="Previous run")).to_have_count(0)
     page.get_by_role("listbox", name="Stages").focus()
     page.keyboard.press("r")
-    assert page.evaluate(f"() => {ROOT}.dataset.shown").startswith("0/0/")
+    poll(lambda: page.evaluate(f"() => {ROOT}.dataset.shown"), re.compile("0/0/").match)
 
 
 def test_five_thousand_operations_stay_fluid_beside_earlier_ones(standalone):
@@ -119,7 +122,7 @@ def test_five_thousand_operations_stay_fluid_beside_earlier_ones(standalone):
     page.wait_for_function(f"() => {COMPARED}")
     times = [page.evaluate(TIMED_KEY, [0, key]) for key in ["ArrowDown", "ArrowUp", "ArrowUp", "ArrowDown"]]
     print(f"\nstage changes beside the previous run, 5,000 operations: {[round(t) for t in times]} ms")
-    assert page.evaluate(f"() => {COMPARED}")
+    poll(lambda: page.evaluate(f"() => {COMPARED}"), True)
     # However long the stages, only what is in sight is on the page.
     for pane in (".left", ".right"):
-        assert 0 < page.locator(f"{pane} .row").count() < 120
+        poll(lambda pane=pane: page.locator(f"{pane} .row").count(), lambda count: 0 < count < 120)

@@ -9,6 +9,8 @@ import pytest
 from PIL import Image
 
 from tests.browser.harness import BOTH_FRONT_ENDS
+from tests.browser.waiting import expect, poll, still_box
+from tinote.viz.draw.colorbar import COLORBAR_HEIGHT
 
 VIEW = "document.querySelector('.tinote-view')"
 STAGE = ".tinote-view canvas.tinote-stage"
@@ -44,7 +46,7 @@ def energy():
     return float((speed.to_numpy() ** 2).sum())
 
 view = ti.viz.Image(height, lambda: wave(0.3), cmap="coolwarm", limits=(-1, 1), smooth=True, pointer=poke,
-                    energy=energy, label="waves")
+                    energy=energy, label="waves", color_label="height")
 view
 """
 
@@ -118,9 +120,9 @@ def test_a_fluid_is_poked_and_moves_on(notebook):
     up, across = np.argwhere(poked[:, :, 0] - poked[:, :, 2] > 100).mean(axis=0)
     assert abs(across / columns - 0.275) < 0.04 and abs(up / rows - 0.25) < 0.02
     page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
-    page.wait(f"Number({VIEW}.dataset.step) > 40")
-    assert (page.canvas(STAGE) != poked).any(axis=2).mean() > 0.2
-    assert "96 × 96" in page.page.locator(".tinote-status").inner_text()
+    # After how many steps the waves have got that far follows from where the pointer has splashed.
+    poll(lambda: (page.canvas(STAGE) != poked).any(axis=2).mean(), lambda changed: changed > 0.2)
+    expect(page.page.locator(".tinote-status")).to_contain_text("96 × 96")
     assert page.problems == []
 
 
@@ -152,7 +154,7 @@ def test_a_picture_and_a_recording_are_saved(notebook):
         button("button", name="Save a picture").click()
     assert found.value.suggested_filename == "simulation.png"
     with Image.open(found.value.path()) as picture:
-        assert picture.size == (480, 650)
+        assert picture.size == (480, 650 + COLORBAR_HEIGHT)
     button("button", name="Record a GIF").click()
     button("button", name="End the recording").wait_for()
     button("button", name="Play").click()
@@ -177,12 +179,12 @@ def test_a_plot_alone_follows_an_optimisation(notebook):
     page.page.locator(".tinote-view").get_by_role("button", name="Pause").click()
     page.wait(f"{VIEW}.dataset.state === 'paused'")
     steps = page.settle()
-    assert page.page.locator(".tinote-status").inner_text() == f"step {steps:,}"
+    expect(page.page.locator(".tinote-status")).to_have_text(f"step {steps:,}")
     # However many steps there have been, the axis spans them all, and both curves run along the whole of it.
     chart = page.canvas(".tinote-view canvas.tinote-chart")
     for color in ((0x2F, 0x6F, 0xD0), (0xC9, 0x60, 0x12)):
         assert (np.abs(chart[:, :, :3] - color).sum(axis=2) < 60).any(axis=0).mean() > 0.8
-    assert page.page.locator("canvas.tinote-stage").count() == 0
+    expect(page.page.locator("canvas.tinote-stage")).to_have_count(0)
     assert page.problems == []
 
 
@@ -192,10 +194,10 @@ def test_a_gradient_follows_a_slider_of_ipywidgets(notebook):
     page.run_all()
     page.wait(f"{PAINTED} >= 1")
     first = page.canvas(STAGE)
+    expect(page.page.locator(".widget-readout")).to_have_text("1")
     page.page.locator(".widget-slider").scroll_into_view_if_needed()
-    page.next_frame()
-    handle = page.page.locator(".widget-slider .noUi-handle").first.bounding_box()
-    track = page.page.locator(".widget-slider .noUi-base").first.bounding_box()
+    track = still_box(page.page.locator(".widget-slider .noUi-base").first)
+    handle = still_box(page.page.locator(".widget-slider .noUi-handle").first)
     page.page.mouse.move(handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2)
     page.page.mouse.down()
     page.page.mouse.move(track["x"] + 0.25 * track["width"], handle["y"] + handle["height"] / 2, steps=8)
@@ -221,10 +223,60 @@ def test_particles_in_space_are_turned_by_pointer_and_keys(notebook):
     page.until(f"abs(view.azimuth - {(30 - 54) % 360}) < 2 and abs(view.elevation - 2) < 2")
     page.settle()
     azimuth = float(page.python("print(view.azimuth)"))
-    assert (page.canvas(STAGE) != first).any(axis=2).mean() > 0.02
+    poll(lambda: (page.canvas(STAGE) != first).any(axis=2).mean(), lambda changed: changed > 0.02)
     page.page.locator(STAGE).focus()
     page.page.keyboard.press("ArrowLeft")
     page.until(f"abs(view.azimuth - {(azimuth + 5) % 360}) < 1e-6")
     page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
     page.wait(f"Number({VIEW}.dataset.step) > 10")
+    assert page.problems == []
+
+
+FLOW = """
+import numpy as np
+import tinote as ti
+n = 48
+a, b = np.meshgrid(np.linspace(-2, 2, n), np.linspace(-2, 2, n), indexing="ij")
+height, flow = np.zeros((n, n)), np.zeros((n, n, 2))
+time = [0.0]
+def step():
+    time[0] += 0.1
+    height[:] = np.exp(-((a - np.cos(time[0])) ** 2) - (b - np.sin(time[0])) ** 2)
+    along, up = np.gradient(height)
+    flow[..., 0], flow[..., 1] = -up, along
+step()
+view = ti.viz.Image(height, step, contours=[0.2, 0.4, 0.6, 0.8], vectors=flow, limits=(0, 1), size=400)
+view
+"""
+
+
+def test_contours_and_arrows_in_the_page_are_those_of_the_still_picture(notebook):
+    page = notebook(FLOW)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
+    page.wait(f"Number({VIEW}.dataset.step) > 10")
+    page.page.locator(".tinote-view").get_by_role("button", name="Pause").click()
+    page.wait(f"{VIEW}.dataset.state === 'paused'")
+    page.settle()
+    still = np.array(eval(page.python("print(view.painted().pixels.ravel().tolist())"))).reshape(400, 400, 3)[
+        5:-5, 5:-5
+    ]
+    shown = page.canvas(STAGE)[5:-5, 5:-5, :3]
+    assert 0.01 < (still.min(axis=2) > 230).mean() < 0.2
+    assert (np.abs(still - shown).max(axis=2) > 40).mean() < 0.004
+    expect(page.page.locator(".tinote-ticks span")).to_have_text(["0", "0.2", "0.4", "0.6", "0.8", "1.0"])
+    expect(page.page.locator(".tinote-status")).to_contain_text("arrows up to 0.0")
+    # In a view of 200 pixels the slider stands below the buttons, which fit.
+    page.page.evaluate("() => { document.querySelector('.tinote-group').style.maxWidth = '200px' }")
+    boxes = {part: page.page.locator(f".tinote-{part}").first for part in ("group", "play", "save", "speed")}
+
+    def is_narrow() -> bool:
+        group, play, save, speed = (box.bounding_box() for box in boxes.values())
+        inside = (
+            group["x"] <= play["x"] and save["x"] + save["width"] <= group["x"] + group["width"] <= group["x"] + 200
+        )
+        return inside and play["y"] == save["y"] and speed["y"] >= save["y"] + save["height"]
+
+    poll(is_narrow, True)
     assert page.problems == []

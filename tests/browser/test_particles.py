@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from tests.browser.harness import BOTH_FRONT_ENDS
+from tests.browser.waiting import expect, poll
 
 SETUP = """
 import numpy as np
@@ -80,8 +83,8 @@ def test_play_pause_step_reset_stop(notebook):
     button("button", name="Pause").click()
     page.wait(f"{VIEW}.dataset.state === 'paused'")
     steps = page.settle()
-    assert page.page.evaluate(f"() => {VIEW}.dataset.step") == str(steps)
-    page.page.wait_for_timeout(300)
+    page.wait(f"{VIEW}.dataset.step === '{steps}'")
+    page.page.wait_for_timeout(300)  # Longer than some steps take.
     assert int(page.python("print(view.steps)")) == steps
     moved = page.canvas(STAGE)
     assert reddish(moved).mean() > 0.04
@@ -95,7 +98,7 @@ def test_play_pause_step_reset_stop(notebook):
     slider.focus()
     slider.press("ArrowRight")
     slider.press("ArrowRight")
-    assert "3 steps / frame" in page.page.locator(".tinote-speed-text").inner_text()
+    expect(page.page.locator(".tinote-speed-text")).to_have_text("3 steps / frame")
     button("button", name="Step").click()
     page.wait(f"{VIEW}.dataset.step === '3'")
     # Step goes by what the slider shows, though the kernel has not been told yet: 5, then 10 steps a frame.
@@ -119,8 +122,7 @@ def test_keyboard_reaches_the_controls(notebook):
     page.page.keyboard.press(" ")
     page.wait(f"{VIEW}.dataset.state === 'paused'")
     page.page.keyboard.press("Tab")
-    focused = page.page.evaluate("() => document.activeElement.getAttribute('aria-label')")
-    assert focused.startswith("Step")
+    expect(page.page.locator(":focus")).to_have_attribute("aria-label", "Step: advance one frame")
 
 
 @pytest.mark.parametrize(**BOTH_FRONT_ENDS)
@@ -151,7 +153,7 @@ def test_a_restarted_kernel_begins_anew(notebook):
     page.wait(f"{PAINTED} >= 1 && {VIEW}.dataset.step === '0'")
     page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
     page.wait(f"Number({VIEW}.dataset.step) > 5")
-    assert page.page.locator(".tinote-view").count() == 1
+    expect(page.page.locator(".tinote-view")).to_have_count(1)
     assert page.python("print(view.state)") == "playing"
 
 
@@ -165,7 +167,7 @@ def test_nothing_is_computed_out_of_sight(notebook):
     page.page.locator(".jp-CodeCell").last.scroll_into_view_if_needed()
     page.until("not view.credits.visible and view.credits._waiting")
     hidden = int(page.python("print(view.steps)"))
-    page.page.wait_for_timeout(300)
+    page.page.wait_for_timeout(300)  # Longer than some steps take.
     assert int(page.python("print(view.steps)")) == hidden
     page.page.locator(STAGE).scroll_into_view_if_needed()
     page.wait(f"Number({VIEW}.dataset.step) > {hidden + 5}")
@@ -178,9 +180,9 @@ def test_error_in_step_is_shown_and_stops(notebook):
     page.run_all()
     page.wait(f"{PAINTED} >= 1")
     page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
-    page.page.locator(".tinote-view").get_by_role("alert").wait_for()
-    text = page.page.locator(".tinote-view").get_by_role("alert").inner_text()
-    assert "    raise ValueError('the spring is broken')" in text and "^^^^" in text and "ValueError" in text
+    alert = page.page.locator(".tinote-view").get_by_role("alert")
+    for part in ("raise ValueError('the spring is broken')", "^^^^", "ValueError"):
+        expect(alert).to_contain_text(part)
     assert page.python("print(view.state, type(view.exception).__name__)") == "stopped ValueError"
 
 
@@ -208,11 +210,9 @@ def test_follows_the_theme(notebook):
     page.run_all()
     page.wait(f"{PAINTED} >= 1")
     page.set_theme("JupyterLab Dark")
-    dark = page.pixels(STAGE)
+    poll(lambda: np.median(page.pixels(STAGE).max(axis=2)), lambda brightness: brightness < 60)
     page.set_theme("JupyterLab Light")
-    light = page.pixels(STAGE)
-    assert np.median(dark.max(axis=2)) < 60
-    assert np.median(light.min(axis=2)) > 240
+    poll(lambda: np.median(page.pixels(STAGE).min(axis=2)), lambda brightness: brightness > 240)
 
 
 def test_each_keeps_its_own_colour_wherever_it_goes(notebook):
@@ -242,4 +242,58 @@ view""")
     page.reload()
     page.wait(f"{PAINTED} >= 1")
     assert seen() == ["g", "b", "r"]
+    assert page.problems == []
+
+
+MARKS = """
+import numpy as np
+from tinote.viz.live.particles import Particles
+angle = np.linspace(0, 2 * np.pi, 40, endpoint=False)
+x = 0.5 + 0.3 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+turn = np.array([[np.cos(0.05), np.sin(0.05)], [-np.sin(0.05), np.cos(0.05)]])
+def step():
+    x[:] = 0.5 + (x - 0.5) @ turn
+def reset():
+    pass
+pairs = np.stack([np.arange(39), np.arange(1, 40)], axis=1)
+view = Particles(x, step, reset=reset, size=400, radius=np.linspace(3, 6, 40), color=lambda: x[:, 1], cmap="plasma",
+                 edges=pairs, edge_color=lambda: x[:-1, 0], edge_width=3, arrows=x - 0.5, trail=12, energy=lambda: 1.0,
+                 color_label="height")
+view.advance(20)
+view
+"""
+
+
+def test_the_page_shows_the_marks_of_the_still_picture(notebook):
+    page = notebook(MARKS)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    # From a page that was told of all of the trail at once to one that has added to it.
+    for press in ("Play", None):
+        if press:
+            page.page.locator(".tinote-view").get_by_role("button", name=press).click()
+            page.wait(f"Number({VIEW}.dataset.step) > 40")
+            page.page.locator(".tinote-view").get_by_role("button", name="Pause").click()
+            page.wait(f"{VIEW}.dataset.state === 'paused'")
+            page.settle()
+        still = np.array(eval(page.python("print(view.painted().pixels[5:-5, 5:-5].ravel().tolist())"))).reshape(
+            390, 390, 3
+        )
+        shown = page.canvas(STAGE)[5:-5, 5:-5, :3]
+        assert (still.min(axis=2) < 230).mean() > 0.05
+        assert (np.abs(still - shown).max(axis=2) > 40).mean() < 0.004
+    expect(page.page.locator(".tinote-status")).to_contain_text("arrows up to 0.3")
+    expect(page.page.locator(".tinote-colorbar")).to_have_attribute("aria-label", re.compile("^height: from 0.2"))
+    # However narrow the page is, the buttons stay in one row, and the view in its middle.
+    middles = """(nodes) => nodes.map((node) => {
+        const { left, right, top, bottom } = node.getBoundingClientRect();
+        return [Math.round((left + right) / 2), Math.round((top + bottom) / 2)];
+    })"""
+    buttons = page.page.locator(".tinote-controls button")
+    view_and_stage = page.page.locator(f".tinote-view, {STAGE}")
+    for width in (1280, 480):
+        page.page.set_viewport_size({"width": width, "height": 900})
+        page.wait(f"innerWidth === {width}")
+        poll(lambda: buttons.evaluate_all(middles), lambda found: len({down for _, down in found}) == 1)
+        poll(lambda: view_and_stage.evaluate_all(middles), lambda found: abs(found[0][0] - found[1][0]) < 3)
     assert page.problems == []

@@ -11,6 +11,7 @@ from tests.browser.test_gui import LOOP
 from tests.browser.test_live_views import GRADIENT, ORBITS, WAVES
 from tests.browser.test_particles import SETUP as PARTICLES
 from tests.browser.test_rules import BROKEN, ROOT
+from tests.browser.waiting import poll
 
 HIGH = 5000
 """Pixels that are enough for all outputs of a notebook here, one below the other."""
@@ -86,16 +87,15 @@ def test_explorers(notebook, pictures):
 
     def selected() -> None:
         """What is selected is in sight, however little room there is."""
+        hidden = """(nodes) => nodes.filter((node) => {
+            const one = node.getBoundingClientRect();
+            const around = node.closest('.list, .panel').getBoundingClientRect();
+            return one.top < around.top || one.bottom > around.bottom
+                || one.left < around.left || one.right > around.right;
+        }).map((node) => node.textContent)"""
         for explorer in (gravity, values, saved):
-            hidden = explorer.locator(":is(.list [aria-selected=true], .node.is-centre)").evaluate_all(
-                """(nodes) => nodes.filter((node) => {
-                    const one = node.getBoundingClientRect();
-                    const around = node.closest('.list, .panel').getBoundingClientRect();
-                    return one.top < around.top || one.bottom > around.bottom
-                        || one.left < around.left || one.right > around.right;
-                }).map((node) => node.textContent)"""
-            )
-            assert hidden == []
+            chosen = explorer.locator(":is(.list [aria-selected=true], .node.is-centre)")
+            poll(lambda chosen=chosen: chosen.evaluate_all(hidden), [])
 
     pictures.of_notebook(opened, "explorers", HIGH, selected)
     assert opened.problems == []
@@ -111,8 +111,8 @@ def test_errors_and_rules(notebook, pictures, request):
     opened.page.locator(".tinote-error-view summary").first.click()
 
     def notes_fit() -> None:
-        for text in opened.page.locator(f"{ROOT} .text").all():
-            assert text.evaluate("(text) => text.scrollWidth <= text.clientWidth")
+        fit = "(texts) => texts.every((text) => text.scrollWidth <= text.clientWidth)"
+        poll(lambda: opened.page.locator(f"{ROOT} .text").evaluate_all(fit), True)
 
     pictures.of_notebook(opened, f"errors_{request.node.callspec.params['notebook']}", HIGH, notes_fit)
     assert opened.problems == []

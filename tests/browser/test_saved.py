@@ -7,9 +7,13 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -18,6 +22,7 @@ import pytest
 from PIL import Image
 
 from tests.browser.harness import BOTH_FRONT_ENDS, FRONT_ENDS, Lab, Page, new_page, wait_ready
+from tests.browser.waiting import expect, poll
 from tinote.viz.draw.pictures import CAPTION_HEIGHT
 from tinote.viz.notebook.front_end import HINT, VIEW_TYPE
 
@@ -65,6 +70,7 @@ VIEW = "document.querySelector('.tinote-view')"
 PAINTED = f"Number({VIEW}?.dataset.painted ?? 0)"
 STAGE = ".tinote-view canvas.tinote-stage"
 NOTICE = ".tinote-view .tinote-notice"
+GONE = "kernel gone: run the cell again"
 STILL = ".jp-OutputArea-output img"
 
 NO_MODEL = "widget model not found"
@@ -84,7 +90,7 @@ def reopened(lab: Lab, chromium: Any, request: pytest.FixtureRequest) -> Iterato
     front_end = FRONT_ENDS[callspec.params.get("notebook", "lab") if callspec else "lab"]
 
     def open_again(name: str) -> Page:
-        found = Page(new_page(chromium, viewport={"width": 1280, "height": 900}))
+        found = Page(new_page(chromium, viewport={"width": 1280, "height": 900}), name)
         pages.append(found)
         found.page.on("pageerror", found.note_error)
         found.page.on("console", found.note_message)
@@ -97,14 +103,10 @@ def reopened(lab: Lab, chromium: Any, request: pytest.FixtureRequest) -> Iterato
         page.close()
 
 
-def name_of(page: Page) -> str:
-    return page.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.path")
-
-
 def stored(lab: Lab, page: Page, cell: int = 0) -> dict[str, Any]:
     """The last output of a cell in the file, once that is saved."""
     page.page.evaluate(SAVE)
-    return nbformat.read(lab.folder / name_of(page), as_version=4).cells[cell].outputs[-1]
+    return nbformat.read(lab.folder / page.name, as_version=4).cells[cell].outputs[-1]
 
 
 def picture(output: dict[str, Any]) -> np.ndarray:
@@ -138,7 +140,7 @@ def without_model(page: Page) -> list[str]:
 @pytest.mark.parametrize(**BOTH_FRONT_ENDS)
 def test_what_was_seen_last_stays_when_the_kernel_is_gone(notebook, reopened, lab, request, tmp_path):
     page = notebook(SHOWN)
-    name, cycles = name_of(page), request.config.getoption("--save-cycles")
+    name, cycles = page.name, request.config.getoption("--save-cycles")
     for cycle in range(cycles):
         page.run_all()
         page.wait_idle()
@@ -159,13 +161,22 @@ def test_what_was_seen_last_stays_when_the_kernel_is_gone(notebook, reopened, la
         again = reopened(name)
         image = again.page.locator(STILL)
         image.wait_for()
-        assert image.get_attribute("alt") == f"live view of particles; {HINT}"
-        assert image.get_attribute("src") == f"data:image/png;base64,{kept['data']['image/png'].strip()}"
+        expect(image).to_have_attribute("alt", f"live view of particles; {HINT}")
+        expect(image).to_have_attribute("src", f"data:image/png;base64,{kept['data']['image/png'].strip()}")
         again.wait("document.querySelector('.tinote-output').dataset.live === 'false'")
-        assert again.page.locator(".tinote-output").inner_text().strip() == ""  # No word of a missing model.
-        assert again.page.locator(".tinote-view").count() == 0
+        # No word of a missing model.
+        expect(again.page.locator(".tinote-output")).to_have_text("", use_inner_text=True)
+        expect(again.page.locator(".tinote-view")).to_have_count(0)
         assert without_model(again) == []
         page = again
+    if "/lab/" in page.page.url:  # What is stored is the same in both.
+        converted_with_the_picture(lab.folder / name, tmp_path)
+    page.run_all()
+    page.wait_idle()
+    page.wait(f"{PAINTED} >= 1 && document.querySelector('.tinote-output').dataset.live === 'true'")
+
+
+def converted_with_the_picture(notebook: Path, folder: Path) -> None:
     for form, mark in (("html", "data:image/png;base64,"), ("markdown", ".png)")):
         command = [
             sys.executable,
@@ -174,15 +185,12 @@ def test_what_was_seen_last_stays_when_the_kernel_is_gone(notebook, reopened, la
             "--to",
             form,
             "--output-dir",
-            str(tmp_path),
-            str(lab.folder / name),
+            str(folder),
+            str(notebook),
         ]
         subprocess.run(command, check=True, capture_output=True, timeout=300)
-        text = next(file for file in tmp_path.iterdir() if file.suffix in (f".{form}", ".md")).read_text("utf-8")
+        text = next(file for file in folder.iterdir() if file.suffix in (f".{form}", ".md")).read_text("utf-8")
         assert mark in text and "model_id" not in text
-    page.run_all()
-    page.wait_idle()
-    page.wait(f"{PAINTED} >= 1 && document.querySelector('.tinote-output').dataset.live === 'true'")
 
 
 def test_every_kind_of_view_leaves_its_picture(notebook, reopened, lab, pictures):
@@ -191,18 +199,17 @@ def test_every_kind_of_view_leaves_its_picture(notebook, reopened, lab, pictures
     page.wait_idle()
     page.wait("[...document.querySelectorAll('.tinote-view')].every((view) => Number(view.dataset.painted) >= 1)")
     page.page.evaluate(SAVE)
-    name = name_of(page)
+    name = page.name
     page.page.evaluate(f"() => {KERNEL}.shutdown()")
     page.wait(f"{VIEW}.dataset.kernel === 'gone'")
     again = reopened(name)
     cells = again.page.locator(".jp-CodeCell")
     for number, source in enumerate(EVERY_KIND):
         image = cells.nth(number).locator(STILL)
-        image.first.wait_for()
-        assert image.count() == 1, source
-        assert image.evaluate("(image) => image.complete && image.naturalWidth > 50"), source
+        expect(image, source).to_have_count(1)
+        poll(lambda image=image: image.evaluate("(image) => image.complete && image.naturalWidth > 50"), True)
         shown = cells.nth(number).locator(".jp-OutputArea-output").last
-        assert "Error displaying" not in shown.inner_text() and "Loading" not in shown.inner_text(), source
+        expect(shown, source).not_to_have_text(re.compile("Error displaying|Loading"), use_inner_text=True)
     assert without_model(again) == []
     again.page.locator(".jp-Cell-inputWrapper").evaluate_all("(all) => all.forEach((one) => one.remove())")
     pictures.of_notebook(again, "saved", 3600, least=0)
@@ -218,20 +225,48 @@ def test_a_picture_is_stored_at_a_pause_and_when_the_page_saves(notebook, lab):
         .toJSON().data['image/png']"""
     first = page.page.evaluate(in_model)
     play_and_pause(page)
-    page.eventually(lambda: page.page.evaluate(in_model) != first)
-    paused = page.page.evaluate(in_model)
+    paused = poll(lambda: page.page.evaluate(in_model), lambda found: found != first)
     button(page, "Play").click()
     page.wait(f"{PAINTED} > 40")
     playing = stored(lab, page)["data"]["image/png"].strip()
     assert playing != paused.strip()
     # The live view has stayed as it was, and goes on.
-    assert page.page.locator(".tinote-view").count() == 1
+    expect(page.page.locator(".tinote-view")).to_have_count(1)
     steps = int(page.python("print(view.steps)"))
     page.wait(f"Number({VIEW}.dataset.step) > {steps + 10}")
     # Out of sight, what was seen last is what is stored.
     page.python("view.pause()")
     page.wait(f"{VIEW}.dataset.state === 'paused'")
     assert page.problems == []
+
+
+CODE_VIEWS = f"""\
+{EVERY_KIND[0].removesuffix("view")}
+ti.viz.explore(total)"""
+
+
+def test_what_was_chosen_in_a_view_of_code_is_stored(notebook, reopened, lab, pictures):
+    """The explorer and the rule view: the first picture until somebody uses them, then what is seen."""
+    page = notebook(CODE_VIEWS, EVERY_KIND[6])
+    page.run_all()
+    page.wait_idle()
+    page.wait("document.querySelector('.tinote-explorer .stage')")
+    page.page.locator(".tinote-rules").wait_for()
+    first = [stored(lab, page, cell) for cell in (0, 1)]
+    assert [one["metadata"]["image/png"]["width"] for one in first] == [960, 960]
+    page.page.locator(".tinote-explorer .stage", has_text="LLVM IR").first.click()
+    expect(page.page.locator(".tinote-explorer .sentence b")).to_have_text(re.compile("^LLVM"))
+    page.wait("!document.querySelector('.tinote-explorer .is-waiting')")
+    page.page.locator(".tinote-explorer .pane.right .row").nth(3).click()
+    page.page.locator(".tinote-rules").click()
+    for theme in ("Light", "Dark"):
+        page.set_theme(f"JupyterLab {theme}")
+        for cell, before in enumerate(first):
+            after = stored(lab, page, cell)
+            width, shown = after["metadata"]["image/png"]["width"], picture(after)
+            assert after["data"]["image/png"] != before["data"]["image/png"] and shown.shape[1] == 2 * width > 1000
+            assert after["metadata"]["image/png"]["alt"] == before["metadata"]["image/png"]["alt"]
+            Image.fromarray(shown.astype(np.uint8)).save(pictures.folder / f"code_{theme}_{cell}.png")
 
 
 def test_nothing_that_is_stored_is_executed(notebook, reopened, lab):
@@ -263,7 +298,7 @@ def test_nothing_that_is_stored_is_executed(notebook, reopened, lab):
     (lab.folder / "tampered.ipynb").write_text(json.dumps(document))
     again = reopened("tampered.ipynb")
     parts = again.page.locator(".tinote-output")
-    again.eventually(lambda: parts.count() == len(tampered))
+    expect(parts).to_have_count(len(tampered))
     # The same in outputs that the front end trusts, as those of a cell that has run.
     for trusted in (False, True):
         if trusted:
@@ -279,10 +314,10 @@ def test_nothing_that_is_stored_is_executed(notebook, reopened, lab):
                 tampered,
             )
         again.page.wait_for_timeout(2500)  # As long as the widgets' own renderer looks for a model.
-        assert parts.count() == len(tampered)
-        assert again.page.evaluate("() => window.executed") is None
-        assert parts.locator("script, [onerror]").count() == 0
-        assert parts.locator("img").count() == 6
+        expect(parts).to_have_count(len(tampered))
+        expect(parts.locator("img")).to_have_count(6)
+        expect(parts.locator("script, [onerror]")).to_have_count(0)
+        poll(lambda: again.page.evaluate("() => window.executed"), None)
 
 
 def test_a_view_says_what_becomes_of_its_kernel(notebook, pictures):
@@ -298,7 +333,7 @@ def test_a_view_says_what_becomes_of_its_kernel(notebook, pictures):
     page.page.context.set_offline(True)
     page.page.evaluate(f"() => {{ {KERNEL}.reconnect().catch(() => null) }}")
     page.wait(f"document.querySelector('{NOTICE}').textContent === 'reconnecting'")
-    assert page.page.locator(".tinote-view .tinote-controls button:enabled").count() == 0
+    expect(page.page.locator(".tinote-view .tinote-controls button:enabled")).to_have_count(0)
     page.page.context.set_offline(False)
     page.wait(f"document.querySelector('{NOTICE}').textContent === '' && {VIEW}.dataset.state === 'playing'")
     steps = int(page.python("print(view.steps)"))
@@ -307,18 +342,60 @@ def test_a_view_says_what_becomes_of_its_kernel(notebook, pictures):
     # The kernel restarts: at once, and for good.
     shown = page.canvas(STAGE)
     page.page.evaluate(f"() => {{ {KERNEL}.restart() }}")
-    page.wait(f"document.querySelector('{NOTICE}').textContent === 'kernel gone: run the cell again'", seconds=5)
-    assert page.page.locator(".tinote-view .tinote-controls :is(button, input):enabled").count() == 0
-    assert page.page.evaluate(f"{VIEW}.dataset.state") != "playing"
+    is_gone(page)
     assert red(page.canvas(STAGE)).sum() > 0.8 * red(shown).sum()
     page.page.locator(STAGE).click()
     pictures.of_notebook(page, "gone", 1200, least=4)
     wait_ready(page.page)
-    assert page.page.locator(NOTICE).inner_text() == "kernel gone: run the cell again"
+    is_gone(page)
     page.run_cell(0)
     page.wait_idle()
     page.wait(f"{PAINTED} >= 1 && document.querySelector('{NOTICE}').textContent === ''")
     assert [problem for problem in page.problems if "ERR_INTERNET_DISCONNECTED" not in problem] == []
+
+
+def is_gone(page: Page) -> None:
+    """Wait until the view says that its kernel is gone, and offers nothing that would need it."""
+    expect(page.page.locator(NOTICE)).to_have_text(GONE)
+    expect(page.page.locator(".tinote-view .tinote-controls :is(button, input):enabled")).to_have_count(0)
+    expect(page.page.locator(".tinote-view")).not_to_have_attribute("data-state", "playing")
+
+
+@pytest.mark.parametrize(**BOTH_FRONT_ENDS)
+def test_a_kernel_that_is_killed_is_gone_at_once(notebook, lab):
+    """As by a system that is out of memory, in the middle of a cell. The server starts another kernel by itself."""
+    page = notebook(SHOWN, "import time\nprint('under way')\nwhile True:\n    time.sleep(0.01)")
+    page.run_cell(0)
+    page.wait_idle()
+    button(page, "Play").click()
+    page.wait(f"{PAINTED} > 10")
+    process = int(page.python("import os; print(os.getpid())"))
+    page.run_cell(1)
+    page.page.locator(".jp-OutputArea-output", has_text="under way").wait_for()
+    # Noted where the front end hears of it: the server looks for its kernels every three seconds.
+    page.page.evaluate(
+        f"""() => {{ {KERNEL}.statusChanged.connect((_, status) => {{
+            if (status !== 'busy' && status !== 'idle')
+                window.atOnce ??= document.querySelector('{NOTICE}').textContent;
+        }}) }}"""
+    )
+    os.kill(process, signal.SIGKILL)
+    is_gone(page)
+    poll(lambda: page.page.evaluate("() => window.atOnce"), GONE)
+    seen = red(page.canvas(STAGE))
+    assert seen.sum() > 20 * np.pi * 36
+    page.page.locator(".jp-Dialog button").first.click()  # The front end tells of it as well.
+    wait_ready(page.page)
+    is_gone(page)
+    kept = red(picture(stored(lab, page)))
+    assert abs(int(kept.sum()) - int(seen.sum())) < 0.1 * seen.sum()
+    assert page.python("import os; print(os.getpid())") != str(process)
+    page.run_cell(0)
+    page.wait_idle()
+    page.wait(f"{PAINTED} >= 1 && document.querySelector('{NOTICE}').textContent === ''")
+    button(page, "Play").click()
+    page.wait(f"{PAINTED} > 10")
+    assert page.problems == []
 
 
 def test_new_data_is_not_shown_under_an_earlier_step(notebook):
@@ -352,11 +429,10 @@ def test_an_error_in_a_view_is_a_card(notebook, pictures):
         view = page.page.locator(".tinote-view").nth(number)
         view.get_by_role("button", name="Play").click()
         card = view.get_by_role("alert").locator(".tinote-error-view")
-        card.wait_for()
         for part in parts:
-            assert part in card.inner_text()
-    assert page.page.locator(".tinote-view pre.tinote-error").count() == 0
+            expect(card).to_contain_text(part)
+    expect(page.page.locator(".tinote-view pre.tinote-error")).to_have_count(0)
     # What the cell wrote before it stays in sight.
-    assert page.page.get_by_text("beside it", exact=True).last.is_visible()
+    expect(page.page.get_by_text("beside it", exact=True).last).to_be_visible()
     pictures.of_notebook(page, "error_in_a_view", 1500)
     assert page.problems == []

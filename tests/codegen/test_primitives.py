@@ -13,17 +13,21 @@ from tests.codegen.accuracy import ULPS
 from tests.codegen.native import STRICT, execute, lower
 from tinote.compiler.codegen.llvm.module import Options
 from tinote.compiler.codegen.llvm.primitives import EMITTERS, NO_CODE
+from tinote.compiler.passes.estimate_lanes import Machine
+from tinote.compiler.passes.vectorise import vectorise
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
+from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Atom, Buffer, For, Function, Lit, Region, Var
 from tinote.ir.primitives import PRIMITIVES, Primitive
-from tinote.ir.types import FLOATS, INTEGERS, SCALARS, Scalar, f16, f32, f64, i32, i64, u1, u32, u64
+from tinote.ir.types import FLOATS, INTEGERS, SCALARS, Scalar, f16, f32, f64, i32, i64, tangent_type, u1, u32, u64
+from tinote.ir.verify import Form, verify
 
 FLOAT_ONLY = {p.div, p.sqrt, p.rsqrt, p.exp, p.log, p.sin, p.cos, p.tan, p.asin, p.acos, p.atan2, p.tanh, p.isnan}
 FLOAT_ONLY |= {p.surrogate, p.in_reverse, p.strong_mul, p.stop_gradient_once}
 BITS_ONLY = {p.and_, p.or_, p.xor, p.invert, p.shl, p.shr}
-OTHERS = {p.select, p.cast, p.bitcast, p.random_bits, p.logical_not}
+OTHERS = {p.select, p.cast, p.bitcast, p.random_bits, p.logical_not, p.join_tangents, p.tangent_at}
 
 
 def corners(t: Scalar) -> list[Any]:
@@ -62,7 +66,7 @@ def kernel(
 ) -> tuple[Function, list[list[Buffer]], list[Buffer]]:
     """A function that applies each primitive (with operand and result type) to each element; inputs by use, outputs."""
     b = Builder()
-    i = Var(i64)
+    i = Var(i32)
     inputs: dict[tuple[Scalar, int], Buffer] = {}
     taken: list[list[Buffer]] = []
     outputs: list[Buffer] = []
@@ -76,7 +80,7 @@ def kernel(
             outputs.append(out)
             b.store(out, (i,), value)
     with b.region() as top:
-        b.emit(For(Lit(0, i64), Lit(n, i64), (), inside.close(), (), parallel=True))
+        b.emit(For(Lit(0, i32), Lit(n, i32), (), inside.close(), (), parallel=True))
     return lower(Function("all", top.close())), taken, outputs
 
 
@@ -104,9 +108,15 @@ def compare(
     operands: list[tuple[Any, ...]],
     options: Options = STRICT,
     slack: float = 0,
+    lanes: bool = False,
 ) -> None:
-    """Run all `uses` on rows of operands (the first as many as a primitive takes) and compare with `evaluate`."""
+    """Run all `uses` on rows of operands (the first as many as a primitive takes) and compare with `evaluate`. `lanes`:
+    several rows at once.
+    """
     fn, taken, outputs = kernel(uses, len(operands))
+    if lanes:
+        scalar, fn = fn, vectorise(fn, Machine(256, registers=0, fast_math=options.fast_math), always=True)
+        assert fn is not scalar
     memory = DictMemory()
     for mine in taken:
         for k, buffer in enumerate(mine):
@@ -153,6 +163,26 @@ def test_floats(t: Scalar) -> None:
     compare([(prim, t, None) for prim in chosen], list(itertools.product(corners(t), corners(t))))
 
 
+@pytest.mark.parametrize("t", SCALARS, ids=repr)
+def test_lanes(t: Scalar) -> None:
+    """The code for one number, on vectors."""
+    if t is u1:
+        chosen = [p.and_, p.or_, p.xor, p.eq, p.ne, p.lt, p.ge, p.invert, p.logical_not]
+    else:
+        chosen = [prim for prim in EMITTERS if prim not in OTHERS | (BITS_ONLY if t.kind == "f" else FLOAT_ONLY)]
+    uses: list[tuple[Primitive, Scalar, Scalar | None]] = [(prim, t, None) for prim in chosen]
+    rows = list(itertools.product(corners(t), corners(t)))[:: 1 if t is u1 else 11]
+    compare(uses, rows, lanes=True)
+    compare([(p.cast, t, other) for other in SCALARS if other is not t], [(x,) for x in corners(t)], lanes=True)
+    compare([(p.select, t, t)], [(c, a, b) for c in (0, 1) for a, b in itertools.pairwise(corners(t))], lanes=True)
+    if t.kind == "f":
+        tame = [(a, b) for a, b in rows if abs(a) < 10 and abs(b) < 10]
+        compare(uses, tame, Options(), 4, lanes=True)
+    if t is u64:
+        draws = [(s, k, d) for s in (0, 2**64 - 1) for k in (0, 5, -1) for d in (0, -7)]
+        compare([(p.random_bits, u64, None)], draws, lanes=True)
+
+
 def test_truth_values() -> None:
     chosen = [p.and_, p.or_, p.xor, p.eq, p.ne, p.lt, p.ge, p.invert, p.logical_not]
     compare([(prim, u1, None) for prim in chosen], list(itertools.product((0, 1), (0, 1))))
@@ -163,6 +193,41 @@ def test_casts_and_select(t: Scalar) -> None:
     uses: list[tuple[Primitive, Scalar, Scalar | None]] = [(p.cast, t, other) for other in SCALARS if other is not t]
     compare(uses, [(x,) for x in corners(t)])
     compare([(p.select, t, t)], [(c, a, b) for c in (0, 1) for a, b in itertools.pairwise(corners(t))])
+
+
+@pytest.mark.parametrize("t", FLOATS, ids=repr)
+def test_tangents_along_several_directions(t: Scalar) -> None:
+    """Arithmetic number by number, as the interpreter has it; conversions; a number that is repeated."""
+    numbers = [x for x in corners(t) if x == x]
+    x, i, b = Buffer("x", t, (len(numbers),)), Var(i32), Builder()
+    outputs: list[Buffer] = []
+    with b.region(i) as inside:
+        own = b.load(x, (i,))
+        joined = b.prim(
+            p.join_tangents, own, Lit(0.0, t), b.prim(p.neg, own), Lit(math.inf, t), type=tangent_type(t, 4)
+        )
+        other = b.cast(own, tangent_type(t, 4))
+        half = Lit(0.5, tangent_type(t, 4))
+        found: list[Atom] = [b.prim(prim, joined, other) for prim in (p.add, p.sub, p.mul, p.div, p.strong_mul)]
+        found += [b.prim(p.neg, joined), b.prim(p.mul, joined, half), b.prim(p.strong_mul, other, joined)]
+        found.append(b.prim(p.select, b.prim(p.gt, own, Lit(0.5, t)), joined, half))
+        found += [b.cast(b.cast(joined, tangent_type(s, 4)), tangent_type(t, 4)) for s in FLOATS if s is not t]
+        for number, value in enumerate(found):
+            for k in range(4):
+                out = Buffer(f"out{number}_{k}", t, (len(numbers),))
+                outputs.append(out)
+                b.store(out, (i,), b.prim(p.tangent_at, value, Lit(k, i32), type=t))
+    with b.region() as top:
+        b.emit(For(Lit(0, i32), Lit(len(numbers), i32), (), inside.close(), (), parallel=True))
+    fn = Function("tangents", top.close())
+    verify(fn, Form.SCALAR)
+    memory = DictMemory({x: numbers, **{out: [0.0] * len(numbers) for out in outputs}})
+    wanted = memory.copy()
+    interpret(fn, (), wanted)
+    execute(lower(fn), (), memory, options=STRICT, level=1)
+    for out in outputs:
+        for a, b_ in zip(memory.nested(out), wanted.nested(out), strict=True):
+            assert (math.isnan(a) and math.isnan(b_)) or (a == b_ and same_sign(a, b_)), out.name
 
 
 def test_f64_to_f16_rounds_once() -> None:

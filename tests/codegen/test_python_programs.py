@@ -7,7 +7,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -66,7 +65,7 @@ class Both:
         self.launched = True
         self.progress.launches = 0
         s = self.specialisation
-        config = replace(s.config, arch="python")
+        config = s.config._replace(arch="python")
         fn, _ = run_pipeline(s.lowered.function, python_steps_for(self.request), config)
         code = PythonCode(fn, config, s.source.globals, s._memory_for)
         written = [b for b in {b for task in code.tasks for b in task.accesses.written} if b.kind is BufferKind.FIELD]

@@ -428,6 +428,23 @@ def test_arrays_may_share_memory_and_fields_do_not() -> None:
     assert accesses.may_meet(x, p) and accesses.may_meet(p, q)
 
 
+def test_arrays_that_a_launch_keeps_apart_do_not_meet() -> None:
+    accesses, (x, p, q, again) = analysed(
+        """
+        buffer @x: f32 field (8)
+        buffer @p: f32 array (8)
+        buffer @q: f32 array (8) noalias
+        func f():
+          store @x[0i32], 1.0f32
+          store @p[1i32], 1.0f32
+          store @q[2i32], 1.0f32
+          store @q[2i32], 2.0f32
+        """
+    )
+    assert accesses.may_meet(x, p) and accesses.may_meet(q, again)
+    assert not accesses.may_meet(x, q) and not accesses.may_meet(p, q)
+
+
 def test_flat_views_need_a_whole_element_between_them() -> None:
     accesses, found = analysed(
         """

@@ -30,10 +30,10 @@ from tinote.ir.types import Scalar, f32, i32
 
 
 class Visit(NamedTuple):
-    """One execution of an access: which, when, in which turns of the loops around it, and the element."""
+    """One execution of an access: which, when, in which iterations of the loops around it, and the element."""
 
     access: int
-    turns: tuple[int, ...]
+    iterations: tuple[int, ...]
     element: tuple[int, ...]
 
 
@@ -64,8 +64,8 @@ class Recorder(Rewriter):
     def visit(self, op: Op) -> None:
         if isinstance(op, Load | Store | Atomic):
             access = self.accesses.of(op)
-            turns: list[Atom] = [loop.index for loop in access.loops if loop.index is not None]
-            self.say(f"@access {self.order[op]} {len(turns)}", [*turns, *op.index])
+            iterations: list[Atom] = [loop.index for loop in access.loops if loop.index is not None]
+            self.say(f"@access {self.order[op]} {len(iterations)}", [*iterations, *op.index])
         super().visit(op)
         for out in op.outs:
             self.scope.append(out)
@@ -84,7 +84,7 @@ def scalar(program: Program) -> Function:
 
 
 def numbered(loop: Loop) -> bool:
-    """Whether every loop around and including this one has an index, so that a turn is told apart by the record."""
+    """Whether every loop around and including this one has an index, so that the record tells iterations apart."""
     return all(isinstance(l.op, For) for l in loop.chain())  # noqa: E741
 
 
@@ -100,14 +100,16 @@ def check_pair(accesses: Accesses, a: Access, b: Access, first: list[Visit], sec
         if loop[0] is not loop[1] or not numbered(loop[0]):
             return
         around = loop[0]
-        same_outer = [(x, y) for x in first for y in second if x.turns[:depth] == y.turns[:depth] and meet(x, y)]
+        same_outer = [
+            (x, y) for x in first for y in second if x.iterations[:depth] == y.iterations[:depth] and meet(x, y)
+        ]
         backwards = isinstance(around.op, For) and around.op.reverse
         if not accesses.may_meet_within(a, b, around):
-            if any(x.turns[depth] == y.turns[depth] for x, y in same_outer):
+            if any(x.iterations[depth] == y.iterations[depth] for x, y in same_outer):
                 yield f"may_meet_within {around.index!r}"
         if not accesses.may_meet_later(a, b, around):
             if any(
-                (y.turns[depth] > x.turns[depth]) != backwards and x.turns[depth] != y.turns[depth]
+                (y.iterations[depth] > x.iterations[depth]) != backwards and x.iterations[depth] != y.iterations[depth]
                 for x, y in same_outer
             ):
                 yield f"may_meet_later {around.index!r}"

@@ -16,7 +16,8 @@ from tinote.errors import (
     KernelRuntimeError,
     KernelZeroDivisionError,
 )
-from tinote.ir.interpret import DictMemory, StepLimitError, interpret
+from tinote.ir.interpret import StepLimitError, interpret
+from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Buffer, Function
 from tinote.ir.parse import parse
 from tinote.ir.primitives import Defaults, mix

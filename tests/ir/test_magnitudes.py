@@ -9,7 +9,7 @@ import pytest
 
 from tinote.ir import primitives as p
 from tinote.ir.magnitudes import Magnitudes, least_exponent
-from tinote.ir.nodes import Atom, Lit, Prim, Var
+from tinote.ir.nodes import Atom, Lit, Op, Prim, Var
 from tinote.ir.primitives import Primitive
 from tinote.ir.types import Scalar, f16, f32, f64, i32
 
@@ -31,7 +31,9 @@ def test_random_values_lie_within_their_bounds(t: Scalar) -> None:
     known = 0
     for seed in range(3000):
         source = random.Random(seed)
-        magnitudes = Magnitudes()
+        definitions: dict[Var, Op] = {}
+        magnitudes = Magnitudes(definitions)
+        at_once = source.random() < 0.5
         values: dict[Var, float] = {Var(t): number(source, t) for _ in range(2)}
         for _ in range(8):
             prim = source.choice(list(PRIMS))
@@ -43,26 +45,32 @@ def test_random_values_lie_within_their_bounds(t: Scalar) -> None:
             value = prim.evaluate(t, *[a.value if type(a) is Lit else values[a] for a in args])  # type: ignore[index]
             if not math.isfinite(value):
                 break
-            magnitudes.note(op)
+            definitions[op.out] = op
             values[op.out] = value
-            least, greatest = magnitudes.of(op.out)
+            if at_once:
+                magnitudes.of(op.out)
+        for out, op in definitions.items():
+            assert isinstance(op, Prim)
+            value, name = values[out], op.prim.name
+            least, greatest = magnitudes.of(out)
             size = math.log2(abs(value)) if value else -math.inf
-            assert least - 0.01 <= size <= greatest + 0.01, f"seed {seed}: {prim.name}: {value!r}"
-            if magnitudes.is_not_negative(op.out):
-                assert value >= 0, f"seed {seed}: {prim.name} gives {value!r}"
-            if magnitudes.is_positive(op.out):
+            assert least - 0.01 <= size <= greatest + 0.01, f"seed {seed}: {name}: {value!r}"
+            if magnitudes.is_not_negative(out):
+                assert value >= 0, f"seed {seed}: {name} gives {value!r}"
+            if magnitudes.is_positive(out):
                 known += 1
-                assert value >= t.smallest_normal, f"seed {seed}: {prim.name} gives {value!r}"
+                assert value >= t.smallest_normal, f"seed {seed}: {name} gives {value!r}"
     assert known > 300
 
 
 def test_what_is_known() -> None:
-    magnitudes = Magnitudes()
+    definitions: dict[Var, Op] = {}
+    magnitudes = Magnitudes(definitions)
     x, n = Var(f32), Var(i32)
 
     def noted(prim: Primitive, *args: Atom) -> Var:
         op = Prim(prim, args, (Var(f32),))
-        magnitudes.note(op)
+        definitions[op.out] = op
         return op.out
 
     square = noted(p.mul, x, x)
@@ -78,3 +86,14 @@ def test_what_is_known() -> None:
     assert magnitudes.of(noted(p.cast, n)) == (-math.inf, 32)
     assert magnitudes.of(noted(p.div, x, Lit(0.0, f32))) == (-math.inf, 128)
     assert 2.0 ** least_exponent(f64) == f64.smallest_normal
+
+
+def test_long_ways_and_values_used_often() -> None:
+    x = Var(f32)
+    definitions: dict[Var, Op] = {}
+    last: Var = x
+    for _ in range(20_000):
+        op = Prim(p.add, (last, last), (Var(f32),))
+        definitions[op.out] = op
+        last = op.out
+    assert Magnitudes(definitions).of(last) == (-math.inf, 128)

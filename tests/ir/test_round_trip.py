@@ -7,17 +7,24 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.ir.texts import BY_FORM, CHECKED, FIRST, LOWERED, TASKS
+from tests.ir.texts import BY_FORM, CHECKED, FIRST, IN_LANES, LOWERED, TASKS
 from tinote.ir import nodes
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import Buffer, For, Function, Lit, Op, Region, Var
-from tinote.ir.parse import ParseError, parse
+from tinote.ir.parse import parse
 from tinote.ir.query import walk
-from tinote.ir.text import equal, fingerprint, literal, show, show_lines, show_op
+from tinote.ir.text import equal, literal, show, show_lines, show_op
+from tinote.ir.tokens import ParseError
 from tinote.ir.types import FLOATS, Scalar, f16, f32, f64, i32, i64, u1, u8, u64, weak_float, weak_int
 from tinote.ir.verify import Form, verify
+
+
+def test_loops_in_lanes_are_read_back() -> None:
+    fn = parse(IN_LANES)
+    verify(fn, Form.LOWERED)
+    assert show(fn) == IN_LANES and equal(parse(show(fn)), fn)
 
 
 @pytest.mark.parametrize("form", BY_FORM, ids=lambda form: form.name)
@@ -145,7 +152,6 @@ def test_equality_ignores_names_and_places() -> None:
     a, b = parse(TASKS), parse("\n\n" + renamed)
     assert show(a) != show(b)
     assert equal(a, b)
-    assert fingerprint(a) == fingerprint(b)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +172,6 @@ def test_equality_sees_what_matters(old: str, new: str) -> None:
     assert old in CHECKED
     a, b = parse(CHECKED), parse(CHECKED.replace(old, new, 1))
     assert not equal(a, b)
-    assert fingerprint(a) != fingerprint(b)
 
 
 def test_equality_sees_which_buffer_is_which() -> None:
@@ -208,7 +213,7 @@ MISTAKES = {
     "expected the end of the line": "func f():\n  %a: ref i32 = local 1i32\n  set %a, 1i32 2i32\n",
     "expected the end of the text": "func f():\n  pass\nfunc g():\n  pass\n",
     "this is not IR": "func f():\n  §\n",
-    "expected one of bounds, division, assert, memory, overflow, finite": "func f():\n  check maybe true\n",
+    "expected one of bounds, division, assert, memory, overflow, finite, recursion": "func f():\n  check maybe true\n",
     "expected one of field, array, temporary, saved, private": "buffer @x: f32 somewhere ()\nfunc f():\n  pass\n",
     "a buffer holds scalars or tensors": "buffer @x: ref f32 field ()\nfunc f():\n  pass\n",
     "expected '['": "buffer @x: i32 field ()\nfunc f():\n  store @x, 1i32\n",

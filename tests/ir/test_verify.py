@@ -46,6 +46,9 @@ buffer @flat: f32 field (?) flat @x
 
 VECTOR = "%v: f32[2] = pack %a, %a"
 LOOP = "%b: f32 = for %i: i32 in 0i32 .. %n carrying %s: f32 = %a:"
+LANES = "task parallel %i: i32, %m: u1x4 in 0i32 .. 4i32:"
+TILE = "%r: tile f32x4 = load tile @flat[0i64] by 8i64, 8i64 where %m"
+STORE_TILE = "store tile @flat[0i64] by 8i64, 8i64 where %m"
 PARALLEL = "for parallel %i: i32 in 0i32 .. 4i32:"
 
 # (form, message, lines of the body; `%n: i32` and `%c: u1` and `%a: f32` are parameters)
@@ -158,6 +161,30 @@ REJECTED: list[tuple[Form, str, str]] = [
     (Form.LOWERED, "must be reached through a flat view", "task serial:\n  store @x[0i64], %a"),
     (Form.LOWERED, "a byte offset must be i64", "task serial:\n  store @flat[0i32], %a"),
     (Form.LOWERED, "byte offsets: 2 instead of 1", "task serial:\n  store @flat[0i64, 0i64], %a"),
+    # lanes
+    (Form.TASKS, "before lowering of accesses", f"{LANES}\n  pass"),
+    (Form.LOWERED, "a power of two, not u1x6", f"{LANES.replace('x4', 'x6')}\n  pass"),
+    (Form.LOWERED, "carries nothing: %m: f32x4", f"{LANES.replace('u1', 'f32')}\n  pass"),
+    (Form.LOWERED, "gives f32x4, not f32", f"{LANES}\n  %v: f32x4 = broadcast %a\n  %b: f32 = add %v, %a"),
+    (Form.LOWERED, "do not fit", f"{LANES}\n  %v: f32x8 = broadcast %a\n  %b: f32x8 = select %m, %v, %v"),
+    (Form.LOWERED, "must be f32, not 1i32", f"{LANES}\n  %v: f32x4 = broadcast 1i32"),
+    (Form.LOWERED, "lanes are wanted, not f32", f"{LANES}\n  %v: f32 = broadcast %a"),
+    (Form.LOWERED, "a ramp of f32x4", f"{LANES}\n  %v: f32x4 = ramp %a, 1.0f32"),
+    (Form.LOWERED, "not combined by sub", f"{LANES}\n  %v: u1 = reduce sub %m"),
+    (Form.LOWERED, "combined into must be u1", f"{LANES}\n  %v: i32 = reduce or %m"),
+    (Form.LOWERED, "gives f32x4, not %v: f32x8", f"{LANES}\n  %v: f32x8 = load @flat[0i64] where %m"),
+    (Form.LOWERED, "must be i64, not 0i32", f"{LANES}\n  %v: f32x4 = load @flat[0i32] where %m"),
+    (Form.LOWERED, "must be lanes of u1, not %c", f"{LANES}\n  %v: f32x4 = load @flat[0i64] where %c"),
+    (Form.LOWERED, "a written value must be f32x4", f"{LANES}\n  store @flat[0i64] where %m, %a"),
+    (Form.LOWERED, "a condition must be a scalar, not %m", f"{LANES}\n  if %m:\n    store @flat[0i64], %a"),
+    (Form.LOWERED, "where rows are must be i64", f"{LANES}\n  {TILE.replace('8i64, ', '8i32, ')}"),
+    (Form.LOWERED, "gives tile f32x4, not %r: tile f32x8", f"{LANES}\n  {TILE.replace('f32x4', 'f32x8')}"),
+    (Form.LOWERED, "a place in a row must be i64", f"{LANES}\n  {TILE}\n  %v: f32x4 = get %r[0i32]"),
+    (Form.LOWERED, "what a tile holds must be f32x4", f"{LANES}\n  {TILE}\n  %v: f32 = get %r[0i64]"),
+    (Form.LOWERED, "what a tile holds must be f32x4", f"{LANES}\n  {TILE}\n  set %r[0i64], %a"),
+    (Form.LOWERED, "operands: 1 instead of 2", f"{LANES}\n  {TILE}\n  %v: f32x4 = get %r"),
+    (Form.LOWERED, "a cell or stack cannot be an operand here", f"{LANES}\n  {TILE}\n  %v: f32x4 = neg %r"),
+    (Form.LOWERED, "a written tile must be tile f32x4", f"{LANES}\n  {STORE_TILE}, %a"),
 ]  # fmt: skip
 
 

@@ -139,6 +139,39 @@ func lowered(%n: i32):
     atomic add @z.flat[80i64], 1.0f64
 """
 
+IN_LANES = """\
+buffer @x: f32 field (64)
+buffer @x.flat: f32 field (?) flat @x
+func lanes(%n: i32):
+  task parallel %i: i32, %mask: u1x8 in 0i32 .. %n:
+    %w: i64 = cast %i
+    %at: i64 = mul %w, 4i64
+    %a: f32x8 = load @x.flat[%at] where %mask
+    %o: i64x8 = ramp %at, 8i64
+    %t: u1x8 = lt %a, 0.5f32
+    %k: u1x8 = and %mask, %t
+    %some: u1 = reduce or %k
+    %r: f32x8 = if %some:
+      %g: f32x8 = load @x.flat[%o] where %k
+      yield %g
+    else:
+      %h: f32x8 = broadcast 0.5f32
+      yield %h
+    %s: stack f32x8 = stack 2i64
+    push %s, %r
+    %p: f32x8 = pop %s
+    %low: f32 = reduce min %p
+    check assert "low: {}" %t, %low
+    store @x.flat[%o] where %mask, %p
+    %u: tile f32x8 = load tile @x.flat[%at] by 8i64, 8i64 where %mask
+    %d: f32x8 = get %u[4i64]
+    set %u[0i64], %d
+    store tile @x.flat[%at] by 8i64, 8i64 where %mask, %u
+  task parallel %j: i32 in 0i32 .. 8i32:
+    for parallel %l: i32, %m: u1x4 in 0i32 .. 8i32:
+      pass
+"""
+
 BY_FORM = {
     Form.FIRST: FIRST,
     Form.SCALAR: SCALAR,

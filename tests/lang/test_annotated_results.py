@@ -6,10 +6,11 @@ import linecache
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.errors import KernelTypeError
+from tinote.errors import KernelArgumentError, KernelTypeError
 
 ivec2 = ti.types.vector(2, ti.i32)
 vec2 = ti.types.vector(2, ti.f32)
@@ -67,6 +68,23 @@ def test_a_result_has_the_type_that_is_annotated(name: str, form: str) -> None:
     assert program(text, T=annotation)["run"](1.75) == expected
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_has_this_type_in_python_scope_too(name: str, form: str) -> None:
+    annotation, returned, used, expected = RESULTS[name]
+    text = FORMS[form].replace("{}", returned.replace("{{", "{").replace("}}", "}"))
+    found = program(text, T=annotation)
+    result = found["d"].f(1.75) if form == "dataclass" else found["f"](1.75)
+    text = used.replace("{}", "r").replace("ti.f32(0.1)", "ti.cast(0.1, ti.f32)")
+    assert eval(text, {"ti": ti, "r": result}) == expected
+
+
+def test_a_result_as_text_and_an_unknown_one() -> None:
+    f = program("@ti.func\ndef f(x: 'ti.i32', y: 'no type') -> 'ti.i32':\n    return x / y\n")["f"]
+    assert f(7, 2) == 3 and isinstance(f(7, 2), int)
+
+
 REFUSED = {
     "a vector for a number": (ti.i32, "ti.Vector([x, x])", "returned where a number of type i32 is annotated"),
     "a number for a vector": (ivec2, "x", "returned where a vector or matrix of shape (2,) is annotated"),
@@ -86,6 +104,9 @@ def test_a_result_of_another_shape_is_refused(name: str) -> None:
         program(text, T=annotation)["run"](1.75)
     assert message in caught.value.message
     assert [span.line for span in caught.value.span.chain()] == [3, 6]
+    if "constant" not in name:
+        with pytest.raises(KernelTypeError, match="`f` is annotated to return"):
+            program(text, T=annotation)["f"](1.75)
 
 
 def test_a_function_that_returns_nothing_where_a_type_is_annotated() -> None:
@@ -109,6 +130,8 @@ INTEGER_PARAMETERS = {
     "constant vector": (ivec2, "[1.7, 2.7]", "a[0] * 10 + a[1]", 12),
     "matrix": (ti.types.matrix(1, 2, ti.i64), "ti.Matrix([[x, x]])", "a.sum()", 2),
     "constant of the module": (ivec2, "HALF", "a.sum()", 1),
+    "member": (pair, "{'n': x, 'v': [1, 2]}", "a.n + a.v[0]", 2),
+    "vector member": (pair, "{'n': 1, 'v': [x, 2]}", "a.n + a.v[0]", 2),
 }
 
 
@@ -118,8 +141,17 @@ def test_a_fraction_is_not_cut_off_silently(name: str) -> None:
     text = f"@ti.func\ndef f(a: T):\n    return {used}\n"
     text += f"@ti.kernel\ndef run(x: ti.f32) -> ti.i32:\n    return f({argument})\n"
     run = program(text, T=annotation, HALF=ti.Vector([0.5, 1.5]))["run"]
-    with pytest.warns(UserWarning, match="parameter `a` .* integer.*: the fraction of its argument is cut off"):
+    with pytest.warns(UserWarning, match="`a.* integer.*: the fraction of its argument is cut off"):
         assert run(1.75) == expected
+    half = ti.Vector([0.5, 1.5])
+    f = program(text, T=annotation, HALF=half)["f"]
+    with pytest.warns(
+        UserWarning, match="parameter `a` of `f` holds integers: the fraction of its argument is cut off"
+    ):
+        assert f(eval(argument, {"ti": ti, "x": 1.75, "HALF": half})) == expected
+    kernel = program(f"@ti.kernel\ndef run(a: T) -> ti.i32:\n    return {used}\n", T=annotation)["run"]
+    with pytest.raises(KernelArgumentError, match="argument 'a' of kernel 'run'"):
+        kernel(eval(argument, {"ti": ti, "x": 1.75, "HALF": half}))
 
 
 @pytest.mark.parametrize("argument", ["[1, 2]", "ti.Vector([1, 2])", "ti.cast(ti.Vector([x, x]), ti.i32)"])
@@ -129,3 +161,21 @@ def test_whole_numbers_are_passed_without_a_warning(argument: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert program(text, T=ivec2)["run"](1.75) in (2, 3)
+
+
+@pytest.mark.parametrize(
+    "call", ["product(x[0], x[1])[1]", "member({'n': 1, 'v': [x[0], x[1]]})", "product(b=x[1], a=x[0])[1]"]
+)
+def test_what_a_derivative_goes_through_stays_in_python_scope(call: str) -> None:
+    """Numbers that pass through Python remember where they came from, whatever is annotated."""
+    ti.init(default_fp=ti.f64)
+    text = "@ti.func\ndef product(a: ti.f64, b: ti.f64 = 1) -> vec:\n    return [a + b, a * b]\n"
+    text += "@ti.func\ndef member(s: pair) -> ti.f64:\n    return s.v[0] * s.v[1]\n"
+    vec = ti.types.vector(2, ti.f64)
+    found = program(text, vec=vec, pair=ti.types.struct(n=ti.i32, v=vec))
+    x = ti.field(ti.f64, 2, needs_grad=True)
+    loss = ti.field(ti.f64, (), needs_grad=True)
+    x.from_numpy(np.array([1.5, 2.0]))
+    with ti.ad.Tape(loss):
+        loss[None] = eval(call, {**found, "x": x})
+    assert x.grad.to_numpy().tolist() == [2.0, 1.5]

@@ -25,7 +25,7 @@ def combine(first: ti.i32, p: Outer, a: ti.types.ndarray(), last: ti.f64) -> ti.
     for _ in range(1):
         for i in range(p.n):
             p.inner.x[i] += p.inner.scale * (i + 1)
-            p.y[i, 0] = a[i] + p.m[1, 0]
+            p.y[i, 0] = ti.cast(a[i] + p.m[1, 0], ti.i32)
             total += p.inner.x[i]
     return total + p.state.mass * p.state.charge + last
 

@@ -85,7 +85,7 @@ def test_an_annotation_that_is_no_type() -> None:
 
     with pytest.raises(KernelTypeError, match="cannot be evaluated: NameError"):
         run(1)
-    with pytest.raises(KernelTypeError, match="is annotated with 5, which is not a type") as error:
+    with pytest.raises(KernelTypeError, match="is annotated with `5`, which is not a type") as error:
         other(1)
     assert at(error, "def other(")
 

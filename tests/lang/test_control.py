@@ -1,5 +1,6 @@
 """Control flow: branches, jumps, serial loops, unrolling, early returns."""
 
+import linecache
 from typing import Any
 
 import numpy as np
@@ -430,3 +431,48 @@ def test_dictionaries_are_looked_up_at_run_time(arch: Any) -> None:
     with ti.ad.Tape(loss):
         weigh(5)
     assert loss[None] == 1 + 8 + 27 and x.grad.to_numpy().tolist() == [2, 8, 18, 0]
+
+
+@pytest.mark.parametrize("arch", [ti.cpu, ti.python])
+@pytest.mark.parametrize("condition", ["True", "ti.static(True)", "not False", "1 == 1", "ti.static(n_is_known)"])
+def test_a_jump_under_a_condition_that_is_known(condition: str, arch: Any) -> None:
+    text = f"""
+n_is_known = True
+
+@ti.func
+def first(n, k):
+    for i in range(n):
+        if {condition}:
+            if i == k:
+                return i * 100
+        else:
+            return -1
+    return 7
+
+@ti.kernel
+def run(n: ti.i32) -> ti.i32:
+    s = 0
+    for _ in range(1):
+        for i in range(n):
+            if {condition}:
+                if i == 1:
+                    continue
+            s += i
+            if {condition}:
+                if i > 3:
+                    break
+        while True:
+            if {condition}:
+                break
+        for i in range(5):
+            if {condition}:
+                break
+            s += 1000
+    return s + first(n, 2)
+"""
+    ti.init(arch=arch)
+    linecache.cache["known.py"] = (len(text), None, text.splitlines(keepends=True), "known.py")
+    space: dict[str, Any] = {"ti": ti}
+    exec(compile(text, "known.py", "exec"), space)
+    assert [space["run"](n) for n in (0, 2, 3, 9)] == [7, 7, 202, 209]
+    ti.init()

@@ -4,6 +4,7 @@ error says that the text is gone.
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import sys
@@ -113,6 +114,33 @@ def test_other_code_is_refused(file: Path, name: str, old: str, new: str) -> Non
     with pytest.raises(KernelSyntaxError) as caught:
         ti.func(found)
     assert caught.value.span.file == str(file)
+
+
+CELLS = """\
+import marimo
+app = marimo.App()
+
+@app.cell
+def _(ti, scale):
+    def half(x: ti.f64) -> ti.f64:
+        return x / scale
+    kept = half
+    return half,
+"""
+
+
+def test_cells_of_marimo_are_compared_too(file: Path) -> None:
+    """They are functions in the file, and their bodies run as modules."""
+    ti.init()
+    file.write_text(CELLS)
+    cell = ast.parse(CELLS).body[2]
+    assert isinstance(cell, ast.FunctionDef)
+    space = {"ti": ti, "scale": 4.0, "__name__": "cells"}
+    exec(compile(ast.Module(cell.body[:-1], []), str(file), "exec"), space)
+    assert ti.kernel(space["half"])(2.0) == 0.5
+    file.write_text(CELLS.replace("x / scale", "x * scale"))
+    with pytest.raises(KernelSyntaxError, match="another definition stands here now"):
+        ti.kernel(space["half"])
 
 
 def test_an_older_file_put_in_its_place_is_noticed(file: Path) -> None:

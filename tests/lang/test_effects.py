@@ -162,6 +162,7 @@ def test_init_refuses_what_it_does_not_know() -> None:
         {"num_threads": 0},
         {"num_threads": -1},
         {"opt_level": 7},
+        {"lanes": "often"},
         {"arch": "cpu"},
         {"num_threads": 1.5},
     ):

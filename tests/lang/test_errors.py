@@ -16,6 +16,9 @@ from tests.lang.wrong_first_steps import FIRST_STEPS
 from tests.lang.wrong_programs import HEADING, TOPICS
 from tinote.errors import CompilerBug, TinoteError
 
+# Some of the programs are warned before they fail.
+pytestmark = pytest.mark.filterwarnings(r"ignore:[\s\S]*would become a constant:UserWarning")
+
 
 def programs(topic: str) -> list[str]:
     return [HEADING + part.strip("\n") + "\n" for part in TOPICS[topic].split("---\n")]

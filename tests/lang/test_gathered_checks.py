@@ -1,4 +1,4 @@
-"""Indices from memory: the checks of many turns are made at once before them, and a fault is the user's own."""
+"""Indices from memory: the checks of many iterations are made at once before them, and a fault is the user's own."""
 
 from typing import Any
 
@@ -159,7 +159,7 @@ def test_a_divisor_from_memory(g: Gather) -> None:
 
 
 def test_a_loop_that_another_turn_could_change_is_checked_turn_by_turn(g: Gather) -> None:
-    """Turn i sets the index that turn i + 1 uses."""
+    """Iteration i sets the index that iteration i + 1 uses."""
 
     @ti.kernel
     def run():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import math
 from collections.abc import Callable
 from typing import Any
@@ -121,3 +122,84 @@ def test_what_is_refused_is_not_written() -> None:
         with pytest.raises(FieldError, match="too large for f32"):
             refused()
     assert x.to_numpy().tolist() == [3.0, 3.0]
+
+
+#: How a number V is known when a kernel is compiled: what stands before the kernel, and the expression in it.
+KNOWN: dict[str, tuple[str, str]] = {
+    "literal": ("", "V"),
+    "global": ("G = V", "G"),
+    "static": ("G = V", "ti.static(G)"),
+    "static literal": ("", "ti.static(V)"),
+    "default argument": ("@ti.func\ndef d(a=V):\n    return a", "d()"),
+    "default of a plain function": ("def d(a=V):\n    return a", "d()"),
+    "template argument": ("@ti.func\ndef d(a: ti.template()):\n    return a", "d(V)"),
+    "argument": ("@ti.func\ndef d(a):\n    return a", "d(V)"),
+    "closure": ("def make(b):\n    @ti.func\n    def d():\n        return b\n    return d\nd = make(V)", "d()"),
+    "vector": ("", "ti.Vector([V, 0])[0]"),
+    "vector of the module": ("G = ti.Vector([V, 0])", "G[0]"),
+    "list": ("G = [V, 0]", "G[0]"),
+    "dictionary": ("G = {'a': V}", "G['a']"),
+    "array": ("G = np.array([V, 0])", "G[0]"),
+    "attribute": ("class C:\n    a = V", "C.a"),
+    "computed": ("G = V", "-(-G) * 1"),
+    "largest": ("G = V", "ti.max(G, 0)"),
+}
+#: Where it goes to a type: statements of the kernel, in which E is the expression and T the type.
+TARGETS = {
+    "element": "x[0] = E",
+    "added": "x[0] += E",
+    "greatest": "ti.atomic_max(x[0], E)",
+    "vector element": "v[0] = ti.Vector([E, 0])",
+    "component": "v[0][1] = E",
+    "variable": "a = x[1]\n    a = E\n    x[0] = a",
+    "declared": "a: ti.T = E\n    x[0] = a",
+    "cast": "x[0] = ti.cast(E, ti.T)",
+    "call of the type": "x[0] = ti.T(E)",
+    "typed vector": "v[0] = ti.types.vector(2, ti.T)(E, 0)",
+    "parameter": "x[0] = taking(E)",
+    "result": "x[0] = giving(E)",
+    "member": "x[0] = pair(E).a",
+    "fill": "x.fill(E)",
+}
+UNFIT = {"f32": "1e300", "f16": "1e6", "i32": "2**40", "u8": "300", "i8": "1e10"}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", UNFIT)
+def test_what_is_known_at_compile_time(dtype: str, target: str) -> None:
+    """Right, or refused with the line; negative integers stand for their bits in unsigned types."""
+    ti.init()
+    space: dict[str, Any] = {"ti": ti, "np": np, "x": ti.field(getattr(ti, dtype), 2)}
+    space["v"] = ti.Vector.field(2, getattr(ti, dtype), 2)
+    space["pair"] = ti.types.struct(a=getattr(ti, dtype))
+    functions = "@ti.func\ndef taking(a: ti.T):\n    return a\n@ti.func\ndef giving(a) -> ti.T:\n    return a\n"
+    for way, (before, expression) in KNOWN.items():
+        if target == "vector element" and dtype == "i8":
+            continue  # a vector of floats is converted when the kernel runs, with a warning
+
+        def compiled(number: str, before: str = before, expression: str = expression) -> Any:
+            text = f"{functions}{before}\n@ti.kernel\ndef k():\n    {TARGETS[target].replace('E', expression)}\n"
+            text = text.replace("ti.T", f"ti.{dtype}").replace("Vector", "\0").replace("V", number)
+            text = text.replace("\0", "Vector")
+            file = f"<{dtype} {target} {number}>"
+            linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+            exec(compile(text, file, "exec"), space)
+            return space["k"]
+
+        with pytest.raises(KernelTypeError, match=f"does not fit into {dtype}|is too large for {dtype}") as caught:
+            compiled(UNFIT[dtype])()
+        assert caught.value.span.chain()[-1].line > 0, way
+        space["x"].fill(0)
+        compiled("3.0" if dtype[0] == "f" else "3")()
+        held = 3 in (space["x"][0], *space["v"][0])
+        assert held, way
+
+
+def test_negative_integers_stand_for_their_bits_in_unsigned_types() -> None:
+    ti.init()
+
+    @ti.kernel
+    def run() -> ti.u8:
+        return -1
+
+    assert run() == 255

@@ -1,7 +1,7 @@
 """Random programs that are kernels and plain Python at once: both must compute the same, to the last bit.
 
 They call functions of every kind that a kernel takes: plain ones, `ti.func`s, lambdas, methods, closures, partial
-applications, operators.
+applications, operators. Others consist of `ti.real_func`s that call themselves and each other.
 """
 
 import functools
@@ -201,6 +201,24 @@ class Writer:
         self.integers, self.numbers, self.constants = INTEGERS, NUMBERS, []
         return lines
 
+    def recursion(self) -> str:
+        """A program of two functions that call themselves and each other, as deep as their last argument says."""
+        name, other = "f", "g"
+        self.whole = [lambda i, j, x: f"{name}({i}, {j}, {x}, fuel - 1)"] * 8
+        self.broken = [lambda i, j, x: f"{other}({i}, {j}, {x}, fuel - 1)"] * 8
+        self.integers, self.numbers, self.constants = ("i", "j"), ("x", "y"), ["fuel"]
+        lines: list[str] = []
+        for function, result, least in ((name, "ti.i64", "i - j"), (other, "ti.f64", "x * 0.5")):
+            lines += ["@ti.real_func"]
+            lines += [f"def {function}(i: ti.i64, j: ti.i64, x: ti.f64, fuel: ti.i64) -> {result}:"]
+            lines += ["    if fuel <= 0:", f"        return {least}", "    y = x - i", *self.block("    ", 2)]
+            again = f"({self.integer(1)}) % 1000 - 500" if function == name else f"({self.number(1)}) % 10.4837 - 5.0"
+            if self.random.random() < 0.5:
+                lines += [f"    if {self.condition(1)}:", f"        return {again}"]
+            lines += [f"    return {self.pick(again, f'{function}(j % 40, i % 40, y, fuel - 1)')}", ""]
+        body = ["def program(i, j, x, y):", "    return f(i, j, x, 2) + g(j, i, y, 2)", ""]
+        return "\n".join([*lines, *body])
+
     def program(self) -> str:
         twist = [
             "def twist(a, b):",
@@ -223,8 +241,9 @@ MODULES = {"functools": functools, "math": math, "np": np, "operator": operator}
 
 def as_python(text: str) -> Any:
     """The function of a program."""
-    space: dict[str, Any] = dict(MODULES)
-    exec(compile(text.replace("@ti.func\n", ""), "reference", "exec"), space)
+    space: dict[str, Any] = {**MODULES, "ti": ti}
+    undecorated = text.replace("@ti.func\n", "").replace("@ti.real_func\n", "")
+    exec(compile(undecorated, "reference", "exec"), space)
     return space["program"]
 
 
@@ -241,10 +260,10 @@ def as_kernel(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def check(seed: int) -> None:
+def check(seed: int, write: Callable[[Writer], str] = Writer.program) -> None:
     # Arithmetic as IEEE has it: in loops, a difference of a rounding would grow to any size. Each fourth seed is used.
     ti.init(default_fp=ti.f64, default_ip=ti.i64, fast_math=False, opt_level=seed // 4 % 4)
-    text = Writer(seed).program()
+    text = write(Writer(seed))
     python = as_python(text)
     source = as_kernel(text)
     file = f"random_python_{seed}.py"
@@ -262,3 +281,8 @@ def check(seed: int) -> None:
 def test_random_programs_agree_with_python(random_programs: range) -> None:
     for seed in random_programs[::4]:
         check(seed)
+
+
+def test_random_recursion_agrees_with_python(random_programs: range) -> None:
+    for seed in random_programs[::16]:
+        check(seed, Writer.recursion)

@@ -284,3 +284,18 @@ def test_gradients_of_every_float_type(name: str) -> None:
 def test_integers_have_no_gradient() -> None:
     with pytest.raises(TinoteError, match="cannot have a gradient"):
         ti.field(ti.i32, shape=3, needs_grad=True)
+
+
+def test_the_lists_of_types() -> None:
+    types = ti.types.primitive_types
+    assert set(types.all_types) == set(types.integer_types) | set(types.real_types) | ({ti.u1} & set(types.all_types))
+    assert {ti.i8, ti.u64, ti.f16, ti.f64} <= set(types.all_types)
+    x = [ti.field(t, ()) for t in types.all_types]
+
+    @ti.kernel
+    def run():
+        for field in ti.static(x):
+            field[None] = 1
+
+    run()
+    assert [field[None] for field in x] == [1] * len(x)

@@ -14,7 +14,7 @@ N = 4096
 
 
 def vectorised_lines(kernel: Any, gradient: bool = False) -> dict[str, int]:
-    """The source lines in which LLVM vectorised a loop, with how many vectors of turns run side by side."""
+    """The source lines in which LLVM vectorised a loop, with how many vectors of iterations run side by side."""
     specialisation = kernel.specialise_by_types()
     lowered = specialisation.snapshots(gradient=gradient)[-1].after
     options = Options(fast_math=specialisation.config.fast_math, line_tables=True)
@@ -57,7 +57,7 @@ def test_a_range_given_by_an_argument() -> None:
 
 @pytest.mark.parametrize("checks", [True, False])
 def test_a_gather(checks: bool) -> None:
-    """Its checks are made in front, for several turns at once too."""
+    """Its checks are made in front, for several iterations at once too."""
     ti.init(bounds_check=checks)
     x, y = ti.field(ti.f32, shape=N), ti.field(ti.f32, shape=N)
 
@@ -72,7 +72,7 @@ def test_a_gather(checks: bool) -> None:
 
 @pytest.mark.parametrize("checks", [True, False])
 def test_walls_of_a_grid(checks: bool) -> None:
-    """Branches that write what every turn touches anyway."""
+    """Branches that write what every iteration touches anyway."""
     ti.init(bounds_check=checks)
     n = 67
     v = ti.Vector.field(2, ti.f32, shape=(n, n))
@@ -150,6 +150,38 @@ def test_a_serial_inner_loop_with_its_poll() -> None:
             y[i] = s
 
     assert vectorised_lines(run)
+
+
+def test_loops_that_are_short_by_their_bounds_are_not_polled() -> None:
+    ti.init(lanes="never")
+    x = ti.field(ti.f32, shape=64)
+
+    @ti.kernel
+    def triangle():
+        for i in x:
+            s = 0.0
+            for j in range(i % 9):
+                for k in range(j, j + i % 3):
+                    s += x[i] * k
+            x[i] = s
+
+    @ti.kernel
+    def rectangle(n: ti.i32):
+        for i in x:
+            for _ in range(n):
+                x[i] += ti.sqrt(x[i])
+
+    @ti.kernel
+    def wide():
+        for i in x:
+            for j in range(i * 1000):
+                x[i] += ti.sqrt(x[j % 64])
+
+    triangle()
+    rectangle(3)
+    wide()
+    # Once for the parallel loop; and once more for a loop that may be long.
+    assert [str(kernel.llvm()).count("call i32 @tn_poll") for kernel in (triangle, rectangle, wide)] == [1, 2, 2]
 
 
 def test_gravity_and_its_gradient() -> None:

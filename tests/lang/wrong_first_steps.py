@@ -236,6 +236,77 @@ ti.root.dense("ij", 3)
 ti.random()
 """,
     "newcomers": """
+@ti.kernel
+def k():
+    for i in x:
+        x[i] = sin(x[i])
+k()
+---
+@ti.kernel
+def k():
+    x[0] = 2 * pi
+k()
+---
+@ti.kernel
+def k():
+    x[0] = np.pi
+k()
+---
+@ti.kernel
+def k():
+    x[0] = math.sqrt(2.0)
+k()
+---
+@ti.kernel
+def k():
+    for i in range(8):
+        qq[i] = 1
+k()
+---
+@ti.kernel
+def k():
+    x[0] = early
+    early = 1.0
+k()
+---
+@ti.kernel
+def k():
+    total = 3.0
+    total[None] += 1
+k()
+---
+@ti.kernel
+def k():
+    a = x.shape
+    for i in range(a):
+        x[i] = 1.0
+k()
+---
+@ti.kernel
+def k():
+    x[0] = ti.f32("1.0")
+k()
+---
+@ti.kernel
+def k(a: list):
+    x[0] = a[0]
+k([1, 2])
+---
+@ti.kernel
+def k(a: ti.field):
+    x[0] = a[0]
+k(y)
+---
+@ti.kernel
+def k():
+    loss[None] += x[0]
+ti.ad.grad(k)(x)
+---
+@ti.kernel
+def k():
+    loss[None] += x[0]
+ti.ad.grad(k, wrt=x)()
+---
 ti.init(arch=ti.cpu, debgu=True)
 ---
 @ti.kernel
@@ -282,6 +353,14 @@ class Solver:
     @staticmethod
     def k():
         pass
+---
+@ti.kernel()
+def k():
+    x[0] = 1.0
+---
+@ti.func()
+def f():
+    return 1.0
 ---
 import copy
 copy.deepcopy(x)

@@ -354,6 +354,9 @@ def k(a: "nothing"):
 k(1)
 """,
     "tapes": """
+with ti.ad.Tape():
+    pass
+---
 with ti.ad.Tape(loss=x):
     pass
 ---
@@ -428,10 +431,6 @@ x[0]
 """,
     "left out": """
 ti.quant.int(8)
----
-ti.ui.Scene()
----
-ti.ui.Window("3-D", (640, 360), show_window=False).get_scene()
 ---
 ti.linalg.SparseMatrixBuilder(4, 4)
 ---

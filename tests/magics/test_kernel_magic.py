@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ def shell() -> Iterator[InteractiveShell]:
     made.run_cell("import tinote as ti\nti.init()\nx = ti.field(ti.f32, shape=4)\ny = ti.field(ti.f32, shape=4)")
     yield made
     made.run_line_magic("unload_ext", "tinote")
+    made.reset(new_session=True)
 
 
 def run(shell: InteractiveShell, cell: str) -> Any:
@@ -89,7 +91,8 @@ def test_a_changed_constant_is_seen(shell: InteractiveShell) -> None:
 
 
 def test_an_error_names_the_cell_and_its_line(shell: InteractiveShell) -> None:
-    run(shell, "%%kernel -q\ndef broken():\n    for i in x:\n        x[i] = missing\n")
+    with pytest.warns(UserWarning, match="`missing` is not defined yet"):
+        run(shell, "%%kernel -q\ndef broken():\n    for i in x:\n        x[i] = missing\n")
     error = error_of(shell, "broken()")
     assert isinstance(error, KernelNameError)
     assert error.span.line == 4 and "        x[i] = missing" in str(error) and "^^^^^^^" in str(error)
@@ -183,7 +186,9 @@ def test_an_interrupt_is_shown_at_the_lines_of_the_cells(shell: InteractiveShell
     error = error_of(shell, "\nbegin()")
     assert type(error) is KeyboardInterrupt
     shown = rendered(error)
-    assert shown.endswith("KeyboardInterrupt") and "tinote" not in shown
+    assert "tinote" not in shown
+    assert "\nKeyboardInterrupt\ninterrupted in the kernel 'endless':\n" in shown
+    assert shown.endswith("    4 |     while k < 1:\n      |     ^^^^^^^^^^^^")
     assert "begin()\n      | ^^^^^^^" in shown and "    endless()\n      |     ^^^^^^^^^" in shown
 
 
@@ -199,6 +204,12 @@ def lost():
 def constant():
     for i in x:
         L[None] += x[i]
+
+def returned() -> ti.f32:
+    return z[0] * z[1]
+
+def counted() -> ti.i32:
+    return 3
 """
 
 
@@ -207,8 +218,12 @@ def test_grad_says_what_leads_where(shell: InteractiveShell, capsys: pytest.Capt
     assert run(shell, GRADIENTS).success
     printed = capsys.readouterr().out
     assert "total.grad: from the gradient of L to that of z\n" in printed
-    assert "lost.grad does nothing: lost writes x" in printed
-    assert "constant.grad adds to no gradient" in printed
+    assert "lost.grad does nothing: lost writes x, without a gradient\nhelp: make x with needs_grad=True\n" in printed
+    assert "constant.grad changes no gradient: L depends on no field with a gradient\nhelp: make x with" in printed
+    assert (
+        "returned.grad does nothing: returned writes no field with a gradient\nhelp: what returned returns" in printed
+    )
+    assert "counted.grad does nothing: counted writes no field\n" in printed
     assert run(shell, GRADIENTS.replace("--grad", "--grad --quiet")).success
     assert capsys.readouterr().out == ""
 
@@ -277,3 +292,97 @@ def test_a_module_that_is_loaded_again_reaches_the_names_of_the_notebook(
 def test_explore_knows_near_names(shell: InteractiveShell) -> None:
     run(shell, FILL)
     assert "did you mean 'fill'" in str(error_of(shell, "%explore fil"))
+
+
+def test_loading_the_extension_again_is_silent(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    run(shell, "%load_ext tinote")
+    assert capsys.readouterr().out == ""
+    run(shell, "%unload_ext tinote\n%load_ext tinote\n%reload_ext tinote\n%load_ext tinote")
+    assert capsys.readouterr().out == "" and run(shell, FILL).success
+    run(shell, "%load_ext autoreload\n%load_ext autoreload")
+    assert "The autoreload extension is already loaded" in capsys.readouterr().out
+
+
+def warned(shell: InteractiveShell, cell: str) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert run(shell, cell).success
+    return [str(one.message) for one in caught]
+
+
+def test_an_undefined_name_is_told_when_the_cell_runs(shell: InteractiveShell) -> None:
+    cell = "%%kernel -q\ndef f(a: ti.f32):\n    for i in x:\n        x[i] = speeed * sin(a) + speeed\n"
+    speed, sine = warned(shell, cell)
+    assert "Cell In[" in speed and "line 4" in speed and "x[i] = speeed" in speed
+    assert "`speeed` is not defined yet" in speed and "did you mean `ti.sin`?" in sine
+    run(shell, "speeds = 3.0\nsin = ti.sin")
+    (found,) = warned(shell, cell)
+    assert "did you mean `speeds`?" in found
+    run(shell, "speeed = 3.0")
+    assert warned(shell, cell) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "missing"),
+    [
+        ("a: flaot = 2.0\n    x[0] = a", "flaot"),
+        ("x[0] = [lost for q in range(3)][0]", "lost"),
+        ("x[0] = np.pi", "np"),
+        ("def inner(q):\n        return q + lost\n    x[0] = inner(1.0)", "lost"),
+        ("lost[0] = 1.0", "lost"),
+        ("x[0] = (lambda q: q * lost)(2.0)", "lost"),
+        ("x[0] = helpr(x[1])", "helpr"),
+    ],
+)
+def test_each_way_to_use_an_undefined_name(shell: InteractiveShell, body: str, missing: str) -> None:
+    (found,) = warned(shell, f"%%kernel -q\ndef f():\n    {body}\n")
+    assert f"`{missing}` is not defined yet" in found
+
+
+def test_names_that_are_defined_in_some_way_give_no_warning(shell: InteractiveShell) -> None:
+    cell = """%%kernel -q
+import math
+T = ti.types.vector(2, ti.f32)
+
+def f(n: ti.i32, s: ti.template()):
+    v: T = ti.Vector([1.0, 2.0])
+    total = sum([q * q for q in range(3)]) + later + abs(n) + math.pi
+    for i in x:
+        for j in ti.static(range(2)):
+            x[i] += v[j] + total
+        while (w := n) > 5:
+            n -= 1
+        def inner(q, r=3.0):
+            return q + r + i + helper(w)
+        x[i] = inner(2.0) + (lambda z: z + s)(1.0) + g(x[i])
+
+def g(a: ti.f32) -> ti.f32:
+    if ti.static(True):
+        b = 1.0
+    else:
+        b = 2.0
+    return a + b
+
+@ti.func
+def helper(a):
+    return a * later
+
+@ti.data_oriented
+class Solver:
+    gain = 2.0
+
+    @ti.kernel
+    def step(self):
+        for i in x:
+            x[i] *= self.gain
+
+    def prepare(self):
+        global made_here
+        made_here = [self for one in range(3)]
+
+def last():
+    x[0] = made_here[0]
+
+later = 1.0
+"""
+    assert warned(shell, cell) == []

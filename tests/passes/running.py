@@ -18,9 +18,9 @@ __all__ = ["agrees", "results", "shuffled"]
 Contents = Mapping[str, object]
 
 
-def shuffled(turns: range) -> Iterable[int]:
+def shuffled(iterations: range) -> Iterable[int]:
     """An order of iterations that no kernel expects."""
-    order = list(turns)
+    order = list(iterations)
     random.Random(7).shuffle(order)
     return order
 

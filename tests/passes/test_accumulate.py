@@ -157,7 +157,7 @@ def test_a_serial_sum_of_floats_is_only_reordered_with_fast_math() -> None:
 
 
 def test_an_element_that_may_not_exist_is_only_touched_if_the_loop_would() -> None:
-    """When no turn happens, `%k` may be out of range: nobody has checked it."""
+    """When no iteration happens, `%k` may be out of range: nobody has checked it."""
     becomes(
         accumulate,
         """

@@ -38,6 +38,18 @@ def test_serial_tasks_and_private_copies_and_own_elements() -> None:
     becomes_in_tasks(demote_atomics, before, after)
 
 
+def test_one_thread_has_no_others() -> None:
+    before = """
+    buffer @V: i32 field ()
+    func f():
+      task parallel %i: i32 in 0i32 .. 64i32:
+        atomic add @V[], %i
+    """
+    stays_in_tasks(demote_atomics, before)
+    alone = functools.partial(demote_atomics, one_thread=True)
+    becomes_in_tasks(alone, before, before.replace("atomic ", "atomic plain "))
+
+
 def test_own_elements_may_be_shifted_and_in_either_dimension() -> None:
     before = """
     buffer @y: i32 field (64, 64)

@@ -18,6 +18,7 @@ from tinote.compiler.passes.hoist_invariants import hoist_invariants
 from tinote.compiler.passes.infer_types import infer_types
 from tinote.compiler.passes.promote_locals import promote_locals
 from tinote.compiler.passes.scalarise import scalarise
+from tinote.compiler.passes.solve_inductions import solve_inductions
 from tinote.errors import TinoteError
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
@@ -28,7 +29,14 @@ from tinote.ir.text import show
 from tinote.ir.types import Ref, f32, i32
 from tinote.ir.verify import Form, verify
 
-SIMPLIFY: tuple[Callable[[Function], Function], ...] = (fold, cse, eliminate_dead, forward_stores, hoist_invariants)
+SIMPLIFY: tuple[Callable[[Function], Function], ...] = (
+    fold,
+    solve_inductions,
+    cse,
+    eliminate_dead,
+    forward_stores,
+    hoist_invariants,
+)
 ROUNDS = 10
 PROGRAMS = 40
 

@@ -1,4 +1,4 @@
-"""Branches in independent loops become selections where every turn touches their elements anyway."""
+"""Branches in independent loops become selections where every iteration touches their elements anyway."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ if %c:
 """,
 }
 KEPT = {
-    "an element that not every turn touches": "if %c:\n  store @y[%i], 1i32",
+    "an element that not every iteration touches": "if %c:\n  store @y[%i], 1i32",
     "a load of one": "%r: i32 = if %c:\n  %b: i32 = load @y[%a]\n  yield %b\nelse:\n  yield 0i32\nstore @x[%i], %r",
     "a division by what may be zero": "if %c:\n  %b: i32 = floordiv 5i32, %a\n  store @x[%i], %b",
     "a check": 'if %c:\n  %d: u1 = lt %a, 5i32\n  check bounds "y" %d, %a, 5i32\n  store @x[%i], %a',
@@ -119,7 +119,7 @@ def test_a_loop_that_is_not_independent_keeps_its_branches() -> None:
 
 
 def random_body(random: Random) -> str:
-    """Nested branches over two elements that every turn touches, with loads, stores, updates and sums."""
+    """Nested branches over two elements that every iteration touches, with loads, stores, updates and sums."""
     names = (f"%r{k}" for k in range(1000))
     lines: list[str] = []
 

@@ -178,12 +178,12 @@ BUFFERS = {"x": "i32 field (64)", "y": "i32 field (64)", "z": "i32 field (200)",
 BUFFERS["r"] = "f32 field (64)"
 STAYING = {
     "it reads what it adds to": NEXT + "%a: i32 = load @y[%i]\natomic add @y[%i], %a\natomic add @y[%n], %a",
-    "it reads what other turns write": NEXT
+    "it reads what other iterations write": NEXT
     + "%a: i32 = load @x[%n]\nstore @x[%i], 1i32\natomic add @y[%i], %a\natomic add @y[%n], %a",
     "it reads what it wrote": NEXT
     + "store @x[%i], 1i32\n%a: i32 = load @x[%i]\natomic add @y[%i], %a\natomic add @y[%n], %a",
     "it sets what it adds to": NEXT + "store @y[%i], 1i32\natomic add @y[%i], 2i32\natomic add @y[%n], 3i32",
-    "each element has one turn": "atomic add @y[%i], 1i32",
+    "each element has one iteration": "atomic add @y[%i], 1i32",
     "every second element": "%d: i32 = mul %i, 2i32\n%n: i32 = add %d, 1i32\n"
     + "atomic add @z[%d], 1i32\natomic add @z[%n], 1i32",
     "an index from memory": "%k: i32 = load @x[%i]\n%n: i32 = add %k, 1i32\n"

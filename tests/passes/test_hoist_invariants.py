@@ -1,4 +1,4 @@
-"""What every turn computes alike is computed once; what may fault stays where it is."""
+"""What every iteration computes alike is computed once; what may fault stays where it is."""
 
 from __future__ import annotations
 

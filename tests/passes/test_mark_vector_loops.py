@@ -1,4 +1,4 @@
-"""Innermost loops whose turns are proved independent are marked."""
+"""Innermost loops whose iterations are proved independent are marked."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ task parallel %o: i32 in 0i32 .. 64i32:
 
 
 STAYING = {
-    "each turn writes the same": "store @y[%i, 0i32], %j",
-    "each turn updates the same": "atomic plain add @y[%i, 0i32], %j",
+    "each iteration writes the same": "store @y[%i, 0i32], %j",
+    "each iteration updates the same": "atomic plain add @y[%i, 0i32], %j",
     "an indivisible update": "atomic add @y[%i, %j], 1i32",
-    "a turn reads what another writes": "%k: i32 = add %j, 1i32\n%v: i32 = load @y[%i, %k]\nstore @y[%i, %j], %v",
-    "a turn writes what another writes": "%k: i32 = add %j, 1i32\nstore @y[%i, %k], 1i32\nstore @y[%i, %j], 2i32",
+    "an iteration reads what another writes": "%k: i32 = add %j, 1i32\n%v: i32 = load @y[%i, %k]\nstore @y[%i, %j], %v",
+    "an iteration writes what another writes": "%k: i32 = add %j, 1i32\nstore @y[%i, %k], 1i32\nstore @y[%i, %j], 2i32",
     "an index from memory": "%k: i32 = load @x[%i, %j]\nstore @y[%i, %k], 1i32",
     "a remainder": "%k: i32 = and %j, 7i32\nstore @y[%i, %k], 1i32",
     "an array that may be the same memory": "%v: i32 = load @a[%j]\nstore @y[%i, %j], %v",
@@ -98,7 +98,7 @@ NOT_FIRST = {
     "the check depends on a load after a check": "%p: i32 = load @x[%i, %j]\n%t: u1 = lt %p, 64i32\n"
     'check bounds "x" %t, %p, 64i32\n%w: i32 = load @x[%i, %p]\n%s: u1 = lt %w, 9i32\n'
     'check bounds "b" %s, %w, 9i32\nstore @y[%i, %j], %w',
-    "the check depends on what the turn wrote": "store @y[%i, %j], 3i32\n%p: i32 = load @y[%i, %j]\n"
+    "the check depends on what the iteration wrote": "store @y[%i, %j], 3i32\n%p: i32 = load @y[%i, %j]\n"
     '%t: u1 = lt %p, 64i32\ncheck bounds "a" %t, %p, 64i32',
     "the check depends on an old value": "%p: i32 = atomic plain add @y[%i, %j], 3i32\n"
     '%t: u1 = lt %p, 64i32\ncheck bounds "a" %t, %p, 64i32',

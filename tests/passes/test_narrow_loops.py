@@ -86,7 +86,7 @@ STAYING = {
     "either of two": "%b: u1 = gt %i, 3i32\n  %c: u1 = lt %i, 2i32\n  %a: u1 = or %b, %c\n  if %a:\n"
     + "    store @x[%i, 0i32], %i",
     "the greatest number": "%a: u1 = le %i, 2147483647i32\n  if %a:\n    store @x[%i, 0i32], %i",
-    "a number that each turn has its own": "%b: i32 = mul %i, 3i32\n  %a: u1 = lt %i, %b\n  if %a:\n"
+    "a number that each iteration has its own": "%b: i32 = mul %i, 3i32\n  %a: u1 = lt %i, %b\n  if %a:\n"
     + "    store @x[%i, 0i32], %i",
 }
 

@@ -6,11 +6,14 @@ import functools
 
 import pytest
 
-from tests.passes.running import agrees
+from tests.passes.running import agrees, results
 from tests.passes.support import becomes, stays
 from tinote.compiler.passes.privatise import privatise
-from tinote.ir.nodes import Function, Task
+from tinote.ir import primitives
+from tinote.ir.nodes import Atomic, Buffer, Function, Lit, Region, Task
 from tinote.ir.parse import parse
+from tinote.ir.text import show
+from tinote.ir.types import i32
 from tinote.ir.verify import Form
 
 becomes_in_tasks = functools.partial(becomes, form=Form.TASKS)
@@ -120,11 +123,11 @@ STAYING = {
             %v: i32 = load @a[%i]
             atomic add @U[], %v
         """,
-    "the shape is not known": """
+    "each iteration has its own elements of an array": """
         buffer @a: i32 array (?)
         func f():
           task parallel %i: i32 in 0i32 .. 64i32:
-            atomic add @a[0i32], %i
+            atomic add @a[%i], 1i32
         """,
     "the task is serial": """
         buffer @U: i32 field ()
@@ -265,3 +268,60 @@ def test_each_task_decides_for_itself() -> None:
     fn = agrees_in_tasks(privatise, text)
     tasks = [op for op in fn.region.body if isinstance(op, Task)]
     assert [[p.prim.name for p in task.privates] for task in tasks] == [["add", "max"], ["xor"], []]
+
+
+COUNTING = """
+buffer @label: i32 field (64)
+buffer @count: i32 array (?) noalias
+buffer @U: i32 field ()
+func f(%n: i32):
+  task parallel %i: i32 in 0i32 .. %n:
+    %k: i32 = load @label[%i]
+    atomic add @count[%k], 1i32
+    atomic add @U[], %k
+"""
+
+
+def test_an_array_has_a_task_with_copies_and_one_without() -> None:
+    """Which of them does anything is decided by the length of the array, and by how many updates there are."""
+    for elements in (1, 5, 31, 32, 33, 64, 9000):
+        contents = {"label": [k * k % min(elements, 30) for k in range(64)], "count": [7] * elements}
+        fn = agrees_in_tasks(privatise, COUNTING, (64,), contents)
+        tasks = [op for op in fn.region.body if isinstance(op, Task)]
+        assert [[p.target.name for p in task.privates] for task in tasks] == [[], ["U", "count"], ["U"]]
+        runs = [name for name, length in lengths(fn, (64,), contents).items() if length]
+        assert runs == (["private"] if elements <= 32 else ["f"]), elements
+
+
+def lengths(fn: Function, args: tuple[float, ...], contents: dict[str, object]) -> dict[str, int]:
+    """How many iterations each parallel task has."""
+    counted = parse(show(fn))
+    body = []
+    for task in counted.region.body:
+        if isinstance(task, Task) and task.parallel:
+            counter = Buffer(task.name.rpartition(".")[2] or "f", i32)
+            update = Atomic(primitives.add, counter, (), Lit(1, i32))
+            task = task.rebuilt(task.args, (Region(task.body.params, (*task.body.body, update)),))
+        body.append(task)
+    counted = counted.with_region(Region(counted.region.params, tuple(body)))
+    found = results(counted, args, contents)
+    return {name: found[name] for name in ("private", "f")}  # type: ignore[misc]
+
+
+def test_an_array_of_vectors_in_two_dimensions() -> None:
+    text = """
+        buffer @label: i32 field (64)
+        buffer @count: i32[2] array (?, ?) noalias
+        func f():
+          task parallel %i: i32 in 0i32 .. 64i32:
+            %k: i32 = load @label[%i]
+            for %j: i32 in 0i32 .. 3i32:
+              atomic max @count[%k, %j][1i32], %i
+        """
+    for rows in (2, 9):
+        contents = {"label": [k * k % rows for k in range(64)], "count": [[[-5, 2]] * 3] * rows}
+        agrees_in_tasks(privatise, text, (), contents)
+
+
+def test_one_thread_has_each_task_once() -> None:
+    stays_in_tasks(functools.partial(privatise, one_thread=True), COUNTING.replace("    atomic add @U[], %k\n", ""))

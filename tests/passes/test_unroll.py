@@ -1,4 +1,4 @@
-"""Loops that only compute are written out where the loop around them can then run several turns at once."""
+"""Loops that only compute are written out where the loop around them can then run several iterations at once."""
 
 from __future__ import annotations
 
@@ -104,14 +104,14 @@ store @y[%i], %d
 
 BODY = "  %w: i32 = mul %v, 3i32\n  yield %w\n"
 STAYING = {
-    "an unknown number of turns": "%b: i32 = for %k: i32 in 0i32 .. %n carrying %v: i32 = %a:\n"
+    "an unknown number of iterations": "%b: i32 = for %k: i32 in 0i32 .. %n carrying %v: i32 = %a:\n"
     + BODY
     + "store @y[%i], %b",
-    "an unknown number of turns that do nothing": "%b: i32 = for %k: i32 in 0i32 .. %n carrying %v: i32 = %a:\n"
+    "an unknown number of iterations that do nothing": "%b: i32 = for %k: i32 in 0i32 .. %n carrying %v: i32 = %a:\n"
     + "  yield 0i32\nstore @y[%i], %b",
     "a loop that reads memory": "%b: i32 = for %k: i32 in 0i32 .. 4i32 carrying %v: i32 = %a:\n"
     + "  %e: i32 = load @x[%k]\n  %o: u1 = gt %e, %v\n  %w: i32 = select %o, %v, %e\n  yield %w\nstore @y[0i32], %b",
-    "turns of the outer loop that meet": "%b: i32 = for %k: i32 in 0i32 .. 4i32 carrying %v: i32 = %a:\n"
+    "iterations of the outer loop that meet": "%b: i32 = for %k: i32 in 0i32 .. 4i32 carrying %v: i32 = %a:\n"
     + BODY
     + "%m: i32 = sub 7i32, %i\nstore @x[%m], %b",
     "too much code": "%b: i32 = for %k: i32 in 0i32 .. 9999i32 carrying %v: i32 = %a:\n" + BODY + "store @y[%i], %b",

@@ -1,6 +1,6 @@
 """Watches a function run, and says which promises of its IR were broken: plain updates and vectorised loops.
 
-Marks are printed where a turn begins and where a plain update follows; memory notes who touches what in between.
+Marks are printed where an iteration begins and where a plain update follows; memory notes who touches what in between.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ def broken_promises(fn: Function, args: Sequence[float], memory: DictMemory) -> 
     return witness.broken
 
 
-class _Turns:
-    """The turns of one run of a loop or task. `plain`: only what plain updates touch must be its turn's own."""
+class _Iterations:
+    """The iterations of one run of a loop or task. `plain`: only what plain updates touch must be its
+    iteration's own.
+    """
 
     def __init__(self, op: Op, plain: bool) -> None:
         self.op = op
@@ -43,9 +45,9 @@ class _Turns:
 
     def broken(self) -> list[str]:
         return [
-            f"turns {sorted(turns)} of `{show_op(self.op)}` meet at {place[0].name}{list(place[1])}"
-            for place, turns in self.touched.items()
-            if place in self.written and len(turns) > 1
+            f"iterations {sorted(iterations)} of `{show_op(self.op)}` meet at {place[0].name}{list(place[1])}"
+            for place, iterations in self.touched.items()
+            if place in self.written and len(iterations) > 1
         ]
 
 
@@ -55,7 +57,7 @@ class _Witness:
     def __init__(self, memory: DictMemory) -> None:
         self.memory = memory
         self.marked: list[Op] = []
-        self.running: list[_Turns] = []
+        self.running: list[_Iterations] = []
         self.plain = False
         self.broken: list[str] = []
 
@@ -68,26 +70,26 @@ class _Witness:
         if word == "plain":
             self.plain = True
         elif word in ("loop", "task"):
-            self.running.append(_Turns(self.marked[int(number)], word == "task"))
-        elif word == "turn":
+            self.running.append(_Iterations(self.marked[int(number)], word == "task"))
+        elif word == "iteration":
             op = self.marked[int(number)]
-            for turns in self.running:
-                turns.number += turns.op is op
+            for iterations in self.running:
+                iterations.number += iterations.op is op
         elif word == "end":
             op = self.marked[int(number)]
-            for turns in self.running:
-                if turns.op is op:
-                    self.broken += turns.broken()
-            self.running = [turns for turns in self.running if turns.op is not op]
+            for iterations in self.running:
+                if iterations.op is op:
+                    self.broken += iterations.broken()
+            self.running = [iterations for iterations in self.running if iterations.op is not op]
 
     def load(self, buffer: Buffer, index: Index) -> Number:
-        for turns in self.running:
-            turns.note((buffer, index), False)
+        for iterations in self.running:
+            iterations.note((buffer, index), False)
         return self.memory.load(buffer, index)
 
     def store(self, buffer: Buffer, index: Index, value: Number) -> None:
-        for turns in self.running:
-            turns.note((buffer, index), self.plain or not turns.plain)
+        for iterations in self.running:
+            iterations.note((buffer, index), self.plain or not iterations.plain)
         self.plain = False
         self.memory.store(buffer, index, value)
 
@@ -118,7 +120,7 @@ class _Marker(Rewriter):
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
         if isinstance(op, Memory):
-            # A private copy belongs to a thread: that all of its updates are plain is no promise about turns.
+            # A private copy belongs to a thread: that all of its updates are plain is no promise about iterations.
             if isinstance(op, Atomic) and op.plain and self.shared and op.buffer.kind is not BufferKind.PRIVATE:
                 self.emit(Print(("plain",), ()))
             new = op.rebuilt(op.args)
@@ -143,4 +145,4 @@ class _Marker(Rewriter):
         return KEEP
 
     def turning(self, op: Op, body: Region) -> Region:
-        return Region(body.params, (self.witness.mark("turn", op), *body.body), body.yields)
+        return Region(body.params, (self.witness.mark("iteration", op), *body.body), body.yields)

@@ -242,7 +242,7 @@ class _KernelWriter(ValueWriter):
         return tuple([Var(t, self.name("s")) for t in types]), initial
 
     def while_loop(self) -> None:
-        """A `while` whose turns are counted by a local, so that it ends."""
+        """A `while` whose iterations are counted by a local, so that it ends."""
         counter = self.builder.local(i32, Lit(0, i32), self.name("w"))
         limit = self.random.randint(0, 4)
 

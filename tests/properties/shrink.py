@@ -67,7 +67,7 @@ def _operand(k: int) -> Cut:
 
 
 def _side(k: int) -> Cut:
-    """An `if` becomes one of its sides, a loop its first turn."""
+    """An `if` becomes one of its sides, a loop its first iteration."""
 
     def cut(cutter: _Cutter, op: Op) -> None:
         if isinstance(op, If):

@@ -190,7 +190,7 @@ class _SmoothWriter(Writer):
             self.show(old)
 
     def accumulate(self) -> None:
-        """`s = s * factor + something` for a local: a value that a loop carries from turn to turn."""
+        """`s = s * factor + something` for a local: a value that a loop carries from iteration to iteration."""
         cells = [c for c in self.locals if isinstance(c.type, Ref) and c.type.content is f64]
         if not cells:
             self.set_local()

@@ -16,7 +16,8 @@ from tests.codegen.native import execute
 from tests.properties.compare import Outcome, difference, run
 from tests.properties.generate import Program, generate
 from tests.properties.rounding import disagreement, spread
-from tests.properties.test_programs import SIZE, report
+from tests.properties.test_programs import SIZE, few_lanes, report
+from tinote.compiler import pipeline
 from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.passes import privatise
 from tinote.compiler.pipeline import run_pipeline, steps_for
@@ -33,6 +34,7 @@ def everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     """The loops of random programs are short and their buffers small: threads and copies are used all the same."""
     monkeypatch.setattr(privatise, "_UPDATES_PER_ELEMENT", 0)
     monkeypatch.setattr(llvm, "PARALLEL_WORTH", 1)
+    monkeypatch.setattr(pipeline, "machine_of", few_lanes)
 
 
 def native(program: Program, fn: Function, level: int, threads: int, fast_math: bool) -> Outcome:
@@ -46,9 +48,10 @@ def native(program: Program, fn: Function, level: int, threads: int, fast_math: 
 
 
 def lowered(program: Program, fast_math: bool) -> Function:
-    return run_pipeline(
-        program.function, steps_for(PRIMAL), Config(debug=True, overflow_check=False, fast_math=fast_math)
-    )[0]
+    """Every second program with all loops in lanes that can be, the others as the estimate says."""
+    lanes = "always" if program.seed // 8 % 2 else "auto"
+    config = Config(debug=True, overflow_check=False, fast_math=fast_math, lanes=lanes)
+    return run_pipeline(program.function, steps_for(PRIMAL), config)[0]
 
 
 def taken_apart(outcome: Outcome) -> Outcome:

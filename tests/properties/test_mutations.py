@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from tests.lang.test_fast_maths_magnitudes import program as products
+from tests.lang.test_fast_maths_magnitudes import wrong_program
 from tests.passes.witness import broken_promises
 from tests.properties import test_programs
 from tests.properties.generate import Program, generate
@@ -28,18 +31,23 @@ from tinote.compiler.passes import (
     hoist_invariants,
     mark_vector_loops,
     privatise,
+    rearrange,
+    vectorise,
 )
 from tinote.compiler.pipeline import Fixpoint, Snapshot, Step, run_pipeline, steps_for
 from tinote.compiler.requests import PRIMAL
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
+from tinote.ir.divergence import Divergence
+from tinote.ir.interpret import StepLimitError
 from tinote.ir.nodes import Atomic, Function, Lit, Load, Op, Prim, Store
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import element_type, is_float
 
-PROGRAMS = 200
+PROGRAMS = 130
+"""The default of `--random-programs`."""
 
 
 def caught(
@@ -48,8 +56,15 @@ def caught(
     problem: Callable[[Program], object],
     concerned: Callable[[Program], bool] = lambda program: True,
 ) -> bool:
-    """Whether one of the programs of an ordinary run shows that something is broken."""
-    return any(bool(problem(program)) for program in programs(make, size) if concerned(program))
+    """Whether one of the programs of an ordinary run shows that something is broken, be it that it does not end."""
+
+    def shown(program: Program) -> bool:
+        try:
+            return bool(problem(program))
+        except StepLimitError:
+            return True
+
+    return any(shown(program) for program in programs(make, size) if concerned(program))
 
 
 def programs(make: Callable[[int, int], Program], size: int) -> Iterator[Program]:
@@ -192,7 +207,15 @@ PASSES = {
     "loops write nothing": (hoist_invariants, "_written", lambda loop: set()),
     "nothing goes out of scope": (cse._Cse, "leave", lambda *_: None),
     "sums are never disturbed": (accumulate._Accumulator, "disturbs", lambda *_: False),
+    "lanes that have left go on": (vectorise._Loop, "chosen", lambda self, mask, new, old: self.spread(new)),
+    "all lanes take both sides": (vectorise._Loop, "all_of", lambda self, mask, condition: mask),
+    "lanes never meet": (Divergence, "lies_apart", lambda *_: True),
+    "elements follow each other": (vectorise._Loop, "offset", lambda self, op: first_lane(self, op)),
 }
+
+
+def first_lane(self: Any, op: Any) -> Any:
+    return op.index[0] if self.divergence.step(op.index[0]) is not None else self.spread(op.index[0])
 
 
 @pytest.mark.parametrize("name", PASSES)
@@ -261,3 +284,61 @@ def test_private_copies_that_are_not_merged(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(privatise, "_UPDATES_PER_ELEMENT", 0)
     monkeypatch.setattr(llvm.llvm_privates, "merge", lambda e, private, offset: e.do("ret i32 0"))
     assert caught(generate, SIZE, lambda program: wrong_strictly(program, (0,)))
+
+
+# ---- fast maths
+
+
+def one_factor_short(self: Any, op: Any, x: Any, root: Any, exponent: int) -> Any:
+    return _over_power(self, op, x, root, exponent - 1)
+
+
+def of_no_scale(self: Any, op: Any, x: Any, y: Any, t: Any) -> Any:
+    return self.new(op, p.mul, x, self.new(op, p.div, Lit(1.0, t), y))
+
+
+def of_the_square(self: Any, op: Any, y: Any, t: Any, *, rooted: bool) -> Any:
+    found = _reciprocal(self, op, y, t, rooted=rooted)
+    return self.new(op, p.mul, found, found) if rooted else found
+
+
+def cubed(self: Any, near: Any, x: Any, y: Any, t: Any) -> Any:
+    found = _square(self, near, x, y, t)
+    return None if found is None else self.new(near, p.mul, found, y)
+
+
+def all_added(self: Any, op: Any, negative: bool, terms: Any, left: int) -> int:
+    fused = _collect(self, op, negative, terms, left)
+    terms[:] = [(False, atom) for _, atom in terms]
+    return fused
+
+
+_over_power, _reciprocal = rearrange._Products.over_power, rearrange._Products.reciprocal
+_square, _collect = rearrange._Products.square, rearrange._Sums.collect
+
+PRODUCTS = {
+    "a power has one factor less": (rearrange._Products, "over_power", one_factor_short),
+    "a reciprocal root is that of the square": (rearrange._Products, "reciprocal", of_the_square),
+    "a square is a cube": (rearrange._Products, "square", cubed),
+    "every reciprocal is in range": (rearrange._Products, "has_reciprocal", lambda *_: True),
+    "no reciprocal is scaled": (rearrange._Products, "scaled", of_no_scale),
+    "literals meet however large the product": (rearrange, "_LOSS", 1000),
+    "all numbers are near one": (rearrange.Magnitudes, "of", lambda *_: (0.0, 0.0)),
+}
+
+
+#: what programs contain that a rare mistake concerns
+CONCERNED = {"a power has one factor less": "/ (s * s", "literals meet however large the product": "* (b[i] * "}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_a_wrong_rearrangement_of_products(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*PRODUCTS[name])
+    part = CONCERNED.get(name, "")
+    concerned = [seed for seed in range(PROGRAMS) if part in products(random.Random(seed), False)]
+    assert any(wrong_program(seed, False)[0] for seed in concerned)
+
+
+def test_a_wrong_rearrangement_of_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rearrange._Sums, "collect", all_added)
+    assert any(wrong_program(seed, True)[0] for seed in range(PROGRAMS))

@@ -17,6 +17,8 @@ from tests.properties.compare import Direction, difference, run, slope
 from tests.properties.generate import Program, generate, smallest
 from tests.properties.shrink import shrunk
 from tests.properties.smooth import generate_smooth
+from tinote.compiler import pipeline
+from tinote.compiler.passes.estimate_lanes import Machine
 from tinote.compiler.pipeline import Snapshot, run_pipeline, steps_for
 from tinote.compiler.requests import GRADIENT, PRIMAL, TANGENT
 from tinote.config import Config
@@ -25,15 +27,26 @@ from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Function
 from tinote.ir.parse import parse
-from tinote.ir.text import equal, fingerprint, show
+from tinote.ir.text import equal, show
 from tinote.ir.verify import verify
 
 SIZE = 12
 SMOOTH_SIZE = 8
-#: IEEE arithmetic, so that every step must keep every bit; `debug` runs the verifier after every step
+#: IEEE arithmetic, so that every step must keep every bit; `debug` runs the verifier after every step; all loops that
+#: can run in lanes do
 PRIMAL_STEPS = steps_for(PRIMAL)
-STRICT = Config(debug=True, overflow_check=False, fast_math=False)
+STRICT = Config(debug=True, overflow_check=False, fast_math=False, lanes="always")
 UNVERIFIED = Config(fast_math=False)
+
+
+def few_lanes(config: Config) -> Machine:
+    """Vectors so narrow that the short loops of random programs need several, and leave lanes idle at their end."""
+    return Machine(128, registers=0, fast_math=config.fast_math)
+
+
+@pytest.fixture(autouse=True)
+def lanes_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "machine_of", few_lanes)
 
 
 def report(make: Callable[[int, int], Program], problem: Callable[[Program], str], seed: int, size: int) -> None:
@@ -50,7 +63,7 @@ def broken_promise(program: Program) -> str:
     fn = program.function
     verify(fn)
     again = parse(show(fn))
-    if show(again) != show(fn) or not equal(again, fn) or fingerprint(again) != fingerprint(fn):
+    if show(again) != show(fn) or not equal(again, fn):
         return "the text form does not read back"
     first = run(program, fn)
     backwards = run(program, fn, order=lambda turns: reversed(turns))
@@ -74,7 +87,7 @@ def broken_smooth_promise(program: Program) -> str:
 def test_the_same_seed_gives_the_same_program() -> None:
     assert str(generate(7)) == str(generate(7))
     assert str(generate_smooth(7)) == str(generate_smooth(7))
-    assert len({fingerprint(generate(seed).function) for seed in range(50)}) == 50
+    assert len({show(generate(seed).function) for seed in range(50)}) == 50
 
 
 def stages(snapshot: Snapshot) -> str:

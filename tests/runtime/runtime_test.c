@@ -251,10 +251,10 @@ enum { BEGUN, WHERE };
 
 // Polls until the launch is stopped.
 static int32_t spin(struct block *block, int64_t low, int64_t high, int32_t tid) {
-    (void)low, (void)high;
+    (void)low, (void)high, (void)tid;
     atomic_fetch_add((_Atomic int64_t *)&block->slots[BEGUN], 1);
     for (;;) {
-        int32_t status = tn_poll(block, tid);
+        int32_t status = tn_poll(block, 9);
         if (status != 0) return status;
     }
 }
@@ -276,7 +276,7 @@ static void test_stop_from_another_thread(void) {
         CHECK(tn_stop(block) == 0); // nothing runs
         atomic_store((_Atomic int64_t *)&block->slots[BEGUN], 0);
         pthread_t stopper = start(stop_when_begun, block);
-        CHECK(launch(block) == STATUS_INTERRUPT);
+        CHECK(launch(block) == STATUS_INTERRUPT && block->site == 9); // of the loop that heard of it
         pthread_join(stopper, NULL);
         CHECK(tn_stop(block) == 0);
     }
@@ -319,7 +319,7 @@ static void test_nested_launches(void) {
     handled = 0;
     signal_handler = launch_in_handler; // the third time it raises
     CHECK(launch(outer) == exception);
-    CHECK(handled == 3 && atomic_load(&outer->status) == STATUS_INTERRUPT);
+    CHECK(handled == 3 && atomic_load(&outer->status) == STATUS_INTERRUPT && outer->site == 9);
     signal_handler = NULL;
     check_both(inner, 100);
     free_block(outer);
@@ -569,6 +569,59 @@ static void test_quit(void) {
 
 #define TEST(name) {#name, test_##name}
 
+// --- replay ----------------------------------------------------------------------------------------------------------
+
+static int32_t add_three(struct block *block) {
+    block->slots[1] = block->slots[0] + 3;
+    return STATUS_OK;
+}
+
+static int32_t fail_at_seven(struct block *block) {
+    return tn_fail(block, STATUS_ASSERT, 7, 0, NULL);
+}
+
+#define WORD(address) ((int64_t)(uintptr_t)(address))
+
+static int replayed(struct block *block, const int64_t *words, union number *registers) {
+    block->slots[0] = WORD(words);
+    block->slots[1] = WORD(registers);
+    return launch(block);
+}
+
+// Lists that launch, compute, branch and copy; one whose launch fails, and one that divides by zero.
+static void test_replay(void) {
+    struct block *block = new_block(1, tn_replay, 0), *inner = new_block(2, add_three, 0);
+    struct block *failing = new_block(1, fail_at_seven, 0);
+    union number registers[4] = {{.integer = 0}};
+    int32_t element = 5;
+    float rows[6] = {0, 1, 2, 3, 4, 5}, packed[4] = {9, 9, 9, 9};
+    for (int side = 0; side < 2; side++) {
+        element = side == 0 ? 5 : -5;
+        const int64_t words[] = {
+            REPLAY_LOAD, TYPE_I32, 0, WORD(&element),
+            REPLAY_STORE, TYPE_I64, 0, 0, WORD(&inner->slots[0]),
+            REPLAY_LAUNCH, WORD(inner),
+            REPLAY_LOAD, TYPE_I64, 1, WORD(&inner->slots[1]),
+            REPLAY_INTEGERS, REPLAY_GT, 2, 1, 3,
+            REPLAY_BRANCH, 2, 36,
+            REPLAY_COPY, 4, WORD(packed), WORD(rows), 2, 2, 8, 12, 2, 4, 4,
+            REPLAY_END, 1,
+            REPLAY_END, 2,
+        };
+        CHECK(replayed(block, words, registers) == STATUS_OK);
+        CHECK(inner->slots[1] == element + 3 && block->slots[2] == 1 + side);
+    }
+    CHECK(packed[0] == 0 && packed[1] == 1 && packed[2] == 3 && packed[3] == 4);
+    const int64_t fails[] = {REPLAY_CLEAR, WORD(packed), sizeof packed, REPLAY_LAUNCH, WORD(failing), REPLAY_END, 0};
+    CHECK(replayed(block, fails, registers) == STATUS_ASSERT);
+    CHECK(atomic_load(&block->site) == 3 && atomic_load(&failing->site) == 7 && packed[3] == 0);
+    const int64_t divides[] = {REPLAY_INTEGERS, REPLAY_REMAINDER, 0, 1, 3, REPLAY_END, 0};
+    CHECK(replayed(block, divides, registers) == STATUS_DIVISION);
+    free_block(block);
+    free_block(inner);
+    free_block(failing);
+}
+
 int main(int count, char **arguments) {
     static const struct {
         const char *name;
@@ -576,7 +629,7 @@ int main(int count, char **arguments) {
     } tests[] = {
         TEST(pieces), TEST(many_small_loops), TEST(park_and_wake), TEST(resize), TEST(launchers_at_once),
         TEST(bad_arguments), TEST(stop_from_another_thread), TEST(a_fault_stops_the_others), TEST(nested_launches),
-        TEST(prints), TEST(arenas), TEST(memory_limit), TEST(clear), TEST(fork), TEST(fork_inside_a_launch), TEST(quit),
+        TEST(prints), TEST(arenas), TEST(memory_limit), TEST(clear), TEST(replay), TEST(fork), TEST(fork_inside_a_launch), TEST(quit),
     };
     pool = tn_pool_new((uintptr_t)pthread_self(), 2, 30000);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {

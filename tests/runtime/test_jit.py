@@ -13,7 +13,7 @@ import pytest
 
 from tests.runtime.texts import ADD_ONE
 from tinote.errors import CompilerBug
-from tinote.runtime import jit
+from tinote.runtime import jit, library
 
 AXPY = """
 define void @axpy(ptr noalias %x, ptr noalias %y, float %a, i64 %n) !dbg !4 {
@@ -145,6 +145,17 @@ def test_an_unresolved_symbol_is_an_exception_that_names_it() -> None:
         jit.link_object(jit.emit_object(text), ("entry",))
     # The JIT is not harmed.
     assert jit.compile_module(ADD_ONE, entry_points=("entry",)).address("entry")
+
+
+def test_library_functions_are_there_for_all_binaries() -> None:
+    name = "tn_library.test_twice"
+    library.define(name, f"define i32 @{name}(i32 %a) {{\n  %b = shl i32 %a, 1\n  ret i32 %b\n}}\n")
+    text = "declare i32 @{0}(i32)\ndefine i32 @entry(ptr %b) {{\n %c = call i32 @{0}(i32 {1})\n ret i32 %c\n}}"
+    for number in (4, 7):
+        binary = jit.compile_module(text.format(name, number), entry_points=("entry",))
+        assert ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(binary.address("entry"))(None) == 2 * number
+    with pytest.raises(CompilerBug, match=r"nothing defines tn_library\.unknown"):
+        jit.compile_module(text.format("tn_library.unknown", 1), entry_points=("entry",))
 
 
 def test_a_missing_entry_point_is_an_exception() -> None:

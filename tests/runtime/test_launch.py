@@ -18,8 +18,9 @@ from tinote.errors import (
     KernelZeroDivisionError,
 )
 from tinote.runtime.jit import compile_module
-from tinote.runtime.launch import Launcher, LaunchStopped, stop_all
+from tinote.runtime.launch import Launcher, LaunchStopped
 from tinote.runtime.sites import Bounds, Site, SiteKind, Value
+from tinote.runtime.threads import stop_all
 from tinote.source import Span
 
 HERE = Span("somewhere.py", 3, 4)

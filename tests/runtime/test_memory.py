@@ -7,7 +7,8 @@ import gc
 
 import pytest
 
-from tinote.runtime.memory import ALIGNMENT, Memory
+from tinote.runtime.memory import Memory
+from tinote.runtime.pool import ALIGNMENT
 
 
 @pytest.mark.parametrize("nbytes", [1, 63, 64, 1000, (1 << 20) - 1, 1 << 20, 5_000_003])

@@ -80,7 +80,7 @@ def test_the_runtime_under_a_sanitizer(sanitizer: str, tmp_path: Path) -> None:
         pytest.skip("there is no C compiler")
     source, program = Path(__file__).with_name("runtime_test.c"), tmp_path / "runtime_test"
     options = ["-std=c17", "-g", "-O1", "-Wall", "-Wextra", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"]
-    command = [compiler, *options, "-I", str(SOURCES), str(source), "-pthread", "-o", str(program)]
+    command = [compiler, *options, "-I", str(SOURCES), str(source), "-pthread", "-lm", "-o", str(program)]
     built = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert built.returncode == 0, built.stderr
     assert built.stderr == ""
@@ -91,6 +91,21 @@ def test_the_runtime_under_a_sanitizer(sanitizer: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     tests = re.findall(r"TEST\((\w+)\)[,\s]", source.read_text(encoding="utf-8").partition("int main(")[2])
     assert done.stdout.split() == tests and len(tests) > 10
+
+
+def test_functions_of_webassembly_are_exact(tmp_path: Path) -> None:
+    """Those of `maths.c` beside the C library's."""
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    source, program = Path(__file__).with_name("maths_test.c"), tmp_path / "maths_test"
+    options = ["-std=gnu17", "-O1", "-Wall", "-Wextra", "-ffp-contract=off", "-I", str(SOURCES)]
+    built = subprocess.run(
+        [compiler, *options, str(source), "-lm", "-o", str(program)], capture_output=True, text=True, check=False
+    )
+    assert (built.returncode, built.stderr) == (0, "")
+    done = subprocess.run([str(program)], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:

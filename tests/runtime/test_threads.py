@@ -266,6 +266,15 @@ bad:
     for _ in range(3):
         saving.run(block)
     assert 8 * (256 << 10) >= block.arena_bytes >= 256 << 10
+    # With another number of threads there are other arenas.
+    block.limit_threads(1)
+    assert block.arena_bytes == 0
+    saving.run(block)
+    assert block.arena_bytes == 256 << 10
+    block.limit_threads(8)
+    for _ in range(3):
+        saving.run(block)
+    assert 8 * (256 << 10) >= block.arena_bytes >= 256 << 10
 
 
 def test_more_threads_than_cores_and_than_the_maximum() -> None:

@@ -42,6 +42,8 @@ def good():
         return a * data[3] + RIGHT
     assert fresh(2.0) == 6 + RIGHT
 
+interrupts = []  # what was raised
+
 def lateness(act, after):
     sent = []
     def send():
@@ -52,7 +54,8 @@ def lateness(act, after):
     try:
         thread.start()
         act()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        interrupts.append(interrupt)
         return time.perf_counter() - sent[0]
     finally:
         thread.join()

@@ -63,7 +63,7 @@ def damage(path):
     elif kind == 4:
         data += generator.randbytes(generator.randrange(1, 50))
     else:
-        data = bytearray(generator.choice(list(folder.iterdir())).read_bytes())
+        data = bytearray(generator.choice(list(folder.glob("[!.]*"))).read_bytes())
     path.write_bytes(data)
 """
 
@@ -108,7 +108,7 @@ assert answer()[:2] == RIGHT
 damaged = 0
 for turn in range(60):
     binary_cache._known.clear()
-    for path in generator.sample(sorted(folder.iterdir()), k=2):
+    for path in generator.sample(sorted(folder.glob("[!.]*")), k=2):
         damage(path)
         damaged += 1
     found = answer()
@@ -128,7 +128,7 @@ def test_a_process_that_finds_everything_damaged(tmp_path: Path, seed: int) -> N
     result(child(ANSWER, folder))
     found = result(
         child(
-            KERNELS + DAMAGE + "\nfor path in sorted(folder.iterdir()): damage(path)\nprint(answer())",
+            KERNELS + DAMAGE + "\nfor path in sorted(folder.glob('[!.]*')): damage(path)\nprint(answer())",
             folder,
             SEED=str(seed),
         )
@@ -148,7 +148,7 @@ from tinote.compiler.driver import binary_cache
 from tinote.runtime.store import open_store
 store, generator = open_store(), random.Random(3)
 answer()
-keys = [path.name for path in Path(store.folder).iterdir()]
+keys = [path.name for path in Path(store.folder).glob("[!.]*")]
 texts = [b"", b"null", b"[]", b"{}", b"[[]]", b'[["name", ["globals", 0], "N"]]', b"[[[]]]", b'[[["name", 1, 2]]]',
          b"[[1, 2], null, null]", b"\\xff", b"[" * 100_000, json.dumps([[["attribute", ["value", 9], "x"]]]).encode()]
 for turn in range(40):
@@ -169,14 +169,14 @@ def test_several_processes_at_once(tmp_path: Path) -> None:
     children = [child(ANSWER, folder) for _ in range(4)]
     assert all(result(process).startswith("(400.0, 6.0, ") for process in children)
     assert result(child(ANSWER, folder)) == "(400.0, 6.0, ['disk', 'disk'])\n"
-    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+    assert not [path for path in folder.iterdir() if path.name.startswith(".writing")]
 
 
 def test_a_disk_that_takes_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     full = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
     assert result(child(full + ANSWER, folder)) == "(400.0, 6.0, ['compiled', 'compiled'])\n"
-    assert list(folder.iterdir()) == []
+    assert list(folder.glob("[!.]*")) == []
     (tmp_path / "file").write_text("")
     assert result(child(ANSWER, tmp_path / "file")) == "(400.0, 6.0, ['compiled', 'compiled'])\n"
 
@@ -212,6 +212,21 @@ def test_a_warm_first_call_leaves_the_compiler_alone(tmp_path: Path) -> None:
     cold = result(child(script, folder))
     assert cold.startswith("(400.0, 6.0, ['compiled', 'compiled']) ['tinote.")
     assert result(child(script, folder)) == "(400.0, 6.0, ['disk', 'disk']) []\n"
+
+
+def test_a_first_call_without_a_derivative_loads_none_of_differentiation(tmp_path: Path) -> None:
+    """Neither one that compiles nor one that finds the kernel on disk; what it must know of memory is for gradients."""
+    folder = tmp_path / "cache"
+    script = KERNELS + (
+        "\nenergy = make()\nenergy(0.5)"
+        "\nunused = ('tinote.autodiff.gradient', 'tinote.autodiff.storage', 'tinote.compiler.derivative_steps',"
+        "\n          'tinote.compiler.launch.memory_facts', 'tinote.ir.checked_accesses', 'difflib', 'hashlib',"
+        "\n          'dataclasses')"
+        "\nprint(energy.instances[0].origin.value, [m for m in unused if m in sys.modules])"
+    )
+    assert result(child(script, folder)) == "compiled []\n"
+    script += "\nprint('tinote.ir.launch_values' in sys.modules)"
+    assert result(child(script, folder)) == "disk []\nFalse\n"
 
 
 def test_a_first_call_from_disk_costs_a_fraction_of_one_that_compiles(tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-# Interrupts. The last argument of `run` says what is called; each is warmed up with a harmless argument.
+# Interrupts. The last argument of `run` says what is called; each is warmed up with a harmless argument. The line that
+# says so is where the kernel is most of the time.
 ENDLESS = {
     "while": """
 @ti.kernel
 def run(forever: ti.i32) -> ti.i32:
     k = 1
-    while k != 0 and forever == 1:
+    while k != 0 and forever == 1:  # here
         k = k * 3 + 2 * (k % 2)
     return k
 run(0)
@@ -19,7 +20,7 @@ act = lambda: run(1)
     "empty while": """
 @ti.kernel
 def run(forever: ti.i32):
-    while forever == 1:
+    while forever == 1:  # here
         pass
 run(0)
 act = lambda: run(1)
@@ -28,7 +29,7 @@ act = lambda: run(1)
 x = ti.field(ti.i32, shape=())
 @ti.kernel
 def run():
-    while True:
+    while True:  # here
         x[None] += 1
 act = lambda: run()
 """,
@@ -37,7 +38,7 @@ act = lambda: run()
 def run(n: ti.i64) -> ti.f64:
     s = ti.cast(0.0, ti.f64)
     for k in range(1):
-        for i in range(n):
+        for i in range(n):  # here
             s = ti.sin(s + i)
     return s
 run(3)
@@ -48,7 +49,7 @@ x = ti.field(ti.i64, shape=())
 @ti.kernel
 def run(n: ti.i64):
     ti.loop_config(serialize=True)
-    for i in range(n):
+    for i in range(n):  # here
         x[None] = x[None] * 3 + i
 run(3)
 act = lambda: run(10**12)
@@ -57,7 +58,7 @@ act = lambda: run(10**12)
 x = ti.field(ti.i64, shape=16)
 @ti.kernel
 def run(n: ti.i64):
-    for i in range(n):
+    for i in range(n):  # here
         x[ti.cast(i % 16, ti.i32)] += i * i
 run(3)
 act = lambda: run(10**12)
@@ -66,7 +67,7 @@ act = lambda: run(10**12)
 @ti.kernel
 def run(n: ti.i64) -> ti.i64:
     s = ti.cast(0, ti.i64)
-    for i in range(n):
+    for i in range(n):  # here
         s += i ^ (i >> 3)
     return s
 run(3)
@@ -78,12 +79,40 @@ def run(n: ti.i32) -> ti.f64:
     s = ti.cast(0.0, ti.f64)
     for i in range(1):
         for j in range(n):
-            for k in range(n):
+            for k in range(n):  # here
                 for l in range(3):
                     s += ti.sin(s) * 1e-9
     return s
 run(3)
 act = lambda: run(10**9)
+""",
+    "short loops in a long one": """
+@ti.kernel
+def run(n: ti.i64) -> ti.f64:
+    s = ti.cast(0.0, ti.f64)
+    ti.loop_config(serialize=True)
+    for i in range(n):  # here
+        for j in range(i % 7):
+            for k in range(j, j + i % 3):
+                s += ti.sin(s + k) * 1e-9
+    return s
+run(3)
+act = lambda: run(10**12)
+""",
+    "a while in short loops": """
+@ti.kernel
+def run(n: ti.i64) -> ti.f64:
+    s = ti.cast(0.0, ti.f64)
+    for i in range(1):
+        for j in range(1 + n % 3):
+            m = n
+            while m > 0:  # here
+                for k in range(m % 5):
+                    s += ti.sin(s + k) * 1e-9
+                m -= 1
+    return s
+run(3)
+act = lambda: run(10**12)
 """,
     "one iteration of a parallel loop": """
 x = ti.field(ti.i32, shape=100)
@@ -92,7 +121,7 @@ def run(bad: ti.i32):
     for i in x:
         x[i] += 1
         k = 1
-        while i == bad and k != 0:
+        while i == bad and k != 0:  # here
             k = k * 3 + 2 * (k % 2)
 run(-1)
 act = lambda: run(77)
@@ -103,7 +132,7 @@ x = ti.field(ti.i32, shape=100000)
 def run(bad: ti.i32):
     for i in x:
         x[i] += 1
-        while i == bad:
+        while i == bad:  # here
             x[i] += 1
 run(-1)
 act = lambda: run(0)
@@ -113,7 +142,7 @@ act = lambda: run(0)
 def run(n: ti.i64):
     for i in range(1):
         s = data[5]
-        for k in range(n):
+        for k in range(n):  # here
             s = s * 0.999 + 0.5
         loss[None] += s
 run(3)
@@ -127,7 +156,7 @@ def run(forever: ti.i32):
     for i in range(2):
         s = data[5] * 0.001
         k = 0
-        while k < 3 or forever == 1:
+        while k < 3 or forever == 1:  # here
             s += 1e-9 * data[k % N]
             k += 1
             if k > 100:
@@ -150,6 +179,13 @@ def act():
 }
 
 
+IS_TOLD = """
+def is_told(interrupt):
+    kernel, place, line, caret = interrupt.__notes__[-1].splitlines()
+    return kernel in ("interrupted in the kernel 'run':", "interrupted in the kernel 'run.grad':") and "# here" in line
+"""
+
+
 @pytest.mark.parametrize("which", ENDLESS)
 def test_an_interrupt_ends_it_and_the_session_goes_on(which: str, child: Callable[..., str]) -> None:
     script = f"""
@@ -157,8 +193,9 @@ def test_an_interrupt_ends_it_and_the_session_goes_on(which: str, child: Callabl
 interrupted(act)
 good()
 interrupted(act, 0.05)
+assert {"# here" not in ENDLESS[which]} or all(map(is_told, interrupts)), [e.__notes__ for e in interrupts]
 """
-    assert child(script) == "alive\n"
+    assert child(IS_TOLD + script) == "alive\n"
 
 
 def test_an_interrupt_of_an_endless_print(child: Callable[..., str]) -> None:
@@ -214,7 +251,10 @@ text = "@ti.kernel\\ndef k():\\n" + "    for i in data:\\n        loss[None] += 
 
 
 def test_an_interrupt_ends_a_compilation_in_the_passes(child: Callable[..., str]) -> None:
-    assert child(LOOPS + "interrupted(define(text), 0.5)\n") == "alive\n"
+    told = """
+assert interrupts[-1].__notes__[-1].splitlines()[::2] == ["interrupted while 'k' was compiled:", "    2 | def k():"]
+"""
+    assert child(LOOPS + "interrupted(define(text), 0.5)\n" + told) == "alive\n"
 
 
 def test_an_interrupt_ends_a_compilation_inside_llvm(child: Callable[..., str]) -> None:
@@ -250,7 +290,8 @@ while late[-1] > 0.5:  # Other work on the machine may hold up one answer.
         thread.start()
         run(1)
         raise AssertionError("it ended by itself")
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        assert interrupt.__notes__[0].startswith("interrupted while 'k' was compiled:\\ndefined.py, line 2"), interrupt
         late.append(time.perf_counter() - sent[0])
     finally:
         thread.join()

@@ -31,6 +31,46 @@ if arrived < 300_000:
     assert child(script) == "alive\n"
 
 
+def test_recursion_without_end(child: Callable[..., str]) -> None:
+    script = """
+@ti.real_func
+def endless(n: ti.i32, a: ti.f64) -> ti.f64:
+    return endless(n + 1, a * 0.5) + a if n >= 0 else a
+
+@ti.kernel
+def one(n: ti.i32) -> ti.f64:
+    return endless(n, 1.0)
+
+@ti.kernel
+def each(n: ti.i32):
+    for i in data:
+        loss[None] += endless(n, data[i])
+
+def work():
+    for _ in range(3):
+        for launch in (one, each):
+            try:
+                launch(0)
+            except RecursionError as error:
+                assert "10,000" in str(error)
+            else:
+                raise AssertionError("it ended")
+            launch(-1)
+threads = [threading.Thread(target=work) for _ in range(4)]
+for t in threads: t.start()
+for t in threads: t.join()
+try:
+    with ti.ad.Tape(loss=loss):
+        each(0)
+except RecursionError:
+    pass
+loss[None] = 0
+data.grad.fill(0)
+good()
+"""
+    assert child(script) == "alive\n"
+
+
 def test_fork(child: Callable[..., str]) -> None:
     script = """
 warnings.simplefilter("ignore", DeprecationWarning)
@@ -270,22 +310,22 @@ assert time.process_time() - begin < 5  # Time of the processor; some millisecon
 
 
 def test_many_local_arrays(child: Callable[..., str]) -> None:
-    """Together they are larger than the stack of a thread."""
+    """Together they are larger than the stack of the thread that launches."""
     script = """
 ti.init(opt_level=0)
 data = ti.field(ti.f64, shape=N, needs_grad=True)
 loss = ti.field(ti.f64, shape=(), needs_grad=True)
 data.from_numpy(np.arange(N, dtype=float))
 one = "    v{0} = ti.Vector.zero(ti.f64, 2000)\\n    v{0}[a] = a + {0}\\n    s += v{0}[a]\\n"
-lines = "".join(one.format(i) for i in range(700))
+lines = "".join(one.format(i) for i in range(60))
 run = define("@ti.kernel\\ndef k(a: ti.i32) -> ti.f64:\\n    s = ti.cast(0.0, ti.f64)\\n" + lines + "    return s\\n")
-assert run(3) == 700 * 3 + 699 * 350
+assert run(3) == 60 * 3 + 59 * 30
 found = []
 threading.stack_size(256 << 10)
 thread = threading.Thread(target=lambda: found.append(run(4)))
 thread.start()
 thread.join()
-assert found == [700 * 4 + 699 * 350], found
+assert found == [60 * 4 + 59 * 30], found
 """
     assert child(script) == "alive\n"
 

@@ -5,20 +5,29 @@ from collections.abc import Callable
 # A launch on another thread that ends when it is told to.
 LAUNCHED = """
 import gc
-from tinote.runtime.launch import LaunchStopped, stop_all
+from tinote.runtime import layout
+from tinote.runtime.launch import LaunchStopped
+from tinote.runtime.threads import _stoppables, stop_all
+
+def launching():
+    blocks = [block for one in list(_stoppables) for block in getattr(one, "_blocks", ())]
+    return any(not block.head[layout.STOP // 8] & 0xFFFFFFFF for block in blocks)
 
 def launched(make):
     # Nothing outside of its own thread knows the kernel that `make` returns, nor what it uses.
-    ended = []
+    made, ended = threading.Event(), []
     def work():
         try:
-            ended.append(make()(1))
+            run = make()
+            made.set()
+            ended.append(run(1))
         except BaseException as error:
             ended.append(error)
     thread = threading.Thread(target=work)
     thread.start()
-    time.sleep(0.3)
-    assert not ended, ended
+    while not (made.is_set() and launching()):
+        assert not ended, ended
+        time.sleep(0.001)
     return thread, ended
 """
 

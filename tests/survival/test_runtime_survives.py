@@ -12,7 +12,8 @@ import os, signal, sys, threading, time
 from tests.runtime.texts import kernel, parallel
 from tinote.runtime import layout
 from tinote.runtime.jit import compile_module
-from tinote.runtime.launch import Launcher, LaunchStopped, stop_all
+from tinote.runtime.launch import Launcher, LaunchStopped
+from tinote.runtime.threads import stop_all
 from tinote.runtime.sites import Site, SiteKind, Value
 from tinote.source import NOWHERE
 

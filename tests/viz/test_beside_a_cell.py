@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tinote.lang.session.state import is_only_owner
 from tinote.viz import Particles
 
 
-@pytest.fixture
-def made():
+@pytest.fixture(params=[0, 9], ids=["as a function", "captured"])
+def made(request):
     ti.init()
     x = ti.Vector.field(2, ti.f32, shape=4, needs_grad=True)
     U = ti.field(ti.f32, shape=(), needs_grad=True)
@@ -38,7 +39,10 @@ def made():
 
     x.fill(0.25)
     w.fill(3.0)
-    yield SimpleNamespace(x=x, U=U, w=w, L=L, spring=spring, square=square, view=Particles(x, step))
+    view = Particles(x, step)
+    view.advance(request.param)
+    assert (view.captured.state == "replayed") == bool(request.param)
+    yield SimpleNamespace(x=x, U=U, w=w, L=L, spring=spring, square=square, view=view)
     ti.reset()
 
 
@@ -87,3 +91,10 @@ def test_a_cell_may_clear_what_the_view_has_computed(made):
     assert not np.any(made.x.grad.to_numpy())
     made.view.advance()
     assert (made.x.grad.to_numpy() == 0.5).all()
+
+
+def test_a_reset_ends_what_views_own(made):
+    made.view.advance()
+    assert not is_only_owner()
+    ti.reset()
+    assert is_only_owner()

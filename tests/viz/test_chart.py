@@ -9,8 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tinote.viz.draw import chart as drawing
 from tinote.viz.draw.arrays import ViewError
-from tinote.viz.draw.chart import COLORS, History, as_series, draw_chart, nice_ticks, tick_text
+from tinote.viz.draw.chart import COLORS, History, as_series, nice_ticks, tick_text
+from tinote.viz.draw.pen import PixelPen
+
+
+def draw_chart(history: History, width: int, height: int, y_label: str = "") -> np.ndarray:
+    pen = PixelPen(width, height)
+    drawing.draw_chart(pen, history, width, height, y_label=y_label)
+    return pen.pixels()
 
 
 def test_history_keeps_few_samples_in_order_and_the_latest():

@@ -48,7 +48,7 @@ def test_a_view_of_very_many_shows_their_density_in_any_session():
     x = np.random.default_rng(0).random((DENSITY_COUNT + 1, 2)) * [0.5, 1.0]
     view = Particles(x, color=0xFF0000, size=60)
     frame = view.capture()
-    assert frame.message == {"count": DENSITY_COUNT + 1, "outside": 0, "cover": True}
+    assert frame.message == {"count": DENSITY_COUNT + 1, "outside": 0, "cover": "bytes"}
     assert len(frame.buffers[0]) == 60 * 60 and frame.buffers[1] == b""
     image = picture_of(view)
     assert image[5:-5, 5:25, 1].mean() < 130 and (image[5:-5, 35:-5] == 255).all()

@@ -7,6 +7,7 @@ import importlib
 import linecache
 import pkgutil
 import re
+import traceback
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -79,6 +80,26 @@ def test_the_way_here_is_folded_and_begins_with_the_user():
     at = rows.index("broken.py, line 10")
     assert rows[at + 1] == "    broken()" and rows[at + 2].startswith("tinote/lang/kernels/kernel.py, line ")
     assert str(Path(tinote.__file__).parent) not in folded[2]
+
+
+def test_an_interrupt_shows_the_kernel_where_it_was_and_the_call():
+    text = "def run():\n    while True:\n        pass\n\nrun()\n"
+    linecache.cache["loop.py"] = (len(text), None, text.splitlines(keepends=True), "loop.py")
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    try:
+        exec(compile("\n\n\n\nrun()", "loop.py", "exec"), {"__name__": "users", "run": interrupt})
+    except KeyboardInterrupt as error:
+        errors.note_interruption(error, "interrupted in the kernel 'run'", Span("loop.py", 2, 4, 2, 15))
+        errors.note_interruption(error, "outer", Span("loop.py", 1))
+        shown, plain = text_of(error_as_html(error)), "".join(traceback.format_exception_only(error))
+    place = "loop.py, line 2\n    2 |     while True:\n      |     ^^^^^^^^^^^"
+    assert shown.startswith(f"{place}interrupted in the kernel 'run'note: called here")
+    assert plain == f"KeyboardInterrupt\ninterrupted in the kernel 'run':\n{place}\n"
+    error = ValueError("said once")
+    assert text_of(error_as_html(error)) == "said onceValueError"
 
 
 def test_every_part_of_an_error_is_there():

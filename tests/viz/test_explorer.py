@@ -11,10 +11,11 @@ import pytest
 from PIL import Image
 
 import tinote as ti
-from tests.viz.explored import big_stages, parsed_stages
+from tests.viz.explored import big_stages, line_of, parsed_stages
 from tinote.autodiff.adjoints import adjoint_operations
 from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.inspect.explanations import explanation, summary
+from tinote.compiler.inspect.glossary import GLOSSARY
 from tinote.compiler.inspect.native_text import assembly_lines, llvm_lines
 from tinote.compiler.inspect.stages import StageKind, Stages, has_gradient, stages_of
 from tinote.compiler.pipeline import Fixpoint, steps_for
@@ -47,13 +48,6 @@ def energy():
             total[None] += ti.sin(squared(x[i]))  # in the kernel
 
     return energy
-
-
-def line_of(text: str) -> int:
-    """The number of the line of this file that ends with `text`."""
-    with open(HERE, encoding="utf-8") as file:
-        (found,) = [n for n, line in enumerate(file, 1) if line.rstrip().endswith(text) and "line_of" not in line]
-    return found
 
 
 def named(stages: Stages, name: str):
@@ -91,7 +85,7 @@ def test_the_source_is_the_users_own_text(energy):
 
 @pytest.mark.parametrize("gradient", [False, True])
 def test_every_stage_leads_back_to_the_lines_it_comes_from(energy, gradient):
-    kernel, function = line_of("# in the kernel"), line_of("# in the function")
+    kernel, function = line_of(HERE, "# in the kernel"), line_of(HERE, "# in the function")
     for stage in stages_of(energy.specialise(), gradient).stages:
         chains = {(span.file, span.line) for line in stage.lines for span in line.span.chain()}
         assert (HERE, kernel) in chains, stage
@@ -105,7 +99,7 @@ def test_every_stage_leads_back_to_the_lines_it_comes_from(energy, gradient):
 def test_columns_are_those_of_the_expression(energy):
     stages = stages_of(energy.specialise())
     with open(HERE, encoding="utf-8") as file:
-        text = file.read().splitlines()[line_of("# in the kernel") - 1]
+        text = file.read().splitlines()[line_of(HERE, "# in the kernel") - 1]
     (sine,) = [line for line in named(stages, "front end").lines if " = sin " in line.text]
     assert text[sine.span.column : sine.span.end_column] == "ti.sin(squared(x[i]))"
     # LLVM keeps where an expression begins.
@@ -254,6 +248,95 @@ def test_assembly_lines_resolve_their_directives_and_fold_them_away():
         ("    jne         .LBB0_4", Span('/d/a"b.py', 7, 0)),
         ("    retq", Span('/d/a"b.py', 7, 0)),
     ]
+
+
+def test_a_state_names_the_stages_that_an_explorer_opens_with():
+    views = [View("kernel", lambda: parsed_stages("y = x * 0.5")), View("gradient", lambda: big_stages(20))]
+    shown = Explorer("two", views).opening["view"]["stages"]
+    assert len({stage["key"] for stage in shown}) == len(shown)
+    state = {"view": "gradient", "stage": "drop", "left": "exchange"}
+    opening = Explorer("two", views, state=state).opening
+    names = [stage["name"] for stage in opening["view"]["stages"]]
+    assert opening["start"] == 1
+    assert [names[stage["stage"]] for stage in opening["stages"]] == ["drop", "exchange"]
+    # What there is no more is as usual.
+    gone = Explorer("two", views, state={"view": "forward", "stage": "fuse", "left": "x", "line": "900"}).opening
+    assert gone == Explorer("two", views).opening
+
+
+def test_a_cell_that_runs_again_opens_the_explorer_as_it_was_left(monkeypatch):
+    ti.init()
+    x = ti.field(ti.f32, shape=8)
+
+    @ti.kernel
+    def left():
+        for i in x:
+            x[i] = 2.0 * x[i]
+
+    monkeypatch.setattr("tinote.viz.explorer.widget.cell_id", lambda: "a cell")
+    explorer = explore(left)
+    assert explorer.state == {}
+    explorer.state = {"view": "kernel", "stage": "front end", "line": "2", "in": "right"}
+    again = explore(left)
+    assert again.state == explorer.state
+    stages = again.opening["view"]["stages"]
+    assert stages[again.opening["stages"][0]["stage"]]["name"] == "front end"
+    assert explore(left, state="").state == {}
+    link = "file:///a/page.html#view=kernel&stage=syntax+tree&columns=4-9"
+    assert explore(left, state=link).state == {"view": "kernel", "stage": "syntax tree", "columns": "4-9"}
+    monkeypatch.setattr("tinote.viz.explorer.widget.cell_id", lambda: "another cell")
+    assert explore(left).state == {}
+
+
+def test_two_kernels_and_two_specialisations_stand_side_by_side(monkeypatch):
+    ti.init()
+    x = ti.field(ti.f32, shape=8)
+
+    @ti.kernel
+    def scaled(a: ti.template(), n: ti.i32):
+        for i in a:
+            a[i] = 2.0 * a[i] + n
+
+    @ti.kernel
+    def shifted():
+        for i in x:
+            x[i] = x[i] + 1.0
+
+    y = ti.field(ti.f64, shape=8)
+    scaled(x, 1)
+    scaled(y, 1)
+    narrow, wide = scaled.specialisations()
+    explorer = explore(wide, beside=narrow)
+    view = explorer.opening["view"]
+    assert explorer.state == {"left": "previous"} and view["beside"] == "the other specialisation"
+    (answer,) = ask(explorer, {"kind": "previous", "view": 0, "stage": view["start"]})
+    now = explorer.opening["stages"][0]
+    assert "f32" in answer["text"] and "f64" not in answer["text"] and "f64" in now["text"]
+    # One source: every line of the one is tied to the same line as its like in the other.
+    assert answer["fresh"] == [] and {*answer["places"][::3]} == {*now["places"][::3]}
+    names = [re.findall(r"(%\w+): ", text) for text in (answer["text"], now["text"])]
+    assert names[0] == names[1] != []  # the same operations at the same places, whatever their types
+    explorer = explore(scaled, beside=shifted)
+    assert explorer.opening["view"]["beside"] == "shifted" and "beside shifted" in repr(explorer._explored.text())
+    (answer,) = ask(explorer, {"kind": "previous", "view": 0, "stage": explorer.opening["view"]["start"]})
+    assert "problem" not in answer and "x" in answer["text"]
+    assert explorer.opening["given"] == "scaled, beside=shifted"
+    assert explore(scaled).opening["given"] == "scaled"
+    monkeypatch.setattr("tinote.viz.explorer.widget.users_names", lambda: {"scaled": scaled})
+    assert explore(wide, beside=narrow).opening["given"] == (
+        "scaled.specialisations()[1], beside=scaled.specialisations()[0]"
+    )
+    with pytest.raises(TinoteError, match="only a kernel can be explored"):
+        explore(scaled, beside=print)
+
+
+def test_a_word_of_the_glossary_means_one_thing():
+    forms = [form.lower() for term in GLOSSARY for form in (term.name, *term.also)]
+    assert len(set(forms)) == len(forms)
+    assert [term.name for term in GLOSSARY] == sorted((term.name for term in GLOSSARY), key=str.lower)
+    assert all(re.fullmatch(r"[A-Z].{20,130}\.", term.sentence) for term in GLOSSARY)
+    # What the text of the IR has for these is explained.
+    assert {"task", "yield", "push", "pop", "atomic", "buffer", "check", "extent"} <= set(forms)
 
 
 def ask(explorer: Explorer, *messages: dict) -> list[dict]:

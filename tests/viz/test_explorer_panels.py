@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tinote as ti
+from tests.viz.explored import line_of
 from tinote.compiler.inspect.gradient_cost import gradient_costs
 from tinote.compiler.inspect.schedule import plan_tasks
 from tinote.compiler.inspect.stages import stages_of
@@ -14,13 +15,6 @@ from tinote.source import Span
 from tinote.viz.explorer.widget import Explored, View, explore
 
 HERE = __file__
-
-
-def line_of(text: str) -> int:
-    """The number of the line of this file that ends with `text`."""
-    with open(HERE, encoding="utf-8") as file:
-        (found,) = [n for n, line in enumerate(file, 1) if line.rstrip().endswith(text) and "line_of" not in line]
-    return found
 
 
 @pytest.fixture
@@ -63,11 +57,11 @@ def test_tasks_say_how_they_run(kernels):
         (True, 1000, False, 1),
         (False, 1, False, 0),
     ]
-    assert [p.span.line for p in plans[:2]] == [line_of("# scaled"), line_of("# scattered")]
+    assert [p.span.line for p in plans[:2]] == [line_of(HERE, "# scaled"), line_of(HERE, "# scattered")]
     assert [p.reads for p in plans] == [("y",), ("where",), ("y",)]
     (atomic,) = plans[1].atomics
     assert (atomic.target, atomic.combine, atomic.plain, atomic.nested) == ("y", "add", False, False)
-    assert atomic.span.line == line_of("# atomic") and plans[0].atomics == ()
+    assert atomic.span.line == line_of(HERE, "# atomic") and plans[0].atomics == ()
     (plan,) = plan_tasks(stages_of(chain.specialise()).last)
     (private,) = plan.privates
     assert (private.target, private.combine, private.nbytes) == ("total", "add", 4)
@@ -82,14 +76,14 @@ def test_there_are_no_tasks_before_offloading(kernels):
 def test_llvm_judges_the_users_loops_alone(kernels):
     tasks, chain = kernels
     verdicts = {v.line: v for v in stages_of(tasks.specialisations()[-1]).judge()}
-    assert verdicts[line_of("# scaled")].width > 1
-    scattered = verdicts[line_of("# scattered")]
+    assert verdicts[line_of(HERE, "# scaled")].width > 1
+    scattered = verdicts[line_of(HERE, "# scattered")]
     assert scattered.width == 1 and scattered.reasons and "check" in scattered.advice
-    serial = verdicts[line_of("# serial")]
+    serial = verdicts[line_of(HERE, "# serial")]
     assert serial.width == 1 and any("dependence" in reason for reason in serial.reasons)
     assert "earlier one" in serial.advice
     # What merges the private copies of a gradient is vectorised, but is no loop of the user's.
-    kernel = line_of("# chained")
+    kernel = line_of(HERE, "# chained")
     lines = {v.line for v in stages_of(chain.specialise(), gradient=True).judge()}
     assert lines and all(kernel <= line <= kernel + 4 for line in lines)
 
@@ -133,8 +127,8 @@ def test_a_gradient_says_what_it_saves_and_computes_again(kernels):
     costs = gradient_costs(stages.unlowered, stages.last)
     (saved,) = costs.saved
     assert (saved.name, saved.type, saved.size, saved.count, saved.per_iteration) == ("s", "f32", 4, 5, True)
-    assert line_of("# turned") <= saved.span.line <= line_of("# turned") + 1
-    body = line_of("# turned") + 1
+    assert line_of(HERE, "# turned") <= saved.span.line <= line_of(HERE, "# turned") + 1
+    body = line_of(HERE, "# turned") + 1
     again = {found.span.line: (found.again, found.factors) for found in costs.recomputed}
     assert again[body][0] > 0 and again[body][1] > 0  # the sine is computed again, the cosine for its derivative only
     assert {(a.target, a.how) for a in costs.accumulated} == {("x.grad", "plain"), ("weight.grad", "private")}

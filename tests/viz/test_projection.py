@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.viz.live import picture_of, scenario
 from tinote.viz import Particles
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.live.particles import HIDDEN
-from tinote.viz.live.projection import Camera, box_edges, depth, faded, point_at, see
+from tinote.viz.live.projection import Camera, box_edges, depth, faded, point_at, rasterised, see
+from tinote.viz.space.rasterise import Rasteriser
 
 BOX = np.array([[0.0, 1.0]] * 3)
 
@@ -126,6 +130,43 @@ def test_the_page_turns_the_camera_while_nothing_plays():
         assert page.frames[1]["step"] == 0
 
     scenario(lambda: Particles(np.full((1, 3), 0.5)), body)
+
+
+@pytest.mark.parametrize("aspect", [(90, 60), (60, 60), (60, 90)])
+def test_many_particles_are_drawn_where_few_are_and_the_nearest_hides(aspect):
+    """A picture that has fewer bytes than the positions is rasterised; from a few positions the page paints discs."""
+    rng = np.random.default_rng(0)
+    bounds = np.array([[0, 3.0], [-1, 1], [5, 6]])
+    camera = Camera(200.0, 35.0, aspect[0] / aspect[1])
+    points = rng.uniform(bounds[:, 0] - 0.05, bounds[:, 1] + 0.05, (300, 3)).astype(np.float32)
+    points[5] = np.nan
+    colors = rng.integers(0, 255, (300, 3)).astype(np.uint8)
+    found = rasterised(Rasteriser(), points, bounds, camera, aspect, 0.1, colors)
+    seen = see(points, bounds, camera)
+    assert found.inside == len(seen.index)
+    shown = faded(colors[seen.index], seen.nearness).astype(int)
+    expected = np.zeros((aspect[1], aspect[0], 3), int)
+    columns, rows = (seen.positions * aspect).astype(int).T
+    expected[aspect[1] - 1 - rows, columns] = shown  # Later ones are nearer.
+    there = expected.any(axis=2)
+    covered = found.cover > 0
+    assert covered[there].mean() > 0.99 and covered.sum() < 2.0 * there.sum(), "a disc covers its pixel, or two"
+    assert found.colors is not None
+    assert (np.abs(found.colors.astype(int) - expected).max(axis=2)[there & covered] <= 3).mean() > 0.9
+
+
+def test_very_many_particles_in_space_are_sent_as_a_picture():
+    x = np.random.default_rng(0).random((4000, 3))
+    view = Particles(x, size=100, color=0xFF0000)
+    frame = view.capture()
+    assert frame.message["cover"] and frame.message["outside"] == 0
+    bits, jpeg = frame.buffers
+    assert frame.message["cover"] == "bits" and len(jpeg) < 2 * 100 * 100
+    covered = np.unpackbits(np.frombuffer(bits, np.uint8)).reshape(100, 100).astype(bool)
+    sent = np.asarray(Image.open(io.BytesIO(jpeg)).convert("RGB")).astype(int)
+    assert (covered == (view._captured.cover > 0)).all()
+    assert np.abs(sent - view._captured.colors)[covered].mean() < 6, "a JPEG of single pixels"
+    assert (picture_of(view)[:, :, 0] > picture_of(view)[:, :, 1] + 30).mean() > 0.3
 
 
 def test_wrong_arguments_are_refused():

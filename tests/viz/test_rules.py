@@ -17,29 +17,16 @@ from IPython.core.interactiveshell import InteractiveShell
 from PIL import Image
 
 import tinote as ti
+from tests.autodiff.user import overwrites
+from tests.autodiff.validated import collected, debugging, field  # noqa: F401
 from tinote.errors import AccessRuleError, TinoteError
-from tinote.lang.ad.access_rules.violations import Fix, Violation
+from tinote.lang.ad.access_rules.violations import Fix
 from tinote.source import Span
 from tinote.viz.access_rules.edits import edited
 from tinote.viz.access_rules.facts import MOST_COLUMNS, MOST_STEPS, as_text, findings
 from tinote.viz.access_rules.widget import RuleView
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*a tape that validates")
-
-
-@pytest.fixture(autouse=True)
-def debugging() -> None:
-    ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True)
-
-
-def field(name: str, *shape: int, **options: Any) -> Any:
-    return ti.field(ti.f64, shape=shape, needs_grad=True, name=name, **options)
-
-
-def collected(loss: Any, run: Callable[[], object]) -> list[Violation]:
-    with ti.ad.Tape(loss, validation="collect") as tape:
-        run()
-    return tape.violations
+pytestmark = overwrites
 
 
 def marked(found: dict[str, Any]) -> list[tuple[str, str]]:

@@ -9,8 +9,10 @@ import io
 import json
 import re
 import subprocess
+import sys
 import threading
 import tomllib
+import types
 from pathlib import Path
 
 import ipywidgets
@@ -93,6 +95,14 @@ def test_a_slider_alone_leaves_its_picture_too(person: None) -> None:
     assert front_end.VIEW_TYPE not in ipywidgets.FloatSlider()._repr_mimebundle_()
 
 
+@pytest.mark.parametrize("marimo", [True, False])
+def test_a_view_that_marimo_shows_has_made_no_steps(marimo: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is live there; where nobody runs it, its picture shows the simulation under way."""
+    monkeypatch.setitem(sys.modules, "marimo", types.SimpleNamespace(running_in_notebook=lambda: marimo))
+    view = particles(step=lambda: None, unattended_frames=3)
+    assert "image/png" in view._repr_mimebundle_()[0] and view.steps == (0 if marimo else 3)
+
+
 @pytest.mark.parametrize("scale", [1, 2])
 def test_the_words_are_as_large_as_the_picture_is_shown(scale: int) -> None:
     buffer = io.BytesIO()
@@ -129,8 +139,9 @@ def test_a_page_gets_the_frame_that_was_made_last() -> None:
     asyncio.run(body())
 
 
-@pytest.mark.slow
-def test_a_thousand_views_that_were_saved_and_closed_leave_nothing(person: None, tmp_path: Path) -> None:
+def test_views_that_were_saved_and_closed_leave_nothing(
+    person: None, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     """Shown, played, stored, read back; then the view is closed, as everything is when a kernel ends."""
     file = tmp_path / "saved.ipynb"
 
@@ -160,7 +171,7 @@ def test_a_thousand_views_that_were_saved_and_closed_leave_nothing(person: None,
 
     async def compare() -> None:
         before = await cycles(20)
-        assert await cycles(1000) == before
+        assert await cycles(100 * request.config.getoption("--save-cycles")) == before
 
     asyncio.run(compare())
 

@@ -110,3 +110,25 @@ def test_without_a_page_it_acts_at_once():
 def test_wrong_arguments_are_refused(target, bounds, options, message):
     with pytest.raises(ViewError, match=message):
         slider(Plot(lambda: 0.0), target, *bounds, **options)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step", "form"),
+    [
+        (0, 1000, None, ".5"),
+        (0, 1, None, ".5"),
+        (0, 1e5, 1, ".7"),
+        (0, 10, 1, ".4"),
+        (-1e9, 1e9, 1e-9, ".9"),
+        (0, 1e-9, None, ".5"),
+    ],
+)
+def test_the_value_is_written_with_the_digits_that_its_places_need(low, high, step, form):
+    found = slider(Plot(lambda: 0.0), lambda value: None, low, high, step=step)
+    assert found.readout_format == form
+
+
+@pytest.mark.parametrize("step", [0, -1, float("nan")])
+def test_a_step_that_leads_nowhere_is_refused(step):
+    with pytest.raises(ViewError, match="the step of a slider is"):
+        slider(Plot(lambda: 0.0), lambda value: None, 0, 1, step=step)

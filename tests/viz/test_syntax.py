@@ -31,6 +31,7 @@ def test_a_line_of_ir() -> None:
 @pytest.mark.parametrize(
     ("kind", "line", "expected"),
     [
+        ("ir", "%v: f32x16 = load @x.flat[%o] where %m", {"f32x16": "type", "where": "key"}),
         ("llvm", "  %v.1 = fadd double %a, 0x3FF0 ; sum", {"%v.1": "variable", "fadd": "key", "double": "type"}),
         ("assembly", "\tvaddpd\t(%rax), %ymm0, %ymm1", {"%rax": "variable", "%ymm0": "variable"}),
         ("source", "for i in range(8): x[i] += 0.5", {"for": "key", "range": "type", "0.5": "number"}),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.errors import NotAvailableError
+from tests.viz.windows import shown
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.colormap import colored
 from tinote.viz.window.events import Event
@@ -17,12 +17,6 @@ WIDTH, HEIGHT = 200, 100
 @pytest.fixture
 def window():
     return ti.ui.Window("test", (WIDTH, HEIGHT), show_window=False)
-
-
-def shown(window) -> np.ndarray:
-    """The frame as bytes, indexed [x, y] from the bottom left."""
-    window.show()
-    return np.rint(window.get_image_buffer_as_numpy()[:, :, :3] * 255).astype(int)
 
 
 def press(window, x: float, y_from_top: float) -> None:
@@ -96,12 +90,6 @@ def test_a_contour_and_arrows(window):
 def test_what_cannot_be_drawn_is_refused(window, draw, message):
     with pytest.raises(ViewError, match=message):
         draw(window.get_canvas())
-
-
-def test_scenes_in_space_are_left_out(window):
-    for use in (window.get_scene, lambda: window.get_canvas().scene(None), lambda: ti.ui.Scene(), lambda: ti.ui.Camera):
-        with pytest.raises(NotAvailableError, match="3-D scenes"):
-            use()
 
 
 def test_keys_and_the_pointer(window):
@@ -189,6 +177,14 @@ def test_controls_are_painted_over_the_frame(window):
     assert (plain[:80] != image[:80]).any(axis=2).mean() > 0.9
     assert (plain[81:] == image[81:]).all()
     assert (shown(window) == plain).all(), "and only for that frame"
+
+
+def test_controls_without_a_box_are_in_each_frame_that_asks_for_them(window):
+    plain = shown(window)
+    for _ in range(3):
+        window.get_gui().text("step")
+        assert (shown(window) != plain).any()
+    assert (shown(window) == plain).all()
 
 
 def test_widgets_of_the_old_window():

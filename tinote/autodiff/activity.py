@@ -25,6 +25,7 @@ class _Activity:
         self.source = source
         self.active: set[ir.Var] = set()
         self.temporaries: set[ir.Buffer] = set()
+        self.stacks: set[ir.Var] = set()
         self.changed = False
 
     def is_active(self, atom: ir.Atom) -> bool:
@@ -79,6 +80,14 @@ class _Activity:
                 self.changed = True
             if isinstance(op, ir.Atomic) and op.outs and self.is_active_buffer(op.buffer):
                 self.mark(op.out)
+        elif isinstance(op, ir.Push):
+            stack = op.args[0]
+            if self.is_active(op.args[1]) and isinstance(stack, ir.Var) and stack not in self.stacks:
+                self.stacks.add(stack)
+                self.changed = True
+        elif isinstance(op, ir.Pop):
+            if op.args[0] in self.stacks:
+                self.mark(op.out)
         elif isinstance(op, ir.If):
             self.region(op.then)
             self.region(op.orelse)
@@ -99,13 +108,19 @@ class _Activity:
             self.link(op.regions[-1].yields, op.outs)
 
 
-def active_variables(fn: ir.Function, *, arguments: bool = False) -> tuple[set[ir.Var], set[ir.Buffer]]:
-    """The active variables of `fn`, and the temporaries that hold active values. `arguments`: whether its float
-    arguments are active.
-    """
+class Active(NamedTuple):
+    """The active variables of a function, and the temporaries and stacks that hold active values."""
+
+    variables: set[ir.Var]
+    temporaries: set[ir.Buffer]
+    stacks: set[ir.Var]
+
+
+def active_variables(fn: ir.Function, *, arguments: bool = False) -> Active:
+    """What is active in `fn`. `arguments`: whether its float arguments are."""
     activity = _Activity()
     activity.settle(fn, arguments=arguments)
-    return activity.active, activity.temporaries
+    return Active(activity.active, activity.temporaries, activity.stacks)
 
 
 def may_be_active(buffer: ir.Buffer, *, tangents: bool = False) -> bool:
@@ -181,6 +196,11 @@ def discardable_variables(fn: ir.Function) -> set[ir.Var]:
             sources[op.out] = op.args
             if op.prim in (p.select, p.minimum, p.maximum):
                 pending.extend(op.args)
+        elif isinstance(op, ir.Push):
+            assert isinstance(op.args[0], ir.Var)
+            sources[op.args[0]] = (*sources.get(op.args[0], ()), op.args[1])
+        elif isinstance(op, ir.Pop):
+            sources[op.out] = op.args
         elif isinstance(op, ir.If):
             pairs = zip(op.then.yields, op.orelse.yields, strict=True)
             sources.update(zip(op.outs, pairs, strict=True))

@@ -15,21 +15,33 @@ from tinote.ir.query import walk
 
 def adjoint_operations(fn: Function) -> set[Op]:
     """The operations that load, compute, save or store adjoints; none if the function is not a derivative."""
+    reached = _reached(fn)
+    return set() if reached is None else {op for op in walk(fn.region) if reached.carries(op)}
+
+
+def adjoint_values(fn: Function) -> set[Var]:
+    """The variables that hold adjoints, or are computed from them; none if the function is not a derivative."""
+    reached = _reached(fn)
+    return set() if reached is None else reached.values
+
+
+def _reached(fn: Function) -> _Reached | None:
+    """Where adjoints go; None if the function is not a derivative."""
     operations = list(walk(fn.region))
     if not any(op.origin is not None for op in operations):
-        return set()
+        return None
     reached = _Reached()
     # Values flow around loops: repeat until nothing more is reached.
     while sum(map(reached.follow, operations)):
         pass
-    return {op for op in operations if reached.carries(op)}
+    return reached
 
 
 class _Reached:
     """The variables, stacks and memory that adjoints have reached."""
 
     def __init__(self) -> None:
-        self._values: set[Var] = set()
+        self.values: set[Var] = set()
         self._memory: set[Buffer] = set()
 
     def _is_gradient(self, buffer: Buffer) -> bool:
@@ -37,12 +49,12 @@ class _Reached:
         return buffer.primal is not None or buffer in self._memory
 
     def _has(self, atom: Atom) -> bool:
-        return type(atom) is Var and atom in self._values
+        return type(atom) is Var and atom in self.values
 
     def _add(self, variables: Iterable[Var]) -> bool:
-        before = len(self._values)
-        self._values.update(variables)
-        return len(self._values) > before
+        before = len(self.values)
+        self.values.update(variables)
+        return len(self.values) > before
 
     def carries(self, op: Op) -> bool:
         """Whether an operation works on adjoints."""
@@ -54,7 +66,7 @@ class _Reached:
             return self._has(op.args[0])
         if isinstance(op, For):
             return op.reverse
-        return any(v in self._values for v in op.outs)
+        return any(v in self.values for v in op.outs)
 
     def follow(self, op: Op) -> bool:
         """Propagate what has reached an operation; whether that was anything new."""

@@ -81,7 +81,8 @@ def plan_old_values(fn: ir.Function) -> OldValues:
         if len(known) == len(axes):
             dtype = op.out.type
             assert isinstance(dtype, Scalar)
-            buffer = ir.Buffer(f"{op.buffer.name}.old", dtype, (None,) * len(axes), (), ir.BufferKind.ARRAY)
+            shape = (None,) * len(axes)
+            buffer = ir.Buffer(f"{op.buffer.name}.old", dtype, shape, (), ir.BufferKind.ARRAY, noalias=True)
             found.append(OldValue(op, buffer, known))
     return OldValues(tuple(found), _shapes(found, nodes)) if found else NO_OLD_VALUES
 

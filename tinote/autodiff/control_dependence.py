@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Load, Memory, Op, Region, Set, Store, Var
+from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Load, Memory, Op, Push, Region, Set, Store, Var
 
 
 def controlling_reads(fn: Function, also: Iterable[Atom] = ()) -> set[Op]:
@@ -29,8 +29,8 @@ def controlling_reads(fn: Function, also: Iterable[Atom] = ()) -> set[Op]:
 
 
 class _Slice:
-    """The slice found so far: variables (local cells among them), memory without a gradient, and the operations that
-    read it. It grows backwards, to a fixed point.
+    """The slice found so far: variables (local cells and stacks among them), memory without a gradient, and the
+    operations that read it. It grows backwards, to a fixed point.
     """
 
     def __init__(self, also: Iterable[Atom]) -> None:
@@ -53,7 +53,7 @@ class _Slice:
     def _matters(self, op: Op) -> bool:
         if isinstance(op, Store | Atomic) and (op.buffer.adjoint is not None or op.buffer in self.buffers):
             return True
-        if isinstance(op, Set) and op.args[0] in self.variables:
+        if isinstance(op, Set | Push) and op.args[0] in self.variables:
             return True
         carried = [q for region in op.regions for q in region.params]
         return any(v in self.variables for v in (*op.outs, *carried))

@@ -13,7 +13,7 @@ The value that an iteration finds depends on the order in which they run, so the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from tinote.ir.access import Access, Accesses
 from tinote.ir.affine import Affine, variable
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Atomic, Extent, For, If, Lit, Load, Memory, Op, Prim, Region, Store, Var
+from tinote.ir.primitives import Primitive
 from tinote.ir.ranges import Loop
 from tinote.ir.types import is_float
 
@@ -92,12 +93,31 @@ def _in_most_iterations(
 
 def takes(condition: Atom, accesses: Accesses) -> Takes:
     """Which iterations of a loop take a branch under this condition."""
+    parts = {_takes(part, accesses) for part in _operands(condition, accesses, (p.and_, p.or_))}
+    return next(kind for kind in (Takes.SOME, Takes.ANY, Takes.MOST) if kind in parts)
+
+
+def _operands(condition: Atom, accesses: Accesses, prims: Sequence[Primitive]) -> list[Atom]:
+    """What a condition is composed of by `prims`, each once, in order."""
+    found: dict[Atom, None] = {}
+    seen: set[Atom] = set()
+    waiting = [condition]
+    while waiting:
+        atom = waiting.pop()
+        made = accesses.definitions.get(atom) if isinstance(atom, Var) else None
+        if not isinstance(made, Prim) or made.prim not in prims:
+            found[atom] = None
+        elif atom not in seen:
+            seen.add(atom)
+            waiting += reversed(made.args)
+    return list(found)
+
+
+def _takes(condition: Atom, accesses: Accesses) -> Takes:
+    """The same for a condition that `and` and `or` do not compose."""
     made = accesses.definitions.get(condition) if isinstance(condition, Var) else None
     if not isinstance(made, Prim):
         return Takes.SOME if isinstance(condition, Lit) else Takes.ANY
-    if made.prim in (p.and_, p.or_):
-        parts = {takes(part, accesses) for part in made.args}
-        return next(kind for kind in (Takes.SOME, Takes.ANY, Takes.MOST) if kind in parts)
     if not all(_is_computed(part, accesses) for part in made.args):
         return Takes.ANY
     if made.prim not in (p.lt, p.le, p.gt, p.ge, p.eq, p.ne) or any(map(is_float, [part.type for part in made.args])):
@@ -112,10 +132,18 @@ def takes(condition: Atom, accesses: Accesses) -> Takes:
 
 def _is_computed(atom: Atom, accesses: Accesses) -> bool:
     """Whether an atom is computed from loop indices and values bound outside all loops, without reading memory."""
-    if isinstance(atom, Lit) or atom in accesses.indices or accesses.home.get(atom) is None:
-        return True
-    op = accesses.definitions.get(atom)
-    return isinstance(op, Prim | Extent) and all(_is_computed(a, accesses) for a in op.args)
+    seen: set[Atom] = set()
+    waiting = [atom]
+    while waiting:
+        atom = waiting.pop()
+        if atom in seen or isinstance(atom, Lit) or atom in accesses.indices or accesses.home.get(atom) is None:
+            continue
+        seen.add(atom)
+        op = accesses.definitions.get(atom)
+        if not isinstance(op, Prim | Extent):
+            return False
+        waiting += op.args
+    return True
 
 
 def _certainly_conflict(read: Access, write: Access, accesses: Accesses, loop: Loop) -> bool:
@@ -153,7 +181,8 @@ def keeps_apart(condition: Atom, read: Access, write: Access, accesses: Accesses
     """
     made = accesses.definitions.get(condition) if isinstance(condition, Var) else None
     if isinstance(made, Prim) and made.prim in (p.and_, p.or_):
-        parts = [keeps_apart(part, read, write, accesses, loop) for part in made.args]
+        operands = _operands(condition, accesses, (made.prim,))
+        parts = [keeps_apart(part, read, write, accesses, loop) for part in operands]
         return any(parts) if made.prim is p.and_ else all(parts)
     if takes(condition, accesses) is not Takes.SOME:
         return False

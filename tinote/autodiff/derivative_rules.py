@@ -22,53 +22,69 @@ from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.nodes import Atom, Lit, Op, Prim, Var
 from tinote.ir.primitives import Primitive
-from tinote.ir.types import Scalar, Tensor, is_float
+from tinote.ir.query import operands_first
+from tinote.ir.types import Scalar, Tangents, Tensor, Type, is_float
 
 
 class Emit:
-    """What rules build with: arithmetic on atoms of one float type, with the zeros and ones left out.
+    """What rules build with: arithmetic on atoms of one float type, with the zeros and ones left out. Where
+    tangents along several directions meet a number, it is repeated.
 
     `definitions`: how the variables of the primal function are computed. `discardable`: those whose value may not
     count. `stops`: whether there is any `stop_gradient_once`.
     """
 
-    __slots__ = ("builder", "definitions", "discardable", "stops")
+    __slots__ = ("_positive", "_squares", "builder", "definitions", "discardable", "stops")
 
     def __init__(self, builder: Builder, definitions: dict[Var, Op], discardable: set[Var]) -> None:
         self.builder = builder
         self.definitions = definitions
         self.discardable = discardable
+        #: what is known of `is_positive` and `is_sum_of_squares`
+        self._positive: dict[Atom, bool] = {}
+        self._squares: dict[Atom, bool] = {}
         self.stops = any(isinstance(op, Prim) and op.prim is p.stop_gradient_once for op in definitions.values())
 
     def without_stop_gradient(self, atom: Atom) -> Atom:
         """What an atom is in the next derivative: `stop_gradient_once` stops only one."""
-        op = self.definitions.get(atom) if self.stops and isinstance(atom, Var) else None
+        return self._without_stop_gradient(atom, {}) if self.stops else atom
+
+    def _without_stop_gradient(self, atom: Atom, known: dict[Atom, Atom]) -> Atom:
+        op = self.definitions.get(atom) if isinstance(atom, Var) else None
         if not isinstance(op, Prim) or op.prim is p.surrogate:
             return atom
         if op.prim is p.stop_gradient_once:
             return op.args[0]
-        args = tuple(map(self.without_stop_gradient, op.args))
-        return atom if args == op.args else self.builder.prim(op.prim, *args, type=op.out.type)
+        if atom not in known:
+            args = tuple([self._without_stop_gradient(a, known) for a in op.args])
+            known[atom] = atom if args == op.args else self.builder.prim(op.prim, *args, type=op.out.type)
+        return known[atom]
 
     def lit(self, value: float, like: Atom) -> Lit:
         assert isinstance(like.type, Scalar)
         return Lit(value, like.type)
 
+    def _alike(self, a: Atom, b: Atom) -> tuple[Atom, Atom]:
+        """Both along as many directions as one of them is."""
+        if isinstance(a.type, Tangents):
+            return a, self.builder.cast(b, a.type)
+        return (self.builder.cast(a, b.type), b) if isinstance(b.type, Tangents) else (a, b)
+
     def add(self, a: Atom, b: Atom) -> Atom:
-        return self.builder.prim(p.add, a, b)
+        return self.builder.prim(p.add, *self._alike(a, b))
 
     def sub(self, a: Atom, b: Atom) -> Atom:
-        return self.builder.prim(p.sub, a, b)
+        return self.builder.prim(p.sub, *self._alike(a, b))
 
     def mul(self, a: Atom, b: Atom) -> Atom:
         if isinstance(a, Lit) and a.value == 1.0:
             return b
         if isinstance(b, Lit) and b.value == 1.0:
             return a
-        return self.builder.prim(p.mul, a, b)
+        return self.builder.prim(p.mul, *self._alike(a, b))
 
     def div(self, a: Atom, b: Atom) -> Atom:
-        return self.builder.prim(p.div, a, b)
+        return self.builder.prim(p.div, *self._alike(a, b))
 
     def neg(self, a: Atom) -> Atom:
         return self.builder.prim(p.neg, a)
@@ -78,16 +94,21 @@ class Emit:
 
     def zero(self, like: Atom) -> Atom:
         """A zero of the type of `like`, a scalar or a tensor."""
-        if isinstance(like.type, Tensor):
-            return self.builder.pack([Lit(0.0, like.type.dtype)] * like.type.count, like.type)
-        return self.lit(0.0, like)
+        return self.zero_of(like.type)
+
+    def zero_of(self, t: Type) -> Atom:
+        """A zero of a type, a scalar's or a tensor's."""
+        if isinstance(t, Tensor):
+            return self.builder.pack([Lit(0.0, t.dtype)] * t.count, t)
+        assert isinstance(t, Scalar)
+        return Lit(0.0, t)
 
     def where(self, condition: Atom, a: Atom, b: Atom) -> Atom:
         return self.builder.prim(p.select, condition, a, b)
 
     def strong_mul(self, g: Atom, slope: Atom) -> Atom:
         """`g` times a slope that may be infinite or no number; 0 where `g` is 0."""
-        return self.mul(g, slope) if isinstance(g, Lit) else self.builder.prim(p.strong_mul, g, slope)
+        return self.mul(g, slope) if isinstance(g, Lit) else self.builder.prim(p.strong_mul, *self._alike(g, slope))
 
     def times(self, y: Var, g: Atom, slope: Atom, *, regular: bool = True) -> Atom:
         """`g` times the slope of `y`. `regular`: it is a number unless `y` is not."""
@@ -95,31 +116,28 @@ class Emit:
 
     def is_sum_of_squares(self, a: Atom) -> bool:
         """Whether `a` is computed as t·t, or as a sum of such."""
-        op = self.definitions.get(a) if isinstance(a, Var) else None
-        if not isinstance(op, Prim):
-            return False
-        if op.prim is p.mul:
-            return op.args[0] == op.args[1]
-        return op.prim is p.add and all(self.is_sum_of_squares(x) for x in op.args)
+        squares = self._squares
+        for op in operands_first(a, self.definitions, squares, (p.add, p.mul)):
+            first, second = op.args
+            one = first == second if op.prim is p.mul else squares.get(first, False) and squares.get(second, False)
+            squares[op.out] = one
+        return squares.get(a, False)
 
     def is_positive(self, a: Atom) -> bool:
         """Whether `a` is computed as a positive number, plus what is not negative or not at all, or as its root: 1/a is
         finite.
+
+        Not `Magnitudes.is_positive`: that wants all digits, where of a denormal number the reciprocal may be finite,
+        too, and it knows of what is not marked here, such as maxima.
         """
         if isinstance(a, Lit):
             return a.value > 0 and math.isfinite(a.type.round(1 / a.value))
-        op = self.definitions.get(a)
-        if not isinstance(op, Prim):
-            return False
-        if op.prim is p.sqrt:
-            return self.is_positive(op.args[0])
-        if op.prim is not p.add:
-            return False
-        first, second = op.args
-        return any(
-            self.is_positive(one) and (self.is_sum_of_squares(other) or self.is_positive(other))
-            for one, other in ((first, second), (second, first))
-        )
+        for op in operands_first(a, self.definitions, self._positive, (p.add, p.sqrt)):
+            positive = [self.is_positive(x) for x in op.args]
+            if not all(positive) and any(positive):
+                positive = [found or self.is_sum_of_squares(x) for found, x in zip(positive, op.args, strict=True)]
+            self._positive[op.out] = all(positive)
+        return self._positive.get(a, False)
 
 
 Rule = Callable[[Emit, Atom, Var, tuple[Atom, ...]], Sequence[Atom | None]]
@@ -141,40 +159,40 @@ class NoDerivative:
 
 
 def _sqrt(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
-    slope = e.div(e.lit(0.5, g), y)
+    slope = e.div(e.lit(0.5, y), y)
     if e.is_sum_of_squares(a[0]):
-        return (e.where(e.of(p.gt, y, e.lit(0.0, g)), e.times(y, g, slope), e.lit(0.0, g)),)
+        return (e.where(e.of(p.gt, y, e.lit(0.0, y)), e.times(y, g, slope), e.lit(0.0, g)),)
     return (e.times(y, g, slope, regular=e.is_positive(a[0])),)
 
 
 def _inverse_sqrt(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
-    slope = e.mul(e.lit(-0.5, g), e.div(y, a[0]))
+    slope = e.mul(e.lit(-0.5, y), e.div(y, a[0]))
     return (e.times(y, g, slope, regular=e.is_positive(a[0])),)
 
 
 def _logarithm(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
-    return (e.times(y, g, e.div(e.lit(1.0, g), a[0]), regular=e.is_positive(a[0])),)
+    return (e.times(y, g, e.div(e.lit(1.0, y), a[0]), regular=e.is_positive(a[0])),)
 
 
 def _power(e: Emit, g: Atom, y: Var, args: tuple[Atom, ...]) -> Sequence[Atom | None]:
     a, b = args
-    zero, one = e.lit(0.0, g), e.lit(1.0, g)
+    zero, one = e.lit(0.0, y), e.lit(1.0, y)
     slope = e.strong_mul(g, e.mul(b, e.of(p.power, a, e.sub(b, one))))
-    base = e.where(e.of(p.eq, b, zero), zero, slope)
+    base = e.where(e.of(p.eq, b, zero), e.zero(g), slope)
     if isinstance(b, Lit):
         return base, None
     positive = e.of(p.gt, a, zero)
     logarithm = e.of(p.log, e.where(positive, a, one))
-    return base, e.where(positive, e.strong_mul(g, e.mul(y, logarithm)), zero)
+    return base, e.where(positive, e.strong_mul(g, e.mul(y, logarithm)), e.zero(g))
 
 
 def _absolute(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
-    zero = e.lit(0.0, g)
-    return (e.where(e.of(p.gt, a[0], zero), g, e.where(e.of(p.lt, a[0], zero), e.neg(g), zero)),)
+    zero = e.lit(0.0, y)
+    return (e.where(e.of(p.gt, a[0], zero), g, e.where(e.of(p.lt, a[0], zero), e.neg(g), e.zero(g))),)
 
 
 def _atan2(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
-    inverse = e.div(e.lit(1.0, g), e.add(e.mul(a[0], a[0]), e.mul(a[1], a[1])))
+    inverse = e.div(e.lit(1.0, y), e.add(e.mul(a[0], a[0]), e.mul(a[1], a[1])))
     return e.strong_mul(g, e.mul(a[1], inverse)), e.neg(e.strong_mul(g, e.mul(a[0], inverse)))
 
 
@@ -189,7 +207,7 @@ def _multiply(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | 
 def _divide(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
     if isinstance(a[1], Lit) and a[1].value != 0:
         return e.div(g, a[1]), None
-    inverse = e.div(e.lit(1.0, g), a[1])
+    inverse = e.div(e.lit(1.0, y), a[1])
     regular = e.is_positive(a[1])
     below = e.times(y, g, e.mul(inverse, y), regular=regular)
     return e.times(y, g, inverse, regular=regular), e.neg(below)
@@ -236,11 +254,11 @@ RULES: dict[Primitive, Rule | NoDerivative] = {
     p.log: _logarithm,
     p.sin: lambda e, g, y, a: (e.times(y, g, e.of(p.cos, a[0])),),
     p.cos: lambda e, g, y, a: (e.neg(e.times(y, g, e.of(p.sin, a[0]))),),
-    p.tan: lambda e, g, y, a: (e.times(y, g, e.add(e.lit(1.0, g), e.mul(y, y))),),
-    p.asin: lambda e, g, y, a: (e.strong_mul(g, e.div(e.lit(1.0, g), _root(e, a[0]))),),
-    p.acos: lambda e, g, y, a: (e.neg(e.strong_mul(g, e.div(e.lit(1.0, g), _root(e, a[0])))),),
+    p.tan: lambda e, g, y, a: (e.times(y, g, e.add(e.lit(1.0, y), e.mul(y, y))),),
+    p.asin: lambda e, g, y, a: (e.strong_mul(g, e.div(e.lit(1.0, y), _root(e, a[0]))),),
+    p.acos: lambda e, g, y, a: (e.neg(e.strong_mul(g, e.div(e.lit(1.0, y), _root(e, a[0])))),),
     p.atan2: _atan2,
-    p.tanh: lambda e, g, y, a: (e.times(y, g, e.sub(e.lit(1.0, g), e.mul(y, y))),),
+    p.tanh: lambda e, g, y, a: (e.times(y, g, e.sub(e.lit(1.0, y), e.mul(y, y))),),
     p.surrogate: lambda e, g, y, a: (None, g),
     p.in_reverse: lambda e, g, y, a: (g, None),
     # What is 0 for an adjoint is 0 for what the adjoint depends on: forward mode over reverse mode.
@@ -270,6 +288,8 @@ RULES: dict[Primitive, Rule | NoDerivative] = {
     p.pack: lambda e, g, y, a: tuple([e.builder.extract(g, *_position(y, k)) for k in range(len(a))]),
     p.extract: NoDerivative("handled where tensors' adjoints are kept", zero=False),
     p.insert: NoDerivative("handled where tensors' adjoints are kept", zero=False),
+    p.join_tangents: NoDerivative("only tangents have directions", zero=False),
+    p.tangent_at: NoDerivative("only tangents have directions", zero=False),
 }
 
 

@@ -13,11 +13,24 @@ The tangent of y = f(a, b) is ∂f/∂a · da + ∂f/∂b · db, and a derivativ
 each term is the rule's own product with the operand's tangent in place of the adjoint. So both modes read one table and
 cannot drift apart.
 
+Along several directions, the tangents of a number are one value (`Tangents`): the values, and the slopes that they are
+multiplied by, are computed once, and machine code has vectors of tangents whatever the loops around look like.
+
+    %dx: f64d8 = load @x.dual[%i]
+    %c: f64 = cos %x
+    %r: f64d8 = cast %c
+    %dy: f64d8 = mul %dx, %r
+
+Second order is forward mode of the stored gradient: where that recomputes, pops or reads a value again, its tangent is
+recomputed, popped or read beside it. So `storage` has nothing to decide a second time.
+
 Method: tangent propagation; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from tinote.autodiff.activity import Broken, broken_at, discardable_variables, may_be_active
@@ -32,7 +45,7 @@ from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune
 from tinote.ir.query import walk
-from tinote.ir.types import Stack, is_float
+from tinote.ir.types import Scalar, Stack, Tangents, Type, element_type, i32, is_float, tangent_type, with_element
 
 DEFAULTS = Defaults()
 
@@ -47,14 +60,17 @@ class Pushforward(NamedTuple):
     broken: tuple[Broken, ...]
 
 
-def forward(fn: ir.Function, defaults: Defaults = DEFAULTS, *, arguments: bool = False) -> Pushforward:
-    """Add tangents to `fn` (scalar form, simplified). `arguments`: the result has a further parameter for the tangent
-    of each float parameter, and also returns the tangents of the floats that it returns. Raises `DifferentiationError`,
-    located, for what has no derivative yet.
+def forward(
+    fn: ir.Function, defaults: Defaults = DEFAULTS, *, arguments: bool = False, directions: int = 1
+) -> Pushforward:
+    """Add tangents along a number of `directions` to `fn` (scalar form, simplified); duals of fields hold as many for
+    each number. `arguments`: the result has further parameters for the tangents of each float parameter, and also
+    returns the tangents of the floats that it returns. Raises `DifferentiationError`, located, for what has no
+    derivative yet.
     """
     # Values and tangents are computed together: any order will do for what the iterations of a parallel loop share.
     unfolded = unfold_atomics(fn, lambda op, conflicts: may_be_active(op.buffer, tangents=True))
-    transform = _Forward(unfolded, defaults, arguments)
+    transform = _Forward(unfolded, defaults, arguments, directions)
     tangent = transform.function()
     return Pushforward(
         tangent, tuple([broken_at(lost, fn, arguments=arguments, tangents=True) for lost in transform.lost])
@@ -64,8 +80,9 @@ def forward(fn: ir.Function, defaults: Defaults = DEFAULTS, *, arguments: bool =
 class _Forward:
     """`tangents` maps a variable to its tangent; one that is absent has tangent zero."""
 
-    def __init__(self, fn: ir.Function, defaults: Defaults, arguments: bool) -> None:
+    def __init__(self, fn: ir.Function, defaults: Defaults, arguments: bool, directions: int) -> None:
         self.fn = fn
+        self.directions = directions
         self.arguments = arguments
         self.builder = Builder(defaults)
         definitions = {v: op for op in walk(fn.region) for v in op.outs}
@@ -79,8 +96,14 @@ class _Forward:
     def function(self) -> ir.Function:
         region = self.fn.region
         active = [q for q in region.params if self.arguments and is_float(q.type)]
-        returned = [k for k, y in enumerate(region.yields) if self.arguments and is_float(y.type)]
-        result = self.region(region, [(q, ir.Var(q.type, f"d_{q.name}")) for q in active], returned)
+        returned = [y for y in region.yields if self.arguments and is_float(y.type)]
+        params = [[ir.Var(q.type, f"d_{q.name}") for _ in range(self.directions)] for q in active]
+        with self.builder.region(*region.params, *chain(*params)) as opened:
+            for q, numbers in zip(active, params, strict=True):
+                self.tangents[q] = self.joined(numbers)
+            self.body(region)
+            tangents = [self.numbers(self.tangent_or_zero(y)) for y in returned]
+        result = opened.close(*region.yields, *chain(*tangents))
         return ir.Function(f"{self.fn.name}.dual", prune(result), self.fn.loc)
 
     def body(self, region: ir.Region) -> None:
@@ -96,7 +119,32 @@ class _Forward:
 
     def tangent_or_zero(self, atom: ir.Atom) -> ir.Atom:
         found = self.tangent(atom)
-        return self.emit.zero(atom) if found is None else found
+        return self.emit.zero_of(self.type_of_tangent(atom.type)) if found is None else found
+
+    def type_of_tangent(self, t: Type) -> Type:
+        """The type of the tangents of what has type `t`, along all directions."""
+        if isinstance(t, Stack):
+            return Stack(with_element(t.content, tangent_type(element_type(t), self.directions)))
+        return with_element(t, tangent_type(element_type(t), self.directions))
+
+    def variable(self, of: ir.Var) -> ir.Var:
+        """A variable for the tangent of another."""
+        return ir.Var(self.type_of_tangent(of.type), f"d_{of.name}")
+
+    def joined(self, numbers: Sequence[ir.Atom]) -> ir.Atom:
+        """A tangent from its numbers, one for each direction."""
+        if self.directions == 1:
+            return numbers[0]
+        t = numbers[0].type
+        assert isinstance(t, Scalar)
+        return self.builder.prim(p.join_tangents, *numbers, type=tangent_type(t, self.directions))
+
+    def numbers(self, tangent: ir.Atom) -> list[ir.Atom]:
+        """The numbers of a tangent, one for each direction."""
+        if not isinstance(tangent.type, Tangents):
+            return [tangent]
+        t = tangent.type.scalar
+        return [self.builder.prim(p.tangent_at, tangent, ir.Lit(k, i32), type=t) for k in range(self.directions)]
 
     def tangent_of(self, buffer: ir.Buffer) -> ir.Buffer | None:
         if buffer.kind not in _OF_THE_CODE:
@@ -105,7 +153,8 @@ class _Forward:
             return None
         found = self.temporaries.get(buffer)
         if found is None:
-            found = ir.Buffer(f"{buffer.name}.dual", buffer.dtype, buffer.shape, buffer.element, buffer.kind)
+            dtype = tangent_type(buffer.dtype, self.directions)
+            found = ir.Buffer(f"{buffer.name}.dual", dtype, buffer.shape, buffer.element, buffer.kind)
             self.temporaries[buffer] = found
         return found
 
@@ -150,7 +199,7 @@ class _Forward:
             return None
         if op.prim is p.pack:
             components = [self.tangent_or_zero(a) for a in op.args]
-            return self.builder.prim(p.pack, *components, type=op.out.type)
+            return self.builder.prim(p.pack, *components, type=self.type_of_tangent(op.out.type))
         if op.prim is p.extract:
             assert tangents[0] is not None
             return self.builder.extract(tangents[0], *op.args[1:])
@@ -166,7 +215,7 @@ class _Forward:
             return None
         if op.prim is p.cast:
             assert tangents[0] is not None
-            return self.builder.prim(p.cast, tangents[0], type=op.out.type)
+            return self.builder.prim(p.cast, tangents[0], type=self.type_of_tangent(op.out.type))
         total: ir.Atom | None = None
         for position, tangent in enumerate(tangents):
             if tangent is not None:
@@ -187,8 +236,10 @@ class _Forward:
     def custom_vjp(self, op: CustomVJP) -> None:
         self.builder.emit(op)
         if any(self.tangent(a) is not None for a in op.inputs):
-            directions = [self.tangent_or_zero(a) for a in op.inputs if is_float(a.type)]
-            self.tangents.update(zip(op.outs, transposed_vjp(self.builder, op, directions), strict=True))
+            inputs = [self.numbers(self.tangent_or_zero(a)) for a in op.inputs if is_float(a.type)]
+            products = [transposed_vjp(self.builder, op, along) for along in zip(*inputs, strict=True)]
+            for out, numbers in zip(op.outs, zip(*products, strict=True), strict=True):
+                self.tangents[out] = self.joined(numbers)
 
     def stack(self, op: ir.NewStack | ir.Push | ir.Pop) -> None:
         """Beside a stack of floats lies one of their tangents."""
@@ -198,12 +249,12 @@ class _Forward:
         if not is_float(stack.type.content):
             return
         if isinstance(op, ir.NewStack):
-            self.stacks[stack] = ir.Var(stack.type, f"d_{stack.name}")
+            self.stacks[stack] = self.variable(stack)
             self.builder.emit(op.rebuilt(op.args, (), (self.stacks[stack],)))
         elif isinstance(op, ir.Push):
             self.builder.emit(op.rebuilt((self.stacks[stack], self.tangent_or_zero(op.args[1])), ()))
         else:
-            popped = self.tangents[op.out] = ir.Var(op.out.type, f"d_{op.out.name}")
+            popped = self.tangents[op.out] = self.variable(op.out)
             self.builder.emit(op.rebuilt((self.stacks[stack],), (), (popped,)))
 
     # ---- control flow: tangents are carried and yielded beside the values
@@ -220,7 +271,7 @@ class _Forward:
     def branch(self, op: ir.If) -> None:
         wanted = [k for k, v in enumerate(op.outs) if is_float(v.type)]
         regions = tuple([self.region(r, [], wanted) for r in op.regions])
-        outs = [ir.Var(op.outs[k].type, f"d_{op.outs[k].name}") for k in wanted]
+        outs = [self.variable(op.outs[k]) for k in wanted]
         self.builder.emit(op.rebuilt(op.args, regions, (*op.outs, *outs)))
         self.tangents.update(zip([op.outs[k] for k in wanted], outs, strict=True))
 
@@ -230,10 +281,10 @@ class _Forward:
         regions: list[ir.Region] = []
         for region in op.regions:
             params = region.params[first:]
-            extra = [(params[k], ir.Var(params[k].type, f"d_{params[k].name}")) for k in wanted]
+            extra = [(params[k], self.variable(params[k])) for k in wanted]
             is_condition = isinstance(op, ir.While) and region is op.condition
             regions.append(self.region(region, extra, [] if is_condition else wanted))
-        outs = [ir.Var(op.outs[k].type, f"d_{op.outs[k].name}") for k in wanted]
+        outs = [self.variable(op.outs[k]) for k in wanted]
         self.builder.emit(op.rebuilt((*op.args, *starts), tuple(regions), (*op.outs, *outs)))
         self.tangents.update(zip([op.outs[k] for k in wanted], outs, strict=True))
 

@@ -19,6 +19,7 @@ from tinote.autodiff.reverse import Adjoint, Reverser
 from tinote.autodiff.sequential_reverse import make_sequential
 from tinote.autodiff.storage import NO_PLAN, StoragePlan, store
 from tinote.autodiff.unfold import is_commutative, unfold_atomics
+from tinote.autodiff.winners import select_winners
 from tinote.autodiff.write_conflicts import refuse_write_conflicts
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.access import Access
@@ -60,13 +61,14 @@ def reverse(
     old = plan_old_values(fn)
     saved = {value.buffer for value in old.values}
     given, (fn, dependence) = fn, make_sequential(unfold_atomics(replay(lift_values(fn), old), _may_serialise), saved)
+    fn = select_winners(fn, arguments=arguments)
     adjoint = reverser(fn, defaults, arguments=arguments).adjoint()
     _refuse(given, fn, dependence, adjoint)
     broken = tuple([broken_at(write, fn, arguments=arguments) for write in adjoint.broken])
     overwrites: tuple[Overwrite, ...] = ()
     plan = NO_PLAN
     while True:
-        gradient = _stored(fn, adjoint, plan, executed_loads(fn, plan, overwrites), defaults)
+        gradient = _stored(fn, adjoint, plan, executed_loads(plan, overwrites), defaults)
         further = tuple(find_overwrites(fn, gradient.live_in_loads))
         if not further:
             read = {load.buffer for load in gradient.live_in_loads}

@@ -69,11 +69,11 @@ class _Instrumenter(Rewriter):
 
     # ---- loops
 
-    def visit(self, op: Op) -> None:
+    def nest(self, op: Op) -> None:
         if isinstance(op, For) and op.parallel:
             self._serial(op)
         else:
-            super().visit(op)
+            super().nest(op)
 
     def _serial(self, op: For) -> None:
         """Emit a parallel loop as a serial one that numbers its iterations."""

@@ -44,9 +44,10 @@ def _copy_of(buffer: Buffer, number: int) -> Buffer:
     name = f"{buffer.name}.before.{number}"
     if None not in buffer.shape:
         return Buffer(name, buffer.dtype, buffer.shape, buffer.element, BufferKind.SAVED)
-    copy = Buffer(name, buffer.dtype, buffer.shape, buffer.element, BufferKind.ARRAY)
+    copy = Buffer(name, buffer.dtype, buffer.shape, buffer.element, BufferKind.ARRAY, noalias=True)
     if buffer.tangent is not None:
-        copy.tangent = Buffer(f"{name}.dual", buffer.dtype, buffer.shape, buffer.element, BufferKind.ARRAY)
+        kind = BufferKind.ARRAY
+        copy.tangent = Buffer(f"{name}.dual", buffer.dtype, buffer.shape, buffer.element, kind, noalias=True)
     return copy
 
 
@@ -80,7 +81,7 @@ def _fills(op: Op, store: Memory, indices: tuple[Var, ...]) -> bool:
     return any(_fills(inner, store, (*indices, op.index)) for inner in op.body.body)
 
 
-def executed_loads(fn: Function, plan: StoragePlan, overwrites: Sequence[Overwrite]) -> set[Load]:
+def executed_loads(plan: StoragePlan, overwrites: Sequence[Overwrite]) -> set[Load]:
     """The loads that find the primal values in any case, because they are executed along with the effects.
 
     Those of custom VJPs are executed along with adjoints instead: after the whole top-level operation that they are

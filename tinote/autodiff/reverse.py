@@ -18,6 +18,7 @@ and 12.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ from tinote.ir.build import Builder
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune_unread
-from tinote.ir.query import definitions, free_variables, walk
+from tinote.ir.query import definitions, walk
 from tinote.ir.rewrite import clone_region
 from tinote.ir.types import Scalar, Tensor, i32, i64, is_float
 
@@ -69,13 +70,15 @@ class Reverser:
     def __init__(self, fn: ir.Function, defaults: Defaults, *, arguments: bool = False) -> None:
         self.fn = fn
         self.arguments = arguments
-        self.active, self.temporaries = active_variables(fn, arguments=arguments)
+        self.active, self.temporaries, self.stacks = active_variables(fn, arguments=arguments)
         self.builder = Builder(defaults)
         self.emit = Emit(self.builder, definitions(fn.region), discardable_variables(fn))
         self.temporary_adjoints: dict[ir.Buffer, ir.Buffer] = {}
+        self.stack_adjoints: dict[ir.Var, ir.Var] = {}
         self.trip_counts: dict[ir.Op, ir.Var] = {}
         self.broken: list[ir.Store | ir.Atomic] = []
         self.outermost = frozenset(fn.region.body)
+        self._free_active: dict[ir.Region, dict[ir.Var, None]] = {}
         self.changing: set[ir.Op] = set()
         self.find_changing(fn.region)
 
@@ -121,11 +124,13 @@ class Reverser:
         return found
 
     def find_changing(self, region: ir.Region) -> bool:
-        """Note which operations write to memory in a way that has an adjoint; whether any in `region` does."""
+        """Note which operations change memory or a stack in a way that has an adjoint; whether any in `region` does."""
         before = len(self.changing)
         for op in region.body:
             if isinstance(op, ir.Store | ir.Atomic):
                 changes = self.adjoint_of(op.buffer) is not None or self.is_active(op.value)
+            elif isinstance(op, ir.Push | ir.Pop):
+                changes = op.args[0] in self.stacks
             else:
                 changes = True in [self.find_changing(inner) for inner in op.regions]
             if changes:
@@ -138,16 +143,41 @@ class Reverser:
         return seeds if op in self.changing or any(g is not None for g in seeds) else None
 
     def outer_active(self, *regions: ir.Region) -> list[ir.Var]:
+        """The active variables from outside that these regions use, in order of first use."""
         found: dict[ir.Var, None] = {}
         for region in regions:
-            found.update(dict.fromkeys(v for v in free_variables(region) if v in self.active))
+            found.update(self.free_active(region))
         return list(found)
+
+    def free_active(self, region: ir.Region) -> dict[ir.Var, None]:
+        """Those of one region. Each nest asks for those of all its levels, so what is found of an inner one is kept."""
+        known = self._free_active.get(region)
+        if known is not None:
+            return known
+        bound = set(region.params)
+        found: dict[ir.Var, None] = {}
+
+        def note(used: Iterable[ir.Atom]) -> None:
+            found.update([(a, None) for a in used if isinstance(a, ir.Var) and a in self.active and a not in bound])
+
+        for op in region.body:
+            note(op.args)
+            for inner in op.regions:
+                note(self.free_active(inner))
+            bound.update(op.outs)
+        note(region.yields)
+        self._free_active[region] = found
+        return found
 
     # ---- the adjoint of one operation
 
     def block(self, region: ir.Region, adjoints: dict[ir.Var, ir.Atom]) -> None:
         """Emit the adjoints of the operations of `region`, last one first; `adjoints` is updated in place."""
         loc, origin = self.builder.loc, self.builder.origin
+        for op in region.body:
+            if isinstance(op, ir.NewStack) and op.out in self.stacks:
+                adjoint = self.stack_adjoints[op.out] = ir.Var(op.out.type, f"d_{op.out.name}")
+                self.builder.emit(ir.NewStack(op.args, (adjoint,), (), op.loc, op))
         for op in reversed(region.body):
             self.builder.loc, self.builder.origin = op.loc, op
             self.backward(op, adjoints)
@@ -165,6 +195,8 @@ class Reverser:
                 self.builder.atomic(p.add, target, op.index, g)
         elif isinstance(op, ir.Store | ir.Atomic):
             self.backward_write(op, adjoints)
+        elif isinstance(op, ir.Push | ir.Pop):
+            self.backward_stack(op, adjoints)
         elif isinstance(op, ir.If):
             self.backward_if(op, adjoints)
         elif isinstance(op, ir.For) and op.parallel and op in self.outermost:
@@ -221,6 +253,23 @@ class Reverser:
             # What stood here before does not reach the loss any more.
             self.builder.store(target, op.index, ir.Lit(0.0, target.dtype))
         self.accumulate(adjoints, op.value, g)
+
+    def backward_stack(self, op: ir.Push | ir.Pop, adjoints: dict[ir.Var, ir.Atom]) -> None:
+        """What the primal pops, its adjoint pushes, and the other way round: the last adjoint in is that of the first
+        value out. A function pops whatever it pushes.
+        """
+        stack = op.args[0]
+        assert isinstance(stack, ir.Var)
+        adjoint = self.stack_adjoints.get(stack)
+        if adjoint is None:
+            return
+        if isinstance(op, ir.Pop):
+            g = adjoints.pop(op.out, None)
+            self.builder.emit(ir.Push((adjoint, self.zero_of(op.out) if g is None else g), (), (), op.loc, op))
+        else:
+            g = ir.Var(op.args[1].type)
+            self.builder.emit(ir.Pop((adjoint,), (g,), (), op.loc, op))
+            self.accumulate(adjoints, op.args[1], g)
 
     def backward_custom(self, op: CustomVJP, adjoints: dict[ir.Var, ir.Atom]) -> None:
         """The adjoints of the inputs as the custom VJP computes them from those of the outs, where there are any."""

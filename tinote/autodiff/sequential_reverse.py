@@ -13,7 +13,7 @@ order. Where iterations certainly conflict, whatever memory holds (`dependence_d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from typing import NamedTuple
 
 from tinote.autodiff.activity import may_be_active
@@ -81,13 +81,23 @@ class _Search:
             if may_be_active(access.op.buffer) and not self._is_distinct(access):
                 touched.setdefault(root_of(access.buffer), []).append(access)
         for inside in touched.values():
-            reads = [access for access in inside if isinstance(access.op, Load)]
-            for write in [access for access in inside if access.writes]:
+            everything, reads = _by_place(inside), _by_place([one for one in inside if isinstance(one.op, Load)])
+            for writes in _by_place([one for one in inside if one.writes]).values():
                 # Additions may come in any order.
-                for other in inside if isinstance(write.op, Store) else reads:
-                    if self._matters(write, other, loop) and self.accesses.may_meet_across(write, other, loop):
+                for others in (everything if isinstance(writes[0].op, Store) else reads).values():
+                    if self._meet(writes, others, loop):
                         return True
         return False
+
+    def _meet(self, writes: list[Access], others: list[Access], loop: Loop) -> bool:
+        """Whether one of the writes, at one place, matters to one of the others, at another."""
+        # A thousand branches may write to one place. Mostly its index says enough, whatever is known in each.
+        a, b = [Access(one.op, one.forms, one.loop, None) for one in (writes[0], others[0])]
+        return self.accesses.may_meet_across(a, b, loop) and any(
+            self._matters(write, other, loop) and self.accesses.may_meet_across(write, other, loop)
+            for write in writes
+            for other in others
+        )
 
     def _matters(self, write: Access, other: Access, loop: Loop) -> bool:
         """Whether two accesses count as a conflict unless they are proved disjoint. A read and a write do not where an
@@ -121,6 +131,14 @@ class _Search:
         return False
 
 
+def _by_place(accesses: Iterable[Access]) -> dict[tuple[object, ...], list[Access]]:
+    """Accesses of one kind to one buffer with equal indices together."""
+    found: dict[tuple[object, ...], list[Access]] = {}
+    for access in accesses:
+        found.setdefault((type(access.op), access.op.buffer, access.op.index), []).append(access)
+    return found
+
+
 def _branches(region: Region, around: tuple[If, ...]) -> Iterator[tuple[Op, tuple[If, ...]]]:
     """The accesses in a region, each with the branches that it stands in."""
     for op in region.body:
@@ -137,7 +155,7 @@ class SerialiseLoops(Rewriter):
         super().__init__()
         self.serial = serial
 
-    def visit(self, op: Op) -> None:
+    def nest(self, op: Op) -> None:
         if isinstance(op, For) and op in self.serial:
             op = For(op.lo, op.hi, op.initial, op.body, op.outs, op.loc, reverse=op.reverse, origin=op.origin)
-        super().visit(op)
+        super().nest(op)

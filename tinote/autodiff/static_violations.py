@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tinote.autodiff.access_rules import RuleAccesses, numbers_at
 from tinote.ir.checked_accesses import RULES, Kind
-from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Lit, Load, Memory, Op, Prim, Region, Store
+from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Lit, Load, Memory, Op, Prim, Region, Store, Var
 from tinote.ir.query import definitions, walk
 from tinote.source import Span
 
@@ -58,6 +58,8 @@ class _Search:
         self.found: dict[StaticViolation, None] = {}
         self._accesses = RuleAccesses(fn)
         self._definitions = definitions(fn.region)
+        self._meanings: dict[Var, Var] = {}  # the first variable that holds the same number
+        self._known: dict[object, Var] = {}
 
     def region(self, region: Region) -> None:
         read: dict[object, Op] = {}  # what stands in this region, by element
@@ -94,8 +96,22 @@ class _Search:
         """Equal for two atoms only if they hold the same number."""
         if isinstance(atom, Lit):
             return atom.value, atom.type.kind
-        made = self._definitions.get(atom)
-        if isinstance(made, Prim):
-            operands = tuple(map(self._meaning, made.args))
-            return made.prim, repr(atom.type), frozenset(operands) if made.prim.commutative else operands
-        return atom
+        waiting = [atom]
+        while waiting:  # not by recursion: a program may be long
+            made = self._definitions.get(waiting[-1])
+            args = made.args if isinstance(made, Prim) else ()
+            missing = [a for a in args if isinstance(a, Var) and a not in self._meanings]
+            if missing:
+                waiting += missing
+                continue
+            v = waiting.pop()
+            if isinstance(made, Prim):
+                operands = tuple(map(self._meaning_of_operand, made.args))
+                key = made.prim, repr(v.type), frozenset(operands) if made.prim.commutative else operands
+                self._meanings[v] = self._known.setdefault(key, v)
+            else:
+                self._meanings[v] = v
+        return self._meanings[atom]
+
+    def _meaning_of_operand(self, atom: Atom) -> object:
+        return (atom.value, atom.type.kind) if isinstance(atom, Lit) else self._meanings[atom]

@@ -198,10 +198,12 @@ class _Storage:
             return (op.rebuilt(args, tuple([self.reverse(r, frame) for r in op.regions])),)
         assert op.origin is not None
         if frame is not self.top:
-            return (self.reverse_structure(op, primal, frame, pushed=not frame.executed or frame.run.effects),)
+            pushed = not frame.executed or frame.run.effects or _moves_outside(primal)
+            return (self.reverse_structure(op, primal, frame, pushed=pushed),)
         if op.origin in self.plan.fused:
             return self.fused(op, primal)
-        return (self.reverse_structure(op, primal, frame, pushed=op.origin in self.plan.executed),)
+        pushed = op.origin in self.plan.executed or _moves_outside(primal)
+        return (self.reverse_structure(op, primal, frame, pushed=pushed),)
 
     def fused(self, op: ir.Op, primal: ir.Op) -> Iterable[ir.Op]:
         """The reverse of a top-level operation, preceded by the operation itself with its effects."""
@@ -292,7 +294,7 @@ class _Storage:
             if not pruned.body:
                 return []
             (op,) = pruned.body
-        elif not (asked or (op.writes and run.effects)):
+        elif not (asked or (op.writes and run.effects) or (_moves(op) and op.args[0] in frame.asked)):
             return []
         env: dict[ir.Var, ir.Atom] = {v: frame.asked[v] for v in asked}
         stacks: list[ir.Op] = []
@@ -342,7 +344,7 @@ class _Storage:
         outs = [ir.Var(v.type, v.name) if v not in env else env[v] for v in op.outs]
         env.update(zip(op.outs, outs, strict=True))
         new = op.rebuilt(args, tuple(regions), tuple([v for v in outs if isinstance(v, ir.Var)]))
-        if isinstance(new, ir.For) and new.parallel and any(isinstance(inner, ir.Push) for inner in walk(new.body)):
+        if isinstance(new, ir.For) and new.parallel and _moves_outside(new):
             new.parallel = False  # its iterations push on shared stacks
         return new
 
@@ -360,6 +362,18 @@ def _counted(loop: ir.While, count: ir.Var) -> ir.While:
     condition = ir.Region((*loop.condition.params, asked), loop.condition.body, loop.condition.yields)
     body = ir.Region((*loop.body.params, number), (*loop.body.body, step), (*loop.body.yields, following))
     return ir.While((*loop.initial, ir.Lit(0, i64)), condition, body, (*loop.outs, count), loop.loc)
+
+
+def _moves(op: ir.Op) -> bool:
+    """Whether an operation pushes or pops."""
+    return isinstance(op, ir.Push | ir.Pop)
+
+
+def _moves_outside(op: ir.Op) -> bool:
+    """Whether a loop or branch works on stacks that are made outside of it: it cannot be executed in parts then."""
+    inside = [inner for r in op.regions for inner in walk(r)]
+    made = {inner.out for inner in inside if isinstance(inner, ir.NewStack)}
+    return any(_moves(inner) and inner.args[0] not in made for inner in inside)
 
 
 def _content_of(v: ir.Var) -> Scalar | Tensor:

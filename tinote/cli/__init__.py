@@ -1,5 +1,5 @@
-"""The `tinote` command: the tutorials in JupyterLab, a notebook without a browser, a kernel's stages as a page, what is
-kept on the machine's disk, what the machine has, and the benchmarks.
+"""The `tinote` command: the tutorials in JupyterLab, a notebook without a browser, a notebook as a page that runs, a
+kernel's stages as a page, what is kept on the machine's disk, what the machine has, and the benchmarks.
 
 A command's module is loaded when it is called: those that open notebooks take seconds, and `--help` must not.
 """
@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
         options = parser.parse_args(given)
     try:
         # What is not there is reported before the command's libraries are loaded, which takes seconds.
-        if options.command == "run":
+        if options.command in ("run", "page"):
             existing_file(options.notebook, folders=True)
         elif options.command == "explore":
             existing_target(options.target)
@@ -71,6 +71,21 @@ def _parser() -> argparse.ArgumentParser:
     executed.add_argument("notebook", type=Path, metavar="NOTEBOOK")
     executed.add_argument("--html", type=Path, metavar="OUT", help="the page (default: NOTEBOOK with the suffix .html)")
     executed.add_argument(
+        "--timeout", type=seconds, metavar="SECONDS", help="the longest a cell may take (default: no limit)"
+    )
+
+    paged = commands.add_parser(
+        "page",
+        help="execute a notebook and leave one HTML page in which its live views run",
+        description="Execute a notebook without a browser and leave one HTML page in which each of its live views "
+        "runs, from the disk, without Python, server or network. It says which views are pictures there, and why. The "
+        "exit status is 1 when a cell fails and 2 when the notebook cannot be read or the page not be written.",
+    )
+    paged.add_argument("notebook", type=Path, metavar="NOTEBOOK")
+    paged.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="the page (default: NOTEBOOK with the suffix .html)"
+    )
+    paged.add_argument(
         "--timeout", type=seconds, metavar="SECONDS", help="the longest a cell may take (default: no limit)"
     )
 

@@ -12,8 +12,6 @@ from pathlib import Path
 from tinote.cli.status import UNUSABLE, reason
 from tinote.manual import checkout, tutorials
 
-__all__ = ["EXTENSIONS", "copy_missing", "lab", "main"]
-
 EXTENSIONS = Path(__file__).resolve().parents[1] / "viz" / "labextensions"
 """Where the extension for JupyterLab is in the package. A wheel also puts it where each JupyterLab of its environment
 looks; this folder is that of the code that runs, in a checkout too.

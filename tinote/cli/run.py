@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
+import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
 
 import nbclient
 import nbformat
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
-from nbconvert.exporters import HTMLExporter
 from tqdm import tqdm
 
-from tinote.cli.status import FAILED, UNUSABLE, reason
+from tinote.cli.html_export import OfflineHTMLExporter
+from tinote.cli.status import FAILED, Unusable, reason
 
 
 def main(options: argparse.Namespace) -> int:
@@ -23,7 +27,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 class Progress:
-    """The cells that have run: a bar on a terminal, else one plain line a cell.
+    """The cells that have run: a bar on a terminal, else one plain line per cell.
 
     `current` is the index, in the notebook, of the cell that runs or ran last.
     """
@@ -60,13 +64,35 @@ def run(notebook: Path, *, html: Path | None = None, timeout: float | None = Non
     `timeout` is in seconds a cell. A cell that fails ends the run: its error goes to standard error, the page shows
     what was reached, and the status is 1. A notebook that cannot be read, or a page that cannot be written, gives 2.
     """
-    page = html or notebook.with_suffix(".html")
+    document, failure = executed(notebook, timeout)
+    return finished(notebook, html or notebook.with_suffix(".html"), _page(document, notebook.stem), failure)
+
+
+def finished(notebook: Path, page: Path, text: str, failure: str) -> int:
+    """Write the page of a notebook, and say what became of it; gives the exit status. Raises `Unusable`."""
+    try:
+        page.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Unusable(f"cannot write {page}: {reason(error)}") from None
+    print(page)
+    if not failure:
+        return 0
+    said = f"{notebook}: {failure}"
+    print(said if sys.stderr.isatty() else _plain(said), file=sys.stderr)
+    return FAILED
+
+
+def executed(
+    notebook: Path, timeout: float | None = None, variables: Mapping[str, str] | None = None
+) -> tuple[nbformat.NotebookNode, str]:
+    """A notebook with the outputs of a fresh kernel of this Python, which has further environment `variables`; and what
+    went wrong, "" if nothing. `timeout` is in seconds a cell. Raises `Unusable`.
+    """
     try:
         document = nbformat.read(notebook, as_version=4)
     except (OSError, ValueError, nbformat.ValidationError) as error:
         why = reason(error) if isinstance(error, OSError) else "it is not a notebook"
-        print(f"tinote run: cannot read {notebook}: {why}", file=sys.stderr)
-        return UNUSABLE
+        raise Unusable(f"cannot read {notebook}: {why}") from None
     code_cells = [cell for cell in document.cells if cell.cell_type == "code" and cell.source.strip()]
     for cell in code_cells:
         cell.outputs = []
@@ -85,36 +111,31 @@ def run(notebook: Path, *, html: Path | None = None, timeout: float | None = Non
         on_cell_executed=progress.cell_executed,
     )
     failure = ""
-    try:
-        client.execute()
-    except CellExecutionError:
-        failure = f"raised\n{_error_text(document.cells[progress.current])}"
-    except CellTimeoutError:
-        failure = f"took longer than {timeout:g} s\n{document.cells[progress.current].source}"
-    except DeadKernelError:
-        failure = f"ended the kernel's process\n{document.cells[progress.current].source}"
-    except RuntimeError as error:
-        print(f"tinote run: the kernel did not start: {error}", file=sys.stderr)
-        return UNUSABLE
-    finally:
-        progress.close()
+    # The process's own standard error is for the case that it ends: else it tells how the kernel shut itself down.
+    with tempfile.TemporaryFile() as kernel_errors:
+        try:
+            client.execute(stderr=kernel_errors, env={**os.environ, **(variables or {})})
+        except CellExecutionError:
+            failure = f"raised\n{_error_text(document.cells[progress.current])}"
+        except CellTimeoutError:
+            failure = f"took longer than {timeout:g} s\n{document.cells[progress.current].source}"
+        except DeadKernelError:
+            source = document.cells[progress.current].source
+            failure = f"ended the kernel's process\n{source}\n{_text_of(kernel_errors)}"
+        except RuntimeError as error:
+            raise Unusable(f"the kernel did not start: {error}\n{_text_of(kernel_errors)}") from None
+        finally:
+            progress.close()
+    return document, failure and f"cell {progress.current + 1} {failure}"
 
-    try:
-        page.write_text(_page(document, notebook.stem), encoding="utf-8")
-    except OSError as error:
-        print(f"tinote run: cannot write {page}: {reason(error)}", file=sys.stderr)
-        return UNUSABLE
-    print(page)
-    if failure:
-        text = f"{notebook}: cell {progress.current + 1} {failure}"
-        print(text if sys.stderr.isatty() else _plain(text), file=sys.stderr)
-        return FAILED
-    return 0
+
+def _text_of(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace").rstrip()
 
 
 def _page(document: nbformat.NotebookNode, title: str) -> str:
-    exporter = HTMLExporter(template_name="lab", embed_images=True)
-    text, _ = exporter.from_notebook_node(document, resources={"metadata": {"name": title}})
+    text, _ = OfflineHTMLExporter().from_notebook_node(document, resources={"metadata": {"name": title}})
     return text
 
 

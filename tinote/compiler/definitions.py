@@ -117,10 +117,10 @@ def is_text_of(code: types.CodeType, lines: Sequence[str], file: str) -> bool:
     if not _may_have_changed(file):
         return True
     # The whole of it: what stands around a function, and even what the module imports, takes part in its code.
-    found = _compiled("".join(lines), file, code.co_flags & _FUTURE)
     return any(
         _same_code(one, code)
-        for one in _codes_in(found)
+        for compiled in (_compiled, _compiled_cells)
+        for one in _codes_in(compiled("".join(lines), file, code.co_flags & _FUTURE))
         if one.co_qualname == code.co_qualname and one.co_firstlineno == code.co_firstlineno
     )
 
@@ -129,6 +129,17 @@ def is_text_of(code: types.CodeType, lines: Sequence[str], file: str) -> bool:
 def _compiled(text: str, file: str, flags: int) -> types.CodeType | None:
     try:
         return compile(text, file, "exec", flags, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled_cells(text: str, file: str, flags: int) -> types.CodeType | None:
+    """What the functions at the top of a file hold, each as a module of its own: so marimo runs a notebook's cells."""
+    try:
+        functions = [one for one in ast.parse(text, file).body if isinstance(one, ast.FunctionDef)]
+        body = [one for function in functions for one in function.body if not isinstance(one, ast.Return)]
+        return compile(ast.Module(body, []), file, "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

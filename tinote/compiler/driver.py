@@ -12,12 +12,13 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tinote.compiler.deferred_collection import deferred_collection
 from tinote.compiler.launch.access_summary import AccessSummary, summarise
-from tinote.compiler.launch.metadata import BrokenPath, Facts, GradientFacts, Signature
-from tinote.compiler.launch.native import BoundArray, Code, Native, Origin, Profiled, binary_cache
+from tinote.compiler.launch.native import Code, Native, Origin, Profiled, binary_cache
 from tinote.compiler.protocol import (
     ArgumentSpec,
     ArrayArgument,
@@ -31,7 +32,7 @@ from tinote.compiler.requests import GRADIENT, PRIMAL, Derivative, Request
 from tinote.compiler.single_flight import SingleFlight
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
-from tinote.errors import KernelArgumentError, KernelTypeError, Note
+from tinote.errors import KernelArgumentError, KernelTypeError, Note, noting_interruptions
 from tinote.ir.buffers import bytes_of, twin_of
 from tinote.ir.nodes import Buffer, BufferKind, Function
 from tinote.ir.types import Scalar, Tensor
@@ -40,22 +41,12 @@ from tinote.source import NOWHERE, Span
 
 if TYPE_CHECKING:
     from tinote.compiler.cache.kernel_cache import KernelCache
-    from tinote.compiler.launch.metadata import ExecutableMetadata
+    from tinote.compiler.launch.memory_facts import BrokenPath, Facts, GradientFacts
+    from tinote.compiler.launch.metadata import ExecutableMetadata, Signature
     from tinote.compiler.pipeline import Context, Listener, Snapshot
     from tinote.ir.access_region import Effects
     from tinote.runtime.jit import Binary
     from tinote.runtime.store import Store
-
-__all__ = [
-    "BoundArray",
-    "Code",
-    "Compiled",
-    "Native",
-    "Origin",
-    "Specialisation",
-    "bad_argument",
-    "binary_cache",
-]
 
 
 def _load(name: str) -> Any:
@@ -64,10 +55,10 @@ def _load(name: str) -> Any:
 
 
 class Compiled(NamedTuple):
-    """The result of a request: what a launch calls, and what it must know."""
+    """The result of a request: what a launch calls, and what it must know. The launch of the primal needs no facts."""
 
     code: Code
-    facts: Facts
+    facts: Facts | None
 
 
 class Specialisation:
@@ -100,7 +91,8 @@ class Specialisation:
         started = time.perf_counter()
         self._cache = self._open_cache()
         if not self._load_primal_from_cache():
-            self._lower()
+            with deferred_collection():
+                self._lower()
         self.seconds = time.perf_counter() - started
 
     # ---- what the kernel is
@@ -131,13 +123,14 @@ class Specialisation:
         """What the kernel returns, draws, touches and warns of."""
         if self._signature is None:
             lowered = self.lowered
-            self._signature = Signature(
+            made: Signature = _load("launch.metadata").Signature(
                 lowered.returns,
                 lowered.returns_tuple,
                 lowered.uses_random,
                 summarise(lowered.function.region),
                 (*lowered.warnings, *self._broken_rules(lowered.function)),
             )
+            self._signature = made
         return self._signature
 
     def _broken_rules(self, fn: Function) -> list[Warned]:
@@ -182,28 +175,32 @@ class Specialisation:
                 found = self._results.get(request)
                 if found is None:
                     started = time.perf_counter()
-                    found = self._from_disk(request) or self._compile(request)
+                    found = self._from_disk(request)
+                    if found is None:
+                        with deferred_collection():
+                            found = self._compile(request)
                     found.code.seconds = time.perf_counter() - started  # of this request: the front end's are apart
                     self._results[request] = found
         return found
 
     def code(self, request: Request) -> Code:
-        """What runs the kernel, its gradient, … A launch's values begin with the arrays of its `Facts`. Raises
-        `DifferentiationError`.
+        """What runs the kernel, its gradient, … A launch's values begin with the kernel's arrays, and with those of its
+        `Facts` if there are some. Raises `DifferentiationError`.
         """
         return self.compiled(request).code
 
     def gradient_facts(self, request: Request = GRADIENT) -> GradientFacts:
         """What the launch of a gradient asks of memory. Raises `DifferentiationError`."""
-        found = self.compiled(request).facts.gradient
-        assert found is not None
-        return found
+        facts = self.compiled(request).facts
+        assert facts is not None and facts.gradient is not None
+        return facts.gradient
 
     def broken_paths(self, request: Request) -> tuple[BrokenPath, ...]:
         """Where a value that is differentiated is stored into memory without a gradient (a dual, in forward mode).
         Raises `DifferentiationError`.
         """
-        return self.compiled(request).facts.broken_paths
+        facts = self.compiled(request).facts
+        return () if facts is None else facts.broken_paths
 
     def results(self) -> Iterator[tuple[Request, Code]]:
         """The requests compiled so far, with their code."""
@@ -225,13 +222,13 @@ class Specialisation:
     def effects(self) -> Effects:
         """What a launch does to memory, element by element. Runs the passes, unless an earlier process has."""
         regions = importlib.import_module("tinote.ir.access_region")
-        found = None if self._cache is None else self._cache.fact("effects", regions.Effects)
+        found = None if self._cache is None else self._cache.get("effects", regions.Effects)
         if found is None:
             pipeline = _load("pipeline")
             fn, _ = pipeline.run_pipeline(self.lowered.function, pipeline.SCALAR_PRIMAL, self.config)
             found = regions.effects_of(fn)
             if self._cache is not None:
-                self._cache.put_fact("effects", found, regions.Effects, self._lowered)
+                self._cache.put("effects", found, self._lowered)
         return found
 
     def carried_on(self, buffer: Buffer, request: Request) -> tuple[list[tuple[Buffer, Span]], Note | None]:
@@ -265,7 +262,7 @@ class Specialisation:
 
     def _lower(self) -> None:
         started = time.perf_counter()
-        with compilation(self.source.name) as enter:
+        with self._compilation(self.source.name) as enter:
             enter("front end")
             lowered: Lowered = _load("frontend.lower").lower(self.source, self.arguments, self.config)
         self._lowered = lowered
@@ -289,8 +286,13 @@ class Specialisation:
             return {}
         found = self._twins.get(request)
         if found is None:
-            adjoint, tangent = request.reverses, request.has_tangents
-            made = {b: twin_of(b, adjoint=adjoint, tangent=tangent) for b in request.temporaries}
+            adjoint, tangent, directions = request.reverses, request.has_tangents, request.directions
+            made = {b: twin_of(b, adjoint=adjoint, tangent=tangent, directions=directions) for b in request.temporaries}
+            if directions > 1:
+                # What has a dual of its own, along one direction, has none of several.
+                touched = self.accesses().loaded | self.accesses().written
+                own = [b for b in touched if b.tangent is not None and b not in made]
+                made |= {b: twin_of(b, adjoint=False, tangent=False, directions=directions) for b in own}
             found = self._twins.setdefault(request, made)
             self._originals.update({twin: buffer for buffer, twin in found.items()})
         return found
@@ -302,7 +304,8 @@ class Specialisation:
     def lent(self, request: Request) -> list[Buffer]:
         """The fields whose temporary companions a launch brings along, in the order of its values."""
         own = {*self.arrays}
-        pairs = [(twin, self.original(twin)) for twin in self.compiled(request).facts.arrays]
+        facts = self.compiled(request).facts
+        pairs = [(twin, self.original(twin)) for twin in (() if facts is None else facts.arrays)]
         return [buffer for twin, buffer in pairs if buffer is not twin and buffer not in own]
 
     def _function(self, request: Request) -> Function:
@@ -314,34 +317,45 @@ class Specialisation:
 
     def _compile(self, request: Request) -> Compiled:
         name = self.source.name
-        with compilation(name if request is PRIMAL else f"{name}, {request.name}") as enter:
+        with self._compilation(name if request is PRIMAL else f"{name}, {request.name}") as enter:
             return self._compile_reporting(request, enter)
+
+    @contextmanager
+    def _compilation(self, title: str) -> Iterator[Enter]:
+        interrupted = f"interrupted while '{title}' was compiled"
+        with noting_interruptions(interrupted, self.source.span), compilation(title) as enter:
+            yield enter
 
     def _compile_reporting(self, request: Request, enter: Enter) -> Compiled:
         listen = _load("inspect.printing").printer(self.source.name, request) if self.config.print_ir else None
         fn, context = self._run(request, listen, enter)
         if context.gradient is not None:
             self._differentiated[request] = context.gradient.primal
+        facts = None if request is PRIMAL else self._facts_of(context, request)
+        arrays = self.arrays if facts is None else facts.arrays
+        if self.config.arch == "python":
+            code = _load("launch.python_launch").PythonCode
+            return Compiled(code(fn, self.config, self.source.globals, self._memory_for, arrays), facts)
+        enter("LLVM IR")
+        metadata, text = _load("launch.backend").make_executable(fn, self.config)
+        binary, origin = binary_cache.get(metadata.code, text, self.config.opt_level, self._store(), enter)
+        native = self._bind(metadata, binary, origin, arrays)
+        if self._cache is not None:
+            kind, further = self._entry_kind(request), self.signature if facts is None else facts
+            self._cache.put(request.name, kind(metadata, further), self._lowered, self.twins(request))
+        return Compiled(native, facts)
+
+    def _facts_of(self, context: Context, request: Request) -> Facts:
         twins = self.twins(request)
         arrays = tuple([twins.get(array, array) for array in self.arrays])
         # A launch that computes no derivative leaves companions alone.
         lent = () if request.derivative is Derivative.NONE else tuple([t for t in twins.values() if t not in arrays])
-        facts: Facts = _load("launch.facts").facts_of(context, request, arrays, lent)
-        if self.config.arch == "python":
-            code = _load("launch.python_launch").PythonCode
-            return Compiled(code(fn, self.config, self.source.globals, self._memory_for, facts.arrays), facts)
-        enter("LLVM IR")
-        metadata, text = _load("launch.backend").make_executable(fn, self.config)
-        binary, origin = binary_cache.get(metadata.code, text, self.config.opt_level, self._store(), enter)
-        native = self._bind(metadata, binary, origin, facts)
-        if self._cache is not None:
-            entry = _load("cache.kernel_cache").Entry(metadata, facts, self.signature if request is PRIMAL else None)
-            self._cache.put(request, entry, self._lowered, twins)
-        return Compiled(native, facts)
+        found: Facts = _load("launch.facts").facts_of(context, request, arrays, lent)
+        return found
 
-    def _bind(self, metadata: ExecutableMetadata, binary: Binary, origin: Origin, facts: Facts) -> Native:
+    def _bind(self, metadata: ExecutableMetadata, binary: Binary, origin: Origin, arrays: tuple[Buffer, ...]) -> Native:
         kind = Profiled if metadata.clocks else Native
-        return kind(metadata, binary, origin, self.config, self._memory_for, facts.arrays)
+        return kind(metadata, binary, origin, self.config, self._memory_for, arrays)
 
     def _memory_for(self, buffer: Buffer) -> Memory:
         """A field's own memory; for a copy that launches make, memory of this specialisation's."""
@@ -382,15 +396,20 @@ class Specialisation:
         if self._cache is None:
             return None
         started = time.perf_counter()
-        entry = self._cache.get(request, self.twins(request))
+        entry = self._cache.get(request.name, self._entry_kind(request), self.twins(request))
         found = None if entry is None else binary_cache.find(entry.metadata.code, self.config.opt_level, self._store())
         if entry is None or found is None:
             return None
-        if entry.signature is not None:
+        if request is PRIMAL:
             self._signature = entry.signature
-        native = self._bind(entry.metadata, *found, entry.facts)
+        facts: Facts | None = None if request is PRIMAL else entry.facts
+        native = self._bind(entry.metadata, *found, self.arrays if facts is None else facts.arrays)
         native.seconds = time.perf_counter() - started
-        return Compiled(native, entry.facts)
+        return Compiled(native, facts)
+
+    def _entry_kind(self, request: Request) -> Any:
+        """What is kept on disk of a request: machine code's metadata, and the signature or facts."""
+        return _load("launch.metadata").PrimalEntry if request is PRIMAL else _load("launch.memory_facts").RequestEntry
 
     # ---- looking inside
 
@@ -404,10 +423,19 @@ class Specialisation:
         """
         return _load("inspect.versions").version_of(self)
 
-    def snapshots(self, *, gradient: bool = False, listen: Listener | None = None) -> list[Snapshot]:
+    def for_wasm(self, request: Request) -> tuple[ExecutableMetadata, str]:
+        """The metadata and the LLVM text of a request for WebAssembly: one thread, vectors of 128 bits."""
+        pipeline = _load("pipeline")
+        config = self.config._replace(num_threads=1, kernel_profiler=False)
+        steps, machine = pipeline.steps_for(request), pipeline.wasm_machine(config)
+        fn, _ = pipeline.run_pipeline(self._function(request), steps, config, machine=machine)
+        found: tuple[ExecutableMetadata, str] = _load("launch.backend").make_executable(fn, config, wasm=True)
+        return found
+
+    def snapshots(self, *, gradient: bool = False) -> list[Snapshot]:
         """Every step of the pipeline, run again with somebody watching."""
         seen: list[Snapshot] = []
-        self._run(GRADIENT if gradient else PRIMAL, listen or seen.append)
+        self._run(GRADIENT if gradient else PRIMAL, seen.append)
         return seen
 
     def gradient_costs(self, request: Request, arguments: Sequence[Any], read: Any, length: Any) -> Any:
@@ -417,7 +445,7 @@ class Specialisation:
         pipeline = _load("pipeline")
         unlowered = pipeline.steps_for(request, lower=False)
         fn, context = pipeline.run_pipeline(self._function(request), unlowered, self.config)
-        final, _ = pipeline.run_pipeline(fn, pipeline.LOWERING, self.config)
+        final, _ = pipeline.run_pipeline(fn, pipeline.LOWERING, self.config._replace(lanes="never"))
         old = context.gradient.old_values.values
         return _load("inspect.gradient_cost").gradient_costs(fn, final, arguments, read, length, old)
 

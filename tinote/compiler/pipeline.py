@@ -3,20 +3,17 @@ in order.
 
 `steps_for` composes what a request needs. A step is a function from IR to IR that returns its argument when there is
 nothing to do; a `Fixpoint` repeats its steps until none of them changes anything. Whoever listens gets a `Snapshot`
-after each step: the old function and the new one, both immutable.
+after each step: the old function and the new one, both immutable. The steps that differentiate, record and instrument
+are in `derivative_steps.py`, which is loaded when one of them runs: most first calls are of a kernel alone.
 """
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tinote.autodiff.activity import Broken
-from tinote.autodiff.atomic_old_values import NO_OLD_VALUES, plan_old_values, record
-from tinote.autodiff.forward import forward
-from tinote.autodiff.gradient import Gradient, reverse
-from tinote.autodiff.instrument import instrument
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.check_bounds import check_bounds
 from tinote.compiler.passes.check_finite import check_finite
@@ -26,6 +23,7 @@ from tinote.compiler.passes.cse import cse
 from tinote.compiler.passes.demote_atomics import demote_atomics
 from tinote.compiler.passes.drop_adjoints import drop_adjoints
 from tinote.compiler.passes.eliminate_dead import eliminate_dead
+from tinote.compiler.passes.estimate_lanes import Machine
 from tinote.compiler.passes.flatten_branches import flatten_branches
 from tinote.compiler.passes.fold import fold
 from tinote.compiler.passes.forward_stores import forward_stores
@@ -39,31 +37,26 @@ from tinote.compiler.passes.mark_vector_loops import mark_vector_loops
 from tinote.compiler.passes.merge_checks import merge_checks
 from tinote.compiler.passes.narrow_loops import narrow_loops
 from tinote.compiler.passes.offload import offload
-from tinote.compiler.passes.order_iterations import order_iterations
+from tinote.compiler.passes.order_iterations import order_iterations, recognise_reductions
 from tinote.compiler.passes.privatise import privatise
 from tinote.compiler.passes.promote_locals import promote_locals
 from tinote.compiler.passes.rearrange import rearrange
 from tinote.compiler.passes.scalarise import scalarise
+from tinote.compiler.passes.solve_inductions import solve_inductions
+from tinote.compiler.passes.split_loops import split_loops
+from tinote.compiler.passes.split_temporaries import split_temporaries
+from tinote.compiler.passes.vectorise import vectorise
 from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request, defaults_of
 from tinote.config import Config
 from tinote.errors import CompilerBug, TinoteError, refusing_deep_nests
-from tinote.ir.checked_accesses import CheckedAccesses
 from tinote.ir.nodes import Function
 from tinote.ir.verify import Form, InvalidIR, verify
 
-__all__ = [
-    "LOWERING",
-    "SCALAR_PRIMAL",
-    "Context",
-    "Fixpoint",
-    "Listener",
-    "Snapshot",
-    "Step",
-    "Steps",
-    "python_steps_for",
-    "run_pipeline",
-    "steps_for",
-]
+if TYPE_CHECKING:
+    from tinote.autodiff.activity import Broken
+    from tinote.autodiff.atomic_old_values import OldValues
+    from tinote.autodiff.gradient import Gradient
+    from tinote.ir.checked_accesses import CheckedAccesses
 
 
 class Snapshot(NamedTuple):
@@ -79,14 +72,17 @@ Listener = Callable[[Snapshot], None]
 
 
 class Context:
-    """What steps may ask and leave: the options, what differentiation found, what the checks of access rules mean."""
+    """What steps may ask and leave: the options, the machine (None: this one), what differentiation found, what the
+    checks of access rules mean.
+    """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, machine: Machine | None = None) -> None:
         self.config = config
+        self.machine = machine
         self.defaults = defaults_of(config)
         self.gradient: Gradient | None = None
         self.broken_paths: tuple[Broken, ...] = ()
-        self.old_values = NO_OLD_VALUES
+        self.old_values: OldValues | None = None
         self.checks: CheckedAccesses | None = None
 
 
@@ -99,7 +95,7 @@ class Step(NamedTuple):
 
 
 class Fixpoint(NamedTuple):
-    """Repeat `steps` until nothing changes; more than `limit` rounds is a bug."""
+    """Repeat `steps` until all of them, one after the other, change nothing; more than `limit` rounds is a bug."""
 
     name: str
     steps: tuple[Step, ...]
@@ -119,6 +115,7 @@ def _simplify(form: Form, *, keep_checks: bool = False) -> Fixpoint:
         "simplify",
         (
             Step(lambda fn, context: fold(fn, fast_math=context.config.fast_math), form, "fold"),
+            *((_plain(solve_inductions, form),) if keep_checks else ()),
             _plain(cse, form),
             _plain(forward_stores, form),
             _plain(hoist_invariants, form),
@@ -131,46 +128,39 @@ def _simplify(form: Form, *, keep_checks: bool = False) -> Fixpoint:
     )
 
 
-def _differentiate(fn: Function, context: Context, *, arguments: bool) -> Function:
-    context.gradient = reverse(fn, context.defaults, arguments=arguments)
-    context.broken_paths += context.gradient.broken
-    return context.gradient.function
-
-
-def _push_forward(fn: Function, context: Context, *, arguments: bool) -> Function:
-    found = forward(fn, context.defaults, arguments=arguments)
-    context.broken_paths += found.broken
-    return found.function
+def _derivative_steps() -> Any:
+    return importlib.import_module("tinote.compiler.derivative_steps")
 
 
 def _reverse(*, arguments: bool, once: bool) -> Steps:
     """`once`: nothing is differentiated afterwards."""
     return (
-        Step(lambda fn, context: _differentiate(fn, context, arguments=arguments), Form.PROMOTED, "reverse"),
+        Step(
+            lambda fn, context: _derivative_steps().take_reverse(fn, context, arguments=arguments),
+            Form.PROMOTED,
+            "reverse",
+        ),
         *((_plain(drop_adjoints, Form.PROMOTED),) if once else ()),
         _plain(scalarise, Form.SCALAR),
+        SPLITTING,
         Step(lambda fn, context: gather(fn, context.config.fast_math), Form.SCALAR, "gather"),
         _simplify(Form.SCALAR),
     )
 
 
-def _forward(*, arguments: bool) -> Steps:
+def _forward(*, arguments: bool, directions: int) -> Steps:
     return (
-        Step(lambda fn, context: _push_forward(fn, context, arguments=arguments), Form.PROMOTED, "forward"),
+        Step(
+            lambda fn, context: _derivative_steps().take_forward(
+                fn, context, arguments=arguments, directions=directions
+            ),
+            Form.PROMOTED,
+            "forward",
+        ),
         _plain(drop_adjoints, Form.PROMOTED),
         _plain(scalarise, Form.SCALAR),
         _simplify(Form.SCALAR),
     )
-
-
-def _instrument(fn: Function, context: Context) -> Function:
-    instrumented, context.checks = instrument(fn)
-    return instrumented
-
-
-def _record(fn: Function, context: Context) -> Function:
-    context.old_values = plan_old_values(fn)
-    return record(fn, context.old_values)
 
 
 def _check(fn: Function, context: Context) -> Function:
@@ -178,7 +168,35 @@ def _check(fn: Function, context: Context) -> Function:
 
 
 def _check_overflow(fn: Function, context: Context) -> Function:
-    return check_overflow(fn) if context.config.reports_overflow else fn
+    return check_overflow(recognise_reductions(fn)) if context.config.reports_overflow else fn
+
+
+def _privatise(fn: Function, context: Context) -> Function:
+    return privatise(fn, one_thread=context.config.num_threads == 1)
+
+
+def _demote_atomics(fn: Function, context: Context) -> Function:
+    return demote_atomics(fn, one_thread=context.config.num_threads == 1)
+
+
+def machine_of(config: Config) -> Machine:
+    """What it is estimated for whether a loop should run in lanes."""
+    # Not at the top: llvmlite takes long to load, and what becomes plain Python does without it.
+    jit: Any = importlib.import_module("tinote.runtime.jit")
+    bits: int = jit.host().vector_bits
+    return Machine(bits, 32 if bits == 512 else 16, config.fast_math)
+
+
+def wasm_machine(config: Config) -> Machine:
+    """The same for WebAssembly."""
+    return Machine(128, 16, config.fast_math)
+
+
+def _vectorise(fn: Function, context: Context) -> Function:
+    config = context.config
+    if config.lanes == "never":
+        return fn
+    return vectorise(fn, context.machine or machine_of(config), always=config.lanes == "always")
 
 
 def _rearrange(fn: Function, context: Context) -> Function:
@@ -193,8 +211,11 @@ SIMPLIFICATION: Steps = (
     Step(_check_overflow, Form.SCALAR, "check_overflow"),
     _simplify(Form.SCALAR, keep_checks=True),
     _plain(order_iterations, Form.SCALAR),
+    _plain(split_temporaries, Form.SCALAR),
     _plain(narrow_loops, Form.SCALAR),
 )
+
+VECTORISATION = Step(_vectorise, Form.LOWERED, "vectorise")
 
 LOWERING: Steps = (
     Step(_check, Form.SCALAR, "check_bounds"),
@@ -202,21 +223,24 @@ LOWERING: Steps = (
     _plain(merge_checks, Form.SCALAR),
     Step(lambda fn, context: accumulate(fn, context.config.fast_math), Form.SCALAR, "accumulate"),
     _plain(offload, Form.TASKS),
-    _plain(privatise, Form.TASKS),
-    _plain(demote_atomics, Form.TASKS),
+    Step(_privatise, Form.TASKS, "privatise"),
+    Step(_demote_atomics, Form.TASKS, "demote_atomics"),
     _plain(lower_arrays, Form.TASKS),
     _plain(mark_vector_loops, Form.TASKS),
     _plain(flatten_branches, Form.TASKS),
     Step(_rearrange, Form.TASKS, "rearrange"),
     _plain(lower_access, Form.LOWERED),
     _simplify(Form.LOWERED),
+    VECTORISATION,
 )
 
+SPLITTING = _plain(split_loops, Form.SCALAR)
 CHOOSING = Step(lambda fn, _: choose_values(fn, reverse=False), Form.TYPED, "choose_values")
 CHOOSING_FOR_REVERSE = Step(lambda fn, _: choose_values(fn, reverse=True), Form.TYPED, "choose_values")
 DROPPING = _plain(drop_adjoints, Form.TYPED)
-INSTRUMENTING = Step(_instrument, Form.TYPED, "instrument")
-RECORDING = Step(_record, Form.SCALAR, "record")
+INSTRUMENTING = Step(lambda fn, context: _derivative_steps().add_checks(fn, context), Form.TYPED, "instrument")
+RECORDING = Step(lambda fn, context: _derivative_steps().record_old_values(fn, context), Form.SCALAR, "record")
+SKIPPING = Step(lambda fn, _: _derivative_steps().skip_zero_adjoints(fn), Form.SCALAR, "skip_zero_adjoints")
 FINITE_CHECKING = _plain(check_finite, Form.SCALAR)
 
 
@@ -239,8 +263,10 @@ def steps_for(request: Request, *, lower: bool = True) -> Steps:
         *_when(request.records, RECORDING),
         *_when(request.records and values_only, DROPPING),
         *_when(request.reverses, *_reverse(arguments=arguments, once=not request.has_tangents)),
-        *_when(request.has_tangents, *_forward(arguments=arguments)),
+        *_when(request.has_tangents, *_forward(arguments=arguments, directions=request.directions)),
+        *_when(request.reverses, SKIPPING),
         *_when(checks is Checks.FINITE, FINITE_CHECKING),
+        *_when(lower and not request.reverses, SPLITTING),
         *_when(lower, *LOWERING),
     )
 
@@ -260,11 +286,12 @@ def run_pipeline(
     config: Config,
     listen: Listener | None = None,
     enter: Callable[[str], None] | None = None,
+    machine: Machine | None = None,
 ) -> tuple[Function, Context]:
     """Run `steps` on a function in first form. Gives the lowered function, and what the steps found out about it.
-    `enter` is called with the name of each step when it begins.
+    `enter` is called with the name of each step when it begins; `machine`: for another one than this.
     """
-    context = Context(config)
+    context = Context(config, machine)
     with refusing_deep_nests(fn.name, fn.loc):
         for step in steps:
             if enter is not None:
@@ -275,12 +302,14 @@ def run_pipeline(
 
 def _run(step: Step | Fixpoint, fn: Function, context: Context, path: str, listen: Listener | None) -> Function:
     if isinstance(step, Fixpoint):
+        unchanged = 0
         for number in range(step.limit):
-            before = fn
             for inner in step.steps:
+                before = fn
                 fn = _run(inner, fn, context, f"{path}{step.name} {number + 1}: ", listen)
-            if fn is before:
-                return fn
+                unchanged = unchanged + 1 if fn is before else 0
+                if unchanged == len(step.steps):
+                    return fn
         raise CompilerBug(step.name, f"did not settle after {step.limit} rounds")
     started = time.perf_counter()
     try:

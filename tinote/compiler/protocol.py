@@ -47,47 +47,6 @@ from tinote.ir.nodes import Buffer, Function
 from tinote.ir.types import Scalar, Tensor, f32, i32, u1
 from tinote.source import Span
 
-__all__ = [
-    "AXES",
-    "FUNCTIONS",
-    "PYTHON_FUNCTIONS",
-    "ArgumentSpec",
-    "ArrayArgument",
-    "Capture",
-    "CaptureKind",
-    "Evaluation",
-    "FunctionSource",
-    "Lowered",
-    "PackArgument",
-    "StructArgument",
-    "StructInfo",
-    "TemplateArgument",
-    "ValueArgument",
-    "Warned",
-    "axes_of",
-    "buffer_of",
-    "builtin_of",
-    "component_of",
-    "constant_of",
-    "constant_rows",
-    "function_of",
-    "function_source",
-    "grouped_of",
-    "is_array",
-    "is_ours",
-    "is_small_array",
-    "is_template",
-    "members_of",
-    "pack_of",
-    "plain_source",
-    "single_arguments",
-    "source_of",
-    "space_of",
-    "struct_of",
-    "swizzle",
-    "type_of",
-]
-
 
 class FunctionSource:
     """The source of a kernel, a device function (both memorised at decoration) or a plain function that kernels call.
@@ -106,6 +65,7 @@ class FunctionSource:
         "globals",
         "is_func",
         "is_plain",
+        "may_recurse",
         "name",
         "text",
         "tree",
@@ -133,6 +93,8 @@ class FunctionSource:
         self.is_func = is_func
         #: whether nobody has decorated it: annotations say nothing, as in Python, `template()` apart
         self.is_plain = is_plain
+        #: whether it is a `real_func`: one that calls itself is not inlined
+        self.may_recurse = False
         self.defaults = dict(defaults or {})
         self.annotations = dict(annotations or {})
 

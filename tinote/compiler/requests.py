@@ -10,8 +10,6 @@ from tinote.ir.buffers import Buffer
 from tinote.ir.primitives import Defaults
 from tinote.ir.types import scalar_named
 
-__all__ = ["GRADIENT", "PRIMAL", "TANGENT", "Checks", "Derivative", "Request", "defaults_of"]
-
 
 class Derivative(Enum):
     """What is computed: a kernel's values, the adjoints of its inputs, tangents beside the values, or the tangents of
@@ -48,7 +46,9 @@ class Request:
     the adjoints of the results after the arguments, and returns the adjoints of the arguments; a pushforward is
     launched with the tangents of the arguments after them, and returns the results and then their tangents. `records`:
     the launch saves the old values that its gradient needs. `temporaries`: fields and arrays of the kernel that have no
-    gradient (no dual) of their own, and get one from whoever launches. Of these, `name` is made ("gradient", "recording
+    gradient (no dual) of their own, and get one from whoever launches. `directions`: how many tangents each value has;
+    for several, all duals are temporary, and each float argument and result has as many tangents, one after the other.
+    Of these, `name` is made ("gradient", "recording
     pushforward"), whether it `reverses` a kernel, and whether it `has_tangents`.
 
     There is one object for each combination: code is looked up by identity, at each launch of a gradient. Raises
@@ -61,6 +61,7 @@ class Request:
         "arguments",
         "checks",
         "derivative",
+        "directions",
         "has_tangents",
         "name",
         "records",
@@ -76,11 +77,12 @@ class Request:
         records: bool = False,
         checks: Checks = Checks.NONE,
         temporaries: frozenset[Buffer] = _NONE,
+        directions: int = 1,
     ) -> Request:
+        key = derivative, arguments, records, checks, directions
         if temporaries:
-            key = derivative, arguments, records, checks, temporaries
-            return _lending.setdefault(key, super().__new__(cls))
-        return _known.setdefault((derivative, arguments, records, checks), super().__new__(cls))
+            return _lending.setdefault((*key, temporaries), super().__new__(cls))
+        return _known.setdefault(key, super().__new__(cls))
 
     def __init__(
         self,
@@ -90,8 +92,10 @@ class Request:
         records: bool = False,
         checks: Checks = Checks.NONE,
         temporaries: frozenset[Buffer] = _NONE,
+        directions: int = 1,
     ) -> None:
         self.temporaries = temporaries
+        self.directions = directions
         self._with_arguments: Request | None = None
         self.derivative = derivative
         self.arguments = arguments
@@ -105,9 +109,13 @@ class Request:
             raise ValueError("the launch itself records, not its gradient")
         if checks is Checks.ACCESS_RULES and (records or derivative is not Derivative.NONE):
             raise ValueError("the access rules are about the launch itself")
+        if directions != 1 and derivative is not Derivative.FORWARD:
+            raise ValueError("only forward mode has directions")
         kind = derivative.value
         if arguments:
             kind = _WITH_ARGUMENTS.get(derivative, kind)
+        if directions != 1:
+            kind = f"{kind} along {directions} directions"
         prefixes = [*(["recording"] if records else []), *([checks.value] if checks.value else [])]
         self.name = " ".join([*prefixes, *([] if prefixes and derivative is Derivative.NONE else [kind])])
 
@@ -119,6 +127,7 @@ class Request:
             records=self.records,
             checks=self.checks,
             temporaries=temporaries,
+            directions=self.directions,
         )
 
     @property
@@ -132,6 +141,7 @@ class Request:
                 records=self.records,
                 checks=self.checks,
                 temporaries=self.temporaries,
+                directions=self.directions,
             )
             self._with_arguments = found
         return found
@@ -140,9 +150,11 @@ class Request:
         return f"<request: {self.name}>"
 
 
-_known: dict[tuple[Derivative, bool, bool, Checks], Request] = {}
+_known: dict[tuple[Derivative, bool, bool, Checks, int], Request] = {}
 #: Those with temporaries, which are fields' memory, last as long as anybody has code for them.
-_lending: WeakValueDictionary[tuple[Derivative, bool, bool, Checks, frozenset[Buffer]], Request] = WeakValueDictionary()
+_lending: WeakValueDictionary[tuple[Derivative, bool, bool, Checks, int, frozenset[Buffer]], Request] = (
+    WeakValueDictionary()
+)
 
 PRIMAL = Request()
 GRADIENT = Request(Derivative.REVERSE)

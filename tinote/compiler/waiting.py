@@ -37,10 +37,10 @@ class Display(Protocol):
     """Where the state of one compilation is shown."""
 
     def show(self, text: str) -> None:
-        """In place of what was shown before."""
+        """Show this state in place of the one before."""
 
     def close(self) -> None:
-        """Nothing of it stays."""
+        """Remove it without a trace."""
 
 
 class Terminal:

@@ -21,6 +21,7 @@ from tinote.ir.affine import Affine, Interval
 from tinote.ir.buffers import root_of
 from tinote.ir.ranges import Known, Loop, Ranges
 
+_ACCESSES = (ir.Load, ir.Store, ir.Atomic)
 #: Stands for the facts that hold at the access itself (None stands for no facts at all).
 _AT_ACCESS = Known(None)
 
@@ -72,7 +73,7 @@ class Accesses(Ranges):
 
     def visit(self, op: ir.Op, loop: Loop | None, known: Known | None) -> None:
         self._contexts[op] = loop, known
-        if isinstance(op, ir.Load | ir.Store | ir.Atomic):
+        if isinstance(op, _ACCESSES):
             self._found.append(op)
 
     def _enter(self, op: ir.Op, parent: Loop | None, known: Known | None) -> None:
@@ -152,10 +153,18 @@ class Accesses(Ranges):
 
     def _constant(self, v: ir.Atom, outside: Callable[[Loop | None], bool]) -> bool:
         """Whether `v` is bound where `outside` says, or computed from nothing but such."""
-        if not isinstance(v, ir.Var) or outside(self.home.get(v)):
-            return True
-        op = self.definitions.get(v)
-        return isinstance(op, ir.Prim | ir.Extent) and all(self._constant(a, outside) for a in op.args)
+        seen: set[ir.Atom] = set()
+        stack = [v]
+        while stack:
+            v = stack.pop()
+            if v in seen or not isinstance(v, ir.Var) or outside(self.home.get(v)):
+                continue
+            seen.add(v)
+            op = self.definitions.get(v)
+            if not isinstance(op, ir.Prim | ir.Extent):
+                return False
+            stack += op.args
+        return True
 
     def unique_per_iteration(self, access: Access, loop: Loop) -> bool:
         """Whether no element is touched by this access in two iterations of the loop."""
@@ -275,10 +284,14 @@ class Accesses(Ranges):
 
 
 def buffers_may_meet(a: ir.Buffer, b: ir.Buffer) -> bool:
-    """Whether two buffers may share memory: arrays may be views of one another or of a field, nothing else does."""
+    """Whether two buffers may share memory: arrays may be views of one another or of a field, unless the launch
+    guarantees that they are not (`noalias`); nothing else does.
+    """
     a, b = root_of(a), root_of(b)
     if a is b:
         return True
+    if a.noalias or b.noalias:
+        return False
     kinds = (ir.BufferKind.ARRAY, ir.BufferKind.FIELD)
     return ir.BufferKind.ARRAY in (a.kind, b.kind) and a.kind in kinds and b.kind in kinds
 

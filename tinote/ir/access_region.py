@@ -11,7 +11,7 @@ looked at again at launch, when its numbers are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from tinote.ir import primitives as p
@@ -25,13 +25,15 @@ from tinote.ir.launch_values import (
     Constant,
     Either,
     Iterations,
+    Node,
     Nodes,
+    Plan,
     Sum,
     SymbolicRegion,
     SymbolicRegions,
 )
 from tinote.ir.nodes import Atom, Buffer, Extent, Function, If, Lit, Memory, Prim, Var
-from tinote.ir.types import Scalar
+from tinote.ir.types import Scalar, is_whole
 
 #: How many definite stores of a function are listed.
 MOST_DEFINITE_STORES = 16
@@ -90,33 +92,32 @@ class _Bounds(Nodes):
     def node(self, atom: Atom) -> int:
         if isinstance(atom, Lit):
             return self.add(Constant(int(atom.value), int(atom.value)))
-        found = self._numbers.get(atom)
-        if found is None:
-            found = self._numbers[atom] = self._made(atom)
-        return found
+        if atom not in self._numbers:
+            self.resolve(atom, self._numbers, self._plan)
+        return self._numbers[atom]
 
-    def _made(self, v: Var) -> int:
+    def _plan(self, v: Var) -> Plan:
         accesses, t = self._accesses, v.type
         if v in self._parameters:
             assert isinstance(t, Scalar)
-            return self.add(Argument(self._parameters[v], t))
+            return (), lambda: self.add(Argument(self._parameters[v], t))
         form = accesses.affine(v)
         if form != variable(v):
-            return self.add(Sum(form.const, tuple([(factor, self.node(w)) for w, factor in form.terms.items()])))
+            terms = form.terms.items()
+            return (*form.terms,), lambda: self.add(Sum(form.const, tuple([(k, self.node(w)) for w, k in terms])))
         loop = accesses.indices.get(v)
         if loop is not None:
-            return self.add(Iterations(*[self.node(bound) for bound in loop.op.args[:2]]))
+            return self._from(loop.op.args[:2], Iterations)
         op = accesses.definitions.get(v)
         if isinstance(op, Extent):
-            return self.length(op.buffer, op.axis)
+            return (), lambda: self.length(op.buffer, op.axis)
         if isinstance(op, If):
-            return self.add(Either(*[self.node(region.yields[op.outs.index(v)]) for region in op.regions]))
+            return self._from([region.yields[op.outs.index(v)] for region in op.regions], Either)
         if isinstance(op, Prim) and op.prim is p.select:
-            return self.add(Either(*[self.node(a) for a in op.args[1:]]))
-        if isinstance(op, Prim) and isinstance(t, Scalar) and all(_is_whole(a) for a in op.args):
-            return self.add(Applied(op.prim, t, tuple([self.node(a) for a in op.args])))
-        return self.add(Constant(*accesses.interval(v)))
+            return self._from(op.args[1:], Either)
+        if isinstance(op, Prim) and isinstance(t, Scalar) and all(is_whole(a.type) for a in op.args):
+            return self._from(op.args, lambda *args: Applied(op.prim, t, args))
+        return (), lambda: self.add(Constant(*accesses.interval(v)))
 
-
-def _is_whole(atom: Atom) -> bool:
-    return isinstance(atom.type, Scalar) and atom.type.kind != "f"
+    def _from(self, sources: Sequence[Atom], make: Callable[..., Node]) -> Plan:
+        return sources, lambda: self.add(make(*[self.node(a) for a in sources]))

@@ -97,7 +97,7 @@ def span_of_type(t: Scalar) -> Interval:
     return t.lowest, t.highest
 
 
-def apply_to_intervals(prim: Primitive, args: list[Interval], whole: Interval) -> Interval | None:
+def apply_to_intervals(prim: Primitive, args: list[Interval]) -> Interval | None:
     """The interval of a primitive's result before wrapping, if anything is known. `select` comes without condition."""
     if prim is p.cast:
         return args[0]
@@ -109,6 +109,8 @@ def apply_to_intervals(prim: Primitive, args: list[Interval], whole: Interval) -
     if len(args) != 2:
         return None
     (a, b), (c, d) = args
+    if a > b or c > d:  # in a loop without iterations
+        return None
     if prim is p.add:
         return a + c, b + d
     if prim is p.sub:

@@ -7,22 +7,22 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from tinote.ir.types import Scalar, Tensor
+from tinote.ir.types import Scalar, Tensor, tangent_type
 
 if TYPE_CHECKING:
     from tinote.ir.primitives import Primitive
 
 
 class BufferKind(Enum):
-    """Where a buffer's memory comes from, and so what may alias: two fields never do; an array may alias anything but
-    temporaries and private copies.
+    """Where a buffer's memory comes from, and so what may alias: two fields never do; an array may alias another array
+    or a field, unless it is `noalias`.
     """
 
     FIELD = "field"
     ARRAY = "array"
     TEMPORARY = "temporary"  # lives for one launch; zero at its start
     SAVED = "saved"  # a copy that one launch makes of a buffer; its memory belongs to the launch
-    PRIVATE = "private"  # one copy a thread, of one task
+    PRIVATE = "private"  # one copy per thread, of one task
 
 
 class Buffer:
@@ -33,8 +33,9 @@ class Buffer:
     computed at launch. `flat` names the buffer that this one is the linear view of, after access lowering: it has a
     single index, a byte offset. `adjoint` and `tangent`: the buffers of its gradient and dual, if any; `primal`: what
     this one is the gradient or dual of. Identity is the buffer's identity while compiling; machine code sees only the
-    order of a function's buffers. `offset`: what its users call the first index of each dimension, () for zeros; the IR
-    itself counts from zero. `no_adjoint`, `no_tangent`: that it has none is the user's word, so that its values are
+    order of a function's buffers. `noalias`: of an array, that the launch guarantees no other buffer of the function to
+    have memory in common with it. `offset`: what its users call the first index of each dimension, () for zeros; the IR
+    itself counts from zero. `no_adjoint`, `no_tangent`: declared by the user to have none, so that its values are
     constants in reverse mode, in forward mode; else a recording may lend it one.
     """
 
@@ -49,6 +50,7 @@ class Buffer:
         "name",
         "no_adjoint",
         "no_tangent",
+        "noalias",
         "offset",
         "primal",
         "shape",
@@ -67,6 +69,7 @@ class Buffer:
         element_strides: tuple[int, ...] | None = None,
         flat: Buffer | None = None,
         offset: tuple[int, ...] = (),
+        noalias: bool = False,
     ) -> None:
         self.name = name
         self.dtype = dtype
@@ -82,6 +85,7 @@ class Buffer:
         self.strides = strides
         self.flat = flat
         self.offset = offset
+        self.noalias = noalias
         self.adjoint: Buffer | None = None
         self.tangent: Buffer | None = None
         self.primal: Buffer | None = None
@@ -113,9 +117,16 @@ def root_of(buffer: Buffer) -> Buffer:
     return buffer
 
 
-def twin_of(buffer: Buffer, *, adjoint: bool, tangent: bool) -> Buffer:
+def family_of(buffer: Buffer) -> Buffer:
+    """What a gradient or dual, of whatever order, belongs to; any other buffer is its own."""
+    while buffer.primal is not None:
+        buffer = buffer.primal
+    return buffer
+
+
+def twin_of(buffer: Buffer, *, adjoint: bool, tangent: bool, directions: int = 1) -> Buffer:
     """A buffer like `buffer`, with the companions that are asked for: its own where it has them, and new ones, which
-    lie row by row.
+    lie row by row. Along several `directions` there are only new duals, with as many tangents of each number.
     """
     twin = Buffer(
         buffer.name,
@@ -126,20 +137,23 @@ def twin_of(buffer: Buffer, *, adjoint: bool, tangent: bool) -> Buffer:
         strides=buffer.strides,
         element_strides=buffer.element_strides,
         offset=buffer.offset,
+        noalias=buffer.noalias,
     )
-    twin.adjoint, twin.tangent = buffer.adjoint, buffer.tangent
+    twin.adjoint, twin.tangent = buffer.adjoint, buffer.tangent if directions == 1 else None
     if adjoint and twin.adjoint is None:
         twin.adjoint = _companion(twin, "grad")
     if tangent and twin.tangent is None:
-        twin.tangent = _companion(twin, "dual")
+        twin.tangent = _companion(twin, "dual", directions)
     if adjoint and tangent and twin.adjoint is not None and twin.adjoint.tangent is None:
         twin.adjoint.tangent = _companion(twin.adjoint, "dual")
     return twin
 
 
-def _companion(buffer: Buffer, kind: str) -> Buffer:
+def _companion(buffer: Buffer, kind: str, directions: int = 1) -> Buffer:
     """A gradient ("grad") or dual ("dual") for a buffer that does not know of it yet."""
-    found = Buffer(f"{buffer.name}.{kind}", buffer.dtype, buffer.shape, buffer.element, buffer.kind)
+    dtype = tangent_type(buffer.dtype, directions)
+    name = f"{buffer.name}.{kind}"
+    found = Buffer(name, dtype, buffer.shape, buffer.element, buffer.kind, noalias=buffer.noalias)
     found.primal = buffer
     return found
 
@@ -155,7 +169,9 @@ def row_major(shape: Iterable[int], size: int) -> tuple[int, ...]:
 
 class Private:
     """One thread's own copy of `target` during a task: starts at the neutral element of `prim`, and is combined into
-    `target` when the task ends.
+    `target` when the task ends. The copy of a target whose shape is known at launch only has one dimension, along which
+    the target's elements follow each other row by row, and room for the largest target that has one. A copy with one
+    more dimension, the last, has a column for each lane.
     """
 
     __slots__ = ("copy", "prim", "target")
@@ -164,6 +180,21 @@ class Private:
         self.target = target
         self.copy = copy
         self.prim = prim
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the shape of the target is known at launch only."""
+        return None in self.target.shape
+
+    @property
+    def rank(self) -> int:
+        """How many dimensions the copy has without columns."""
+        return 1 if self.is_flat else self.target.rank
+
+    @property
+    def lanes(self) -> int:
+        """How many columns the copy has."""
+        return (self.copy.shape[-1] or 1) if self.copy.rank > self.rank else 1
 
     def __repr__(self) -> str:
         return f"private {self.copy!r} of {self.target!r}"

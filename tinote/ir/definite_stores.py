@@ -44,11 +44,11 @@ def live_in_reads(fn: Function, accesses: Accesses) -> list[Access]:
     fully_overwritten: dict[Buffer, int] = {}
     for access in definite_stores(fn, accesses):
         if _is_whole(access, accesses):
-            fully_overwritten.setdefault(access.buffer, _statement(access, accesses, top))
+            fully_overwritten.setdefault(access.buffer, _statement(access, top))
     return [
         access
         for access in accesses.all()
-        if access.reads and _statement(access, accesses, top) <= fully_overwritten.get(access.buffer, len(top))
+        if access.reads and _statement(access, top) <= fully_overwritten.get(access.buffer, len(top))
     ]
 
 
@@ -100,7 +100,7 @@ def _interval(form: Affine, accesses: Accesses) -> tuple[int, int]:
     return form.interval(accesses.interval)
 
 
-def _statement(access: Access, accesses: Accesses, top: dict[Op, int]) -> int:
+def _statement(access: Access, top: dict[Op, int]) -> int:
     """The number of the outermost statement that an access is in."""
     loops = access.loops
     return top.get(loops[0].op if loops else access.op, -1)

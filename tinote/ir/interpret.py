@@ -8,15 +8,17 @@ fields or arrays behind it; temporaries, private copies and flat views are the i
     memory.nested(x)
 
 A scalar is an `int` (0 or 1 for truth values) or a `float`; a tensor is a flat tuple of its components in row-major
-order inside, and a nested tuple where it is returned. In the first form, where types still mix, operands and stored
-values are converted to the type that type inference would give them. Integer division by zero gives zero, as in machine
-code without checks; an index out of range is an error whether it is checked or not.
+order inside, and a nested tuple where it is returned; lanes are a tuple of scalars. In the first form, where types
+still mix, operands and stored values are converted to the type that type inference would give them. Integer division by
+zero gives zero, as in machine code without checks; an index out of range is an error whether it is checked or not.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tinote.errors import (
@@ -25,6 +27,7 @@ from tinote.errors import (
     KernelIndexError,
     KernelMemoryError,
     KernelOverflowError,
+    KernelRecursionError,
     KernelRuntimeError,
     KernelZeroDivisionError,
 )
@@ -32,12 +35,11 @@ from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
 from tinote.ir.custom_vjp import CustomVJP
-from tinote.ir.memory import DictMemory, Index, Number, Storage
+from tinote.ir.lanes import Broadcast, LoadTile, MaskedLoad, MaskedStore, Ramp, Reduce, StoreTile, lanes_of
+from tinote.ir.memory import Index, Number, Storage
 from tinote.ir.messages import formatted, split_message
 from tinote.ir.primitives import Defaults
-from tinote.ir.types import Ref, Scalar, Stack, Tensor, Type, element_type, shape_of, strengthen
-
-__all__ = ["DictMemory", "StepLimitError", "Storage", "interpret"]
+from tinote.ir.types import Lanes, Ref, Scalar, Stack, Tangents, Tensor, Tile, Type, element_type, shape_of, strengthen
 
 Plan = tuple[Scalar, tuple[Scalar | None, ...]]
 Value = Any  # Number, or a flat tuple of them for a tensor, or a list for a cell or stack
@@ -60,16 +62,18 @@ def interpret(
     step_limit: int = 10_000_000,
     order: Callable[[range], Iterable[int]] | None = None,
     observe: Callable[[ir.Op, Mapping[ir.Var, Value]], None] | None = None,
+    one_lane: bool = False,
 ) -> tuple[Value, ...]:
     """Run `fn` on scalar arguments and `memory`, and give what it returns.
 
     `on_print` receives the text of each `print` (nothing is printed without it). `order` gives the order in which the
     iterations of a parallel loop run (a test that shuffles them finds iterations that are not independent).
-    `observe` is called after each operation with the values of all variables so far. Raises the located errors of
+    `observe` is called after each operation with the values of all variables so far. With `one_lane` only the first of
+    the iterations that a loop in lanes runs together takes part. Raises the located errors of
     `tinote.errors` for faults of the program, and `StepLimitError` after `step_limit` operations.
     """
     machine = _Machine(memory, defaults, on_print, step_limit, order)
-    machine.observe = observe
+    machine.observe, machine.one_lane = observe, one_lane
     region = fn.region
     if len(args) != len(region.params):
         raise TypeError(f"{fn.name} takes {len(region.params)} arguments, not {len(args)}")
@@ -106,6 +110,7 @@ class _Machine:
         self.steps = step_limit
         self.order = order
         self.observe: Callable[[ir.Op, Mapping[ir.Var, Value]], None] | None = None
+        self.one_lane = False
         self.env: dict[ir.Var, Value] = {}
         self.own: dict[ir.Buffer, dict[Index, Number]] = {}  # temporaries and private copies
         self.plans: dict[ir.Prim, Plan] = {}
@@ -128,6 +133,13 @@ class _Machine:
             ir.Check: self.check,
             ir.Print: self.print,
             ir.Task: self.task,
+            LoadTile: self.load_tile,
+            StoreTile: self.store_tile,
+            MaskedLoad: self.masked_load,
+            MaskedStore: self.masked_store,
+            Broadcast: lambda op: self.bind(op.outs, [(self.value(op.args[0]),) * op.out.type.lanes]),
+            Ramp: self.ramp,
+            Reduce: self.reduce,
         }
 
     # values and their types
@@ -137,7 +149,9 @@ class _Machine:
         return t if t.bits else strengthen(t, self.defaults.fp, self.defaults.ip)
 
     def value(self, atom: ir.Atom) -> Value:
-        return self.env[atom] if isinstance(atom, ir.Var) else atom.value
+        if isinstance(atom, ir.Var):
+            return self.env[atom]
+        return p.cast_tangents(atom.type, atom.value) if isinstance(atom.type, Tangents) else atom.value
 
     def as_type(self, atom: ir.Atom, t: Type) -> Value:
         """The value of `atom` where a value of type `t` is wanted."""
@@ -185,6 +199,10 @@ class _Machine:
             position = self.component(op.args[0], values[1:-1], op)
             new = self.as_type(op.args[-1], element_type(op.args[0].type))
             self.env[out] = (*values[0][:position], new, *values[0][position + 1 :])
+        elif prim is p.join_tangents:
+            self.env[out] = tuple(values)
+        elif prim is p.tangent_at:
+            self.env[out] = values[0][int(values[1])]
         else:
             plan = self.plans.get(op)
             if plan is None:
@@ -210,7 +228,10 @@ class _Machine:
             if isinstance(v, tuple):
                 count = len(v)  # type: ignore[arg-type]
         if not count:
-            return self.scalar(prim, dtype, operands, values)
+            found = self.scalar(prim, dtype.scalar if isinstance(dtype, Tangents) else dtype, operands, values)
+            return p.cast_tangents(dtype, found) if isinstance(dtype, Tangents) else found
+        if isinstance(dtype, Tangents):
+            dtype = dtype.scalar
         results: list[Number] = []
         for k in range(count):
             results.append(self.scalar(prim, dtype, operands, [v[k] if isinstance(v, tuple) else v for v in values]))
@@ -282,7 +303,8 @@ class _Machine:
 
     def read(self, buffer: ir.Buffer, index: Index) -> Number:
         if buffer.kind in _OWN_KINDS:
-            return self.own.setdefault(buffer, {}).get(index, p.neutral(p.add, buffer.dtype))
+            found = self.own.setdefault(buffer, {}).get(index)
+            return p.cast_tangents(buffer.dtype, p.neutral(p.add, buffer.dtype)) if found is None else found
         return self.memory.load(buffer, index)
 
     def write(self, buffer: ir.Buffer, index: Index, value: Number) -> None:
@@ -300,7 +322,7 @@ class _Machine:
         buffer, indices = self.accessed_indices(op, op.index)
         value = self.as_type(op.value, buffer.dtype)
         for k, index in enumerate(indices):
-            self.write(buffer, index, value[k] if isinstance(value, tuple) else value)
+            self.write(buffer, index, value[k] if isinstance(op.value.type, Tensor) else value)
 
     def atomic(self, op: ir.Atomic) -> None:
         buffer, indices = self.accessed_indices(op, op.index)
@@ -309,7 +331,7 @@ class _Machine:
         old: list[Number] = []
         for k, index in enumerate(indices):
             old.append(self.read(buffer, index))
-            new = op.prim.evaluate(dtype, old[-1], value[k] if isinstance(value, tuple) else value)
+            new = _combined(op.prim, dtype, old[-1], value[k] if isinstance(op.value.type, Tensor) else value)
             self.write(buffer, index, new)
         for out in op.outs:
             self.env[out] = tuple(old) if isinstance(out.type, Tensor) else old[0]
@@ -317,19 +339,85 @@ class _Machine:
     def extent(self, op: ir.Extent) -> None:
         self.env[op.out] = self.shape(root_of(op.buffer))[op.axis]
 
+    # lanes
+
+    def ramp(self, op: Ramp) -> None:
+        t = op.out.type
+        assert isinstance(t, Lanes)
+        first, step = [int(self.value(a)) for a in op.args]
+        self.env[op.out] = tuple([t.dtype.wrap(first + k * step) for k in range(t.lanes)])
+
+    def reduce(self, op: Reduce) -> None:
+        t = element_type(op.out.type)
+        self.env[op.out] = functools.reduce(lambda a, b: op.prim.evaluate(t, a, b), self.value(op.args[0]))
+
+    def active(self, op: MaskedLoad | MaskedStore) -> Iterable[tuple[int, ir.Buffer, Index]]:
+        """The lanes that an access is for, and where in memory each has its element."""
+        root, offset = root_of(op.buffer), self.value(op.index[0])
+        apart = isinstance(op.index[0].type, Lanes)
+        for lane, on in enumerate(self.value(op.mask)):
+            if on:
+                at = offset[lane] if apart else offset + lane * op.buffer.dtype.size
+                yield lane, root, self.unflatten(root, at, op)
+
+    def masked_load(self, op: MaskedLoad) -> None:
+        values = [p.neutral(p.add, op.buffer.dtype)] * len(self.value(op.mask))
+        for lane, buffer, index in self.active(op):
+            values[lane] = self.read(buffer, index)
+        self.env[op.out] = tuple(values)
+
+    def masked_store(self, op: MaskedStore) -> None:
+        value = self.value(op.value)
+        for lane, buffer, index in self.active(op):
+            self.write(buffer, index, value[lane])
+
+    def places(self, op: LoadTile | StoreTile) -> Iterable[tuple[int, int, ir.Buffer, Index]]:
+        """The numbers of a tile: how many bytes into its row each is, the lane, and where it is in memory. Of the lanes
+        that have a row.
+        """
+        root = root_of(op.buffer)
+        first, step, width = [int(self.value(a)) for a in op.args[:3]]
+        for lane, on in enumerate(self.value(op.mask)):
+            for place in range(0, width if on else 0, op.buffer.dtype.size):
+                yield place, lane, root, self.unflatten(root, first + lane * step + place, op)
+
+    def load_tile(self, op: LoadTile) -> None:
+        size, count = op.buffer.dtype.size, len(self.value(op.mask))
+        rows = {place: [p.neutral(p.add, op.buffer.dtype)] * count for place in range(0, self.value(op.width), size)}
+        for place, lane, buffer, index in self.places(op):
+            rows[place][lane] = self.read(buffer, index)
+        self.env[op.out] = {place: tuple(held) for place, held in rows.items()}  # type: ignore[assignment]
+
+    def store_tile(self, op: StoreTile) -> None:
+        rows = self.value(op.value)
+        for place, lane, buffer, index in self.places(op):
+            self.write(buffer, index, rows[place][lane])
+
+    def enter(self, region: ir.Region, index: int, hi: int) -> None:
+        """Bind the index of a parallel loop, and which lanes are in its range if it runs in lanes."""
+        self.env[region.params[0]] = index
+        if self.one_lane:
+            hi = index + 1
+        for mask in region.params[1:]:
+            assert isinstance(mask.type, Lanes)
+            self.env[mask] = tuple([int(index + lane < hi) for lane in range(mask.type.lanes)])
+
     # control
 
     def for_(self, op: ir.For) -> None:
         lo, hi = int(self.value(op.lo)), int(self.value(op.hi))
-        indices: Iterable[int] = range(lo, hi)
+        indices: Iterable[int] = range(lo, hi, lanes_of(op))
         if op.reverse:
             indices = range(hi - 1, lo - 1, -1)
         if op.parallel and self.order is not None:
-            indices = self.order(range(lo, hi))
+            indices = self.order(range(lo, hi, lanes_of(op)))
         carried = [self.as_type(a, v.type) for a, v in zip(op.initial, op.carried, strict=True)]
         for i in indices:
             self.step()
-            self.env[op.index] = i
+            if op.parallel:
+                self.enter(op.body, i, hi)
+            else:
+                self.env[op.index] = i
             self.bind(op.carried, carried)
             self.body(op.body)
             carried = self.yields(op.body, op.carried)
@@ -356,15 +444,16 @@ class _Machine:
 
     def task(self, op: ir.Task) -> None:
         for private in op.privates:
-            start = p.neutral(private.prim, private.copy.dtype)
-            self.own[private.copy] = dict.fromkeys(self.elements(private.copy), start)
+            start = p.cast_tangents(private.copy.dtype, p.neutral(private.prim, private.copy.dtype))
+            self.own[private.copy] = dict.fromkeys([place for _, place in self.places_of(private)], start)
         if op.parallel:
-            indices: Iterable[int] = range(int(self.value(op.args[0])), int(self.value(op.args[1])))
+            lo, hi = [int(self.value(a)) for a in op.args]
+            indices: Iterable[int] = range(lo, hi, lanes_of(op))
             if self.order is not None:
                 indices = self.order(indices)  # type: ignore[arg-type]
             for i in indices:
                 self.step()
-                self.env[op.body.params[0]] = i
+                self.enter(op.body, i, hi)
                 self.body(op.body)
         else:
             self.body(op.body)
@@ -374,28 +463,46 @@ class _Machine:
     def elements(self, buffer: ir.Buffer) -> Iterable[Index]:
         return itertools.product(*map(range, (*self.shape(buffer), *buffer.element)))
 
+    def places_of(self, private: ir.Private) -> Iterator[tuple[Index, Index]]:
+        """The numbers of a target, and where each is in its copy: in one place for each lane."""
+        target, columns = private.target, private.copy.shape[private.rank :]
+        components = math.prod(target.element)
+        for number, index in enumerate(self.elements(target)):
+            place = (number // components,) if private.is_flat else index[: target.rank]
+            for lane in itertools.product(*[range(n or 0) for n in columns]):
+                yield index, (*place, *lane, *index[target.rank :])
+
     def merge(self, private: ir.Private) -> None:
         """Combine a private copy into its target."""
         target = private.target
-        for index, value in self.own.pop(private.copy).items():
-            self.write(target, index, private.prim.evaluate(target.dtype, self.read(target, index), value))
+        values = self.own.pop(private.copy)
+        for index, place in self.places_of(private):
+            value = values[place]
+            self.write(target, index, _combined(private.prim, target.dtype, self.read(target, index), value))
 
     # cells and stacks: lists
 
     def local(self, op: ir.Local) -> None:
         ref = op.out.type
+        if isinstance(ref, Tile):
+            zeros = (p.neutral(p.add, ref.content.dtype),) * ref.content.lanes
+            places = range(0, self.value(op.args[0]), ref.content.dtype.size)
+            self.env[op.out] = dict.fromkeys(places, zeros)  # type: ignore[assignment]
+            return
         assert isinstance(ref, Ref)
         content = ref.content
         if op.args:
             start = self.as_type(op.args[0], content)
         else:
-            zero = p.neutral(p.add, element_type(content))
+            zero = p.cast_tangents(element_type(content), p.neutral(p.add, element_type(content)))
             start = (zero,) * content.count if isinstance(content, Tensor) else zero
         self.env[op.out] = list(start) if isinstance(content, Tensor) else [start]  # type: ignore[arg-type]
 
     def get(self, op: ir.Get) -> None:
         cell = self.value(op.args[0])
-        if isinstance(op.out.type, Tensor):
+        if isinstance(op.args[0].type, Tile):
+            self.env[op.out] = tuple([cell[place][lane] for lane, place in self.places_in_tile(op)])
+        elif isinstance(op.out.type, Tensor):
             self.env[op.out] = tuple(cell)
         else:
             self.env[op.out] = cell[self.cell_position(op.args[0], op.args[1:], op)]
@@ -403,12 +510,24 @@ class _Machine:
     def set(self, op: ir.Set) -> None:
         cell = self.value(op.args[0])
         ref = op.args[0].type
+        if isinstance(ref, Tile):
+            value = self.value(op.args[2])
+            for lane, place in self.places_in_tile(op):
+                cell[place] = (*cell[place][:lane], value[lane], *cell[place][lane + 1 :])
+            return
         assert isinstance(ref, Ref)
         if isinstance(ref.content, Tensor) and len(op.args) == 2:
             cell[:] = self.as_type(op.args[1], ref.content)
         else:
             position = self.cell_position(op.args[0], op.args[1:-1], op)
             cell[position] = self.as_type(op.args[-1], element_type(ref))
+
+    def places_in_tile(self, op: ir.Get | ir.Set) -> Iterable[tuple[int, int]]:
+        """Each lane, and which place of its own it accesses."""
+        tile, place = op.args[0].type, self.value(op.args[1])
+        assert isinstance(tile, Tile)
+        apart = isinstance(op.args[1].type, Lanes)
+        return [(lane, place[lane] if apart else place) for lane in range(tile.content.lanes)]
 
     def cell_position(self, cell: ir.Atom, index: tuple[ir.Atom, ...], op: ir.Op) -> int:
         return self.component(cell, [int(self.value(a)) for a in index], op)
@@ -430,7 +549,12 @@ class _Machine:
     # messages
 
     def check(self, op: ir.Check) -> None:
-        if self.value(op.args[0]):
+        holds = self.value(op.args[0])
+        if isinstance(op.args[0].type, Lanes):
+            if all(holds):
+                return
+            op = self.in_lane(op, holds.index(0))
+        elif holds:
             return
         if op.kind is ir.FaultKind.BOUNDS:
             i, n, *first = [int(self.value(a)) for a in op.args[1:]]
@@ -442,8 +566,18 @@ class _Machine:
             raise KernelAssertionError(self.message(op) or "assertion failed", op.loc)
         if op.kind is ir.FaultKind.MEMORY:
             raise KernelMemoryError(op.text or "out of memory for saved values", op.loc)
+        if op.kind is ir.FaultKind.RECURSION:
+            raise KernelRecursionError(op.text, op.loc)
         error = KernelFiniteError if op.kind is ir.FaultKind.FINITE else KernelOverflowError
         raise error(self.message(op) or "integer overflow", op.loc)
+
+    def in_lane(self, op: ir.Check, lane: int) -> ir.Check:
+        """A check on lanes as that of one lane."""
+        shown: list[ir.Lit] = []
+        for a in op.args[1:]:
+            value = self.value(a)
+            shown.append(ir.Lit(value[lane] if isinstance(a.type, Lanes) else value, element_type(a.type)))
+        return ir.Check(op.kind, (op.args[0], *shown), op.text, op.axis, op.loc)
 
     def message(self, op: ir.Check) -> str:
         rest = iter(op.args[1:])
@@ -462,6 +596,13 @@ class _Machine:
             return formatted(value, spec)
         text = str(_nest(self.value(atom), shape_of(atom.type)))
         return text.replace("(", "[").replace(",)", "]").replace(")", "]")
+
+
+def _combined(prim: p.Primitive, t: Scalar, old: Number, value: Number) -> Number:
+    """What an atomic operation leaves in memory."""
+    if isinstance(t, Tangents):
+        return tuple([prim.evaluate(t.scalar, a, b) for a, b in zip(old, value, strict=True)])
+    return prim.evaluate(t, old, value)
 
 
 def _out_of_range(name: str, axis: int, index: int, shape: Index, op: ir.Op) -> KernelRuntimeError:

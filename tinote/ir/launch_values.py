@@ -205,7 +205,7 @@ class Applied(NamedTuple):
         if any(map(_is_nothing, given)):
             return _NOTHING
         whole = span_of_type(self.type)
-        result = apply_to_intervals(self.primitive, given, whole)
+        result = apply_to_intervals(self.primitive, given)
         return whole if result is None or not contains(whole, result) else result
 
     def exact(self, launch: Launch, known: Known) -> Number | None:
@@ -251,6 +251,10 @@ BoundedNode = Argument | Length | Constant | Iterations | Either | Sum | Applied
 Node = BoundedNode | Real | Index | Element
 
 
+#: What a variable's node is made from, and what makes it when they have theirs.
+Plan = tuple[Sequence[Atom], Callable[[], "int | None"]]
+
+
 class Nodes:
     """Numbers nodes, each after those that it is computed from. `lengths`: the lengths of arrays that they want, with
     their positions.
@@ -274,6 +278,21 @@ class Nodes:
             if isinstance(node, Constant):
                 self._constants[number] = node
         return number
+
+    def resolve(self, v: Var, known: dict[Var, Any], plan: Callable[[Var], Plan]) -> None:
+        """Make the node of a variable `known`, and before it those of what it is computed from, however long the chain
+        of operations is that leads there. `plan` says what a variable's node is made from.
+        """
+        waiting = [v]
+        while waiting:
+            sources, make = plan(waiting[-1])
+            missing = [a for a in sources if isinstance(a, Var) and a not in known]
+            if missing:
+                waiting += missing
+            else:
+                v = waiting.pop()
+                if v not in known:
+                    known[v] = make()
 
     def length(self, buffer: Buffer, axis: int) -> int:
         """The number of the node for the length of a buffer along an axis."""
@@ -305,19 +324,22 @@ class ExactNodes(Nodes):
             value = atom.value
             return self.add(Real(value) if isinstance(value, float) else Constant(int(value), int(value)))
         if atom not in self._numbers:
-            self._numbers[atom] = self._made(atom)
+            self.resolve(atom, self._numbers, self._plan)
         return self._numbers[atom]
 
-    def _made(self, v: Var) -> int | None:
+    def _plan(self, v: Var) -> Plan:
         t, op = v.type, self._definitions.get(v)
         if not isinstance(t, Scalar):
-            return None
+            return (), lambda: None
         if v in self._parameters:
-            return self.add(Argument(self._parameters[v], t))
+            return (), lambda: self.add(Argument(self._parameters[v], t))
         if not isinstance(op, Prim | Load | Extent) or not self._admits(op):
-            return None
+            return (), lambda: None
         if isinstance(op, Extent):
-            return self.length(op.buffer, op.axis)
+            return (), lambda: self.length(op.buffer, op.axis)
+        return op.args, lambda: self._applied(op, t)
+
+    def _applied(self, op: Prim | Load, t: Scalar) -> int | None:
         args = [self.node(a) for a in op.args]
         known = tuple([a for a in args if a is not None])
         if len(known) < len(args):
@@ -367,6 +389,10 @@ class SymbolicRegions(NamedTuple):
     live_in: tuple[SymbolicRegion, ...]
     live_in_before: tuple[SymbolicRegion, ...]
     written: tuple[SymbolicRegion, ...]
+
+    def arguments(self) -> dict[int, int]:
+        """The positions of the arguments that the nodes ask for, by the numbers of the nodes that do."""
+        return {number: node.position for number, node in enumerate(self.nodes) if isinstance(node, Argument)}
 
 
 # ---- shapes of arrays

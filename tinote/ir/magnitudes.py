@@ -8,14 +8,13 @@ stands whether a value is certainly not negative: with that, a sum is at least a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tinote.ir import primitives as p
-from tinote.ir.nodes import Atom, Lit, Prim, Var
+from tinote.ir.nodes import Atom, Lit, Op, Prim, Var
 from tinote.ir.primitives import Primitive
+from tinote.ir.query import operands_first
 from tinote.ir.types import Scalar
-
-__all__ = ["Bounds", "Magnitudes", "least_exponent"]
 
 #: The exponents of the least and the greatest absolute value.
 Bounds = tuple[float, float]
@@ -31,32 +30,38 @@ def _top(t: Scalar) -> float:
 
 
 class Magnitudes:
-    """What is known of the variables whose operations have been noted; of others, and of parameters, nothing."""
+    """What is known of the variables that `definitions` says are made by primitives: worked out where somebody asks for
+    it, once. Of others, and of parameters, nothing is known.
+    """
 
-    __slots__ = ("_bounds", "_not_negative")
+    __slots__ = ("_bounds", "_definitions", "_not_negative")
 
-    def __init__(self) -> None:
-        self._bounds: dict[Var, Bounds] = {}
+    def __init__(self, definitions: Mapping[Var, Op]) -> None:
+        """`definitions` may grow, by operations whose operands are in it; what it says of a variable stays."""
+        self._definitions = definitions
+        #: None: nothing but the type
+        self._bounds: dict[Var, Bounds | None] = {}
         self._not_negative: set[Var] = set()
 
     def of(self, atom: Atom) -> Bounds:
         """Between which powers of two the absolute value of a number lies."""
         t = atom.type
         assert isinstance(t, Scalar)
-        if type(atom) is Lit:
+        if isinstance(atom, Lit):
             size = abs(atom.value)
             if size == 0:
                 return -math.inf, -math.inf
             if math.isfinite(size):
                 return (exponent := math.log2(size)), exponent
-        elif (found := self._bounds.get(atom)) is not None:  # type: ignore[arg-type]
+        elif (found := self._known(atom)) is not None:
             return found
         return (-math.inf, _top(t)) if t.kind == "f" else (-math.inf, float(t.bits))
 
     def is_not_negative(self, atom: Atom) -> bool:
         """Whether a number is certainly not less than zero."""
-        if type(atom) is Lit:
+        if isinstance(atom, Lit):
             return atom.value >= 0
+        self._known(atom)
         return atom in self._not_negative or (isinstance(atom.type, Scalar) and atom.type.kind == "u")
 
     def is_positive(self, atom: Atom) -> bool:
@@ -64,26 +69,34 @@ class Magnitudes:
         assert isinstance(atom.type, Scalar)
         return self.is_not_negative(atom) and self.of(atom)[0] >= least_exponent(atom.type)
 
-    def note(self, op: Prim) -> None:
-        """Take in an operation whose operands have been noted."""
+    def _known(self, v: Var) -> Bounds | None:
+        bounds = self._bounds
+        if v not in bounds:
+            for op in operands_first(v, self._definitions, bounds, _RULES):
+                bounds[op.outs[0]] = self._worked_out(op)
+            bounds.setdefault(v)
+        return bounds[v]
+
+    def _worked_out(self, op: Prim) -> Bounds | None:
         out = op.outs[0]
         t = out.type
-        rule = _RULES.get(op.prim)
-        if rule is None or not isinstance(t, Scalar) or t.kind != "f":
-            return
+        if not isinstance(t, Scalar) or t.kind != "f":
+            return None
         args = op.args[1:] if op.prim is p.select else op.args
-        if any(not isinstance(a.type, Scalar) for a in args):
-            return
-        least, greatest = rule([self.of(a) for a in args], all(self.is_not_negative(a) for a in args))
+        for a in args:
+            if not isinstance(a.type, Scalar):
+                return None
+        not_negative = [self.is_not_negative(a) for a in args]
+        least, greatest = _RULES[op.prim]([self.of(a) for a in args], all(not_negative))
         if op.prim is p.maximum and (floor := _literal_floor(op)) is not None:
             least = max(least, self.of(floor)[0])
         if least != least or greatest != greatest:
-            return  # what divides by a literal zero
-        # What is less than the least normal number may have been rounded to anything, zero included.
-        normal = least_exponent(t)
-        self._bounds[out] = least if least >= normal else -math.inf, min(max(greatest, normal), _top(t))
+            return None  # what divides by a literal zero
         if self._keeps_sign(op):
             self._not_negative.add(out)
+        # What is less than the least normal number may have been rounded to anything, zero included.
+        normal = least_exponent(t)
+        return least if least >= normal else -math.inf, min(max(greatest, normal), _top(t))
 
     def _keeps_sign(self, op: Prim) -> bool:
         """Whether the result is not negative."""

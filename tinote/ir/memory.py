@@ -53,12 +53,12 @@ class DictMemory:
             part = nested
             for i in index:
                 part = part[i]
-            cells[index] = p.cast_number(buffer.dtype, part)
+            cells[index] = p.cast_tangents(buffer.dtype, part)
 
     def load(self, buffer: Buffer, index: Index) -> Number:
         cells = self.cells.get(buffer)
         found = None if cells is None else cells.get(index)
-        return (0.0 if buffer.dtype.kind == "f" else 0) if found is None else found
+        return p.cast_tangents(buffer.dtype, p.neutral(p.add, buffer.dtype)) if found is None else found
 
     def store(self, buffer: Buffer, index: Index, value: Number) -> None:
         self.cells.setdefault(buffer, {})[index] = value

@@ -23,6 +23,7 @@ class FaultKind(Enum):
     MEMORY = 5
     OVERFLOW = 6
     FINITE = 8
+    RECURSION = 9
 
 
 class Hole(NamedTuple):

@@ -26,7 +26,7 @@ assignment.
 An operation *binds* variables (`outs`) and is not its own value, so that a body is edited without its users changing
 identity and the same `Var` lines up across stages. Nodes are compared by identity and never mutated once they are part
 of a region. All operands stand in `args` and all nested code in `regions`, whatever the operation: a pass can handle
-operations that it does not know. `CustomVJP` lives in `custom_vjp.py`.
+operations that it does not know. `CustomVJP` lives in `custom_vjp.py`, what only loops in lanes do in `lanes.py`.
 """
 
 from __future__ import annotations
@@ -240,7 +240,9 @@ class For(Op):
 
     `parallel`: iterations may run in any order or at once (then nothing is carried). `reverse`: from hi-1 down to lo.
     `vectorize`: its iterations may run at once (`mark_vector_loops`). `because`: why a loop that the user did not order
-    runs in order. Index, lo and hi have the same integer type.
+    runs in order. Index, lo and hi have the same integer type. A parallel loop with a second parameter runs in lanes:
+    the region stands for as many iterations at once as the parameter, a mask, has lanes, the first of which is index;
+    the mask tells which of them are below hi.
     """
 
     __slots__ = ("because", "parallel", "reverse", "vectorize")
@@ -293,7 +295,7 @@ class For(Op):
 
     @property
     def carried(self) -> tuple[Var, ...]:
-        return self.regions[0].params[1:]
+        return () if self.parallel else self.regions[0].params[1:]
 
 
 class While(Op):
@@ -404,7 +406,7 @@ class Check(Op):
 
     BOUNDS: args = (condition, index, extent), the index counted from 0, and a fourth where the user counts from another
     number: that number; `text` = the buffer's name, `axis` the dimension. ASSERT, OVERFLOW and FINITE: `text` is a
-    format string (see `messages`) with one hole per further argument.
+    format string (see `messages`) with one hole per further argument. RECURSION: `text` is the message.
     """
 
     __slots__ = ("axis", "kind", "text")
@@ -448,7 +450,7 @@ class Print(Op):
 
 class Task(Op):
     """A piece of a launch, run after the pieces before it. Serial: regions[0] has no parameters. Parallel: args = (lo,
-    hi), regions[0].params = (index,).
+    hi), regions[0].params = (index,), or (index, mask) as in a `For` that runs in lanes.
     """
 
     __slots__ = ("name", "parallel", "privates", "vectorize")
@@ -493,9 +495,9 @@ class Function:
         self.region = region
         self.loc = loc
 
-    def with_region(self, region: Region, name: str = "") -> Function:
+    def with_region(self, region: Region) -> Function:
         """This function with another body; itself when the body is the same object."""
-        return self if region is self.region and not name else Function(name or self.name, region, self.loc)
+        return self if region is self.region else Function(self.name, region, self.loc)
 
     def __repr__(self) -> str:
         return f"<function {self.name}>"

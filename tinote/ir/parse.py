@@ -13,11 +13,10 @@ from collections.abc import Callable
 
 from tinote.ir import nodes as ir
 from tinote.ir.custom_vjp import CustomVJP
+from tinote.ir.lanes import Broadcast, LoadTile, MaskedLoad, MaskedStore, Ramp, Reduce, StoreTile
 from tinote.ir.primitives import PRIMITIVES, Primitive
-from tinote.ir.tokens import NUMBER, ParseError, SourceLine
-from tinote.ir.types import Ref, Scalar, Stack, Tensor, Type, scalar_named, u1, weak_float, weak_int
-
-__all__ = ["ParseError", "parse"]
+from tinote.ir.tokens import NUMBER, SourceLine
+from tinote.ir.types import Lanes, Ref, Scalar, Stack, Tensor, Tile, Type, scalar_named, u1, weak_float, weak_int
 
 _LITERAL = re.compile(rf"({NUMBER})_?(.*)")
 
@@ -126,6 +125,7 @@ class _Parser:
         if word not in kinds:
             raise line.error(f"expected one of {', '.join(kinds)}", line.tokens[line.at - 1].column)
         shape = self.shape()
+        noalias = line.take("noalias")
         strides = self.known(self.shape()) if line.take("strides") else None
         element_strides = self.known(self.shape()) if line.take("element_strides") else None
         links: dict[str, str] = {}
@@ -135,7 +135,7 @@ class _Parser:
         line.done()
 
         def make(flat: ir.Buffer | None) -> ir.Buffer:
-            return ir.Buffer(name, dtype, shape, element, kinds[word], strides, element_strides, flat)
+            return ir.Buffer(name, dtype, shape, element, kinds[word], strides, element_strides, flat, noalias=noalias)
 
         return make, links
 
@@ -154,12 +154,19 @@ class _Parser:
     def type(self) -> Type:
         line = self.line
         word = line.kind("word", "a type")
-        if word in ("ref", "stack"):
+        if word in ("ref", "stack", "tile"):
             content = self.type()
+            if word == "tile" and isinstance(content, Lanes):
+                return Tile(content)
+            if word == "stack" and isinstance(content, Scalar | Tensor | Lanes):
+                return Stack(content)
             if not isinstance(content, Scalar | Tensor):
                 raise line.error("expected a scalar or tensor type")
-            return Ref(content) if word == "ref" else Stack(content)
+            return Ref(content)
         try:
+            name, _, lanes = word.rpartition("x")
+            if name and lanes.isdigit():
+                return Lanes(scalar_named(name), int(lanes))
             dtype = scalar_named(word)
         except KeyError:
             raise line.error(f"no type is called {word}", line.tokens[line.at - 1].column) from None
@@ -228,6 +235,12 @@ class _Parser:
             raise self.line.error("expected '['")
         return buffer, self.brackets()
 
+    def offset(self, index: tuple[ir.Atom, ...]) -> ir.Atom:
+        """The index of an access by lanes."""
+        if len(index) != 1:
+            raise self.line.error("an access by lanes has one index, a byte offset")
+        return index[0]
+
     def assigned(self) -> ir.Atom:
         """`, %v`, at the end of the line."""
         self.line.expect(",")
@@ -273,10 +286,31 @@ class _Parser:
     def plain(self, word: str, outs: tuple[ir.Var, ...]) -> ir.Op:
         """An operation without regions, after its first word."""
         line, loc = self.line, self.line.span()
+        if word in ("load", "store") and line.take("tile"):
+            buffer, index = self.element()
+            line.expect("by")
+            step, width = self.atom(), self.assigned()
+            line.expect("where")
+            rows = self.offset(index), step, width, self.atom()
+            return (
+                LoadTile(buffer, rows, outs, loc) if word == "load" else StoreTile(buffer, rows, self.assigned(), loc)
+            )
         if word == "load":
-            return ir.Load(*self.element(), outs, loc)
+            buffer, index = self.element()
+            if line.take("where"):
+                return MaskedLoad(buffer, self.offset(index), self.atom(), outs, loc)
+            return ir.Load(buffer, index, outs, loc)
         if word == "store":
-            return ir.Store(*self.element(), self.assigned(), loc)
+            buffer, index = self.element()
+            if line.take("where"):
+                return MaskedStore(buffer, self.offset(index), self.atom(), self.assigned(), loc)
+            return ir.Store(buffer, index, self.assigned(), loc)
+        if word == "broadcast":
+            return Broadcast(self.atoms(), outs, (), loc)
+        if word == "ramp":
+            return Ramp(self.atoms(), outs, (), loc)
+        if word == "reduce":
+            return Reduce(self.primitive(), self.atom(), outs, loc)
         if word == "atomic":
             plain = line.take("plain")
             return ir.Atomic(self.primitive(), *self.element(), self.assigned(), outs, loc, plain=plain)
@@ -332,21 +366,23 @@ class _Parser:
     def for_(self, outs: tuple[ir.Var, ...]) -> ir.Op:
         line = self.line
         parallel, reverse, vectorize = line.take("parallel"), line.take("reverse"), line.take("vectorize")
-        index, lo, hi = self.loop()
+        params, lo, hi = self.loop()
         because = json.loads(line.kind("text", "the reason")) if line.take("because") else ""
         carried, initial = self.carrying()
-        body = self.block(line, (index, *carried))
+        body = self.block(line, (*params, *carried))
         loop = ir.For(lo, hi, initial, body, outs, line.span(), parallel=parallel, reverse=reverse, vectorize=vectorize)
         loop.because = because
         return loop
 
-    def loop(self) -> tuple[ir.Var, ir.Atom, ir.Atom]:
-        """`%i: i32 in 0i32 .. %n`."""
-        index = self.binding()
+    def loop(self) -> tuple[tuple[ir.Var, ...], ir.Atom, ir.Atom]:
+        """`%i: i32 in 0i32 .. %n`, with a mask after the index where it runs in lanes."""
+        params = [self.binding()]
+        if self.line.take(","):
+            params.append(self.binding())
         self.line.expect("in")
         lo = self.atom()
         self.line.expect("..")
-        return index, lo, self.atom()
+        return tuple(params), lo, self.atom()
 
     def while_(self, outs: tuple[ir.Var, ...]) -> ir.Op:
         line = self.line
@@ -391,8 +427,8 @@ class _Parser:
         params: tuple[ir.Var, ...] = ()
         args: tuple[ir.Atom, ...] = ()
         if line.peek().kind == "variable":
-            index, lo, hi = self.loop()
-            params, args = (index,), (lo, hi)
+            params, lo, hi = self.loop()
+            args = (lo, hi)
         self.colon()
         privates: list[ir.Private] = []
         while self.at < len(self.lines) and self.lines[self.at].take("private"):

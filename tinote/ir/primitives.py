@@ -15,12 +15,28 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from tinote.ir.types import Scalar, Tensor, Type, element_type, f16, f32, i32, i64, promote, shape_of, u1, u32, u64
+from tinote.ir.types import (
+    Lanes,
+    Scalar,
+    Tangents,
+    Tensor,
+    Type,
+    element_type,
+    f16,
+    f32,
+    i32,
+    i64,
+    promote,
+    shape_of,
+    u1,
+    u32,
+    u64,
+)
 
-Number = Any  # int or float, as the type asks
+Number = Any  # int or float, as the type asks; a tuple of them for tangents
 
 
 class Defaults(NamedTuple):
@@ -41,7 +57,7 @@ Evaluate = (
 
 class Primitive:
     """`arity` None: any number. `rule` None: the result type is given where the operation is built. `elementwise`: maps
-    over tensors, scalars broadcast.
+    over tensors and lanes, scalars broadcast.
     `cost`: rough time on a CPU, in additions. `evaluate(type, *values)`: the result of `type` for scalar operands."""
 
     __slots__ = ("arity", "commutative", "cost", "elementwise", "evaluate", "name", "rule")
@@ -84,6 +100,8 @@ def broadcast_shape(types: tuple[Type, ...]) -> tuple[int, ...]:
 
 def _shaped(dtype: Scalar, types: tuple[Type, ...]) -> Type:
     shape = broadcast_shape(types)
+    if any(isinstance(t, Lanes) for t in types):
+        return Lanes(dtype, *shape)
     return Tensor(dtype, shape) if shape else dtype
 
 
@@ -275,12 +293,12 @@ def _shift_right(t: Scalar, a: int, b: int) -> int:
     return a >> b if 0 <= b < t.bits else (-1 if a < 0 else 0)
 
 
-def _math(f: Callable[[float], float], outside: float = math.nan) -> Callable[..., Number]:
+def _math(f: Callable[[float], float]) -> Callable[..., Number]:
     def evaluate(t: Scalar, a: Number) -> Number:
         try:
             return t.round(f(a))
         except ValueError:
-            return outside
+            return math.nan
         except OverflowError:
             return math.inf
 
@@ -332,6 +350,14 @@ def cast_number(t: Scalar, value: Number) -> Number:
             return t.highest if value > 0 else t.lowest
         return min(max(int(value), t.lowest), t.highest)
     return t.wrap(value)
+
+
+def cast_tangents(t: Scalar, value: Number) -> Number:
+    """`value` converted to `t`, which may be tangents: a tuple; one number is repeated."""
+    if not isinstance(t, Tangents):
+        return cast_number(t, value)
+    numbers: Iterable[Number] = [value] * t.count if isinstance(value, int | float) else value
+    return tuple([cast_number(t.scalar, v) for v in numbers])
 
 
 def _reinterpret(t: Scalar, value: Number) -> Number:
@@ -425,6 +451,9 @@ bitcast = _define("bitcast", 1, None, _reinterpret)
 pack = _define("pack", None, None, _no_scalar_meaning, elementwise=False, cost=0)
 extract = _define("extract", None, None, _no_scalar_meaning, elementwise=False, cost=0)
 insert = _define("insert", None, None, _no_scalar_meaning, elementwise=False, cost=0)
+# tangents along several directions: join_tangents(numbers), tangent_at(tangents, literal direction)
+join_tangents = _define("join_tangents", None, None, _no_scalar_meaning, elementwise=False, cost=0)
+tangent_at = _define("tangent_at", 2, None, _no_scalar_meaning, elementwise=False, cost=0)
 # random_bits(launch seed: u64, iteration: i64, draw: i32) -> u32
 random_bits = _define(
     "random_bits",

@@ -14,9 +14,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tinote.ir.custom_vjp import CustomVJP
-from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, For, If, Load, Op, Region, Store, Task, Var, While
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    BufferKind,
+    For,
+    If,
+    Load,
+    Op,
+    Pop,
+    Push,
+    Region,
+    Store,
+    Task,
+    Var,
+    While,
+)  # fmt: skip
 from tinote.ir.query import walk
 from tinote.ir.rewrite import same
+from tinote.ir.types import Stack
 
 
 def _writes(op: Op) -> bool:
@@ -86,6 +103,8 @@ class _Marker:
         self.needed: set[tuple[Op, int]] = set()
         self.pending: list[tuple[Op, int]] = []
         self.effects: list[Op] = []
+        #: what pushes on and pops from each stack: all of it stays, or none
+        self.moves: dict[Var, list[Op]] = {}
 
     def collect(self, region: Region, parent: Op | None) -> None:
         """Find out which operation binds each variable, and which have effects."""
@@ -104,6 +123,8 @@ class _Marker:
                     self.effects.append(op)
             elif self.effect(op):
                 self.effects.append(op)
+            if isinstance(op, Push | Pop) and isinstance(op.args[0], Var):
+                self.moves.setdefault(op.args[0], []).append(op)
 
     def mark(self, atoms: Iterable[Atom]) -> None:
         owner, needed = self.owner, self.needed
@@ -113,6 +134,8 @@ class _Marker:
                 if slot is not None and slot not in needed:
                     needed.add(slot)
                     self.pending.append(slot)
+                if isinstance(a.type, Stack):
+                    self.pending += [(op, -1) for op in self.moves.pop(a, ())]
 
     def keep(self, op: Op) -> None:
         """Mark an operation and whatever decides whether it runs."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 
-from tinote.ir.nodes import Buffer, Function, Memory, Op, Region, Task, Var
+from tinote.ir.nodes import Atom, Buffer, Function, Memory, Op, Prim, Region, Task, Var
+from tinote.ir.primitives import Primitive
 
 
 def walk(region: Region) -> Iterator[Op]:
@@ -74,6 +75,33 @@ def uses(region: Region) -> dict[Var, int]:
 def definitions(region: Region) -> dict[Var, Op]:
     """The operation that binds each variable; parameters of regions are absent."""
     return {v: op for op in walk(region) for v in op.outs}
+
+
+def operands_first(
+    atom: Atom, definitions: Mapping[Var, Op], known: Container[Atom], through: Container[Primitive]
+) -> Iterator[Prim]:
+    """The applications of primitives in `through` that compute `atom`, operands before what uses them, but for those
+    of variables in `known`. Whoever asks makes each known before the next: so that what is worked out of operands is
+    worked out once, however often a value is used and however long the way to it is.
+    """
+    waiting = [atom]
+    while waiting:
+        one = waiting[-1]
+        op = definitions.get(one) if type(one) is Var and one not in known else None
+        if not isinstance(op, Prim) or op.prim not in through:
+            waiting.pop()
+            continue
+        missing = [a for a in op.args if type(a) is Var and a not in known and _is_made(a, definitions, through)]
+        if missing:
+            waiting += missing
+        else:
+            waiting.pop()
+            yield op
+
+
+def _is_made(v: Var, definitions: Mapping[Var, Op], through: Container[Primitive]) -> bool:
+    op = definitions.get(v)
+    return isinstance(op, Prim) and op.prim in through
 
 
 def buffers_of(fn: Function) -> tuple[Buffer, ...]:

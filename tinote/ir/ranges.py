@@ -17,7 +17,7 @@ from tinote.ir import primitives as p
 from tinote.ir.affine import Affine, Interval, apply_to_intervals, constant, contains, span_of_type, variable
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import Atom, Buffer, Check, Extent, For, If, Lit, Op, Prim, Region, Task, Var, While
-from tinote.ir.types import Scalar, i32
+from tinote.ir.types import Scalar, i32, is_whole
 
 #: How many facts are combined for one proof, and how many combinations are tried at most.
 _DEPTH = 4
@@ -163,7 +163,7 @@ class Ranges:
         waiting = [v]
         while waiting:
             op = self.definitions.get(waiting[-1])
-            sources = op.args if isinstance(op, Prim) and all(_is_whole(a) for a in op.args) else ()
+            sources = op.args if isinstance(op, Prim) and all(is_whole(a.type) for a in op.args) else ()
             missing = [a for a in sources if isinstance(a, Var) and a not in known and a not in found]
             if missing:
                 waiting += missing
@@ -202,17 +202,17 @@ class Ranges:
             sides = [self.interval(r.yields[k]) for r in op.regions]
             return min(sides[0][0], sides[1][0]), max(sides[0][1], sides[1][1])
         if isinstance(op, Prim):
-            found = self._prim_interval(op, whole)
+            found = self._prim_interval(op)
             if found is not None and contains(whole, found):
                 return found
         return whole
 
-    def _prim_interval(self, op: Prim, whole: Interval) -> Interval | None:
+    def _prim_interval(self, op: Prim) -> Interval | None:
         args = op.args[1:] if op.prim is p.select else op.args
         for a in args:
             if not isinstance(a.type, Scalar) or a.type.kind == "f":
                 return None
-        return apply_to_intervals(op.prim, [self.interval(a) for a in args], whole)
+        return apply_to_intervals(op.prim, [self.interval(a) for a in args])
 
     def _carried_interval(self, v: Var, whole: Interval) -> Interval:
         """A carried value that never shrinks stays at or above what it starts with, and the other way round."""
@@ -269,7 +269,7 @@ class Ranges:
         if not isinstance(op, Prim):
             return None
         prim, args, t = op.prim, op.args, v.type
-        if not isinstance(t, Scalar) or t.kind not in "iu" or any(not _is_whole(a) for a in args):
+        if not isinstance(t, Scalar) or t.kind not in "iu" or any(not is_whole(a.type) for a in args):
             return None
         if prim is p.add:
             form = self.affine(args[0]) + self.affine(args[1])
@@ -350,7 +350,7 @@ class Ranges:
 
     def _collect_comparison(self, op: Prim, truth: bool, forms: tuple[list[Affine], list[Affine]]) -> None:
         prim, args = op.prim, op.args
-        if prim in _NEGATED and all(_is_whole(a) for a in args):
+        if prim in _NEGATED and all(is_whole(a.type) for a in args):
             prim = prim if truth else _NEGATED[prim]
             a, b = self.affine(args[0]), self.affine(args[1])
             if prim is p.lt:
@@ -369,7 +369,7 @@ class Ranges:
     def _facts_of(self, v: Var) -> Iterator[Affine]:
         """Forms that are not negative because of how `v` is computed."""
         op = self.definitions.get(v)
-        if not isinstance(op, Prim) or not all(_is_whole(a) for a in op.args[-2:]):
+        if not isinstance(op, Prim) or not all(is_whole(a.type) for a in op.args[-2:]):
             return
         here = variable(v)
         if op.prim is p.minimum or op.prim is p.maximum:
@@ -433,8 +433,3 @@ class Ranges:
 
 def _renamed(form: Affine, names: dict[Var, Var]) -> Affine:
     return Affine(form.const, {names.get(v, v): c for v, c in form.terms.items()})
-
-
-def _is_whole(atom: Atom) -> bool:
-    """Whether an atom is a number whose value is an integer."""
-    return isinstance(atom.type, Scalar) and atom.type.kind != "f"

@@ -17,8 +17,6 @@ from tinote.ir.buffers import Buffer
 from tinote.ir.nodes import Atom, Function, Memory, Op
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
-__all__ = ["redirected"]
-
 
 def redirected(fn: Function, stand_ins: Mapping[Buffer, Buffer]) -> Function:
     """`fn` with other buffers in place of some."""

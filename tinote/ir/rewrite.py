@@ -77,18 +77,38 @@ class Rewriter:
         return KEEP
 
     def visit(self, op: Op) -> None:
-        """Rewrite one operation into `out`. Override only to take a region apart before it is walked."""
-        args = self.renamed(op.args)
+        """Rewrite one operation into `out`."""
         if op.regions:
-            regions = tuple([self.region(r) for r in op.regions])
-            if args is not op.args or not same(regions, op.regions):
-                op = op.rebuilt(args, regions)
-        elif args is not op.args:
-            op = op.rebuilt(args)
+            self.nest(op)
+            return
+        env = self.env
+        if env:
+            for a in op.args:
+                if type(a) is Var and a in env:
+                    op = op.rebuilt(tuple([self.get(a) for a in op.args]))
+                    break
         decision = self.on(op)
         if decision is KEEP:
             self.out.append(op)
-        elif decision is not DROP:
+        else:
+            self._replace(op, decision)
+
+    def nest(self, op: Op) -> None:
+        """Rewrite an operation that has regions. Override only to take one apart before it is walked, or to know what
+        is around.
+        """
+        args = self.renamed(op.args)
+        regions = tuple([self.region(r) for r in op.regions])
+        if args is not op.args or not same(regions, op.regions):
+            op = op.rebuilt(args, regions)
+        decision = self.on(op)
+        if decision is KEEP:
+            self.out.append(op)
+        else:
+            self._replace(op, decision)
+
+    def _replace(self, op: Op, decision: Decision | Sequence[Atom]) -> None:
+        if decision is not DROP:
             assert not isinstance(decision, Decision)
             for out, atom in zip(op.outs, decision, strict=True):
                 if atom is not out:
@@ -98,12 +118,13 @@ class Rewriter:
         """`region` rewritten; itself when nothing in it changed."""
         saved, self.out = self.out, []
         self.enter(region)
+        visit = self.visit
         for op in region.body:
-            self.visit(op)
-        yields = tuple([self.get(y) for y in region.yields])
+            visit(op)
+        yields = self.renamed(region.yields)
         self.leave(region)
         body, self.out = self.out, saved
-        if same(body, region.body) and same(yields, region.yields):
+        if yields is region.yields and same(body, region.body):
             return region
         return Region(region.params, tuple(body), yields)
 

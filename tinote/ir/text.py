@@ -17,7 +17,6 @@ bits (not the payload of a NaN). The text is ASCII, whatever the user's names ar
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -26,6 +25,7 @@ from typing import NamedTuple
 
 from tinote.ir import nodes as ir
 from tinote.ir.custom_vjp import CustomVJP
+from tinote.ir.lanes import Broadcast, LoadTile, MaskedLoad, MaskedStore, Ramp, Reduce, StoreTile
 from tinote.ir.query import walk
 from tinote.ir.types import Scalar, u1
 
@@ -62,11 +62,6 @@ def equal(a: ir.Function, b: ir.Function) -> bool:
     what the functions compute.
     """
     return a is b or _canonical(a) == _canonical(b)
-
-
-def fingerprint(fn: ir.Function) -> str:
-    """A digest (32 hexadecimal digits) that is the same for `equal` functions, in any process."""
-    return hashlib.blake2b(_canonical(fn).encode(), digest_size=16).hexdigest()
 
 
 def _canonical(fn: ir.Function) -> str:
@@ -212,6 +207,8 @@ class _Printer:
 
     def declaration(self, buffer: ir.Buffer) -> str:
         parts = [f"buffer @{self.buffer(buffer)}: {buffer.element_type!r} {buffer.kind.value} {_tuple(buffer.shape)}"]
+        if buffer.noalias:
+            parts.append("noalias")
         natural = ir.Buffer("", buffer.dtype, buffer.shape, buffer.element, flat=buffer.flat)
         if buffer.strides is not None and buffer.strides != natural.strides:
             parts.append(f"strides {_tuple(buffer.strides)}")
@@ -304,7 +301,8 @@ class _Printer:
 
     def for_head(self, op: ir.For) -> str:
         words = [w for w, on in (("parallel", op.parallel), ("reverse", op.reverse), ("vectorize", op.vectorize)) if on]
-        bounds = f"{self.binding(op.index)} in {self.atom(op.lo)} .. {self.atom(op.hi)}"
+        mask = op.body.params[1:] if op.parallel else ()
+        bounds = f"{self.bindings((op.index, *mask))} in {self.atom(op.lo)} .. {self.atom(op.hi)}"
         if op.because:
             bounds += f" because {json.dumps(op.because, ensure_ascii=False)}"
         return " ".join(["for", *words, bounds]) + self.carrying(op.carried, op.initial) + ":"
@@ -323,10 +321,13 @@ class _Printer:
         """The text of an operation without regions, after its outs."""
         if isinstance(op, ir.Prim):
             return f"{op.prim.name} {self.atoms(op.args)}".rstrip()
+        if isinstance(op, LoadTile | StoreTile):
+            rows = f"tile {self.element(op.buffer, op.index)} by {self.atoms(op.args[1:3])}{self.where(op)}"
+            return f"load {rows}" if isinstance(op, LoadTile) else f"store {rows}, {self.atom(op.value)}"
         if isinstance(op, ir.Load):
-            return f"load {self.element(op.buffer, op.index)}"
+            return f"load {self.element(op.buffer, op.index)}{self.where(op)}"
         if isinstance(op, ir.Store):
-            return f"store {self.element(op.buffer, op.index)}, {self.atom(op.value)}"
+            return f"store {self.element(op.buffer, op.index)}{self.where(op)}, {self.atom(op.value)}"
         if isinstance(op, ir.Atomic):
             how = "atomic plain" if op.plain else "atomic"
             return f"{how} {op.prim.name} {self.element(op.buffer, op.index)}, {self.atom(op.value)}"
@@ -342,6 +343,10 @@ class _Printer:
             return f"stack {self.atoms(op.args)}".rstrip()
         if isinstance(op, ir.Push | ir.Pop):
             return f"{'push' if isinstance(op, ir.Push) else 'pop'} {self.atoms(op.args)}"
+        if isinstance(op, Broadcast | Ramp):
+            return f"{'ramp' if isinstance(op, Ramp) else 'broadcast'} {self.atoms(op.args)}"
+        if isinstance(op, Reduce):
+            return f"reduce {op.prim.name} {self.atoms(op.args)}"
         if isinstance(op, ir.Check):
             text = "" if self.anonymous and op.kind is ir.FaultKind.BOUNDS else op.text
             parts = [f"check {op.kind.name.lower()}"]
@@ -353,6 +358,10 @@ class _Printer:
             parts = [self.printed(*next(rest)) if part is None else json.dumps(part) for part in op.parts]
             return f"print {', '.join(parts)}".rstrip()
         raise TypeError(f"no text form for {type(op).__name__}")
+
+    def where(self, op: ir.Op) -> str:
+        """The mask of an access by lanes."""
+        return f" where {self.atom(op.mask)}" if isinstance(op, MaskedLoad | MaskedStore | LoadTile | StoreTile) else ""
 
     def printed(self, atom: ir.Atom, spec: str) -> str:
         """An argument of `print`, with its format."""

@@ -12,9 +12,9 @@ from tinote.source import Span
 T = TypeVar("T")
 
 _GRAMMAR = """\
-adjoint array as assert atomic axis bounds buffer carrying check custom_vjp division do else extent field flat for
-func get if in load local memory of overflow parallel pass plain pop print private push return reverse serial set
-stack store strides tangent task temporary vectorize while yield
+adjoint array as assert atomic axis bounds broadcast buffer by carrying check custom_vjp division do else extent
+field flat for func get if in load local memory of overflow parallel pass plain pop print private push ramp
+reduce return reverse serial set stack store strides tangent task temporary tile vectorize where while yield
 """
 #: The words of the grammar, beside the names of types and primitives.
 KEYWORDS = frozenset(_GRAMMAR.split())
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
     r'|(?P<text>"(?:\\.|[^"\\])*")'
     r"|(?P<variable>%[A-Za-z0-9_.]+)"
     r"|(?P<buffer>@[A-Za-z0-9_.]+)"
-    rf"|(?P<number>{NUMBER}_?(?:{'|'.join(t.name for t in SCALARS)})?(?![A-Za-z0-9_]))"
+    rf"|(?P<number>{NUMBER}_?(?:(?:{'|'.join(t.name for t in SCALARS)})(?:d\d+)?)?(?![A-Za-z0-9_]))"
     r"|(?P<word>[A-Za-z_][A-Za-z0-9_.]*)"
     r"|(?P<mark>\.\.|[][(),:=?]))"
 )

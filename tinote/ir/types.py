@@ -1,10 +1,13 @@
 """Types of the IR, and how two of them promote to one.
 
 Scalar   f16 f32 f64 · i8 i16 i32 i64 · u1 u8 u16 u32 u64
+Tangents f64d8 …: a number for each of several directions, on which arithmetic works number by number
 Weak     weak_int weak_float: what a literal has until the type pass fixes it
 Tensor   a vector, matrix or local array of scalars, held as a value
 Ref      a local cell in memory (before promotion of locals, and for arrays after differentiation)
 Stack    values saved on the way forward and taken back in reverse order
+Lanes    a scalar of each of several iterations of a parallel loop that run at once, side by side in a vector register
+Tile     memory of each lane, transposed: a row of a buffer, or a local array
 """
 
 from __future__ import annotations
@@ -12,41 +15,6 @@ from __future__ import annotations
 import math
 import struct
 from typing import NamedTuple
-
-__all__ = [
-    "FLOATS",
-    "INTEGERS",
-    "SCALARS",
-    "Ref",
-    "Scalar",
-    "Stack",
-    "Tensor",
-    "Type",
-    "element_type",
-    "f16",
-    "f32",
-    "f64",
-    "i8",
-    "i16",
-    "i32",
-    "i64",
-    "is_float",
-    "is_integer",
-    "machine_epsilon",
-    "promote",
-    "scalar_named",
-    "shape_of",
-    "strengthen",
-    "u1",
-    "u8",
-    "u16",
-    "u32",
-    "u64",
-    "weak_float",
-    "weak_int",
-    "with_element",
-]
-
 
 _SINGLE, _HALF = struct.Struct("<f"), struct.Struct("<e")
 
@@ -71,6 +39,11 @@ class Scalar:
     def size(self) -> int:
         """Bytes in memory."""
         return max(self.bits // 8, 1)
+
+    @property
+    def alignment(self) -> int:
+        """The bytes that an address in memory is a multiple of."""
+        return self.size
 
     @property
     def lowest(self) -> int:
@@ -108,6 +81,39 @@ class Scalar:
             return math.copysign(math.inf, value)
 
 
+class Tangents(Scalar):
+    """The tangents of a number along `count` directions, each of type `scalar`, side by side: one value that moves as a
+    whole. Arithmetic works number by number, a condition holds for all, a literal is the same in all, and a cast from
+    a scalar repeats it. `bits` are those of one number. Made by `tangent_type`.
+    """
+
+    __slots__ = ("count", "scalar")
+
+    def __init__(self, scalar: Scalar, count: int) -> None:
+        super().__init__(f"{scalar.name}d{count}", scalar.kind, scalar.bits)
+        self.scalar = scalar
+        self.count = count
+
+    @property
+    def size(self) -> int:
+        return self.scalar.size * self.count
+
+    @property
+    def alignment(self) -> int:
+        return self.scalar.size
+
+
+_TANGENTS: dict[tuple[Scalar, int], Tangents] = {}
+
+
+def tangent_type(scalar: Scalar, count: int) -> Scalar:
+    """The type of the tangents of a number along `count` directions; its own for one."""
+    if count == 1:
+        return scalar
+    found = _TANGENTS.get((scalar, count))
+    return found or _TANGENTS.setdefault((scalar, count), Tangents(scalar, count))
+
+
 f16, f32, f64 = Scalar("f16", "f", 16), Scalar("f32", "f", 32), Scalar("f64", "f", 64)
 i8, i16, i32, i64 = Scalar("i8", "i", 8), Scalar("i16", "i", 16), Scalar("i32", "i", 32), Scalar("i64", "i", 64)
 u1, u8, u16, u32, u64 = (
@@ -139,6 +145,16 @@ class Tensor(NamedTuple):
         return math.prod(self.shape)
 
 
+class Lanes(NamedTuple):
+    """One `dtype` for each of `lanes` iterations that run at once. What is the same for all of them stays a scalar."""
+
+    dtype: Scalar
+    lanes: int
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}x{self.lanes}"
+
+
 class Ref(NamedTuple):
     """A local cell that holds a `content`."""
 
@@ -149,27 +165,42 @@ class Ref(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """A last-in first-out store of `content`s, local to one iteration of a parallel loop."""
+    """A last-in first-out store of `content`s, local to one iteration of a parallel loop, or to several in lanes."""
 
-    content: Scalar | Tensor
+    content: Scalar | Tensor | Lanes
 
     def __repr__(self) -> str:
         return f"stack {self.content!r}"
 
 
-Type = Scalar | Tensor | Ref | Stack
+class Tile(NamedTuple):
+    """Memory of each lane, transposed: for each place the `content`, what all lanes have there."""
+
+    content: Lanes
+
+    def __repr__(self) -> str:
+        return f"tile {self.content!r}"
+
+
+Type = Scalar | Tensor | Ref | Stack | Lanes | Tile
 
 
 def scalar_named(name: str) -> Scalar:
     """The scalar type with this name. Raises `KeyError`."""
-    return _BY_NAME[name]
+    found = _BY_NAME.get(name)
+    if found is not None:
+        return found
+    scalar, _, count = name.partition("d")
+    if not count.isdecimal() or int(count) < 2:
+        raise KeyError(name)
+    return tangent_type(_BY_NAME[scalar], int(count))
 
 
 def element_type(t: Type) -> Scalar:
-    """The scalar type of a scalar or of a tensor's components."""
+    """The scalar type of a scalar, of a tensor's components or of each lane."""
     if isinstance(t, Scalar):
         return t
-    if isinstance(t, Tensor):
+    if isinstance(t, Tensor | Lanes):
         return t.dtype
     return element_type(t.content)
 
@@ -180,7 +211,9 @@ def with_element(t: Type, dtype: Scalar) -> Scalar | Tensor:
 
 
 def shape_of(t: Type) -> tuple[int, ...]:
-    """A tensor's shape; `()` for a scalar."""
+    """A tensor's shape, the number of lanes; `()` for a scalar."""
+    if isinstance(t, Lanes):
+        return (t.lanes,)
     return t.shape if isinstance(t, Tensor) else ()
 
 
@@ -191,6 +224,11 @@ def machine_epsilon(t: Scalar) -> float:
 
 def is_float(t: Type) -> bool:
     return element_type(t).kind == "f"
+
+
+def is_whole(t: Type) -> bool:
+    """Whether a type is that of numbers whose values are integers, truth values included."""
+    return isinstance(t, Scalar) and t.kind != "f"
 
 
 def is_integer(t: Type) -> bool:

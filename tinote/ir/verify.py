@@ -12,11 +12,25 @@ from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.forms import Form, InvalidIR
+from tinote.ir.lanes import Broadcast, LoadTile, MaskedLoad, MaskedStore, Ramp, Reduce, StoreTile
 from tinote.ir.messages import Hole, split_message
 from tinote.ir.primitives import Defaults
-from tinote.ir.types import Ref, Scalar, Stack, Tensor, Type, element_type, i32, i64, shape_of, u1, u32
-
-__all__ = ["Form", "InvalidIR", "verify"]
+from tinote.ir.types import (
+    Lanes,
+    Ref,
+    Scalar,
+    Stack,
+    Tangents,
+    Tensor,
+    Tile,
+    Type,
+    element_type,
+    i32,
+    i64,
+    shape_of,
+    u1,
+    u32,
+)
 
 
 def verify(fn: ir.Function, form: Form = Form.FIRST, *, stored: bool = True) -> None:
@@ -80,7 +94,9 @@ class _Verifier:
         entered: list[ir.Var] = list(region.params)
         for param in region.params:
             self.bind(param)
-            self.require(not isinstance(param.type, Ref | Stack), "a region cannot take a cell or stack: {!r}", param)
+            self.require(
+                not isinstance(param.type, Ref | Stack | Tile), "a region cannot take a cell or stack: {!r}", param
+            )
         for op in region.body:
             self.op = op
             self.operation(op)
@@ -109,6 +125,10 @@ class _Verifier:
             fine = len(t.shape) > 0 and all(n > 0 for n in t.shape)
             self.require(fine, "a tensor needs positive dimensions, not {!r}", t)
             self.require(self.form < Form.LOWERED, "tensor value of type {!r} after lowering of arrays", t)
+        if isinstance(t, Lanes):
+            fine = t.lanes > 1 and t.lanes & (t.lanes - 1) == 0
+            self.require(fine, "lanes are a power of two, not {!r}", t)
+            self.require(self.form == Form.LOWERED, "lanes of type {!r} before lowering of accesses", t)
 
     def operand(self, atom: ir.Atom) -> None:
         if isinstance(atom, ir.Var):
@@ -129,7 +149,7 @@ class _Verifier:
     # types of operands
 
     def value(self, atom: ir.Atom, what: str) -> None:
-        self.require(not isinstance(atom.type, Ref | Stack), "{} cannot be a cell or stack: {!r}", what, atom)
+        self.require(not isinstance(atom.type, Ref | Stack | Tile), "{} cannot be a cell or stack: {!r}", what, atom)
 
     def same(self, atom: ir.Atom, t: Type, what: str) -> None:
         """`atom` may go where a value of type `t` is wanted: exactly after type inference, by shape before."""
@@ -171,8 +191,9 @@ class _Verifier:
         for a in op.args:
             self.operand(a)
         for a in op.args:
-            if isinstance(a, ir.Var) and isinstance(a.type, Ref | Stack):
+            if isinstance(a, ir.Var) and isinstance(a.type, Ref | Stack | Tile):
                 fine = isinstance(op, ir.Get | ir.Set | ir.Push | ir.Pop) and a is op.args[0]
+                fine = fine or (isinstance(op, StoreTile) and a is op.value)
                 self.require(fine, "a cell or stack cannot be an operand here: {!r}", a)
                 inside = isinstance(op, ir.Get) or self.depth[a] == self.parallel_depth
                 self.require(inside, "{!r} is made outside of a parallel loop and changed inside", a)
@@ -192,6 +213,8 @@ class _Verifier:
             self.cell(op)
         elif isinstance(op, ir.NewStack | ir.Push | ir.Pop):
             self.stack(op)
+        elif isinstance(op, Broadcast | Ramp | Reduce):
+            self.lanes(op)
         elif isinstance(op, ir.Check):
             self.check(op)
         elif isinstance(op, ir.Print):
@@ -210,7 +233,7 @@ class _Verifier:
         if prim.arity is not None:
             self.count(args, prim.arity, "operands")
         out = op.out.type
-        if isinstance(out, Ref | Stack):
+        if isinstance(out, Ref | Stack | Tile):
             raise self.fail("a primitive cannot give a cell or stack")
         if not prim.elementwise:
             self.tensor_prim(op)
@@ -244,9 +267,25 @@ class _Verifier:
     def tensor_prim(self, op: ir.Prim) -> None:
         prim, args, out = op.prim, op.args, op.out.type
         if prim is p.random_bits:
-            self.require(out == u32, "random_bits gives u32, not {!r}", out)
+            self.require(element_type(out) is u32, "random_bits gives u32, not {!r}", out)
+            shape = p.broadcast_shape(tuple([a.type for a in args]))
+            self.require(shape_of(out) == shape, "random_bits of these operands does not give {!r}", out)
             for position, a in enumerate(args):
-                self.same(a, p.operand_type(prim, (), position, out, Defaults()), "a counter of random_bits")
+                wanted = p.operand_type(prim, (), position, out, Defaults())
+                each = Lanes(wanted, a.type.lanes) if isinstance(a.type, Lanes) else wanted
+                self.same(a, each, "a counter of random_bits")
+        elif prim is p.join_tangents:
+            if not isinstance(out, Tangents):
+                raise self.fail(f"join_tangents makes tangents, not {out!r}")
+            self.count(args, out.count, "tangents")
+            for a in args:
+                self.same(a, out.scalar, "a tangent")
+        elif prim is p.tangent_at:
+            joined, position = args
+            if not isinstance(joined.type, Tangents) or not isinstance(position, ir.Lit):
+                raise self.fail("tangent_at needs tangents and a literal direction")
+            self.require(0 <= position.value < joined.type.count, "{!r} has no direction {!r}", joined, position)
+            self.require(out is joined.type.scalar, "tangent_at gives {!r}, not {!r}", joined.type.scalar, out)
         elif prim is p.pack:
             if not isinstance(out, Tensor):
                 raise self.fail(f"pack makes a tensor, not {out!r}")
@@ -255,6 +294,11 @@ class _Verifier:
                 self.same(a, out.dtype, "a component")
         else:
             tensor = args[0].type if args else None
+            if isinstance(tensor, Lanes) and prim is p.extract:
+                self.count(args, 2, "operands of extract")
+                self.integer(args[1], "a lane")
+                self.require(out is tensor.dtype, "extract gives {!r}, not {!r}", tensor.dtype, out)
+                return
             if not isinstance(tensor, Tensor):
                 raise self.fail(f"{prim.name} needs a tensor")
             inserts = prim is p.insert
@@ -266,6 +310,22 @@ class _Verifier:
                 self.same(args[-1], tensor.dtype, "the inserted value")
             result = tensor if inserts else tensor.dtype
             self.require(out == result, "{} gives {!r}, not {!r}", prim.name, result, out)
+
+    def lanes(self, op: Broadcast | Ramp | Reduce) -> None:
+        """An operation between scalars and lanes."""
+        self.count(op.outs, 1, "outs")
+        wide = op.args[0].type if isinstance(op, Reduce) else op.out.type
+        if not isinstance(wide, Lanes):
+            raise self.fail(f"lanes are wanted, not {wide!r}")
+        if isinstance(op, Reduce):
+            self.count(op.args, 1, "operands")
+            self.require(op.prim in p.ATOMICS, "lanes are not combined by {}", op.prim.name)
+            self.same(op.out, wide.dtype, "what lanes are combined into")
+            return
+        self.count(op.args, 2 if isinstance(op, Ramp) else 1, "operands")
+        self.require(isinstance(op, Broadcast) or wide.dtype.kind in "iu", "a ramp of {!r}", wide)
+        for a in op.args:
+            self.same(a, wide.dtype, "what lanes are made of")
 
     def memory(self, op: ir.Memory) -> None:
         buffer = op.buffer
@@ -281,8 +341,15 @@ class _Verifier:
         if buffer.flat is not None:
             self.require(self.form == Form.LOWERED, "a flat view before lowering of accesses")
             self.count(op.index, 1, "byte offsets")
-            self.require(op.index[0].type is i64, "a byte offset must be i64, not {!r}", op.index[0])
             element: Type = buffer.dtype
+            if isinstance(op, LoadTile | StoreTile):
+                for a in op.args[:3]:
+                    self.require(a.type is i64, "where rows are must be i64, not {!r}", a)
+                element = Tile(self.masked(op, buffer.dtype))
+            elif isinstance(op, MaskedLoad | MaskedStore):
+                element = self.masked(op, element)
+            else:
+                self.require(op.index[0].type is i64, "a byte offset must be i64, not {!r}", op.index[0])
         else:
             self.require(self.form < Form.LOWERED or between, "{} must be reached through a flat view", buffer.name)
             ranks = (buffer.rank, buffer.rank + len(buffer.element))
@@ -291,13 +358,17 @@ class _Verifier:
                 self.integer(a, "an index")
             element = buffer.loaded_type(len(op.index))
         self.require(
-            self.form < Form.SCALAR or isinstance(element, Scalar), "{} must be moved by components", buffer.name
+            self.form < Form.SCALAR or isinstance(element, Scalar | Lanes | Tile),
+            "{} must be moved by components",
+            buffer.name,
         )
         if isinstance(op, ir.Atomic):
             self.require(op.prim in p.ATOMICS, "{} is not an atomic operation", op.prim.name)
             bits = op.prim in (p.and_, p.or_, p.xor)
             self.require(not (bits and buffer.dtype.kind == "f"), "{} on {!r}", op.prim.name, buffer.dtype)
-        if isinstance(op, ir.Store | ir.Atomic):
+        if isinstance(op, StoreTile):
+            self.require(op.value.type == element, "a written tile must be {!r}, not {!r}", element, op.value)
+        elif isinstance(op, ir.Store | ir.Atomic):
             self.same(op.value, element, "a written value")
         wanted = 1 if isinstance(op, ir.Load) else 0
         self.require(
@@ -306,14 +377,29 @@ class _Verifier:
         for out in op.outs:
             self.require(out.type == element, "{} gives {!r}, not {!r}", buffer.name, element, out)
 
+    def masked(self, op: MaskedLoad | MaskedStore | LoadTile | StoreTile, dtype: Scalar) -> Lanes:
+        """What an access by lanes moves."""
+        mask, offset = op.mask.type, op.index[0].type
+        if not isinstance(mask, Lanes) or mask.dtype is not u1:
+            raise self.fail(f"a mask must be lanes of u1, not {op.mask!r}")
+        self.require(offset in (i64, Lanes(i64, mask.lanes)), "a byte offset must be i64, not {!r}", op.index[0])
+        return Lanes(dtype, mask.lanes)
+
+    def mask(self, region: ir.Region) -> None:
+        """The parameters of a parallel loop: its index, and a mask if it runs in lanes."""
+        self.require(1 <= len(region.params) <= 2, "a parallel loop carries nothing")
+        for mask in region.params[1:]:
+            fine = isinstance(mask.type, Lanes) and mask.type.dtype is u1
+            self.require(fine, "a parallel loop carries nothing: {!r}", mask)
+
     def for_(self, op: ir.For) -> None:
         self.require(len(op.args) >= 2, "a loop needs two bounds")
         self.require(len(op.body.params) >= 1, "a loop needs an index parameter")
         self.bounds(op.lo, op.hi, op.index)
+        if op.parallel:
+            self.mask(op.body)
         self.matched(op.initial, op.carried, "an initial value")
         self.count(op.outs, len(op.carried), "outs of a loop")
-        if op.parallel:
-            self.require(not op.carried, "a parallel loop carries nothing")
         self.parallel_depth += op.parallel
         self.region(op.body)
         self.parallel_depth -= op.parallel
@@ -362,6 +448,10 @@ class _Verifier:
         if isinstance(op, ir.Local):
             self.count(op.outs, 1, "outs")
             ref = op.out.type
+            if isinstance(ref, Tile):
+                fine = len(op.args) == 1 and isinstance(op.args[0], ir.Lit) and op.args[0].type is i64
+                self.require(fine, "what lanes have of their own has a literal size, an i64")
+                return
             if not isinstance(ref, Ref):
                 raise self.fail(f"a local must be bound to a cell, not {op.out!r}")
             self.require(len(op.args) <= 1, "a local has at most one initial value")
@@ -369,6 +459,13 @@ class _Verifier:
                 self.same(a, ref.content, "an initial value")
             return
         ref = op.args[0].type if op.args else None
+        if isinstance(ref, Tile):
+            self.count(op.args, 2 if isinstance(op, ir.Get) else 3, "operands")
+            places = (i64, Lanes(i64, ref.content.lanes))
+            self.require(op.args[1].type in places, "a place in a row must be i64, not {!r}", op.args[1])
+            for a in (*op.outs, *op.args[2:]):
+                self.same(a, ref.content, "what a tile holds")
+            return
         if not isinstance(ref, Ref):
             raise self.fail("the first operand must be a cell")
         indices = op.args[1:] if isinstance(op, ir.Get) else op.args[1:-1]
@@ -404,11 +501,16 @@ class _Verifier:
     def check(self, op: ir.Check) -> None:
         self.count(op.outs, 0, "outs")
         self.require(len(op.args) >= 1, "a check needs its condition")
-        self.truth(op.args[0], "the condition of a check")
+        condition = op.args[0].type
+        if not (isinstance(condition, Lanes) and condition.dtype is u1):
+            self.truth(op.args[0], "the condition of a check")
         if op.kind is ir.FaultKind.BOUNDS:
             self.require(len(op.args) in (3, 4), "operands of a bounds check: {} instead of 3 or 4", len(op.args))
             for a in op.args[1:]:
-                self.integer(a, "an index or extent")
+                if isinstance(a.type, Lanes):
+                    self.require(a.type.dtype in (i32, i64), "an index or extent must be i32 or i64, not {!r}", a)
+                else:
+                    self.integer(a, "an index or extent")
         elif op.kind is ir.FaultKind.ASSERT:
             holes = [part for part in split_message(op.text) if isinstance(part, Hole)]
             self.count(op.args, 1 + len(holes), "operands of an assertion")
@@ -419,7 +521,7 @@ class _Verifier:
         self.count(op.outs, 0, "outs of a task")
         if op.parallel:
             self.count(op.args, 2, "bounds of a parallel task")
-            self.count(op.body.params, 1, "parameters of a parallel task")
+            self.mask(op.body)
             self.bounds(op.args[0], op.args[1], op.body.params[0])
         else:
             self.count(op.args, 0, "bounds of a serial task")
@@ -440,7 +542,10 @@ class _Verifier:
         copy, target = private.copy, private.target
         self.require(copy.kind is ir.BufferKind.PRIVATE, "{!r}: the copy is not private", private)
         self.require(target.kind is not ir.BufferKind.PRIVATE, "{!r}: the target is itself private", private)
-        same = (copy.dtype, copy.shape, copy.element) == (target.dtype, target.shape, target.element)
+        shape = copy.shape[: private.rank] if self.form == Form.LOWERED else copy.shape
+        same = len(shape) == 1 if private.is_flat else shape == target.shape
+        same = same and (copy.dtype, copy.element) == (target.dtype, target.element)
+        same = same and copy.rank - private.rank in (0, 1)
         self.require(same and None not in copy.shape, "{!r}: the shapes must be known and the same", private)
         self.require(private.prim in p.ATOMICS, "{!r}: {} is not an atomic operation", private, private.prim.name)
 

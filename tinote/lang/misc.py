@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from typing import Any
 
+from tinote.config import Config
 from tinote.errors import FieldError
 from tinote.ir.types import Scalar, scalar_named
 from tinote.lang.data.layout import MOST_DIMENSIONS
@@ -52,7 +53,7 @@ class Settings:
         return scalar_named(session.config.default_ip)
 
     def __getattr__(self, name: str) -> Any:
-        if name not in session.config.__slots__:
+        if name not in Config._fields:
             raise AttributeError(f"ti.init has no option {name!r}")
         return getattr(session.config, name)
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from IPython.core.magic import line_magic, magics_class
+from IPython.core.magics.extension import ExtensionMagics
+
 from tinote.compiler.waiting import show_with
 from tinote.lang.ad.bars import draw_bars_with
 from tinote.magics.completion import make_completer
@@ -15,11 +18,25 @@ from tinote.viz.notebook.error_view import show_errors
 from tinote.viz.notebook.progress import bar_kind, compilation_bar
 
 
+@magics_class
+class SilentExtensionMagics(ExtensionMagics):
+    """IPython's own, but that a cell with `%load_ext tinote` can run again and say nothing."""
+
+    shell: Any
+
+    @line_magic
+    def load_ext(self, module_str: str) -> None:
+        """Load an IPython extension by its module name."""
+        if module_str != "tinote" or module_str not in self.shell.extension_manager.loaded:
+            super().load_ext(module_str)  # type: ignore[call-arg]
+
+
 def load_ipython_extension(shell: Any) -> None:
     """Register `%%kernel` and `%explore`, show fields with pictures and what breaks the access rules in the rule view,
     and let errors look as a notebook can show them.
     """
     shell.register_magics(KernelMagics)
+    shell.register_magics(SilentExtensionMagics)
     fields.register(shell)
     _forget_completer(shell)
     completer = make_completer(shell)
@@ -36,6 +53,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 def unload_ipython_extension(shell: Any) -> None:
     """Take the magics away again."""
+    shell.register_magics(ExtensionMagics)
     shell.magics_manager.magics["cell"].pop("kernel", None)
     shell.magics_manager.magics["line"].pop("explore", None)
     fields.unregister(shell)

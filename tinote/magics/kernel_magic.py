@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
+import warnings
+from types import CodeType
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -19,8 +21,9 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from IPython.display import display
 
 from tinote.compiler.driver import Specialisation
+from tinote.compiler.frontend.undefined_names import hint_for, undefined_names
 from tinote.compiler.requests import GRADIENT
-from tinote.errors import KernelSyntaxError, MagicUsageError, suggestion
+from tinote.errors import KernelNameError, KernelSyntaxError, MagicUsageError, suggestion
 from tinote.lang.kernels.func import Func
 from tinote.lang.kernels.kernel import Kernel, kernel
 from tinote.magics.report import show_gradient, show_times
@@ -144,6 +147,7 @@ class KernelMagics(Magics):
             made = [self._settle(namespace, name, before[name]) for name in names]
             if value is not None:
                 shell.displayhook(eval(value, namespace))
+            _warn_of_undefined_names(code, tree, namespace)
         except BaseException as error:
             _hide_frames_above(error, shell)
             raise
@@ -159,6 +163,15 @@ class KernelMagics(Magics):
             old.become(new)
             namespace[name] = old
         return namespace[name]
+
+
+def _warn_of_undefined_names(code: CodeType, tree: ast.Module, namespace: dict[str, Any]) -> None:
+    """Say which names the cell's functions use that nothing defines yet. It is no error: a later cell may do it before
+    they are called.
+    """
+    for name, span in undefined_names(code, tree, namespace).items():
+        missing = KernelNameError(f"`{name}` is not defined yet", span, hint_for(name, namespace))
+        warnings.warn_explicit(str(missing), UserWarning, span.file, span.line)
 
 
 def _specialisation(defined: Kernel) -> Specialisation | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.requests import GRADIENT, PRIMAL
 from tinote.ir.nodes import Buffer
+from tinote.ir.types import element_type
 
 
 def show_times(specialisation: Specialisation, *, gradient: bool) -> None:
@@ -30,19 +31,38 @@ def show_times(specialisation: Specialisation, *, gradient: bool) -> None:
 
 
 def show_gradient(specialisation: Specialisation) -> None:
-    """Print from which gradients the reverse of a kernel starts and where it accumulates, or why it does nothing."""
+    """Print from which gradients the reverse of a kernel starts and where it accumulates, or why it does nothing and
+    what to do about that.
+    """
     kernel = specialisation.source.name
-    written = specialisation.accesses().written
-    outputs = _names(written, with_gradient=True)
+    accesses = specialisation.accesses()
+    outputs = [b for b in accesses.written if b.adjoint is not None]
     accumulated = [b for task in specialisation.code(GRADIENT).tasks for b in task.accesses.written]
-    inputs = _names([b.primal for b in accumulated if b.primal is not None])
+    inputs = [b.primal for b in accumulated if b.primal is not None]
     if outputs and inputs:
-        print(f"{kernel}.grad: from the gradient of {outputs} to that of {inputs}")
+        print(f"{kernel}.grad: from the gradient of {_names(outputs)} to that of {_names(inputs)}")
     elif outputs:
-        print(f"{kernel}.grad adds to no gradient: {outputs} depends on no other field with needs_grad=True")
+        print(f"{kernel}.grad changes no gradient: {_names(outputs)} depends on no field with a gradient")
+        _print_help(_with_gradient(accesses.loaded))
+    elif any(element_type(t).kind == "f" for t in specialisation.returns or ()):
+        print(f"{kernel}.grad does nothing: {kernel} writes no field with a gradient")
+        _print_help(f"what {kernel} returns is differentiated by `ti.ad.grad({kernel}, …)`, and under a tape")
     else:
-        print(f"{kernel}.grad does nothing: {kernel} writes {_names(written) or 'no field'}; give it needs_grad=True")
+        written = f"{_names(accesses.written)}, without a gradient" if accesses.written else "no field"
+        print(f"{kernel}.grad does nothing: {kernel} writes {written}")
+        _print_help(_with_gradient(accesses.written))
 
 
-def _names(buffers: Iterable[Buffer], *, with_gradient: bool = False) -> str:
-    return ", ".join(sorted({b.name for b in buffers if b.adjoint is not None or not with_gradient}))
+def _with_gradient(buffers: Iterable[Buffer]) -> str:
+    """What gives those of the buffers a gradient that can have one."""
+    names = _names(b for b in buffers if b.adjoint is None and b.dtype.kind == "f")
+    return f"make {names} with needs_grad=True" if names else ""
+
+
+def _print_help(text: str) -> None:
+    if text:
+        print(f"help: {text}")
+
+
+def _names(buffers: Iterable[Buffer]) -> str:
+    return ", ".join(sorted({b.name for b in buffers}))

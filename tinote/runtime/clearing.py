@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from tinote.runtime.launch import Launcher
 from tinote.runtime.memory import Memory
+from tinote.runtime.seam import heard
 
 #: The number of bytes from which on one thread takes longer than waking another one.
 _SHARED_FROM = 1 << 20
@@ -19,6 +20,8 @@ def clear_memories(memories: Iterable[Memory], num_threads: int) -> None:
         if num_threads == 1 or memory.nbytes < _SHARED_FROM or not memory.is_whole:
             memory.clear()
             continue
+        if (listener := heard()) is not None:
+            listener.clearing(memory)
         launcher = _launcher(num_threads)
         block = launcher.acquire()
         try:

@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar
@@ -23,16 +23,21 @@ import llvmlite.binding as llvm
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from tinote.errors import CompilerBug
-from tinote.runtime.native import defined_functions, runtime_text
+from tinote.runtime import wasm
+from tinote.runtime.library import called_in, text_of
+from tinote.runtime.native import defined_functions, runtime_text, wasm_text
 from tinote.runtime.store import digest, open_store, package_stamp
 from tinote.runtime.threads import CALLED, NativeRuntime, available_cores
 
+#: What every browser has since 2023.
+_WASM_TRIPLE = "wasm32-unknown-unknown"
+_WASM_FEATURES = "+simd128,+bulk-memory,+sign-ext,+nontrapping-fptoint,+mutable-globals"
 _RUNTIME_LIBRARY = "tinote.runtime"
 # At which machine code is made of it. The text is optimised already, and a process that does not find the object on
 # disk would wait (measured: 9 ms at 0, 50 ms at 1).
 _RUNTIME_LEVEL = 0
 #: Functions of the native runtime that are launched as kernels are.
-_KERNELS = ("tn_clear",)
+_KERNELS = ("tn_clear", "tn_replay", "tn_replay_worlds")
 
 
 class Host(NamedTuple):
@@ -99,6 +104,8 @@ class _Engine:
         # while the interpreter shuts down.
         self.library = builder.link(self.lljit, _RUNTIME_LIBRARY)
         self.runtime = NativeRuntime({name: self.library[name] for name in CALLED})
+        #: the functions of `library.py` that kernels have called so far
+        self.functions: dict[str, object] = {}
 
     def _runtime_image(self) -> bytes:
         """The native runtime's object, from an earlier process if it can be."""
@@ -264,14 +271,16 @@ _abandoned: list[object] = []
 
 
 @contextmanager
-def _parsed(text: str, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
-    """Text as a verified module in a context of its own (nothing accumulates in the global one). Both end with the
-    block, the module first: left to the garbage collector after an interrupt, they may end in the other order, and the
-    process with them.
+def _parsed(text: str, machine: llvm.TargetMachine, *further: str) -> Iterator[llvm.ModuleRef]:
+    """Text as a verified module in a context of its own (nothing accumulates in the global one), with what `further`
+    texts define. Both end with the block, the module first: left to the garbage collector after an interrupt, they may
+    end in the other order, and the process with them.
     """
     context = llvm.create_context()
     try:
         module = llvm.parse_assembly(text, context)
+        for one in further:
+            module.link_in(llvm.parse_assembly(one, context))
     except RuntimeError as error:
         raise CompilerBug("LLVM", str(error)) from error
     except BaseException:
@@ -303,9 +312,29 @@ def _run_passes(module: llvm.ModuleRef, level: int, effort: _Effort, machine: ll
     finally:
         if careful:
             llvm.set_option("tinote", "-disable-vector-combine=false")
-        # The class inherits the empty `_dispose` of its first base (llvmlite 0.50) and would leak 80 kB a compilation.
-        NewPassManager._dispose(manager)
-        manager.detach()
+        _end(manager)
+    _drop_unused_variants(module, builder)
+
+
+def _end(manager: llvm.ModulePassManager) -> None:
+    # The class inherits the empty `_dispose` of its first base (llvmlite 0.50) and would leak 80 kB a compilation.
+    NewPassManager._dispose(manager)
+    manager.detach()
+
+
+def _drop_unused_variants(module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
+    """Functions with variants on vectors (`codegen/llvm/variants.py`) were kept until loops had taken theirs."""
+    variants = [function for function in module.functions if function.linkage is llvm.Linkage.weak_odr]
+    if not variants:
+        return
+    for variant in variants:
+        variant.linkage = llvm.Linkage.internal
+    manager = llvm.create_new_module_pass_manager()
+    manager.add_global_dead_code_eliminate_pass()
+    try:
+        manager.run(module, builder)
+    finally:
+        _end(manager)
 
 
 def _mixes_conversions(module: llvm.ModuleRef) -> bool:
@@ -393,7 +422,7 @@ def _effort_on(text: str) -> _Effort:
         if line[:1] == " ":
             block += 1
             if line.startswith("  br "):
-                loops += any(label in seen for label in _LABEL.findall(line))
+                loops += any(rest.partition(",")[0] in seen for rest in line.split("label %")[1:])
             continue
         instructions += block
         longest_block, block = max(longest_block, block), 0
@@ -407,18 +436,66 @@ def _effort_on(text: str) -> _Effort:
     return _Effort(most_work < _MANY_LOOPS, longest_block < _LONG_BLOCK, machine)
 
 
-_LABEL = re.compile(r"label %([\w.]+)")
-
-
 def _machine_level(text: str, level: int) -> int:
     """The level at which machine code is made from text that is optimised at `level`."""
     return min(level, _effort_on(text).machine)
+
+
+def _link_function(engine: _Engine, name: str) -> None:
+    """Have a function of `library.py` in the process: from an earlier one, if it can be."""
+    if name in engine.functions:
+        return
+    store, key = open_store(), digest("library", name, machine_name(), package_stamp())
+    image = store.get(key)
+    if image is None:
+        text = text_of(name)
+        if text is None:
+            raise CompilerBug("linking", f"nothing defines {name}")
+        image = emit_object(text)
+        store.put(key, image)
+    builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process().export_symbol(name)
+    with _llvm_lock:
+        if name not in engine.functions:
+            engine.functions[name] = builder.link(engine.lljit, name)
+
+
+def _create_wasm_machine(level: int) -> llvm.TargetMachine:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(_WASM_TRIPLE).create_target_machine(
+        cpu="generic", features=_WASM_FEATURES, opt=level, reloc="static", codemodel="default"
+    )
+
+
+@_interruptible
+def wasm_module(texts: Sequence[str], level: int = 3) -> wasm.Module:
+    """Kernels as one WebAssembly module, which runs them by `tn_replay`; the entry of the first is launched as
+    `kernel_0`, and so on. Raises `CompilerBug` naming what nothing defines.
+    """
+    names = [f"kernel_{number}" for number in range(len(texts))]
+    renamed = [re.sub(r"@entry\(", f"@{name}(", text) for name, text in zip(names, texts, strict=True)]
+    with _llvm_lock:
+        machine = _create_wasm_machine(_machine_level("\n".join(texts), level))
+        functions = [text_of(name) or "" for name in called_in("\n".join(renamed).encode())]
+        with _parsed(wasm_text(), machine, *renamed, *functions) as module:
+            for function in module.functions:
+                # What LLVM's code generator itself may call must be there at the end.
+                if not function.is_declaration and function.name.startswith("tn_") and function.name != "tn_replay":
+                    function.linkage = llvm.Linkage.internal
+            _begin_step()
+            _run_passes(module, level, _effort_on("\n".join(texts)), machine)
+            _begin_step()
+            image = machine.emit_object(module)
+    return wasm.link(image, ("tn_replay",), names)
 
 
 def link_object(image: bytes, entry_points: tuple[str, ...]) -> Binary:
     """Link an object file into this process. Raises `CompilerBug` naming the symbols that nothing defines."""
     engine = _get_engine()
     builder = llvm.JITLibraryBuilder().add_object_img(image).add_jit_library(_RUNTIME_LIBRARY).add_current_process()
+    for name in called_in(image):
+        _link_function(engine, name)
+        builder.add_jit_library(name)
     for name in entry_points:
         builder.export_symbol(name)
     try:
@@ -456,7 +533,8 @@ def _undefined(text: str) -> list[str]:
     process = ctypes.CDLL(None)
     own = defined_functions(runtime_text())
     names = re.findall(r"^\s*declare\b[^@\n]*@\"?([\w.$]+)", text, re.MULTILINE)
-    return [name for name in names if not name.startswith("llvm.") and name not in own and not hasattr(process, name)]
+    known = [name for name in names if name.startswith("llvm.") or name in own or text_of(name) is not None]
+    return [name for name in names if name not in known and not hasattr(process, name)]
 
 
 _REMARK_OPTIONS = ("-pass-remarks", "-pass-remarks-missed", "-pass-remarks-analysis")

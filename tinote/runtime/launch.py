@@ -19,17 +19,16 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tinote.errors import CompilerBug
+from tinote.errors import CompilerBug, note_interruption
 from tinote.runtime import layout
 from tinote.runtime.memory import Memory
 from tinote.runtime.sites import Bounds, Site, SiteKind, fault, formatter
-from tinote.runtime.threads import NativeRuntime, Stoppable, stop_all
+from tinote.runtime.threads import NativeRuntime, Stoppable
 
 if TYPE_CHECKING:
     # Loading the JIT costs 0.15 s; whoever has a binary has paid it already.
     from tinote.runtime.jit import Binary
 
-__all__ = ["Block", "LaunchStopped", "Launcher", "stop_all"]
 
 _RING_WORDS = 1 << 17
 _LOST = "the process was forked while this kernel ran; the child has none of its threads and no result"
@@ -129,6 +128,11 @@ class Block:
     def _set_pointer(self, offset: int, value: int) -> None:
         ctypes.c_int64.from_address(self.address + offset).value = value
 
+    def limit_threads(self, count: int) -> None:
+        """Launch on at most this number of threads from now on."""
+        self._runtime.arena_free(self.address)  # there is one for each thread
+        self._set_pointer(layout.NUM_THREADS, count)
+
     @property
     def status(self) -> int:
         """The code of the last launch's fault; 0 without one."""
@@ -136,7 +140,7 @@ class Block:
 
     @property
     def site(self) -> int:
-        """The number of the site that failed."""
+        """The number of the site that failed, or of the loop that was interrupted; -1 where that is not known."""
         return self.head[0] >> 32
 
     @property
@@ -251,14 +255,15 @@ class Launcher(Stoppable):
 
     def run(self, block: Block) -> None:
         """Launch and wait. Raises the located error of the kernel's first fault; what a signal handler raised comes as
-        itself."""
-        if self._prints:
-            try:
-                status = self._launch(block.address)
-            finally:
-                block.drain()
-        else:
+        itself, with a note on where the kernel was."""
+        try:
             status = self._launch(block.address)
+        except BaseException as error:
+            self.note_interruption(error, block)
+            raise
+        finally:
+            if self._prints:
+                block.drain()
         if status:
             self.raise_fault(block, status)
 
@@ -267,18 +272,26 @@ class Launcher(Stoppable):
         return sum(block.stop() for block in list(self._blocks))
 
     def raise_fault(self, block: Block, status: int = layout.STATUS_OK) -> None:
-        """Raise the error that the block's last launch ended with; nothing if it ended well."""
+        """Raise the error that the block's last launch ended with; nothing if it completed."""
         status = block.status or status
         if status == layout.STATUS_OK:
             return
         if status == layout.STATUS_INTERRUPT:
-            raise LaunchStopped("the kernel was stopped")
+            stopped = LaunchStopped("the kernel was stopped")
+            self.note_interruption(stopped, block)
+            raise stopped
         if status == layout.STATUS_LOST:
             raise RuntimeError(_LOST)
         number = block.site
         if not block.status or not 0 <= number < len(self.sites):
             raise CompilerBug("launch", f"a kernel returned status {status} and no known site ({number})")
         raise fault(status, self.sites[number], block.payload, self.memory_limit)
+
+    def note_interruption(self, error: BaseException, block: Block) -> None:
+        """Note on an error where the kernel was that it interrupted."""
+        if 0 <= block.site < len(self.sites):
+            site = self.sites[block.site]
+            note_interruption(error, f"interrupted in the kernel '{site.text}'", site.loc)
 
 
 def _print_formatter(site: Site) -> Callable[[Sequence[int]], str]:

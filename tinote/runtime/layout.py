@@ -10,7 +10,7 @@ from __future__ import annotations
 # --- made from native/layout.c: begin
 # --- launch block, known to generated code
 STATUS = 0  # i32, the first fault's code
-SITE = 4  # i32, the first fault's site
+SITE = 4  # i32, of the first fault, or of the loop that was interrupted; -1: not known
 PAYLOAD = 8  # i64[6], values that the fault's message shows
 PAYLOAD_WORDS = 6  # how many
 STOP = 56  # i32, non-zero: every thread of this launch stops with that status
@@ -40,6 +40,7 @@ STATUS_MEMORY = 5  # no memory for saved values
 STATUS_OVERFLOW = 6  # a number that its type does not hold
 STATUS_LOST = 7  # forked inside a launch: the child has lost the workers that held pieces of it
 STATUS_FINITE = 8  # a NaN or an infinity where none may be
+STATUS_RECURSION = 9  # calls nested too deeply
 
 # --- thread pool
 MAX_THREADS = 256  # workers and the caller
@@ -48,6 +49,71 @@ POOL_WORKERS = 8  # i32, workers started
 # --- print ring
 RING_CAPACITY = 32  # i64, words, a power of two
 RING_WORDS = 64  # the records
+
+# --- what a WebAssembly module and JavaScript tell each other
+CONTROL_STOP = 0  # i32, non-zero: the launch under way stops
+CONTROL_POLLS = 8  # i64, left until it stops by itself
+CONTROL_HEAP = 16  # i64, where memory begins that nothing has a fixed place in
+CONTROL_TOP = 24  # i64, of what launches have taken of it
+CONTROL_LIMIT = 32  # i64, bytes of memory, at most
+
+# --- replay: the types of numbers in memory
+TYPE_F16 = 0  # f16
+TYPE_F32 = 1  # f32
+TYPE_F64 = 2  # f64
+TYPE_I8 = 3  # i8
+TYPE_I16 = 4  # i16
+TYPE_I32 = 5  # i32
+TYPE_I64 = 6  # i64
+TYPE_U1 = 7  # u1
+TYPE_U8 = 8  # u8
+TYPE_U16 = 9  # u16
+TYPE_U32 = 10  # u32
+TYPE_U64 = 11  # u64
+
+# --- replay: instructions, an operation and its operands, a word each
+REPLAY_END = 0  # the number of the end
+REPLAY_LAUNCH = 1  # block
+REPLAY_CLEAR = 2  # address, bytes
+REPLAY_COPY = 3  # bytes, to, from, rank, (extent, stride of each)…
+REPLAY_FILL = 4  # type, register, whether it is real, address, rank, (extent, stride)…
+REPLAY_STORE = 5  # type, register, whether it is real, address
+REPLAY_LOAD = 6  # type, register, address
+REPLAY_SEED = 7  # register, counter, what seeds begin with
+REPLAY_REAL = 8  # register, integer register
+REPLAY_EXACT = 9  # register, integer register
+REPLAY_REALS = 10  # arithmetic, register, two operands
+REPLAY_INTEGERS = 11  # arithmetic, register, two operands
+REPLAY_BRANCH = 12  # register, word to go on at if it is zero
+REPLAY_CONVERT = 13  # type, to, type, from, rank, (extent, stride of each)…
+REPLAY_TAKE = 14  # bytes, to, where it is said from where, bytes from one world to the next
+REPLAY_GIVE = 15  # bytes, from, where it is said to where, bytes from one world to the next
+
+# --- replay: one thread's share of a batch
+LANE_BYTES = 48  # of each
+LANE_CODE = 0  # ptr, the instructions
+LANE_REGISTERS = 8  # ptr
+LANE_WORLD = 24  # i64, the number of the world that runs
+LANE_STATUS = 40  # i32, what its first fault was
+LANE_SITE = 44  # i32, the word at which the instruction begins that failed
+
+# --- replay: arithmetic
+REPLAY_ADD = 0  # a + b
+REPLAY_SUBTRACT = 1  # a - b
+REPLAY_MULTIPLY = 2  # a * b
+REPLAY_TRUE_DIVIDE = 3  # a / b
+REPLAY_FLOOR_DIVIDE = 4  # a // b
+REPLAY_REMAINDER = 5  # a % b
+REPLAY_FLOAT_POWER = 6  # a ** b
+REPLAY_NEGATIVE = 7  # -a
+REPLAY_ABSOLUTE = 8  # |a|
+REPLAY_SQRT = 9  # √a
+REPLAY_LT = 10  # a < b
+REPLAY_LE = 11  # a <= b
+REPLAY_GT = 12  # a > b
+REPLAY_GE = 13  # a >= b
+REPLAY_EQ = 14  # a == b
+REPLAY_NE = 15  # a != b
 # --- made from native/layout.c: end
 
 #: How a number of each type stands in an 8-byte slot: format characters of `struct`, the number's own first.

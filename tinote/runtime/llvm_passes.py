@@ -19,8 +19,6 @@ from typing import NamedTuple
 
 from tinote.errors import CompilerBug
 
-__all__ = ["RanPass", "passes"]
-
 
 class RanPass(NamedTuple):
     """A pass that ran: LLVM's name of it, without `Pass`; the function, loop or module that it ran on, in LLVM's words;

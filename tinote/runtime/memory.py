@@ -1,19 +1,16 @@
-"""Blocks of memory that kernels read and write: zeroed, aligned to 64 bytes, alive while anything refers to them."""
+"""Blocks of memory that kernels read and write: zeroed, aligned to 64 bytes, alive while anything refers to them; and
+copies of whole blocks, by which they get back what they held.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import mmap
+from collections.abc import Iterable
+from typing import Any
 
-ALIGNMENT = 64
-# From here on pages come straight from the system: zeroed without being touched, so that a large field costs nothing
-# before it is used.
-_MAPPED_FROM = 1 << 20
-# From here on the system is asked for pages of 2 MiB: with small ones, loops over large fields wait for address
-# translation. As NumPy does.
-_HUGE_FROM = 4 << 20
-_HUGE_PAGES: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
+from tinote.runtime.pool import pool
+from tinote.runtime.seam import heard, seam
+
 # More than any machine has, and safely below what address arithmetic on 64 bits can hold.
 _LARGEST = 1 << 47
 # As much is cleared from within Python: a call out of it takes longer.
@@ -22,7 +19,7 @@ _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 class Memory:
-    """`nbytes` bytes, zero at birth, at a 64-byte aligned `address`.
+    """`nbytes` bytes at a 64-byte aligned `address`: zero at birth, or, without `clear`, anything.
 
     `view()` is a writable memoryview of unsigned bytes; it keeps the bytes alive after this object and everything else
     is gone, so NumPy arrays made from it are safe to keep. Raises `MemoryError` when the system refuses or the size is
@@ -31,27 +28,21 @@ class Memory:
 
     __slots__ = ("__weakref__", "_owner", "address", "nbytes")
 
-    def __init__(self, nbytes: int) -> None:
+    def __init__(self, nbytes: int, *, clear: bool = True) -> None:
         if nbytes < 0:
             raise ValueError(f"a block of memory cannot have {nbytes} bytes")
         if nbytes > _LARGEST:
             raise MemoryError(f"{readable_size(nbytes)} of memory were asked for, which is more than any machine has")
         self.nbytes = nbytes
         try:
-            if nbytes >= _MAPPED_FROM:
-                # Pages are aligned far beyond 64 bytes.
-                mapping = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-                if nbytes >= _HUGE_FROM and _HUGE_PAGES is not None:
-                    with contextlib.suppress(OSError):  # a system without them goes on with small ones
-                        mapping.madvise(_HUGE_PAGES)
-                self._owner = memoryview(mapping)
-            else:
-                backing = bytearray(nbytes + ALIGNMENT)
-                start = -ctypes.addressof(ctypes.c_char.from_buffer(backing)) % ALIGNMENT
-                self._owner = memoryview(backing)[start : start + nbytes]
+            self._owner, is_zero = pool.take(nbytes)
         except (MemoryError, OSError, OverflowError) as error:
             raise MemoryError(f"the system has no {readable_size(nbytes)} of memory left for this") from error
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self._owner)) if nbytes else 0
+        if clear and not is_zero:
+            self._zero()
+        if seam.listener is not None and (listener := heard()) is not None:
+            listener.making(self, clear)
 
     def view(self) -> memoryview:
         """All bytes, writable; the view keeps them alive."""
@@ -59,9 +50,16 @@ class Memory:
 
     def copy(self) -> Memory:
         """The same bytes elsewhere."""
-        found = Memory(self.nbytes)
+        found = Memory(self.nbytes, clear=False)
         ctypes.memmove(found.address, self.address, self.nbytes)
+        if seam.listener is not None and (listener := heard()) is not None:
+            listener.copying(found, self)
         return found
+
+    @property
+    def whole(self) -> Memory:
+        """The block that it is a part of: itself, unless others have parts of it."""
+        return self
 
     @property
     def is_whole(self) -> bool:
@@ -74,10 +72,17 @@ class Memory:
 
     def restore(self, copy: Memory) -> None:
         """The bytes that `copy` gave."""
+        if seam.listener is not None and (listener := heard()) is not None:
+            listener.copying(self, copy)
         ctypes.memmove(self.address, copy.address, copy.nbytes)
 
     def clear(self) -> None:
         """Set all bytes to zero."""
+        if seam.listener is not None and (listener := heard()) is not None:
+            listener.clearing(self)
+        self._zero()
+
+    def _zero(self) -> None:
         if self.nbytes <= len(_ZEROS):
             self._owner[:] = _ZEROS[: self.nbytes]
         else:
@@ -85,6 +90,56 @@ class Memory:
 
     def __repr__(self) -> str:
         return f"Memory({readable_size(self.nbytes)} at {self.address:#x})"
+
+
+class ExternalMemory(Memory):
+    """`nbytes` bytes at an address that others manage; `owner` keeps them alive. Two objects are equal if their bytes
+    are the same ones.
+    """
+
+    __slots__ = ("_keeps",)
+
+    def __init__(self, address: int, nbytes: int, owner: Any) -> None:
+        self.address = address
+        self.nbytes = nbytes
+        present = (ctypes.c_ubyte * nbytes).from_address(address) if nbytes else bytearray()
+        self._owner = memoryview(present).cast("B")
+        self._keeps = owner
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ExternalMemory) and (self.address, self.nbytes) == (other.address, other.nbytes)
+
+    def __hash__(self) -> int:
+        return hash((self.address, self.nbytes))
+
+
+class MemoryCopies:
+    """Blocks of memory with what each held when it was added."""
+
+    __slots__ = ("_copies",)
+
+    def __init__(self, memories: Iterable[Memory] = ()) -> None:
+        self._copies: dict[Memory, Memory] = {}
+        for memory in memories:
+            self.add(memory)
+
+    def __contains__(self, memory: Memory) -> bool:
+        return memory in self._copies
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the copies take."""
+        return sum(copy.nbytes for copy in self._copies.values())
+
+    def add(self, memory: Memory) -> None:
+        """Copy what a block holds now, unless it was added before."""
+        if memory not in self._copies:
+            self._copies[memory] = memory.copy()
+
+    def put_back(self, only: Iterable[Memory] | None = None) -> None:
+        """Give the blocks, or some of them, what they held."""
+        for memory in self._copies if only is None else only:
+            memory.restore(self._copies[memory])
 
 
 def readable_size(nbytes: int) -> str:

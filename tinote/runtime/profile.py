@@ -2,8 +2,6 @@
 compiled with clocks (`ti.init(kernel_profiler=True)`).
 """
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Iterable

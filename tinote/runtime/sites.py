@@ -5,8 +5,6 @@ words' meaning and the text. Words are bit patterns: integers extended to 64 bit
 is, f32 and f16 in the low bits, u1 as 0 or 1.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Sequence
 from enum import IntEnum
@@ -19,6 +17,7 @@ from tinote.errors import (
     KernelIndexError,
     KernelMemoryError,
     KernelOverflowError,
+    KernelRecursionError,
     KernelRuntimeError,
     KernelZeroDivisionError,
 )
@@ -32,12 +31,14 @@ class SiteKind(IntEnum):
     """What a site stands for; a fault's value is its status code."""
 
     PRINT = 0
+    INTERRUPT = layout.STATUS_INTERRUPT
     BOUNDS = layout.STATUS_BOUNDS
     DIVISION = layout.STATUS_DIVISION
     ASSERT = layout.STATUS_ASSERT
     MEMORY = layout.STATUS_MEMORY
     OVERFLOW = layout.STATUS_OVERFLOW
     FINITE = layout.STATUS_FINITE
+    RECURSION = layout.STATUS_RECURSION
 
 
 class Value(NamedTuple):
@@ -56,7 +57,7 @@ class Bounds(NamedTuple):
     """Arguments of a BOUNDS site. `shape` is the field's shape where it is known when compiled; else `extents` are the
     payload words that hold it.
 
-    `indices` are the payload words that hold the index, one a dimension; with `axis` the index is that of this one
+    `indices` are the payload words that hold the index, one per dimension; with `axis` the index is that of this one
     dimension only, whose extent is then `shape[axis]`, one of several `extents`, or their single word. `first`: what
     the user counts that dimension from.
     """
@@ -69,10 +70,11 @@ class Bounds(NamedTuple):
 
 
 class Site(NamedTuple):
-    """One place in a kernel that may fail or that prints.
+    """One place in a kernel that may fail, that prints, or in which it may be interrupted.
 
     | kind | text | arguments | words |
     |---|---|---|---|
+    | INTERRUPT | the kernel's name | () | none |
     | PRINT | (unused) | parts: literals and values, the line break included | one a `Value` |
     | BOUNDS | the field's name | `Bounds` | as it says |
     | DIVISION | the operator, `//` or `%` | () | the dividend, if any |
@@ -80,6 +82,7 @@ class Site(NamedTuple):
     | MEMORY | what was to be saved | () | bytes asked for, if any |
     | OVERFLOW | the operation in words | parts, or () | one a `Value` |
     | FINITE | the operation in words | parts, or () | one a `Value` |
+    | RECURSION | the message | () | none |
     """
 
     kind: SiteKind
@@ -230,5 +233,7 @@ def fault(status: int, site: Site, words: Sequence[int], memory_limit: int) -> K
             return KernelOverflowError(_message(site, words) or "integer overflow", site.loc)
         case SiteKind.FINITE:
             return KernelFiniteError(_message(site, words), site.loc)
+        case SiteKind.RECURSION:
+            return KernelRecursionError(site.text, site.loc)
         case _:
             raise CompilerBug("launch", f"a kernel failed at a site that only prints: {site!r}")

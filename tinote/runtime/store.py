@@ -39,11 +39,14 @@ _HEAD_BYTES = len(_MAGIC) + _SEAL_BYTES
 _KEY_LETTERS = frozenset("0123456789abcdef")
 _UNFINISHED = ".writing-"
 _UNFINISHED_SECONDS = 3600.0
+_WRITTEN = ".written"
+_WRITTEN_BLOCK = 4096
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _LARGEST_ENTRY = 1 << 28
 #: a path, its size in bytes, when it was last used
 _Entry = tuple[str, int, float]
-_SHOWING = ("__pycache__", "magics", "static", "viz")
+#: folders without text that machine code depends on
+_NO_CODE = ("__pycache__", "ad", "capture", "cli", "inspect", "magics", "static", "viz")
 
 
 def digest(*parts: str | bytes) -> str:
@@ -58,8 +61,8 @@ def digest(*parts: str | bytes) -> str:
 
 @cache
 def package_stamp() -> str:
-    """Stands for the text of this package, but for what only shows things: who changes it gets no entries of the old
-    one.
+    """Stands for the text of this package, but for what makes no code: who changes it finds no entries of the old
+    text.
     """
     package = os.path.dirname(os.path.dirname(__file__))
     found = [str(sys.implementation.cache_tag)]
@@ -70,7 +73,7 @@ def package_stamp() -> str:
                 if item.name.endswith((".py", ".ll")):
                     status = item.stat()
                     found.append(f"{item.name} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
-                elif item.name not in _SHOWING and item.is_dir():
+                elif item.name not in _NO_CODE and item.is_dir():
                     waiting.append(item.path)
     return digest("\n".join(sorted(found)))
 
@@ -120,8 +123,6 @@ class Store:
                 f"{folder} is nowhere, as the user has no home folder; {FOLDER_VARIABLE} can name another one"
             )
         self._ready = False
-        # The first entry that this process writes makes it look at what the others have left.
-        self._unseen = limit
         self._counter = itertools.count()
 
     def get(self, key: str) -> bytes | None:
@@ -169,9 +170,7 @@ class Store:
             with contextlib.suppress(OSError):
                 os.unlink(unfinished)
             return
-        self._unseen += _HEAD_BYTES + len(content)
-        if self._unseen > self.limit // 16:
-            self._unseen = 0
+        if self._is_time_to_evict(_HEAD_BYTES + len(content)):
             self._evict()
 
     def usage(self) -> Usage:
@@ -224,6 +223,27 @@ class Store:
                             os.unlink(item.path)
         except OSError:
             return
+
+    def _is_time_to_evict(self, nbytes: int) -> bool:
+        """Whether this process and others together have written so much, with these bytes, since one of them looked at
+        all entries last, which takes a second where there are many. A file notes it by its length: a byte for each
+        block, and one that says that somebody has looked.
+        """
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            file = os.open(self.folder / _WRITTEN, flags, 0o600)
+            try:
+                noted = os.fstat(file).st_size
+                blocks = -(-nbytes // _WRITTEN_BLOCK)
+                due = noted == 0 or (noted + blocks) * _WRITTEN_BLOCK > self.limit // 16
+                if due:
+                    os.ftruncate(file, 0)
+                os.write(file, bytes(1 if due else blocks))
+            finally:
+                os.close(file)
+        except OSError:
+            return True
+        return due
 
     def _evict(self) -> None:
         """Remove the entries that were not used for longest, down to four fifths of the limit."""

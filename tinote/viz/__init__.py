@@ -10,18 +10,22 @@ from tinote.viz.live.image import Image
 from tinote.viz.live.particles import Particles
 from tinote.viz.live.pointer import Pointer
 from tinote.viz.live.running_plot import Plot
+from tinote.viz.live.scene import Scene
 from tinote.viz.live.slider import slider
 from tinote.viz.notebook.progress import progress
+from tinote.viz.sweeps.widget import GradientView, gradients
 from tinote.viz.window.gui import GUI
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
-    "GUI", "Explorer", "Image", "Particles", "Plot", "Pointer", "RuleView", "explore", "plot", "progress", "slider",
-    "violations",
+    "GUI", "Explorer", "GradientView", "Image", "Particles", "Plot", "Pointer", "RuleView", "Scene", "explore",
+    "gradients", "page", "plot", "progress", "slider", "violations",
 ]  # fmt: skip
+
+_LATER = {"page": "tinote.viz.pages.export", "plot": "tinote.viz.draw.matplot"}
 
 
 def __getattr__(name: str) -> Any:
-    """`plot` brings matplotlib, which nothing else here needs."""
-    if name != "plot":
+    """`plot` brings matplotlib, and `page` nbconvert's Markdown, which nothing else here needs."""
+    if name not in _LATER:
         raise no_attribute("module 'tinote.viz'", name, __all__)
-    return importlib.import_module("tinote.viz.draw.matplot").plot
+    return getattr(importlib.import_module(_LATER[name]), name)

@@ -1,5 +1,7 @@
 """Control flow."""
 
+import numpy as np
+
 from benchmarks.agreement.reasons import differs
 
 
@@ -153,7 +155,6 @@ def continue_under_if_true(ti):
     return k()
 
 
-@differs("device functions are inlined in tinote: recursion at run time is refused by line, with the hint to a loop")
 def recursion(ti):
     ti.init(arch=ti.cpu)
 
@@ -171,7 +172,6 @@ def recursion(ti):
     return [k(10), k(1), k(20)]
 
 
-@differs("device functions are inlined in tinote: recursion at run time is refused by line, with the hint to a loop")
 def recursion_with_early_returns(ti):
     ti.init(arch=ti.cpu)
 
@@ -186,6 +186,91 @@ def recursion_with_early_returns(ti):
         return gcd(a, b)
 
     return [k(48, 36), k(17, 5)]
+
+
+def recursion_that_sorts(ti):
+    ti.init(arch=ti.cpu)
+    x = ti.field(ti.i32, 10)
+    for i in range(10):
+        x[i] = (i * 7) % 10
+
+    @ti.real_func
+    def sort(lo: ti.i32, hi: ti.i32):
+        if lo < hi:
+            middle = lo
+            for j in range(lo, hi):
+                if x[j] < x[hi]:
+                    t = x[middle]
+                    x[middle] = x[j]
+                    x[j] = t
+                    middle += 1
+            u = x[middle]
+            x[middle] = x[hi]
+            x[hi] = u
+            sort(lo, middle - 1)
+            sort(middle + 1, hi)
+
+    @ti.kernel
+    def k():
+        sort(0, 9)
+
+    k()
+    return x
+
+
+def recursion_with_structs(ti):
+    ti.init(arch=ti.cpu)
+    pair = ti.types.struct(a=ti.f32, b=ti.i32)
+
+    @ti.real_func
+    def doubled(p: pair, n: ti.i32) -> pair:
+        q = pair(p.a * 2, p.b + n)
+        if n > 0:
+            q = doubled(q, n - 1)
+        return q
+
+    @ti.kernel
+    def k() -> ti.f32:
+        r = doubled(pair(1.5, 0), 4)
+        return r.a * 100 + r.b
+
+    return k()
+
+
+def recursion_with_references(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.real_func
+    def counted(n: ti.i32, total: ti.ref(ti.i32)):
+        if n > 0:
+            total += n
+            counted(n - 1, total)
+            total *= 2
+
+    @ti.kernel
+    def k(n: ti.i32) -> ti.i32:
+        total = 1
+        counted(n, total)
+        return total
+
+    return [k(n) for n in range(4)]
+
+
+def recursion_with_an_array(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.real_func
+    def total(x: ti.types.ndarray(dtype=ti.f32, ndim=1), n: ti.i32) -> ti.f32:
+        r = 0.0
+        if n > 0:
+            r = x[n - 1] + total(x, n - 1)
+        return r
+
+    @ti.kernel
+    def k(x: ti.types.ndarray(dtype=ti.f32, ndim=1)) -> ti.f32:
+        return total(x, x.shape[0])
+
+    return k(np.arange(5, dtype=np.float32))
 
 
 def grouped_ndrange_of_nothing(ti):

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tests.autodiff.user import overwrites
 
 N = 6
-pytestmark = pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
+pytestmark = overwrites
 
 
 @pytest.fixture(autouse=True)

@@ -36,7 +36,7 @@ def test_time_stepping_forward_is_right() -> None:
 
 
 def test_time_stepping_onto_what_is_read_later_keeps_the_values() -> None:
-    """y[t] = y[t+1]² + x[t]: each turn writes what the turn before it read."""
+    """y[t] = y[t+1]² + x[t]: each iteration writes what the one before it read."""
     program = made(lambda b, q: loop(b, 0, 3, step(b, q, 1, 0)))
     assert len(overwrites(program)) == 1
     assert_gradient(program)

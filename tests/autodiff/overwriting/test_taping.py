@@ -316,7 +316,7 @@ def test_a_kernel_that_overwrites_what_it_needs_keeps_what_it_overwrites() -> No
         run()
         after = x.to_numpy()
     assert not np.array_equal(after, before)
-    assert x.to_numpy().tolist() == after.tolist(), "the way back leaves the fields as they were"
+    assert x.to_numpy().tolist() == after.tolist(), "the reverse sweep leaves the fields as they were"
 
 
 def test_interleaved_fields_keep_their_own_numbers() -> None:

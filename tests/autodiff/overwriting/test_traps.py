@@ -1,4 +1,4 @@
-"""Traps for differentiation: values that are overwritten before the way back."""
+"""Traps for differentiation: values that are overwritten before the reverse sweep."""
 
 import pytest
 

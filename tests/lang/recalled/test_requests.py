@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import tinote as ti
+from tests.autodiff.user import overwrites
 from tests.lang.recalled.support import is_recalled
 from tinote.compiler import pipeline
 from tinote.compiler.driver import Origin
@@ -16,7 +17,7 @@ from tinote.compiler.requests import Checks, Derivative, Request
 from tinote.lang.kernels.arguments import arguments_of
 
 # Some of these programs break the rules of access on purpose.
-pytestmark = pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
+pytestmark = overwrites
 
 FIELDS = """
 from tinote.errors import AccessRuleError

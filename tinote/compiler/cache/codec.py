@@ -11,13 +11,11 @@ description if the compiler made it; a place in the source is a function and a l
 data serves a kernel of the same text on other fields and on other lines.
 """
 
-from __future__ import annotations
-
 import functools
 import types
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, ForwardRef, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from tinote.compiler.protocol import FunctionSource
 from tinote.ir.buffers import Buffer, BufferKind
@@ -46,7 +44,7 @@ class Codec:
         data = _form_of(annotation).encode(self, value)
         made: list[Any] = []
         while len(made) < len(self._buffers) - self._shared:  # describing one may lead to another
-            made.append(_MADE.encode(self, _made_of(self._buffers[self._shared + len(made)])))
+            made.append(_form_of(_Made).encode(self, _made_of(self._buffers[self._shared + len(made)])))
         return [made, data]
 
     def decode(self, data: Any, annotation: Any) -> Any:
@@ -55,7 +53,7 @@ class Codec:
         new = [Buffer("", scalar_named(dtype)) for _, dtype, *_ in made]
         self._buffers += new
         for buffer, described in zip(new, made, strict=True):
-            for name, fact in _MADE.decode(self, described)._asdict().items():
+            for name, fact in _form_of(_Made).decode(self, described)._asdict().items():
                 setattr(buffer, name, fact)
         return _form_of(annotation).decode(self, value)
 
@@ -150,8 +148,14 @@ def _form_of(annotation: Any) -> _Form:
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return _Form(lambda _, member: member.value, lambda _, value: annotation(value), (annotation,))
     if isinstance(annotation, type) and issubclass(annotation, tuple) and hasattr(annotation, "_fields"):
-        return _fixed(tuple(get_type_hints(annotation).values()), annotation, annotation)
+        return _fixed(_fields_of(annotation), annotation, annotation)
     raise TypeError(f"{annotation!r} does not say how to write a value")
+
+
+def _fields_of(kind: type) -> tuple[Any, ...]:
+    """The annotations of a named tuple's fields; those that are text evaluated, which takes a while."""
+    written = kind.__annotations__.values()
+    return tuple(get_type_hints(kind).values() if any(type(t) is ForwardRef for t in written) else written)
 
 
 def _several(kind: type[tuple[Any, ...]] | type[frozenset[Any]], of: Any) -> _Form:
@@ -212,12 +216,10 @@ class _Made(NamedTuple):
     strides: tuple[int, ...] | None
     element_strides: tuple[int, ...]
     offset: tuple[int, ...]
+    noalias: bool
     adjoint: Buffer | None
     tangent: Buffer | None
     primal: Buffer | None
-
-
-_MADE = _form_of(_Made)
 
 
 def _made_of(buffer: Buffer) -> _Made:

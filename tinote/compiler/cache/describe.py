@@ -12,7 +12,6 @@ reads are captured themselves. For anything else `Undescribable` is raised, and 
 from __future__ import annotations
 
 import abc
-import dataclasses
 import enum
 import functools
 import struct
@@ -42,8 +41,6 @@ from tinote.compiler.protocol import (
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, Tensor
 
-__all__ = ["Describer", "Description", "Undescribable"]
-
 #: Nested tuples of text, integers and None.
 Description = Any
 
@@ -53,6 +50,7 @@ _EXACT = (bool, int, str, bytes, range, type(None), type(Ellipsis))
 _FIXED = ("builtins", "math", "typing", "operator", "_operator")
 _PROTOCOL = ("kernel", "type", "template", "function", "buffer", "value")
 _RECORDS = (types.SimpleNamespace,)
+_CACHED = type(functools.cache(len))
 _METACLASSES = (type, enum.EnumMeta, abc.ABCMeta)
 #: Special methods that say nothing about what an object means to a kernel that reads its attributes.
 _HARMLESS = frozenset(
@@ -133,6 +131,7 @@ class Describer:
             source.name,
             source.text,
             source.is_func,
+            source.may_recurse,
             source.tree.col_offset,  # of several lambdas in a line
             tuple(sorted(source.closure)),
             # A kernel's own default arguments are values of a launch.
@@ -188,7 +187,7 @@ class Describer:
             return ("method", self.describe(value.__func__), None if owner is None else self.describe(owner))
         if isinstance(value, functools.partial):
             return ("partial", *map(self.describe, (value.func, value.args, value.keywords)))
-        if hasattr(value, "cache_parameters"):
+        if isinstance(value, _CACHED):  # asking for an attribute would make a field say what was probably meant
             return ("cached", self.describe(value.__wrapped__))
         if isinstance(value, types.CodeType):
             return ("code", value.co_name)  # that of a plain function, which its text describes
@@ -231,7 +230,7 @@ class Describer:
                 return ("object", number)
         if any(hasattr(kind, f"__tinote_{name}__") for name in _PROTOCOL):
             raise Undescribable(f"{value!r}")
-        record = hasattr(value, "__dict__") and (kind in _RECORDS or dataclasses.is_dataclass(kind))
+        record = hasattr(value, "__dict__") and (kind in _RECORDS or hasattr(kind, "__dataclass_fields__"))
         if not _is_plain(value, kind):
             raise Undescribable(f"{value!r}")
         self._objects.append(value)

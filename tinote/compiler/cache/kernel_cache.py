@@ -4,33 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from tinote.compiler.cache.codec import Codec, Unencodable
 from tinote.compiler.cache.lookup import Dependencies, find_dependencies, lookup_of, store_dependencies
-from tinote.compiler.launch.metadata import ExecutableMetadata, Facts, Signature
 from tinote.compiler.protocol import ArgumentSpec, Capture, FunctionSource, Lowered
-from tinote.compiler.requests import Request
 from tinote.config import Config
 from tinote.ir.buffers import Buffer
 from tinote.runtime import jit
 from tinote.runtime.store import Store, digest
 
-__all__ = ["Entry", "KernelCache"]
-
 Twins = Mapping[Buffer, Buffer]
 _NO_TWINS: Twins = {}
 Fact = TypeVar("Fact")
-
-
-class Entry(NamedTuple):
-    """What is stored of the result of a request; the signature comes with the primal. The machine code lies apart,
-    since kernels share it.
-    """
-
-    metadata: ExecutableMetadata
-    facts: Facts
-    signature: Signature | None
 
 
 class KernelCache:
@@ -49,18 +35,10 @@ class KernelCache:
         """What the code depends on outside of the kernel, once it is found."""
         return () if self._dependencies is None else self._dependencies.captures
 
-    def get(self, request: Request, twins: Twins = _NO_TWINS) -> Entry | None:
-        """The result of a request that an earlier process has left, if it has. `twins`: what stands for buffers with
-        temporary companions.
+    def get(self, name: str, kind: type[Fact], twins: Twins = _NO_TWINS) -> Fact | None:
+        """What an earlier process has left under this name, if it has: a named tuple. `twins`: what stands for buffers
+        with temporary companions.
         """
-        return self.fact(request.name, Entry, twins)
-
-    def put(self, request: Request, entry: Entry, lowered: Lowered | None, twins: Twins = _NO_TWINS) -> None:
-        """Leave the result of a request to later processes (`put_fact`)."""
-        self.put_fact(request.name, entry, Entry, lowered, twins)
-
-    def fact(self, name: str, kind: type[Fact], twins: Twins = _NO_TWINS) -> Fact | None:
-        """What an earlier process has left under this name, if it has: a named tuple."""
         if self._is_new:
             self._is_new = False
             for found in find_dependencies(self._lookup, self._store):
@@ -70,10 +48,8 @@ class KernelCache:
                     return fact
         return None if self._dependencies is None else self._read(self._dependencies, name, kind, twins)
 
-    def put_fact(
-        self, name: str, fact: Fact, kind: type[Fact], lowered: Lowered | None, twins: Twins = _NO_TWINS
-    ) -> None:
-        """Leave something to later processes, if what it depends on can be described. `lowered`: what the front end
+    def put(self, name: str, fact: tuple[object, ...], lowered: Lowered | None, twins: Twins = _NO_TWINS) -> None:
+        """Leave a named tuple to later processes, if what it depends on can be described. `lowered`: what the front end
         made, if it has run.
         """
         if self._dependencies is None and lowered is not None and lowered.reproducible:
@@ -82,7 +58,7 @@ class KernelCache:
         if found is None:
             return
         try:
-            data = Codec(_known(found, twins), found.sources).encode(fact, kind)
+            data = Codec(_known(found, twins), found.sources).encode(fact, type(fact))
             key = _key(found, name, twins)
         except (Unencodable, ValueError):  # a buffer that is nowhere in what the code depends on
             return
@@ -111,7 +87,9 @@ class KernelCache:
 
 def _key(dependencies: Dependencies, name: str, twins: Twins) -> str:
     """Raises `ValueError` for temporary companions of a buffer that is not known."""
-    numbers = sorted([dependencies.buffers.index(buffer) for buffer in twins])
+    numbers = sorted(
+        [(dependencies.buffers.index(b), twin.adjoint is None, twin.tangent is None) for b, twin in twins.items()]
+    )
     return digest("request", dependencies.key, name, *map(str, numbers))
 
 

@@ -10,15 +10,12 @@ describes what it finds there by value (`describe`), and asks the disk for code 
 Where a path or a value has no form as plain data, nothing is stored, and every process compiles for itself.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import importlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
 from types import MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -40,8 +37,6 @@ from tinote.compiler.protocol import (
 from tinote.config import Config
 from tinote.ir.nodes import Buffer
 from tinote.runtime.store import Store, digest, package_stamp
-
-__all__ = ["Dependencies", "Lookup", "find_dependencies", "lookup_of", "store_dependencies"]
 
 #: Options of a session that say nothing about code.
 _OUTSIDE = ("random_seed", "memory_limit", "offline_cache", "print_ir")
@@ -77,7 +72,7 @@ _CapturePath = list[Any]
 
 def lookup_of(source: FunctionSource, arguments: Sequence[ArgumentSpec], config: Config, machine: str) -> Lookup:
     """`machine`: the CPU and LLVM that code is for."""
-    options = [f"{f.name}={getattr(config, f.name)!r}" for f in fields(config) if f.name not in _OUTSIDE]
+    options = [f"{name}={value!r}" for name, value in config._asdict().items() if name not in _OUTSIDE]
     shape = [_shape(argument) for argument in arguments]
     names = ",".join(sorted(source.closure))
     key = digest("kernel", package_stamp(), machine, *options, source.name, source.text, names, *shape)

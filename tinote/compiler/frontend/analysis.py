@@ -5,19 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 
-__all__ = [
-    "Jumps",
-    "assigned_names",
-    "assigning_nodes",
-    "base_name",
-    "ends_in_jump",
-    "inside_functions",
-    "local_names",
-    "loop_bodies",
-    "names_passed",
-    "statements_in",
-]
-
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 #: Says which arguments of a call the callee may assign.
@@ -143,11 +130,13 @@ def names_passed(nodes: Iterable[ast.AST], written: Written) -> set[str]:
 
 def statements_in(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """Every statement of `body` and below, outer before inner."""
-    for statement in body:
+    stack = list(body)[::-1]
+    while stack:
+        statement = stack.pop()
         yield statement
         if not isinstance(statement, _SCOPES):
-            for field in ("body", "orelse"):
-                yield from statements_in(getattr(statement, field, ()))
+            for field in ("orelse", "body"):
+                stack += reversed(getattr(statement, field, ()))
 
 
 def loop_bodies(body: Iterable[ast.stmt], is_static: Callable[[ast.For], bool]) -> Iterator[list[ast.stmt]]:
@@ -161,8 +150,22 @@ def loop_bodies(body: Iterable[ast.stmt], is_static: Callable[[ast.For], bool]) 
             else:
                 yield statement.body
         elif isinstance(statement, ast.If):
-            yield from loop_bodies(statement.body, is_static)
-            yield from loop_bodies(statement.orelse, is_static)
+            for branch in branches(statement):
+                yield from loop_bodies(branch, is_static)
+
+
+def elifs(node: ast.If) -> list[ast.If]:
+    """An `if` and its `elif`s, in order."""
+    found = [node]
+    while len(found[-1].orelse) == 1 and isinstance(found[-1].orelse[0], ast.If):
+        found.append(found[-1].orelse[0])
+    return found
+
+
+def branches(node: ast.If) -> list[list[ast.stmt]]:
+    """The bodies of an `if`, of its `elif`s and of its `else`, which is empty where there is none."""
+    chain = elifs(node)
+    return [*[one.body for one in chain], chain[-1].orelse]
 
 
 class Jumps:
@@ -186,8 +189,8 @@ class Jumps:
                 case ast.Continue():
                     self.continues |= not inner
                 case ast.If():
-                    self._visit(statement.body, inner)
-                    self._visit(statement.orelse, inner)
+                    for branch in branches(statement):
+                        self._visit(branch, inner)
                 case ast.For() | ast.While():
                     self._visit(statement.body, True)
                     self._visit(statement.orelse, inner)
@@ -202,5 +205,5 @@ def ends_in_jump(body: list[ast.stmt]) -> bool:
         return False
     last = body[-1]
     if isinstance(last, ast.If):
-        return ends_in_jump(last.body) and ends_in_jump(last.orelse)
+        return all(ends_in_jump(branch) for branch in branches(last))
     return isinstance(last, ast.Return | ast.Break | ast.Continue)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import types
 from typing import Any
 
@@ -13,7 +12,7 @@ from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.names import captured
 from tinote.compiler.frontend.values import ArrayValue, BoundMethod, Place, StructValue, UnboundMethod, Value
 from tinote.compiler.protocol import CaptureKind, buffer_of, builtin_of, function_of, space_of
-from tinote.errors import KernelNameError, TinoteError
+from tinote.errors import KernelNameError, TinoteError, closest
 from tinote.ir.nodes import Lit
 
 #: Modules whose functions and submodules stay what they are.
@@ -47,9 +46,9 @@ def attribute(e: Emitter, node: ast.Attribute) -> Any:
     except TinoteError:
         raise
     except AttributeError:
-        close = difflib.get_close_matches(name, [k for k in dir(base) if not k.startswith("_")], 1)
+        close = closest(name, [k for k in dir(base) if not k.startswith("_")])
         owner = f"module `{base.__name__}`" if isinstance(base, types.ModuleType) else describe(base)
-        hint = f"did you mean `{close[0]}`?" if close else ""
+        hint = f"did you mean `{close}`?" if close else ""
         if not close and space_of(base) is not None:
             hint = "its elements are read one by one: loop over them, as in `for i in x`"
         elif not close and isinstance(node.ctx, ast.Store):

@@ -96,7 +96,11 @@ def _whole_number(e: Emitter, bound: Any, what: str) -> None:
     if not isinstance(bound, int):
         e.error(
             f"{what} must be an integer, not {describe(bound)}",
-            "convert it with `int(…)`" if isinstance(bound, float | Value) else "",
+            "convert it with `int(…)`"
+            if isinstance(bound, float | Value)
+            else "name one of its numbers, such as `shape[0]`"
+            if isinstance(bound, tuple | list)
+            else "",
         )
 
 

@@ -12,7 +12,7 @@ from tinote.compiler.frontend.builtins import BUILTINS, PYTHON, primitive_expans
 from tinote.compiler.frontend.composed import composed_expansion
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion
-from tinote.compiler.frontend.operator_functions import OPERATORS
+from tinote.compiler.frontend.operator_functions import operator_function
 from tinote.compiler.frontend.scopes import Constant
 from tinote.compiler.frontend.values import StructValue
 from tinote.compiler.protocol import (
@@ -28,7 +28,7 @@ from tinote.errors import TinoteError
 def expansion_of(callee: Any) -> Expansion | None:
     """What expands a call of a built-in, of the language or of Python; `None` for anything else."""
     try:
-        found = PYTHON.get(callee) or OPERATORS.get(callee)
+        found = PYTHON.get(callee) or operator_function(callee)
     except TypeError:  # not hashable
         return None
     builtin = builtin_of(callee) if found is None else None
@@ -78,7 +78,7 @@ def written_arguments(e: Emitter, node: ast.Call) -> list[ast.expr]:
     """
     callee = static_lookup(e, node.func)
     if callee is None:
-        names = [*node.args, *[k.value for k in node.keywords]] if _is_local(e, node.func) else []
+        names = [*node.args, *[k.value for k in node.keywords]] if _is_local(node.func) else []
         return [a for a in names if isinstance(a, ast.Name)]
     expansion = expansion_of(callee)
     if expansion is not None:
@@ -104,7 +104,7 @@ def _annotated_source(callee: Any) -> FunctionSource | None:
     return function_of(callee)
 
 
-def _is_local(e: Emitter, callee: ast.expr) -> bool:
+def _is_local(callee: ast.expr) -> bool:
     """Whether a callee that is not a captured object is a local variable, or a method of one that is not built in."""
     if isinstance(callee, ast.Attribute):
         return callee.attr not in tensors.METHODS and analysis.base_name(callee) is not None

@@ -13,8 +13,6 @@ from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.literals import evaluate_key
 from tinote.compiler.frontend.values import Value
 
-__all__ = ["EXPRESSIONS"]
-
 
 def list_(e: Emitter, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
     return _comprehension(e, node, lambda: e.evaluate(node.elt))
@@ -44,7 +42,7 @@ def _comprehension(
             e.unrolled += len(items)
             check_unrolled(e, e.unrolled)
         for value in items:
-            with e.block("comprehension", node):
+            with e.block("comprehension"):
                 bind_target(e, generator.target, value, "loop variable")
                 conditions = [evaluate_condition(e, test) for test in generator.ifs]
                 if any(isinstance(c, Value) for c in conditions):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -17,7 +18,10 @@ from tinote.compiler.frontend.values import StructValue, Value
 from tinote.ir import primitives as p
 from tinote.ir.build import OpenRegion
 from tinote.ir.nodes import Atom, If, Lit, Var, false, true
-from tinote.ir.types import u1, with_element
+from tinote.ir.types import element_type, u1, with_element
+
+#: A longer chain of `… if … else … if … else …`, or of `elif`s, is not nested as deeply as it is long.
+LONGEST_CHAIN = 16
 
 
 def evaluate_condition(e: Emitter, node: ast.expr) -> bool | Value:
@@ -61,6 +65,26 @@ def short_circuit(e: Emitter, left: Value, right: Callable[[], Any], conjunction
     with e.region() as opened:
         decided = e.as_value(right())
     return _joined_truths(e, left, opened, decided, conjunction)
+
+
+def conjoined(e: Emitter, left: Value, right: Callable[[], tuple[bool | Value, Any]]) -> tuple[Value, Any]:
+    """`left and right` as truth values, and what the evaluation of `right` gives beside its truth: a number, which is
+    zero where it was not evaluated, or what is known at compile time.
+    """
+    with e.region() as opened:
+        truth, other = right()
+        decided = e.as_value(truth)
+    if not isinstance(other, Value) or safe_to_speculate(e, opened.body):
+        return _joined_truths(e, left, opened, decided, True), other
+    never = Value(Lit(False, u1)), _nothing(e, other)
+    found, other = _chosen(e, left, opened, OpenRegion(()), list(zip((decided, other), never, strict=True)))
+    return found, other
+
+
+def _nothing(e: Emitter, value: Value) -> Value:
+    """Zero, of the type of a value."""
+    zero = Value(Lit(0, element_type(value.type)))
+    return e.pack([zero] * prod(value.shape), value.shape) if value.shape else zero
 
 
 def _joined_truths(e: Emitter, left: Value, opened: OpenRegion, right: Value, conjunction: bool) -> Value:
@@ -110,19 +134,87 @@ def boolean(e: Emitter, node: ast.BoolOp) -> Any:
 
 
 def conditional(e: Emitter, node: ast.IfExp) -> Any:
-    with e.at(node.test):
-        condition = evaluate_condition(e, node.test)
-    if isinstance(condition, bool):
-        return e.evaluate(node.body if condition else node.orelse)
+    chosen: ast.expr = node
+    while isinstance(chosen, ast.IfExp):
+        if len(_alternatives(chosen)) > LONGEST_CHAIN:
+            break
+        with e.at(chosen.test):
+            condition = evaluate_condition(e, chosen.test)
+        if not isinstance(condition, bool):
+            with e.region() as then:
+                yes = _side(e, chosen.body)
+            with e.region() as orelse:
+                no = _side(e, chosen.orelse)
+            return _one_of(e, condition, then, yes, orelse, no)[0]
+        chosen = chosen.body if condition else chosen.orelse
+    else:
+        return e.evaluate(chosen)
+    return _first_of(e, _alternatives(chosen))[1]
+
+
+def _alternatives(node: ast.IfExp) -> list[tuple[ast.expr | None, ast.expr]]:
+    """The conditions of a chain of conditional expressions with their values; the last has none."""
+    found: list[tuple[ast.expr | None, ast.expr]] = []
+    last: ast.expr = node
+    while isinstance(last, ast.IfExp):
+        found.append((last.test, last.body))
+        last = last.orelse
+    return [*found, (None, last)]
+
+
+def _first_of(e: Emitter, alternatives: list[tuple[ast.expr | None, ast.expr]]) -> tuple[bool | Value, Any]:
+    """Whether one of the conditions holds, and the value of the first that does; zero where none does. The second half
+    is evaluated where the first has none: the regions are as deep as the logarithm of the chain's length.
+    """
+    if len(alternatives) > LONGEST_CHAIN:
+        half = len(alternatives) // 2
+        found, yes = _first_of(e, alternatives[:half])
+        if isinstance(found, bool):
+            return (found, yes) if found else _first_of(e, alternatives[half:])
+        return _else(e, found, OpenRegion(()), yes, alternatives[half:])
+    (test, body), *others = alternatives
+    if test is None:
+        return True, _side(e, body)
+    with e.at(test):
+        condition = evaluate_condition(e, test)
+    if condition is True:
+        return True, _side(e, body)
+    if condition is False:
+        return _first_of(e, others) if others else (False, None)
     with e.region() as then:
-        yes = _side(e, node.body)
+        yes = _side(e, body)
+    return _else(e, condition, then, yes, others)
+
+
+def _else(
+    e: Emitter, found: Value, then: OpenRegion, yes: Any, others: list[tuple[ast.expr | None, ast.expr]]
+) -> tuple[bool | Value, Any]:
+    """What `then` computes where `found` is true, and elsewhere the first of the others."""
     with e.region() as orelse:
-        no = _side(e, node.orelse)
+        other, no = _first_of(e, others) if others else (False, None)
+    if other is False:
+        zeros = map(partial(_nothing, e), leaves_of(yes) if isinstance(yes, StructValue) else [yes])
+        no = rebuilt(yes, zeros) if isinstance(yes, StructValue) else next(zeros)
+    if isinstance(other, bool):
+        return other or found, _one_of(e, found, then, yes, orelse, no)[0]
+    value, truth = _one_of(e, found, then, yes, orelse, no, [other])
+    return truth, value
+
+
+def _one_of(
+    e: Emitter, condition: Value, then: OpenRegion, yes: Any, orelse: OpenRegion, no: Any, truths: Sequence[Value] = ()
+) -> list[Any]:
+    """Either side of a conditional, which the two regions compute; and the truths that the second computes, which hold
+    on the first.
+    """
+    others = [(Value(true), truth) for truth in truths]
+    if isinstance(yes, StructValue) and isinstance(no, StructValue):
+        pairs = matched(e, yes, no)
+        found = _chosen(e, condition, then, orelse, [*pairs, *others])
+        return [rebuilt(yes, iter(found[: len(pairs)])), *found[len(pairs) :]]
     if isinstance(yes, StructValue) or isinstance(no, StructValue):
-        if not (isinstance(yes, StructValue) and isinstance(no, StructValue)):
-            e.error(f"the two sides of this conditional differ: {describe(yes)} and {describe(no)}")
-        return rebuilt(yes, iter(_chosen(e, condition, then, orelse, matched(e, yes, no))))
-    return _chosen(e, condition, then, orelse, [(yes, no)])[0]
+        e.error(f"the two sides of this conditional differ: {describe(yes)} and {describe(no)}")
+    return _chosen(e, condition, then, orelse, [(yes, no), *others])
 
 
 def _side(e: Emitter, node: ast.expr) -> Value | StructValue:

@@ -22,8 +22,8 @@ def _stop_gradient(e: Emitter, x: Any) -> Any:
 
 
 def _stop_grad(e: Emitter, x: Any) -> Any:
-    """Of a field: no derivative flows through what is read from it up to the end of the block, in device functions that
-    are called there, too. Of anything else: that value as a constant.
+    """Of a field: no derivative flows through what is read from it up to the end of the block or function, in device
+    functions that are called there, too. Of anything else: that value as a constant.
     """
     space = space_of(x)
     if space is None:

@@ -20,8 +20,6 @@ from tinote.ir.types import (
     Type,
 )
 
-__all__ = ["describe", "describe_type", "in_place_of_call"]
-
 
 def describe(front: Any) -> str:
     """What a value is, as a message describes it."""

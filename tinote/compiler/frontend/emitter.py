@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from math import prod
+from math import isfinite, prod
 from typing import Any, NamedTuple, NoReturn
 
 from tinote.compiler.frontend.descriptions import describe
@@ -48,6 +48,7 @@ from tinote.ir.types import (
     Tensor,
     Type,
     element_type,
+    f64,
     i32,
     i64,
     promote,
@@ -61,8 +62,6 @@ from tinote.ir.types import (
     with_element,
 )
 from tinote.source import Span
-
-__all__ = ["Control", "Emitter", "Expressions", "Handlers", "Silenced", "Statements"]
 
 
 class Silenced(Exception):
@@ -87,6 +86,20 @@ LARGEST_ARRAY = 64 << 10
 #: What `attempt` restores, beside what was emitted.
 _UNDONE = ("failures", "unrolled", "nests", "launch_seed", "top_draws", "loop_options", "stopped", "reproducible")
 _ORDERED = (p.lt, p.le, p.gt, p.ge)
+#: A chain such as `a + b + … + z`, which is as deep as it is long, is evaluated from its innermost expression outwards
+#: when it is longer than this, so that Python's recursion limit does not count its terms.
+_LONGEST_SPINE = 16
+#: Which part of an expression is evaluated first, in an expression that evaluates one in any case.
+_FIRST = {
+    ast.BinOp: "left",
+    ast.Compare: "left",
+    ast.UnaryOp: "operand",
+    ast.Attribute: "value",
+    ast.Subscript: "value",
+    ast.Call: "func",
+}
+#: What asks for a reference to its first part, not for its value.
+_REFERRING = (ast.Attribute, ast.Subscript, ast.Call)
 
 
 class Emitter:
@@ -136,13 +149,21 @@ class Emitter:
         self.reproducible = True
         #: the sources of plain functions that were met: the identity of their nodes and captures is in use
         self.sources: dict[int, FunctionSource] = {}
+        #: the recursion that is being lowered
+        self.recursion: Any = None
+        #: the functions that were found to call themselves
+        self.recursive: set[Any] = set()
         #: errors in plain functions that say why these are not called by Python
         self.explained: list[TinoteError] = []
+        #: an expression that has been evaluated already, and its value
+        self._ready: tuple[ast.expr, Any] | None = None
 
     # syntax
 
     def evaluate(self, node: ast.expr) -> Any:
         """The value of an expression; never a `Place`."""
+        if self._ready is not None and self._ready[0] is node:
+            return self._take()
         saved, self.b.loc = self.b.loc, self.span(node)
         try:
             return self.force(self._handle(node))
@@ -153,6 +174,8 @@ class Emitter:
 
     def reference(self, node: ast.expr) -> Any:
         """The value of an expression, or the `Place` it denotes."""
+        if self._ready is not None and self._ready[0] is node:
+            return self._take()
         saved, self.b.loc = self.b.loc, self.span(node)
         try:
             found = self._handle(node)
@@ -166,7 +189,24 @@ class Emitter:
         handler = self.handlers.expressions.get(type(node))
         if handler is None:
             self.unsupported(f"this expression ({type(node).__name__})")
-        return handler(self, node)
+        spine = _left_spine(node, None if self._ready is None else self._ready[0])
+        if len(spine) <= _LONGEST_SPINE:
+            return handler(self, node)
+        wanted, self.wanted = self.wanted, True
+        try:
+            for above, below in zip(spine[-2::-1], spine[:0:-1], strict=True):
+                find = self.reference if isinstance(above, _REFERRING) else self.evaluate
+                self._ready = below, find(below)
+            self.wanted = wanted
+            return handler(self, node)
+        finally:
+            self.wanted, self._ready = wanted, None
+
+    def _take(self) -> Any:
+        """What `_handle` has found for an expression before the one that it is part of."""
+        assert self._ready is not None
+        found, self._ready = self._ready[1], None
+        return found
 
     def lower_statement(self, node: ast.stmt, rest: list[ast.stmt], tail: bool) -> Completion | None:
         """Lower a statement with `rest` after it; `None`: control goes on with that."""
@@ -211,9 +251,9 @@ class Emitter:
         """Raise: the kernel language does not have this."""
         self.error(f"{what} cannot be used in a kernel", hint, node, KernelSyntaxError)
 
-    def warn(self, message: str, node: ast.AST | None = None) -> None:
-        """Note something that compiles and may surprise; said once a place."""
-        found = Warned(message, self.b.loc if node is None else self.span(node))
+    def warn(self, message: str) -> None:
+        """Note something that compiles and may surprise about the expression at hand; said once per place."""
+        found = Warned(message, self.b.loc)
         if found not in self.warnings:
             self.warnings.append(found)
 
@@ -261,7 +301,7 @@ class Emitter:
             self.depth -= 1
 
     @contextmanager
-    def block(self, what: str, node: ast.AST) -> Iterator[Scope]:
+    def block(self, what: str) -> Iterator[Scope]:
         """A scope; the names assigned in it end with it."""
         outer, stopped = self.scope, self.stopped
         self.scope = Scope(outer)
@@ -385,7 +425,7 @@ class Emitter:
             index = ", ".join("ijklmnpqrstu"[: buffer.rank]) or "None"
             self.error(f"field `{buffer.name}` is used as a number", f"read one element: `{buffer.name}[{index}]`")
         if isinstance(front, str):
-            self.error("text cannot be used as a number")
+            self.error("text cannot be used as a number", "kernels take text in `print`, `assert` and f-strings only")
         self.error(
             f"{describe(front)} cannot be used as a value", "numbers, vectors and matrices have values in a kernel"
         )
@@ -491,7 +531,19 @@ class Emitter:
             return self.b.cast(atom, with_element(atom.type, t))
         if atom.type is weak_int and t.kind in "iu" and not self.holds(t, int(atom.value)):
             self._too_large(int(atom.value), t)
+        if atom.type is weak_float and t.kind in "iu" and not (isfinite(atom.value) and self.holds(t, int(atom.value))):
+            self.error(f"the number {atom.value!r} does not fit into {t} ({t.lowest} … {t.highest})")
+        self._check_magnitude(atom, t)
         return self.b.cast(atom, t)
+
+    def _check_magnitude(self, literal: Lit, t: Scalar) -> None:
+        """Refuse a finite number that a float type would make infinite."""
+        if t.kind == "f" and isfinite(literal.value) and not isfinite(p.cast_number(t, literal.value)):
+            wider = "" if t is f64 or abs(literal.value) > f64.highest else f", or `ti.{f64}({literal.value!r})`"
+            self.error(
+                f"the number {literal.value!r} is too large for {t}",
+                f"write `float('inf')` where infinity is meant{wider}" if wider else "",
+            )
 
     @staticmethod
     def holds(t: Scalar, value: int) -> bool:
@@ -524,12 +576,12 @@ class Emitter:
             self.error(f"{what} must be an integer known at compile time, not {describe(front)}")
         return front
 
-    def index_atom(self, front: Any, what: str = "an index") -> Atom:
+    def index_atom(self, front: Any) -> Atom:
         """An integer as an index operand, i32 or i64."""
         value = self.as_value(front)
         if value.shape or value.dtype.kind not in "iu":
             self.error(
-                f"{what} must be an integer, not {describe(front)}",
+                f"an index must be an integer, not {describe(front)}",
                 "convert it with `int(…)`" if value.dtype.kind == "f" and not value.shape else "",
             )
         if isinstance(value.atom, Lit):
@@ -555,7 +607,7 @@ class Emitter:
             try:
                 found = prim.rule(types, self.defaults)
             except TypeError as error:
-                self._mismatch(prim, values, str(error))
+                self._mismatch(values, str(error))
             assert isinstance(found, Scalar | Tensor)
             type = with_element(found, strengthen(element_type(found), self.fp, self.ip))
             for position, v in enumerate(values):
@@ -572,9 +624,11 @@ class Emitter:
                         and not self.holds(self.ip, int(v.atom.value))
                     ):
                         self._too_large(int(v.atom.value), t)
+                if isinstance(v.atom, Lit) and not v.atom.type.bits:
+                    self._check_magnitude(v.atom, p.operand_type(prim, types, position, type, self.defaults))
         return Value(self.b.prim(prim, *[v.atom for v in values], type=type, name=name))
 
-    def _mismatch(self, prim: Primitive, values: Sequence[Value], reason: str) -> NoReturn:
+    def _mismatch(self, values: Sequence[Value], reason: str) -> NoReturn:
         shaped = [v for v in values if v.shape]
         if len({v.shape for v in shaped}) > 1:
             both = " and ".join(describe(v) for v in shaped)
@@ -624,6 +678,19 @@ class Emitter:
         if buffer_of(front) is not None:
             self.error(f"the truth of field `{buffer_of(front).name}` is not defined", "read one of its elements")  # type: ignore[union-attr]
         return self.ask(bool, front)
+
+
+def _left_spine(node: ast.expr, ready: ast.expr | None) -> list[ast.expr]:
+    """An expression, what it evaluates first, what that evaluates first, … until one that is `ready`."""
+    found = [node]
+    while True:
+        first = _FIRST.get(type(node))
+        if first is None or node is ready:
+            return found
+        node = getattr(node, first)
+        if isinstance(node, ast.BoolOp):
+            return found  # of these, some ask for their truth only
+        found.append(node)
 
 
 Expressions = dict[type[ast.expr], Callable[[Emitter, Any], Any]]

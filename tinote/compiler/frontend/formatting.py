@@ -188,7 +188,7 @@ def percent_text(e: Emitter, template: str, operand: Any) -> Any:
 
 
 def assertion_text(e: Emitter, message: Any) -> tuple[str, list[Atom]]:
-    """The message of an `assert` as a `Check` has it, and the numbers for its holes: one a component."""
+    """The message of an `assert` as a `Check` has it, and the numbers for its holes: one per component."""
     parts: list[str | Hole] = []
     shown: list[Atom] = []
     for part in text_parts(e, [message]):

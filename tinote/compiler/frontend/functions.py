@@ -13,19 +13,26 @@ from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.scopes import Annotated, Frame, Results, Scope, Variable
 from tinote.compiler.frontend.statements import lower_body
 from tinote.compiler.frontend.values import CellPlace, PackValue, Place
-from tinote.compiler.protocol import FunctionSource, is_template, struct_of, type_of
+from tinote.compiler.protocol import FunctionSource, StructInfo, is_template, struct_of, type_of
 from tinote.ir.types import Scalar, Tensor, element_type, shape_of
 
-__all__ = ["annotated_body", "inline", "result_types", "survey"]
 
-
-def inline(e: Emitter, source: FunctionSource, arguments: dict[str, Any], scope: Scope | None = None) -> Any:
+def inline(
+    e: Emitter,
+    source: FunctionSource,
+    arguments: dict[str, Any],
+    scope: Scope | None = None,
+    key: Any = None,
+    *,
+    is_routine: bool = False,
+) -> Any:
     """The result of a device function whose parameters stand for `arguments`; what it emits and what is wrong in
-    it points to the function and to the call. `scope`: that of a function which is defined in a kernel.
+    it points to the function and to the call. `scope`: that of a function which is defined in a kernel. `key`: what
+    tells a `real_func` apart; `is_routine`: it is lowered as a routine of a recursion.
     """
-    frame = Frame(source, e.frame, e.b.loc, Results(e.here()), e.depth)
+    frame = Frame(source, e.frame, e.b.loc, Results(e.here()), e.depth, key=key, is_routine=is_routine)
     frame.scope = scope or frame.scope
-    saved = e.frame, e.scope, e.b.loc, e.loop_options
+    saved = e.frame, e.scope, e.b.loc, e.loop_options, e.stopped
     e.loop_options = {}
     e.frame, e.scope = frame, frame.scope
     try:
@@ -42,7 +49,7 @@ def inline(e: Emitter, source: FunctionSource, arguments: dict[str, Any], scope:
         frame.annotated = result_types(e, source)
         return annotated_body(e, frame)
     finally:
-        e.frame, e.scope, e.b.loc, e.loop_options = saved
+        e.frame, e.scope, e.b.loc, e.loop_options, e.stopped = saved
 
 
 def survey(e: Emitter) -> None:
@@ -71,7 +78,7 @@ def _bind_parameter(e: Emitter, source: FunctionSource, parameter: ast.arg, fron
     name = parameter.arg
     annotation = annotation_value(e, source, parameter.annotation, name)
     if annotation is not None and not is_template(annotation):
-        front = _as_annotated(e, name, annotation, front)
+        front = as_parameter(e, name, annotation, front)
     if isinstance(front, PackValue):
         e.bind(name, front, "argument pack")
         return
@@ -79,6 +86,8 @@ def _bind_parameter(e: Emitter, source: FunctionSource, parameter: ast.arg, fron
     if struct is not None:
         if struct.is_place():  # a template, or what a method is called on
             e.bind(name, struct)
+        elif e.frame.is_routine and annotation is None:
+            e.bind(name, struct, "copy here, because its method calls itself,")
         else:
             declare(e, name, struct)
         return
@@ -94,9 +103,12 @@ def _bind_parameter(e: Emitter, source: FunctionSource, parameter: ast.arg, fron
     e.bind(name, front, "template argument" if template else "")
 
 
-def _as_annotated(e: Emitter, name: str, annotation: Any, front: Any) -> Any:
+def as_parameter(e: Emitter, name: str, annotation: Any, front: Any) -> Any:
+    """An argument as the parameter that it is passed to is annotated."""
     info = struct_of(annotation)
     if info is not None:
+        given = structs.as_struct(e, front)
+        _warn_of_fractions(e, name, info, given.members if given is not None else front)
         return structs.fitted(e, front, info)
     t = type_of(annotation, e.fp, e.ip)
     if t is None or not e.is_value(front):
@@ -111,6 +123,20 @@ def _as_annotated(e: Emitter, name: str, annotation: Any, front: Any) -> Any:
         what = "is an integer" if isinstance(t, Scalar) else "holds integers"
         e.warn(f"parameter `{name}` {what}: the fraction of its argument is cut off")
     return e.cast(front, dtype)
+
+
+def _warn_of_fractions(e: Emitter, name: str, info: StructInfo, members: Any) -> None:
+    """Where members of a struct that hold integers are given floats, as where a number or a vector is."""
+    for member, t in info.members.items() if isinstance(members, dict) else ():
+        front = members.get(member)
+        if isinstance(t, StructInfo):
+            given = structs.as_struct(e, front)
+            _warn_of_fractions(e, f"{name}.{member}", t, given.members if given is not None else front)
+        elif (
+            element_type(t).kind in "iu" and e.is_value(front) and e.as_value(front, element_type(t)).dtype.kind == "f"
+        ):
+            what = "is an integer" if isinstance(t, Scalar) else "holds integers"
+            e.warn(f"member `{name}.{member}` {what}: the fraction of its argument is cut off")
 
 
 def result_types(e: Emitter, source: FunctionSource) -> Annotated | None:

@@ -25,8 +25,6 @@ from tinote.compiler.frontend import (
 )
 from tinote.compiler.frontend.emitter import Emitter, Handlers
 
-__all__ = ["HANDLERS"]
-
 
 def _refuse(what: str, hint: str = "") -> Callable[[Emitter, Any], NoReturn]:
     """The handler of syntax that the kernel language does not have."""

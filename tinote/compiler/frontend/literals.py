@@ -10,8 +10,6 @@ from tinote.compiler.frontend.domains import static_items
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.values import Value
 
-__all__ = ["EXPRESSIONS", "evaluate_all", "evaluate_key"]
-
 
 def evaluate_all(e: Emitter, nodes: list[ast.expr]) -> list[Any]:
     """The values of several expressions; starred ones are spread out."""

@@ -14,9 +14,8 @@ from tinote.compiler.frontend.emitter import Emitter, Expressions, Statements
 from tinote.compiler.frontend.scopes import LocalFunction
 from tinote.compiler.protocol import FunctionSource
 
-__all__ = ["EXPRESSIONS", "STATEMENTS"]
-
-_DECORATORS = [BUILTINS[name] for name in ("func", "real_func", "pyfunc")]
+_REAL = BUILTINS["real_func"]
+_DECORATORS = [BUILTINS["func"], _REAL, BUILTINS["pyfunc"]]
 
 
 def lambda_(e: Emitter, node: ast.Lambda) -> LocalFunction:
@@ -26,10 +25,12 @@ def lambda_(e: Emitter, node: ast.Lambda) -> LocalFunction:
 
 
 def definition(e: Emitter, node: ast.FunctionDef) -> None:
-    for decorator in node.decorator_list:
-        if expansion_of(static_lookup(e, decorator)) not in _DECORATORS:
+    decorators = [expansion_of(static_lookup(e, decorator)) for decorator in node.decorator_list]
+    for decorator, found in zip(node.decorator_list, decorators, strict=True):
+        if found not in _DECORATORS:
             e.unsupported("a decorator of a function inside of it", "define the function outside", decorator)
-    assign(e, ast.copy_location(ast.Name(node.name, ast.Store()), node), _function(e, node, not node.decorator_list))
+    function = _function(e, node, is_plain=not decorators, may_recurse=_REAL in decorators)
+    assign(e, ast.copy_location(ast.Name(node.name, ast.Store()), node), function)
 
 
 def nonlocal_(e: Emitter, node: ast.Nonlocal) -> None:
@@ -38,7 +39,7 @@ def nonlocal_(e: Emitter, node: ast.Nonlocal) -> None:
         e.unsupported("`nonlocal` of what lives outside of it", "what a kernel changes lives in fields")
 
 
-def _function(e: Emitter, tree: ast.FunctionDef, is_plain: bool) -> LocalFunction:
+def _function(e: Emitter, tree: ast.FunctionDef, is_plain: bool, may_recurse: bool = False) -> LocalFunction:
     """A function that is defined here; its default arguments have the values that they have here."""
     for inner in ast.walk(tree):
         if isinstance(inner, ast.Yield | ast.YieldFrom):
@@ -52,6 +53,7 @@ def _function(e: Emitter, tree: ast.FunctionDef, is_plain: bool) -> LocalFunctio
     source = FunctionSource(
         tree.name, tree, around.file, around.globals, around.closure, "", True, defaults, is_plain=is_plain
     )
+    source.may_recurse = may_recurse
     e.sources[id(source)] = source
     return LocalFunction(source, e.scope, analysis.local_names(tree))
 

@@ -160,7 +160,7 @@ def _loop(e: Emitter, node: ast.For, domain: Domain, leaving: analysis.Jumps, pa
                 tuple([(i, lo, hi) for i, (lo, hi) in zip(indices, axes, strict=True)]), Anchor(opened), e.nests
             )
         try:
-            with e.block("loop", node):
+            with e.block("loop"):
                 with e.at(node.target):
                     _bind_indices(e, names, indices, domain, stepped)
                 _iteration(e, loop, node.body)
@@ -255,7 +255,7 @@ def _unrolled(e: Emitter, node: ast.For, items: tuple[Any, ...], leaving: analys
     sets_before = results.sets
 
     def once(item: Any) -> Completion:
-        with e.block("loop", node):
+        with e.block("loop"):
             bind_target(e, node.target, item, "variable of an unrolled loop")
             return _iteration(e, loop, node.body)
 
@@ -290,7 +290,7 @@ def while_(e: Emitter, node: ast.While, rest: list[ast.stmt], tail: bool) -> Com
         with e.region() as tested, e.at(node.test):
             found = e.as_value(evaluate_condition(e, node.test))
         go = _while_condition(e, found, tested, stops)
-    with e.region() as inside, e.block("loop", node):
+    with e.region() as inside, e.block("loop"):
         _iteration(e, loop, node.body)
     e.b.emit(While((), condition.close(go), inside.close(), (), e.b.loc))
     return Completion.LEAVES if found.atom == true and leaving.returns and not leaving.breaks else None

@@ -28,8 +28,6 @@ from tinote.errors import TinoteError, raise_together, refusing_deep_nests
 from tinote.ir.nodes import Atom, Function, Region, Var
 from tinote.ir.types import Scalar, Tensor
 
-__all__ = ["lower"]
-
 DEFAULT = Config()
 _ERRORS_SHOWN = 10
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 from types import ModuleType
 from typing import Any
 
+from tinote.compiler.frontend.analysis import local_names
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.scopes import Constant, Variable
+from tinote.compiler.frontend.undefined_names import hint_for
 from tinote.compiler.frontend.values import POISON, is_number
 from tinote.compiler.protocol import Capture, CaptureKind, buffer_of, constant_of, content_of
 from tinote.errors import KernelNameError, Note
@@ -52,15 +53,9 @@ def lookup(e: Emitter, name: str) -> Any:
             kind=KernelNameError,
             notes=[Note(f"`{name}` is assigned here", ended.span)],
         )
-    if name in e.frame.assigned:
+    if name in e.frame.assigned and name in local_names(source.tree):
         e.error(f"`{name}` is used before it is assigned", f"assign `{name}` on the way here", kind=KernelNameError)
-    known = {*e.scope.all_names(), *source.closure, *source.globals, *dir(builtins)}
-    close = difflib.get_close_matches(name, sorted(k for k in known if not k.startswith("__")), 1, 0.7)
-    hint = (
-        f"did you mean `{close[0]}`?"
-        if close
-        else "names come from the kernel, the functions around it, and the module or notebook"
-    )
+    hint = hint_for(name, source.globals, [*e.scope.all_names(), *source.closure])
     e.error(f"`{name}` is not defined", hint, kind=KernelNameError)
 
 

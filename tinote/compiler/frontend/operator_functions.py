@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from tinote.compiler.frontend.emitter import Emitter
@@ -48,7 +49,9 @@ _MEANINGS: dict[Callable[..., Any], str] = {
 }
 
 
-def _expansion(function: Callable[..., Any], meaning: str) -> Expansion:
+@cache
+def _expansion(function: Callable[..., Any]) -> Expansion:
+    meaning = _MEANINGS[function]
     formula = ast.parse(meaning, mode="eval").body
     parameters = sorted({n.id for n in ast.walk(formula) if isinstance(n, ast.Name)} & {"a", "b"})
     arguments = ast.arguments([], [ast.arg(name) for name in parameters], None, [], [], None, [])
@@ -69,4 +72,8 @@ def _expansion(function: Callable[..., Any], meaning: str) -> Expansion:
     return simple(function.__name__, " ".join(parameters), expand)
 
 
-OPERATORS: dict[Any, Expansion] = {function: _expansion(function, text) for function, text in _MEANINGS.items()}
+def operator_function(function: Any) -> Expansion | None:
+    """What a call of one of Python's operators as a function means; None of anything else. Raises `TypeError` for what
+    is not hashable.
+    """
+    return _expansion(function) if function in _MEANINGS else None

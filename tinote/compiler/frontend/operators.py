@@ -8,17 +8,37 @@ from collections.abc import Callable
 from typing import Any
 
 from tinote.compiler.frontend.arithmetic import COMPARISONS, UNARY, apply, binary
-from tinote.compiler.frontend.conditions import evaluate_truths, short_circuit
+from tinote.compiler.frontend.conditions import conjoined, evaluate_truths
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.domains import static_items
 from tinote.compiler.frontend.emitter import Emitter, Expressions
-from tinote.compiler.frontend.values import is_number
+from tinote.compiler.frontend.values import Value, is_number
+from tinote.errors import TinoteError
 from tinote.ir import primitives as p
 
 
 def binary_operation(e: Emitter, node: ast.BinOp) -> Any:
-    left = e.evaluate(node.left)
-    return binary(e, node.op, left, e.evaluate(node.right))
+    """An operation, and those that its right operand is made of (`a ** b ** c`): their left operands are evaluated in
+    turn, and then all are applied from the inside out, however many there are.
+    """
+    outer = e.b.loc
+    waiting = [(node, e.evaluate(node.left))]
+    try:
+        while isinstance(node.right, ast.BinOp):
+            node = node.right
+            e.b.loc = e.span(node)
+            waiting.append((node, e.evaluate(node.left)))
+        found = e.evaluate(node.right)
+        while len(waiting) > 1:
+            inner, left = waiting.pop()
+            e.b.loc = e.span(inner)
+            found = e.force(binary(e, inner.op, left, found))
+    except TinoteError as error:
+        raise e.placed_here(error) from None
+    finally:
+        e.b.loc = outer
+    node, left = waiting[0]
+    return binary(e, node.op, left, found)
 
 
 def unary(e: Emitter, node: ast.UnaryOp) -> Any:
@@ -35,20 +55,24 @@ def unary(e: Emitter, node: ast.UnaryOp) -> Any:
 
 
 def comparison(e: Emitter, node: ast.Compare) -> Any:
-    return _compare(e, e.evaluate(node.left), node, 0)
+    """A comparison, or a chain of them, each of which is evaluated where those before it hold."""
+    left = e.evaluate(node.left)
+    if len(node.ops) == 1:
+        return _compared(e, left, node.ops[0], e.evaluate(node.comparators[0]))
+    holds: bool | Value = True
+    for op, comparator in zip(node.ops, node.comparators, strict=True):
 
+        def decide(left: Any = left, op: ast.cmpop = op, comparator: ast.expr = comparator) -> tuple[Any, Any]:
+            right = e.evaluate(comparator)
+            found = _compared(e, left, op, right)
+            if e.shape(found) if e.is_value(found) else ():
+                e.error("a chain of comparisons needs numbers", "compare the vectors one pair at a time")
+            return e.truth(found), right
 
-def _compare(e: Emitter, left: Any, node: ast.Compare, position: int) -> Any:
-    right = e.evaluate(node.comparators[position])
-    found = _compared(e, left, node.ops[position], right)
-    if position + 1 == len(node.ops):
-        return found
-    if e.shape(found) if e.is_value(found) else ():
-        e.error("a chain of comparisons needs numbers", "compare the vectors one pair at a time")
-    truth = e.truth(found)
-    if isinstance(truth, bool):
-        return _compare(e, right, node, position + 1) if truth else False
-    return short_circuit(e, truth, lambda: e.truth(_compare(e, right, node, position + 1)), True)
+        holds, left = decide() if holds is True else conjoined(e, holds, decide)
+        if holds is False:
+            return False
+    return holds
 
 
 def _compared(e: Emitter, left: Any, op: ast.cmpop, right: Any) -> Any:

@@ -12,19 +12,6 @@ from tinote.ir.nodes import Atom, Op, Var
 from tinote.ir.types import Scalar, Tensor
 from tinote.source import Span
 
-__all__ = [
-    "Anchor",
-    "Annotated",
-    "Completion",
-    "Constant",
-    "Frame",
-    "Loop",
-    "ParallelNest",
-    "Results",
-    "Scope",
-    "Variable",
-]
-
 
 class Anchor:
     """A point in an open region at which operations can still be inserted later."""
@@ -188,6 +175,8 @@ class Frame:
         "depth",
         "ended",
         "inlined_at",
+        "is_routine",
+        "key",
         "loops",
         "parent",
         "results",
@@ -204,6 +193,8 @@ class Frame:
         results: Results,
         depth: int = 0,
         builtin: bool = False,
+        key: Any = None,
+        is_routine: bool = False,
     ) -> None:
         self.source = source
         self.parent = parent
@@ -211,6 +202,10 @@ class Frame:
         self.results = results
         #: whether this is a function of the language: what it emits is at its call
         self.builtin = builtin
+        #: what tells a `real_func` apart from others, while it is inlined
+        self.key = key
+        #: whether it is lowered as a routine of a recursion: the frames around it are those of its first call
+        self.is_routine = is_routine
         #: what the function is annotated to return
         self.annotated: Annotated | None = None
         #: run-time regions open around the function's body

@@ -8,7 +8,6 @@ p.advance(dt)                    a device function whose first parameter is `p` 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +18,7 @@ from tinote.compiler.frontend.expansion import Expansion
 from tinote.compiler.frontend.names import captured
 from tinote.compiler.frontend.values import BoundMethod, StructValue, Value
 from tinote.compiler.protocol import CaptureKind, StructInfo, members_of, space_of, struct_of
-from tinote.errors import KernelNameError, KernelSyntaxError
+from tinote.errors import KernelNameError, KernelSyntaxError, closest
 from tinote.ir.types import Scalar, Tensor, shape_of
 
 TABLE: dict[str, Expansion] = {}
@@ -54,8 +53,8 @@ def member(e: Emitter, struct: StructValue, name: str) -> Any:
         problem = f"`{name}` is a property, which kernels do not read of structs"
         e.error(problem, "make it a method, and call it", kind=KernelSyntaxError)
     known = [*struct.members, *(struct.info.methods if struct.info is not None else ())]
-    close = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean `{close[0]}`?" if close else f"it has {', '.join(known)}"
+    close = closest(name, known)
+    hint = f"did you mean `{close}`?" if close else f"it has {', '.join(known)}"
     e.error(f"{describe(struct)} has no member `{name}`", hint, kind=KernelNameError)
 
 
@@ -67,8 +66,8 @@ def construct_struct(e: Emitter, info: StructInfo, args: list[Any], kwargs: dict
     given = dict(zip(names, args, strict=False))
     for name, value in kwargs.items():
         if name not in info.members:
-            close = difflib.get_close_matches(name, names, 1)
-            hint = f"did you mean `{close[0]}`?" if close else f"it has {', '.join(names)}"
+            close = closest(name, names)
+            hint = f"did you mean `{close}`?" if close else f"it has {', '.join(names)}"
             e.error(f"`{info.name}` has no member `{name}`", hint)
         if name in given:
             e.error(f"`{info.name}` gets `{name}` twice")

@@ -24,17 +24,16 @@ from tinote.compiler.frontend.values import (
     is_number,
 )
 from tinote.compiler.protocol import CaptureKind, buffer_of, constant_rows, space_of
-from tinote.errors import KernelSubscriptError
+from tinote.errors import KernelSubscriptError, Note
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Buffer, Check, FaultKind, Lit
 from tinote.ir.types import Scalar, i32
-
-__all__ = ["EXPRESSIONS"]
 
 
 def subscript(e: Emitter, node: ast.Subscript) -> Any:
     base = e.reference(node.value)
     if isinstance(base, Place | Value | StaticTensor):
+        _refuse_hidden_field(e, base, node.value)
         return _component(e, base, node.slice)
     buffer = buffer_of(base)
     if buffer is not None:
@@ -146,6 +145,19 @@ def _from_zero(e: Emitter, buffer: Buffer, index: list[Atom]) -> tuple[Atom, ...
 def _index(e: Emitter, front: Any, node: ast.expr) -> Atom:
     with e.at(node):
         return e.index_atom(front)
+
+
+def _refuse_hidden_field(e: Emitter, base: Any, node: ast.expr) -> None:
+    """Refuse to index a number whose variable hides the field of the same name."""
+    if not isinstance(node, ast.Name) or e.shape(base):
+        return
+    binding, name = e.scope.find(node.id), node.id
+    if binding is not None and space_of(e.frame.source.globals.get(name)) is not None:
+        e.error(
+            f"`{name}` is {describe(base)} here, a variable of the kernel, which hides the field of this name",
+            "give the variable another name",
+            notes=[Note(f"`{name}` is assigned here", binding.span)],
+        )
 
 
 def _component(e: Emitter, base: Any, node: ast.expr) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.values import BoundMethod, PartPlace, Place, Value, literal_indices
 from tinote.compiler.protocol import AXES, swizzle, type_of
+from tinote.errors import closest
 from tinote.ir import primitives as p
 from tinote.ir.types import Scalar
 
@@ -31,8 +31,8 @@ def attribute(e: Emitter, owner: Any, name: str) -> Any:
         return shape[0] if name == "n" else (shape[1] if len(shape) > 1 else 1)
     if name in METHODS and (shape or name in _SCALAR_METHODS):
         return BoundMethod(owner, name)
-    close = difflib.get_close_matches(name, METHODS, 1)
-    e.error(f"{describe(owner)} has no attribute `{name}`", f"did you mean `{close[0]}`?" if close and shape else "")
+    close = closest(name, METHODS) if shape else ""
+    e.error(f"{describe(owner)} has no attribute `{name}`", f"did you mean `{close}`?" if close else "")
 
 
 def _swizzled(e: Emitter, owner: Any, positions: tuple[int, ...]) -> Any:

@@ -20,38 +20,6 @@ from tinote.ir.primitives import Primitive, surrogate
 from tinote.ir.types import Ref, Scalar, Tensor, i32, shape_of
 from tinote.source import Span
 
-__all__ = [
-    "POISON",
-    "ArrayValue",
-    "BoundMethod",
-    "CellPlace",
-    "Declared",
-    "FieldDomain",
-    "Formatted",
-    "Grouped",
-    "IndexRange",
-    "MemoryPlace",
-    "NdRange",
-    "PackValue",
-    "PartPlace",
-    "Place",
-    "Poison",
-    "StaticSequence",
-    "StaticTensor",
-    "StructValue",
-    "Text",
-    "UnboundMethod",
-    "Value",
-    "has_getitem",
-    "indices_of",
-    "is_fixed",
-    "is_number",
-    "is_plain",
-    "is_settled",
-    "literal_indices",
-    "with_items",
-]
-
 
 class Value:
     """A number, vector or matrix that exists at run time."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 import sys
 
-from tinote.compiler import pipeline
+from tinote.compiler import derivative_steps, pipeline
 from tinote.compiler.inspect.stages import Stage, StageKind
-
-__all__ = ["explanation", "summary"]
 
 
 def explanation(stage: Stage) -> str:
@@ -20,7 +18,7 @@ def explanation(stage: Stage) -> str:
 
 def summary(step: str) -> str:
     """The first sentence of the module that defines a step of the pipeline; empty for what is no step."""
-    function = getattr(pipeline, step, None)
+    function = getattr(pipeline, step, None) or getattr(derivative_steps, step, None)
     module = sys.modules.get(getattr(function, "__module__", ""))
     paragraph = " ".join(((module and module.__doc__) or "").partition("\n\n")[0].split())
     found = re.match(r".+?[.:](?= [A-Z]|$)", paragraph)

@@ -17,17 +17,15 @@ from tinote.ir.interpret import StepLimitError, interpret
 from tinote.ir.memory import Index, Number
 from tinote.ir.nodes import Atomic, Buffer, For, Function, Op, Push, Region, Set, Store, Task, Var, While
 from tinote.ir.primitives import Defaults
-from tinote.ir.types import Scalar
-
-__all__ = ["CopiedMemory", "IterationTracker", "Iterations", "LoopIndices", "Observed", "Seen", "observe"]
+from tinote.ir.types import Lanes, Scalar
 
 #: The indices of the loops around an operation.
 LoopIndices = tuple[int, ...]
 
 
 class Seen(NamedTuple):
-    """What an operation came to: the values that it bound or wrote when it ran last, how often it ran, and the indices
-    of the loops around it, outermost first, in that last iteration; None inside of a `while`.
+    """What an operation evaluated to: the values that it bound or wrote when it ran last, how often it ran, and the
+    indices of the loops around it, outermost first, in that last iteration; None inside of a `while`.
     """
 
     values: tuple[Any, ...]
@@ -62,7 +60,14 @@ def observe(
     stopped = ""
     try:
         interpret(
-            fn, arguments, memory, defaults=defaults, step_limit=step_limit, order=iterations.choose, observe=watch.ran
+            fn,
+            arguments,
+            memory,
+            defaults=defaults,
+            step_limit=step_limit,
+            order=iterations.choose,
+            observe=watch.ran,
+            one_lane=True,
         )
     except StepLimitError:
         stopped = f"stopped after {step_limit:,} operations"
@@ -108,10 +113,11 @@ class Iterations:
 
     def choose(self, iterations: range) -> Iterable[int]:
         depth, self._depth = self._depth, self._depth + 1
+        each = range(iterations.start, iterations.stop)
         if depth == len(self.ranges):
-            self.ranges.append(iterations)
+            self.ranges.append(each)
         wanted = self._wanted[depth] if depth < len(self._wanted) else iterations.start
-        if wanted in iterations:
+        if wanted in each:
             return [wanted]
         if iterations:
             self.outside = f"there is no iteration {wanted} in {iterations.start} … {iterations.stop - 1}"
@@ -134,16 +140,22 @@ class _Watch:
         self.nan_run = 0
 
     def ran(self, op: Op, values: Mapping[Var, Any]) -> None:
-        """Keep what an operation came to; of one with regions, its results and its last index."""
+        """Keep what an operation evaluated to; of one with regions, its results and its last index."""
         self._iterations.ran(op)
         atoms = (*op.outs, *((op.args[-1],) if isinstance(op, Store | Atomic | Set | Push) else ()))
         if isinstance(op, For | Task) and op.regions[0].params and op.regions[0].params[0] in values:
             atoms = (*atoms, op.regions[0].params[0])
-        found = tuple([values.get(a) if isinstance(a, Var) else a.value for a in atoms])
+        found = tuple([_of_one_lane(a, values) if isinstance(a, Var) else a.value for a in atoms])
         earlier = self.seen.get(op)
         self.seen[op] = Seen(found, earlier.times + 1 if earlier else 1, self._tracker.of(op, values))
         if self.first_nan is None and not op.regions and any(map(_is_nan, found)):
             self.first_nan, self.nan_run = op, self.seen[op].times
+
+
+def _of_one_lane(variable: Var, values: Mapping[Var, Any]) -> Any:
+    """The value of a variable in the iteration that runs, which is the first lane of a loop in lanes."""
+    value = values.get(variable)
+    return value[0] if isinstance(variable.type, Lanes) and value is not None else value
 
 
 def _is_nan(value: Any) -> bool:

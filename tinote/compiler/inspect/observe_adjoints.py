@@ -3,7 +3,7 @@
 The gradient adds up the adjoint of each variable from its uses, and spends it where the variable was computed. There
 its total stands. It is noted by a store into memory that nobody else knows, and the gradient is run by the interpreter.
 
-A variable has an adjoint for each iteration of the loops around it; iterations are told by the loops' indices,
+A variable has an adjoint for each iteration of the loops around it; iterations are identified by the loops' indices,
 outermost first.
 """
 
@@ -36,8 +36,8 @@ class Adjoints:
 
 def primals_of(fn: Function) -> dict[Var, Var]:
     """For each variable of a gradient that is a primal variable computed again, or of what is yet to be differentiated,
-    the primal variable. What only a derivative needs may name a primal operation as its origin, too: a copy is told by
-    its operands, which are copies of the primal operands.
+    the primal variable. What only a derivative needs may name a primal operation as its origin, too: a copy is
+    identified by its operands, which are copies of the primal operands.
     """
     found: dict[Var, Var] = {v: v for v in fn.region.params}
 

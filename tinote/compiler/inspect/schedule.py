@@ -62,7 +62,7 @@ def _plan(task: Task) -> TaskPlan:
     operations = list(walk(task.body))
     touched = summarise(task.body)
     copies = {private.copy for private in task.privates}
-    privates = tuple([PrivateCopy(p.target.name, p.prim.name, bytes_of(p.copy)) for p in task.privates])
+    privates = tuple([PrivateCopy(p.target.name, p.prim.name, bytes_of(p.target)) for p in task.privates])
     loops = [op for op in operations if isinstance(op, For) and op.vectorize]
     heads: list[Op] = [task, *loops] if task.vectorize else [*loops]
     written = {b.name for b in touched.written} | {p.target.name for p in task.privates}

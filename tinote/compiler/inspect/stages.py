@@ -1,6 +1,6 @@
 """What the explorer shows: every stage of a kernel as lines of text, each of which knows the source it comes from.
 
-    Python       the kernel's syntax tree, a node a line
+    Python       the kernel's syntax tree, one node per line
     IR           what the front end emits, then the function after each step of the pipeline
     LLVM IR      as generated, and after LLVM's own passes
     assembly     of the host
@@ -29,31 +29,28 @@ from tinote.compiler.driver import Specialisation
 from tinote.compiler.inspect.native_text import Located, assembly_lines, llvm_lines
 from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict, judge_loops
 from tinote.compiler.inspect.versions import Version, version_of
-from tinote.compiler.pipeline import LOWERING, Snapshot, python_steps_for, run_pipeline, steps_for
+from tinote.compiler.passes.estimate_lanes import LEFT_TO_LLVM, is_candidate, why_scalar
+from tinote.compiler.pipeline import (
+    LOWERING,
+    VECTORISATION,
+    Snapshot,
+    machine_of,
+    python_steps_for,
+    run_pipeline,
+    steps_for,
+)
 from tinote.compiler.protocol import FunctionSource
 from tinote.compiler.requests import GRADIENT, PRIMAL
 from tinote.config import Config
-from tinote.ir.nodes import For, Function, Op, Var
+from tinote.ir.divergence import Divergence
+from tinote.ir.lanes import lanes_of
+from tinote.ir.nodes import For, Function, Op, Task, Var, While
 from tinote.ir.query import buffers_of, walk
 from tinote.ir.text import Naming, show_lines
 from tinote.source import NOWHERE, Span
 
 if TYPE_CHECKING:
     from tinote.runtime.llvm_passes import RanPass
-
-__all__ = [
-    "SourceText",
-    "Stage",
-    "StageKind",
-    "StageLine",
-    "Stages",
-    "Target",
-    "generated_stage",
-    "has_gradient",
-    "ir_stages",
-    "python_stage",
-    "stages_of",
-]
 
 
 class StageKind(Enum):
@@ -196,8 +193,12 @@ class Stages(NamedTuple):
 
     @property
     def last(self) -> Function | None:
-        """The function that machine code is made from."""
-        return next((stage.function for stage in reversed(self.stages) if stage.function is not None), None)
+        """The function that machine code is made from, before its loops were brought into lanes: iterations stand by
+        themselves, and updates are what they were.
+        """
+        steps = [stage for stage in self.stages if stage.function is not None]
+        before = (stage.function for stage, after in pairwise(steps) if after.name == VECTORISATION.name)
+        return next(before, steps[-1].function if steps else None)
 
     @property
     def differentiated(self) -> Function | None:
@@ -390,7 +391,7 @@ class _Namer:
 
 
 def _known_by(op: Op) -> Var | None:
-    """The variable that an operation is told by: the first that it binds, or the index of a loop that binds none."""
+    """The variable that identifies an operation: the first that it binds, or the index of a loop that binds none."""
     if op.outs:
         return op.outs[0]
     return op.regions[0].params[0] if op.regions and op.regions[0].params else None
@@ -464,7 +465,28 @@ class _Native:
     def judge(self) -> list[LoopVerdict]:
         """What LLVM does to the loops."""
         ordered = {op.loc: op.because for op in walk(self._fn.region) if isinstance(op, For) and op.because}
-        return judge_loops(self.jit.remarks(self.text, self.level), self._fn.loc, ordered)
+        return judge_loops(self.jit.remarks(self.text, self.level), self._fn.loc, ordered, *self._lanes())
+
+    def _lanes(self) -> tuple[dict[Span, int | str], list[Span]]:
+        """How many iterations of a loop run in lanes, or why none do, and what stands in loops in lanes. Loops inside
+        run in those of the loop around.
+        """
+        machine = machine_of(self._config)
+        found: dict[Span, int | str] = {}
+        vectors: list[Span] = []
+        for op in walk(self._fn.region):
+            if is_candidate(op):
+                assert isinstance(op, For | Task)
+                why = why_scalar(op, Divergence(op), machine)
+                if self._config.lanes == "never":
+                    why = "lanes='never' is in force"
+                if why != LEFT_TO_LLVM:
+                    found[op.loc] = why
+            elif isinstance(op, For | Task) and lanes_of(op) > 1:
+                inside = [op, *walk(op.body)]
+                found |= {loop.loc: lanes_of(op) for loop in inside if isinstance(loop, For | Task | While)}
+                vectors += [inner.loc for inner in inside]
+        return found, vectors
 
     def passes(self) -> list[Stage]:
         """A stage for each pass that LLVM runs."""

@@ -1,8 +1,9 @@
-"""What LLVM's vectorisers did to the loops of a kernel, in the user's own lines: vectorised and how wide, or why not.
+"""What became of the loops of a kernel, in the user's own lines: which run in lanes (`passes/vectorise.py`), which
+LLVM's vectorisers took and how wide, or why not.
 
-LLVM speaks of a loop several times, once a try: as the whole loop, as what remains of it, and as the loop over chunks
-that the launch puts around it. What counts for a place is the widest code that LLVM made there; the reasons are those
-that it gave against the other tries.
+LLVM speaks of a loop several times, once per attempt: as the whole loop, as what remains of it, and as the loop over
+chunks that the launch puts around it. What counts for a place is the widest code that LLVM made there; the reasons are
+those that it gave against the other attempts.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
 
 class LoopVerdict(NamedTuple):
-    """What became of the loops at one place. `width`: elements an iteration, 1 if none is vectorised; `interleaved`:
-    how many vectors an iteration. `reasons`: LLVM's words against what was not vectorised; `advice`: what helps, "" if
-    nothing is known to.
+    """The loops at one place. `width`: elements per iteration, 1 if none is vectorised; `interleaved`:
+    how many vectors per iteration. `reasons`: LLVM's words against what was not vectorised, and why it does not run in
+    lanes; `advice`: what helps, "" if nothing is known to. `lanes`: whether the iterations run in lanes, those of the
+    loop itself or of one around it.
     """
 
     file: str
@@ -30,6 +32,7 @@ class LoopVerdict(NamedTuple):
     interleaved: int
     reasons: tuple[str, ...]
     advice: str
+    lanes: bool = False
 
 
 _VECTORISED = re.compile(
@@ -58,12 +61,18 @@ _ADVICE = (
 
 
 def judge_loops(
-    remarks: Iterable[Remark], kernel: Span, ordered: Mapping[Span, str] | None = None
+    remarks: Iterable[Remark],
+    kernel: Span,
+    ordered: Mapping[Span, str] | None = None,
+    lanes: Mapping[Span, int | str] | None = None,
+    inside: Iterable[Span] = (),
 ) -> list[LoopVerdict]:
     """The verdicts on all places that LLVM names a loop at, in the order of the source. `kernel`: its `def` line, where
     loops stand that a launch needs for itself, such as merging private copies. `ordered`: the loops that might have
-    been parallel and run in order, and why.
+    been parallel and run in order, and why. `lanes`: how many iterations run in lanes, or why none do; `inside`: what
+    stands in such loops, which LLVM need not vectorise.
     """
+    vectors = {(span.file, span.line, span.column) for span in inside}
     found: dict[tuple[str, int, int], LoopVerdict] = {}
     known = {(span.file, span.line, span.column): why for span, why in (ordered or {}).items()}
     for key, why in known.items():
@@ -84,10 +93,17 @@ def judge_loops(
             verdict = max(verdict, verdict._replace(width=int(done[1]), interleaved=int(done[2])), key=lambda v: v[3:5])
         elif alone:
             verdict = verdict._replace(interleaved=max(verdict.interleaved, int(alone[1])))
-        elif refused and refused[1]:
+        elif refused and refused[1] and key not in vectors:
             verdict = verdict._replace(reasons=tuple(dict.fromkeys((*verdict.reasons, _plain(refused[1])))))
         found[key] = verdict
     # Not vectorised for no reason: a loop that LLVM has turned into something else, or the launch's own.
+    for span, told in (lanes or {}).items():
+        key = span.file, span.line, span.column
+        verdict = found.get(key) or LoopVerdict(*key, 1, 1, (), "")
+        if isinstance(told, int):
+            found[key] = verdict._replace(width=told, interleaved=1, reasons=(), lanes=True)
+        elif verdict.width == 1:
+            found[key] = verdict._replace(reasons=(*verdict.reasons, f"not in lanes: {told}"))
     judged = [_advised(found[key]) for key in sorted(found) if found[key][3:6] != (1, 1, ())]
     return [v._replace(advice=known.get((v.file, v.line, v.column), v.advice)) for v in judged]
 

@@ -1,7 +1,5 @@
 """Access summaries: the memory that a launch reads and writes, task by task."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from tinote.ir.buffers import Buffer, BufferKind, root_of

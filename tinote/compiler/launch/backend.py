@@ -13,9 +13,11 @@ from tinote.runtime.layout import SLOTS
 from tinote.runtime.profile import Clock
 
 
-def make_executable(fn: Function, config: Config) -> tuple[ExecutableMetadata, str]:
-    """The metadata, and the LLVM text of the machine code that it is about."""
+def make_executable(fn: Function, config: Config, *, wasm: bool = False) -> tuple[ExecutableMetadata, str]:
+    """The metadata, and the LLVM text of the machine code that it is about. `wasm`: for WebAssembly."""
     options = Options(fast_math=config.fast_math, source=fn.loc.file, profile=config.kernel_profiler)
+    if wasm:
+        options = options._replace(vector_width=128, fused=False)
     with refusing_deep_nests(fn.name, fn.loc):
         module = generate(fn, options)
     layout = module.layout

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from tinote.autodiff.gradient import Gradient
-from tinote.compiler.launch.metadata import BrokenPath, Facts, GradientFacts, LocatedBuffer, OverwrittenInput
+from tinote.compiler.launch.memory_facts import BrokenPath, Facts, GradientFacts, LocatedBuffer, OverwrittenInput
 from tinote.compiler.pipeline import Context
 from tinote.compiler.requests import Request
 from tinote.ir.access_region import regions_of
 from tinote.ir.buffers import Buffer
 from tinote.ir.launch_values import SymbolicRegion
-
-__all__ = ["facts_of"]
 
 
 def facts_of(context: Context, request: Request, arrays: tuple[Buffer, ...], lent: tuple[Buffer, ...]) -> Facts:
@@ -18,7 +16,7 @@ def facts_of(context: Context, request: Request, arrays: tuple[Buffer, ...], len
     whose companions come with each launch.
     """
     gradient, checks = context.gradient, context.checks
-    saved = context.old_values.shapes if request.records else None
+    saved = None if context.old_values is None else context.old_values.shapes
     further: list[Buffer] = []
     if gradient is not None:
         further += [value.buffer for value in gradient.old_values.values]

@@ -13,19 +13,20 @@ from weakref import WeakValueDictionary
 from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.config import Config
 from tinote.errors import CompilerBug
+from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
 from tinote.runtime.launch import Block, Launcher
 from tinote.runtime.layout import SLOTS, WORDS
-from tinote.runtime.memory import Memory
+from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.profile import profile
+from tinote.runtime.seam import seam
 
 if TYPE_CHECKING:
     from tinote.compiler.launch.metadata import ExecutableMetadata
     from tinote.runtime.jit import Binary
     from tinote.runtime.store import Store
 
-__all__ = ["Binaries", "BoundArray", "Code", "Native", "Origin", "Profiled", "address_sources", "binary_cache"]
 
 ENTRY_POINTS = ("entry",)
 
@@ -125,6 +126,11 @@ class BoundArray(NamedTuple):
     def __repr__(self) -> str:
         return f"<array of shape {self.shape} at {self.address:#x}>"
 
+    @property
+    def memory(self) -> ExternalMemory:
+        """Its bytes, to be copied and restored."""
+        return ExternalMemory(self.address, self.nbytes, self.owner)
+
 
 #: Which address in a `BoundArray` belongs to an array argument's own buffer, to its gradient, to its dual.
 _ADDRESS, _ADJOINT, _TANGENT, _SECOND, _SHAPE = range(5)
@@ -170,8 +176,10 @@ class Native:
 
     __slots__ = (
         "_acquire",
+        "_array_buffers",
         "_arrays",
         "_extents",
+        "_memories",
         "_pack",
         "_pointers",
         "_release",
@@ -200,8 +208,10 @@ class Native:
         self.tasks = metadata.tasks
         image = bytearray(8 * metadata.slots)
         memories: list[Memory] = []
+        self._memories = memories
         sources = address_sources(arrays)
         self._arrays = len(arrays)
+        self._array_buffers = tuple(arrays)
         self._pointers = [
             (*sources[buffer], (offset - SLOTS) // 8) for buffer, offset in metadata.pointers if buffer in sources
         ]
@@ -251,6 +261,8 @@ class Native:
         """Run with these arrays and then these scalar arguments (the launch seed, if any, last). Raises `struct.error`
         for a value that does not fit its type.
         """
+        if seam.listener is not None and seam.listener.hears:
+            return seam.listener.launch(self, values)
         try:
             block = self._reuse()
         except IndexError:
@@ -266,6 +278,58 @@ class Native:
             return tuple([form.unpack_from(block.slots, offset)[0] for offset, form in self._results])
         finally:
             self._release(block)
+
+    # ---- what a captured step asks (`lang/capture/`)
+
+    @property
+    def arrays(self) -> int:
+        """How many arrays the values of a launch begin with."""
+        return self._arrays
+
+    def fixed_addresses(self) -> list[tuple[int, str, Memory]]:
+        """The memory that is the same in each launch, each with its byte behind the begin of the slots, and its name:
+        that of fields, and what a kernel keeps for itself between its tasks.
+        """
+        bound = {8 * slot for _, _, slot in self._pointers}
+        fixed = [(offset - SLOTS, buffer.name) for buffer, offset in self.metadata.pointers]
+        places = [place for place in fixed if place[0] not in bound]
+        return [(*place, memory) for place, memory in zip(places, self._memories, strict=True)]
+
+    def bound_addresses(self, arrays: Sequence[Any]) -> list[tuple[int, int, int]]:
+        """The addresses that a launch with these arrays gets, each with its byte and the position of its array."""
+        return [(8 * slot, arrays[position][part], position) for position, part, slot in self._pointers]
+
+    def bound_extents(self, arrays: Sequence[Any]) -> list[tuple[int, int]]:
+        """The extents of these arrays, each with its byte."""
+        return [(8 * slot, arrays[position][_SHAPE][axis]) for position, axis, slot in self._extents]
+
+    def array_slots(self) -> dict[tuple[int, int], int]:
+        """Where the address of an array is that each launch binds, by the array's position and which of its own, its
+        gradient's, … that is (`address_sources`).
+        """
+        return {(position, part): 8 * slot for position, part, slot in self._pointers}
+
+    def extent_slots(self) -> dict[tuple[int, int], int]:
+        """The same of extents, by the array's position and the axis."""
+        return {(position, axis): 8 * slot for position, axis, slot in self._extents}
+
+    @property
+    def array_buffers(self) -> tuple[Buffer, ...]:
+        """The arrays that each launch binds."""
+        return self._array_buffers
+
+    def writes_array(self, position: int) -> bool:
+        """Whether a launch writes to the array at this position."""
+        return any(self._array_buffers[position] in task.accesses.written for task in self.tasks)
+
+    def written_addresses(self) -> set[int]:
+        """The bytes at which addresses stand that a launch writes behind."""
+        written = {root_of(buffer) for task in self.tasks for buffer in task.accesses.written}
+        return {offset - SLOTS for buffer, offset in self.metadata.pointers if root_of(buffer) in written}
+
+    def metadata_results(self) -> list[tuple[int, Scalar]]:
+        """Where each result is, behind the begin of the slots."""
+        return [(offset - SLOTS, t) for offset, t in self.metadata.results]
 
     def _bind(self, block: Block, values: Sequence[Any]) -> Sequence[Any]:
         """Tell a launch where its arrays are and how large; gives the scalar arguments."""

@@ -18,15 +18,14 @@ from tinote.compiler.codegen.python.support import Array, Launch, bytes_at
 from tinote.compiler.launch.access_summary import TaskSummary, summarise
 from tinote.compiler.launch.native import BoundArray, Origin, address_sources
 from tinote.config import Config
-from tinote.errors import CompilerBug, KernelSyntaxError, TinoteError
+from tinote.errors import CompilerBug, KernelSyntaxError, TinoteError, noting_interruptions
 from tinote.ir.nodes import Buffer, Function
 from tinote.ir.types import Scalar
 from tinote.runtime.layout import WORDS
 from tinote.runtime.memory import Memory
 from tinote.runtime.profile import Clock, profile
 from tinote.runtime.threads import Stoppable
-
-__all__ = ["PythonCode", "generated"]
+from tinote.source import NOWHERE
 
 
 def generated(fn: Function, config: Config) -> Module:
@@ -107,7 +106,8 @@ class PythonCode(Stoppable):
         self._running.append(launch)
         started = time.perf_counter_ns()
         try:
-            results = self._function(launch, *arrays.values(), *numbers)
+            with noting_interruptions(f"interrupted in the kernel '{self._module.name}'", NOWHERE):
+                results = self._function(launch, *arrays.values(), *numbers)
         except TinoteError:
             raise
         except (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError, struct.error) as error:

@@ -49,8 +49,6 @@ from tinote.ir.query import bound_in, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import u1
 
-__all__ = ["accumulate"]
-
 
 def accumulate(fn: Function, fast_math: bool = False) -> Function:
     """`fn` with updates of elements that a loop does not change done once, after the loop."""
@@ -79,6 +77,9 @@ class _Sum:
         self.has_hit = False
 
 
+_LOOPS = (For, While)
+
+
 class _Accumulator(Rewriter):
     def __init__(self, accesses: Accesses, fast_math: bool) -> None:
         super().__init__()
@@ -89,17 +90,17 @@ class _Accumulator(Rewriter):
         #: updates that were moved out of loops, and one that each stands for
         self.moved: dict[Op, Atomic] = {}
 
-    def visit(self, op: Op) -> None:
+    def nest(self, op: Op) -> None:
         loops = isinstance(op, For | While)
         if loops:
             self.around.append(op)
-        super().visit(op)
+        super().nest(op)
         if loops:
             self.around.pop()
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
         # This loop itself counts as around.
-        if not isinstance(op, For | While) or (isinstance(op, For) and op.parallel and len(self.around) == 1):
+        if not isinstance(op, _LOOPS) or (isinstance(op, For) and op.parallel and len(self.around) == 1):
             return KEEP
         sums = self.sums(op)
         if not sums:

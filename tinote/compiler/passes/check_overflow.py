@@ -31,7 +31,7 @@ def check_overflow(fn: Function) -> Function:
 
 class _Checker(Rewriter):
     def on(self, op: Op) -> Decision | Sequence[Atom]:
-        if not may_overflow(op) or all(isinstance(a, Lit) for a in op.args):
+        if not may_overflow(op) or (isinstance(op, Prim) and all(isinstance(a, Lit) for a in op.args)):
             return KEEP
         if isinstance(op, Atomic):
             self.atomic(op)

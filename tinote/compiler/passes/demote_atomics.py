@@ -7,8 +7,9 @@
       atomic add @U.private[], %a                     atomic plain add @U.private[], %a
       atomic add @h[%k], %a                           atomic add @h[%k], %a
 
-A serial task has no other threads, and a private copy belongs to one. In a parallel task an element belongs to one
-iteration, and so to one thread, if no access of another iteration may meet it.
+A serial task has no other threads, and a private copy belongs to one; where launches run on one thread, all tasks are
+like that. In a parallel task an element belongs to one iteration, and so to one thread, if no access of another
+iteration may meet it.
 """
 
 from __future__ import annotations
@@ -28,28 +29,29 @@ def _element(access: Access) -> _Element:
     return access.op.buffer, access.op.index
 
 
-def demote_atomics(fn: Function) -> Function:
-    """`fn` with every atomic update plain that only one thread can reach."""
-    return _Demoter(Accesses(fn)).run(fn)
+def demote_atomics(fn: Function, *, one_thread: bool = False) -> Function:
+    """`fn` with every atomic update plain that only one thread can reach. `one_thread`: launches have no other."""
+    return _Demoter(Accesses(fn), one_thread).run(fn)
 
 
 class _Demoter(Rewriter):
-    def __init__(self, accesses: Accesses) -> None:
+    def __init__(self, accesses: Accesses, one_thread: bool) -> None:
         super().__init__()
         self.accesses = accesses
+        self.one_thread = one_thread
         self.loop: Loop | None = None
         self.inside: list[Access] = []
         #: The elements that are accessed, one access each, without what is known there.
         self.places: list[Access] = []
         self.apart: dict[_Element, bool] = {}
 
-    def visit(self, op: Op) -> None:
+    def nest(self, op: Op) -> None:
         if isinstance(op, Task):
             self.loop = self.accesses.loops.get(op)
             self.inside = self.accesses.within(self.loop) if self.loop else []
             self.places = list({_element(a): Access(a.op, a.forms, a.loop, None) for a in self.inside}.values())
             self.apart = {}
-        super().visit(op)
+        super().nest(op)
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
         if not isinstance(op, Atomic) or op.plain or not self.alone(op):
@@ -63,7 +65,7 @@ class _Demoter(Rewriter):
     def alone(self, op: Atomic) -> bool:
         """Whether no other thread of the task reaches the element."""
         loop = self.loop
-        if loop is None or op.buffer.kind is BufferKind.PRIVATE:
+        if self.one_thread or loop is None or op.buffer.kind is BufferKind.PRIVATE:
             return True
         here = self.accesses.of(op)
         place = _element(here)

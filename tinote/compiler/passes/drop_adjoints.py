@@ -19,8 +19,6 @@ from tinote.ir.nodes import Atom, Function, Op, Prim
 from tinote.ir.primitives import stop_gradient_once, surrogate
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
-__all__ = ["drop_adjoints"]
-
 
 def drop_adjoints(fn: Function) -> Function:
     """`fn` with the values themselves in place of values with a derivative of their own."""

@@ -22,8 +22,6 @@ from tinote.ir.prune import prune
 from tinote.ir.query import walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 
-__all__ = ["eliminate_dead"]
-
 
 def eliminate_dead(fn: Function, *, keep_checks: bool = False) -> Function:
     """`fn` without dead code. `keep_checks`: what may fault leaves its check, unless it is proved to be in range."""

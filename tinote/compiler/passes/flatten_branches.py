@@ -43,14 +43,14 @@ class _Flattener(Rewriter):
         self.touched: frozenset[Element] = frozenset()
         self.inside = False
 
-    def visit(self, op: ir.Op) -> None:
+    def nest(self, op: ir.Op) -> None:
         if isinstance(op, ir.For | ir.Task) and op.vectorize:
             self.touched = frozenset(_element(o) for o in op.regions[0].body if _is_access(o))
             self.inside = True
-            super().visit(op)
+            super().nest(op)
             self.inside = False
         else:
-            super().visit(op)
+            super().nest(op)
 
     def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
         if not self.inside or not isinstance(op, ir.If):

@@ -48,7 +48,7 @@ class _Folder(Rewriter):
 
     # control flow is taken apart before it is walked
 
-    def visit(self, op: Op) -> None:
+    def nest(self, op: Op) -> None:
         if isinstance(op, If):
             self.branch(op)
         elif isinstance(op, For):
@@ -56,7 +56,7 @@ class _Folder(Rewriter):
         elif isinstance(op, While):
             self.while_(op)
         else:
-            super().visit(op)
+            super().nest(op)
 
     def inline(self, op: Op, region: Region) -> None:
         """Let the operations of `region` stand in place of `op`."""
@@ -146,9 +146,9 @@ class _Folder(Rewriter):
             params = (op.index, *[op.carried[k] for k in kept])
             body = Region(params, body.body, tuple([body.yields[k] for k in kept]))
             new = op.rebuilt((lo, hi, *[initial[k] for k in kept]), (body,), tuple([op.outs[k] for k in kept]))
-            super().visit(new)
+            super().nest(new)
         else:
-            super().visit(op)
+            super().nest(op)
 
     def while_(self, op: While) -> None:
         initial = [self.get(a) for a in op.initial]
@@ -160,9 +160,9 @@ class _Folder(Rewriter):
             body = Region(tuple([body.params[k] for k in kept]), body.body, yields)
             initial = [initial[k] for k in kept]
             new = op.rebuilt(tuple(initial), (test, body), tuple([op.outs[k] for k in kept]))
-            super().visit(new)
+            super().nest(new)
         else:
-            super().visit(op)
+            super().nest(op)
 
     def really_carried(
         self,

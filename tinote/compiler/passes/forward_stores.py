@@ -40,8 +40,6 @@ from tinote.ir.nodes import (
 from tinote.ir.query import walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 
-__all__ = ["forward_stores"]
-
 #: Whether the index is a byte offset into a flat view, and the index.
 Index = tuple[bool, tuple[Atom, ...]]
 #: What memory holds, by buffer and index.
@@ -60,7 +58,9 @@ def _meeting(root: Buffer, known: Collection[Buffer]) -> list[Buffer]:
     """Those of the roots `known` that may share memory with another one."""
     if root.kind is BufferKind.ARRAY:
         return [other for other in known if buffers_may_meet(other, root)]
-    arrays = [other for other in known if other.kind is BufferKind.ARRAY] if root.kind is BufferKind.FIELD else []
+    arrays: list[Buffer] = []
+    if root.kind is BufferKind.FIELD:
+        arrays = [other for other in known if other.kind is BufferKind.ARRAY and not other.noalias]
     return [*arrays, root] if root in known else arrays
 
 
@@ -127,19 +127,19 @@ class _Forwarder(Rewriter):
         self.known = self.saved.pop()
         self.out = _without_overwritten(self.out, self)
 
-    def visit(self, op: Op) -> None:
+    def nest(self, op: Op) -> None:
         if isinstance(op, If):
             self.branch(op)
         elif isinstance(op, For | While):
             for buffer in self.written_in(op):
                 self.forget(buffer)
-            super().visit(op)
+            super().nest(op)
         elif isinstance(op, Task):
             self.known = {}
-            super().visit(op)
+            super().nest(op)
             self.known = {}
         else:
-            super().visit(op)
+            super().nest(op)
 
     def branch(self, op: If) -> None:
         """Afterwards memory holds what both sides leave the same."""

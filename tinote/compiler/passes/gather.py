@@ -14,7 +14,7 @@ update is an ordinary one and the loop is fit for vector code. In the middle, al
 At the boundary, where some do not, those that do are written out, element by element and row by row; where that would
 be too much code, or where bounds may lie closer together than the contributions, each is tested for.
 
-A contribution is computed once for each distance rather than once an iteration: only cheap ones are. They may read
+A contribution is computed once for each distance rather than once per iteration: only cheap ones are. They may read
 nothing that other iterations of the nest write; what the same iteration writes later is left to the nest that remains,
 behind.
 
@@ -36,7 +36,7 @@ from tinote.ir.affine import contains, span_of_type
 from tinote.ir.build import Builder
 from tinote.ir.query import walk
 from tinote.ir.rewrite import Rewriter, same
-from tinote.ir.types import Scalar, u1
+from tinote.ir.types import Scalar, i32, u1
 
 #: What the contributions may cost in additions, for each update. An atomic update takes about as long as 50
 #: additions one by one, and vector code does several additions at once.
@@ -45,6 +45,8 @@ _COST_OF_UPDATE = 32.0
 _COST_OF_LOAD = 1.0
 #: How far apart the offsets at one level may be.
 _WIDEST = 8
+#: How many operations the contributions to one element may have where those at the boundary are written out.
+_LONGEST_WRITTEN_OUT = 100
 #: How many copies of contributions the boundary may take; what would need more tests for each.
 _MOST_COPIES = 300
 
@@ -118,15 +120,43 @@ class _Gatherer(Rewriter):
         offsets: dict[tuple[ir.Buffer, tuple[_Dimension, ...]], set[tuple[int, ...]]] = {}
         for u in found:
             offsets.setdefault((u.op.buffer, u.element), set()).add(u.offsets)
-        # What each iteration adds to an element of its own is well where it is.
-        found = [u for u in found if len(offsets[u.op.buffer, u.element]) > 1]
+        # What each iteration adds to an element of its own is well where it is, unless it needs the same computations.
+        candidates = found
+        found = [u for u in candidates if len(offsets[u.op.buffer, u.element]) > 1]
         if not found or not self.loops_can_grow(nest, found):
             return []
         contributions: dict[tuple[int, ...], dict[ir.Op, None]] = {}
         for u in found:
             contributions.setdefault(u.offsets, {}).update(dict.fromkeys(_needed(u.op.args, nest)))
+        found += self.companions(nest, candidates, found, contributions)
         cost = sum([_cost(op) for several in contributions.values() for op in several])
-        return found if cost <= _COST_OF_UPDATE * len(found) else []
+        gone = {u.op for u in found}
+        remaining = [op for op in nest.work if isinstance(op, ir.Store | ir.Atomic) and op not in gone]
+        still = set(_needed([a for op in remaining for a in op.args], nest))
+        saved = sum([_cost(op) for op in set[ir.Op]().union(*contributions.values()) - still])
+        return found if cost <= _COST_OF_UPDATE * len(found) + saved else []
+
+    def companions(
+        self,
+        nest: _Nest,
+        candidates: Sequence[_Update],
+        found: Sequence[_Update],
+        contributions: dict[tuple[int, ...], dict[ir.Op, None]],
+    ) -> list[_Update]:
+        """Updates that had better be made along with those that are `found`: most of what they need is computed there
+        anyway. They join the `contributions`.
+        """
+        taken = {u.op for u in found}
+        joining: list[_Update] = []
+        for u in candidates:
+            there = contributions.get(u.offsets)
+            if u.op in taken or there is None:
+                continue
+            needed = _needed(u.op.args, nest)
+            if 2 * sum([_cost(op) for op in needed if op not in there]) <= sum([_cost(op) for op in needed]):
+                there.update(dict.fromkeys(needed))
+                joining.append(u)
+        return joining
 
     def update_of(self, op: ir.Atomic, nest: _Nest) -> _Update | None:
         """An update whose index names the index of each loop once, plus a number, and else nothing of the nest."""
@@ -290,6 +320,11 @@ class _Emitter:
         for op in nest.work:
             depends = [self.levels[a] for a in op.args if type(a) is ir.Var and a in self.levels]
             self.levels.update(dict.fromkeys(op.outs, frozenset[int]().union(*depends)))
+        length = sum(
+            [len(_needed([a for u in several for a in u.op.args], nest)) for several in self.distances.values()]
+        )
+        #: whether the boundary is a loop that tests for each contribution, as all of them written out would be long
+        self.long = length > _LONGEST_WRITTEN_OUT
         #: from this level inwards, the boundary is written out
         copies = len(self.distances)
         self.written_out = self.depth
@@ -306,7 +341,8 @@ class _Emitter:
         """
         everything = frozenset(range(self.depth))
         with self.builder.region() as opened:
-            wide = self.wide()
+            # A loop over the ends tests for each contribution: it is right wherever the bounds are.
+            wide = None if self.long and self.depth == 1 else self.wide()
             if wide is None:
                 self.level((), list(self.distances), frozenset(), parallel=True)
             else:
@@ -359,7 +395,9 @@ class _Emitter:
             self.rows(indices, distances, when)
         else:
             with self.builder.region() as rim:
-                for k in range(least, most):
+                if self.long:
+                    self.ends(indices, distances, tested)
+                for k in range(least, most if not self.long else least):
                     below = [d for d in distances if d[level] <= k]
                     self.level((*indices, self.moved(lo, k)), below, tested, parallel=False)
                     above = [d for d in distances if d[level] > k]
@@ -368,6 +406,23 @@ class _Emitter:
                 rim.body if when is None else [ir.If(when, rim.close(), ir.Region((), ()), (), self.builder.loc)]
             )
             self.loop(begin, self.choice(when, end, begin), indices, distances, tested, parallel=parallel)
+
+    def ends(self, indices: tuple[ir.Atom, ...], distances: list[tuple[int, ...]], tested: frozenset[int]) -> None:
+        """The elements at both ends of a level, in one loop that tests for each contribution."""
+        level = len(indices)
+        loop, builder = self.nest.loops[level], self.builder
+        least, most = _span(distances, level)
+        begin, end = self.moved(loop.lo, most), self.moved(loop.hi, most)
+        low_end = builder.prim(p.minimum, begin, end)
+        high_begin = builder.prim(p.maximum, begin, self.moved(loop.hi, least))
+        side = ir.Var(i32)
+        with builder.region(side) as opened:
+            first = builder.prim(p.eq, side, ir.Lit(0, i32))
+            lo = builder.prim(p.select, first, self.moved(loop.lo, least), high_begin)
+            hi = builder.prim(p.select, first, low_end, end)
+            self.loop(lo, hi, indices, distances, tested | {level}, parallel=False)
+        sides = ir.Lit(0, i32), ir.Lit(2, i32)
+        self.builder.emit(ir.For(*sides, (), opened.close(), (), loop.loc, origin=loop.origin))
 
     def loop(
         self,
@@ -386,7 +441,7 @@ class _Emitter:
         self.builder.emit(ir.For(lo, hi, (), opened.close(), (), old.loc, parallel=parallel, origin=old.origin))
 
     def rows(self, indices: tuple[ir.Atom, ...], distances: list[tuple[int, ...]], when: ir.Atom | None) -> None:
-        """A loop with further loops inside: whether anything has to be tested for is settled once an iteration."""
+        """A loop with further loops inside: whether anything has to be tested for is settled once per iteration."""
         level = len(indices)
         old = self.nest.loops[level]
         index = ir.Var(old.index.type, old.index.name)

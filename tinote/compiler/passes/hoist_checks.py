@@ -20,17 +20,14 @@ from __future__ import annotations
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses
 from tinote.ir.affine import Affine
-from tinote.ir.nodes import Atom, Check, Extent, FaultKind, For, Function, Lit, Op, Prim, Print, Region, Var, While
+from tinote.ir.emit_sums import emit_sum, fits
+from tinote.ir.nodes import Atom, Check, FaultKind, For, Function, Lit, Op, Prim, Print, Region, Var, While
 from tinote.ir.primitives import Primitive
 from tinote.ir.prune import prune
 from tinote.ir.query import walk
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, i32, i64, u1
-
-#: Sums are computed in i64; with variables and factors up to these, they cannot wrap.
-_LARGEST_VALUE = 1 << 32
-_LARGEST_FACTOR = 1 << 20
 
 
 def hoist_checks(fn: Function) -> Function:
@@ -82,18 +79,18 @@ class _Hoister(Rewriter):
             ends.append((p.ge, self.extreme(form, loops, 1)))
         if sides[1]:
             ends.append((p.lt, self.extreme(form, loops, -1)))
-        if not all(self.computable(f, loops[0]) for f in (*[end for _, end in ends], length)):
+        if not all(fits(f, self.accesses, lambda v: self.fixed(v, loops[0])) for f in (*[e for _, e in ends], length)):
             return False
         for prim, end in ends:
-            here = self.compute(end, check)
-            against = Lit(0, i64) if prim is p.ge else self.compute(length, check)
+            here = emit_sum(end, self.accesses, self.emit, check)
+            against = Lit(0, i64) if prim is p.ge else emit_sum(length, self.accesses, self.emit, check)
             holds: Atom = self.apply(prim, u1, check, here, against)
             for loop in loops:
                 lo, hi = loop.op.args[:2]
                 if not (isinstance(lo, Lit) and isinstance(hi, Lit) and lo.value < hi.value):
                     empty = self.apply(p.ge, u1, check, lo, hi)
                     holds = self.apply(p.or_, u1, check, empty, holds)
-            shown = against if prim is p.lt else self.compute(length, check)
+            shown = against if prim is p.lt else emit_sum(length, self.accesses, self.emit, check)
             told = (holds, here, shown, *check.args[3:])
             self.emit(Check(FaultKind.BOUNDS, told, check.text, check.axis, check.loc))
         return True
@@ -125,39 +122,7 @@ class _Hoister(Rewriter):
                 )
         return form
 
-    def computable(self, form: Affine, loop: Loop) -> bool:
-        """Whether a form can be computed before the loop, in i64 and without wrapping."""
-        for v, c in form.terms.items():
-            low, high = self.accesses.interval(v)
-            small = abs(c) <= _LARGEST_FACTOR and low >= -_LARGEST_VALUE and high <= _LARGEST_VALUE
-            if not small or not (self.fixed(v, loop) or isinstance(self.accesses.definitions.get(v), Extent)):
-                return False
-        return len(form.terms) < 64 and abs(form.const) < 1 << 48
-
     def apply(self, prim: Primitive, t: Scalar, near: Op, *args: Atom) -> Var:
         out = Var(t)
         self.emit(Prim(prim, args, (out,), near.loc, near.origin))
-        return out
-
-    def compute(self, form: Affine, near: Op) -> Atom:
-        """Emit the computation of a form."""
-        total: Atom | None = None
-        for v, c in form.terms.items():
-            term: Atom = self.again(v, near)
-            if term.type is not i64:
-                term = self.apply(p.cast, i64, near, term)
-            if c != 1:
-                term = self.apply(p.mul, i64, near, term, Lit(c, i64))
-            total = term if total is None else self.apply(p.add, i64, near, total, term)
-        if total is None:
-            return Lit(form.const, i64)
-        return self.apply(p.add, i64, near, total, Lit(form.const, i64)) if form.const else total
-
-    def again(self, v: Var, near: Op) -> Var:
-        """A variable where it may not be in scope: an extent is asked for anew."""
-        op = self.accesses.definitions.get(v)
-        if not isinstance(op, Extent):
-            return v
-        out = Var(i32, v.name)
-        self.emit(Extent(op.buffer, op.axis, (out,), near.loc))
         return out

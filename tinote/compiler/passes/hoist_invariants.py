@@ -39,10 +39,10 @@ class _Hoister(Rewriter):
         self.parallel_depth = 0
         self.accesses: Accesses | None = None
 
-    def visit(self, op: ir.Op) -> None:
+    def nest(self, op: ir.Op) -> None:
         parallel = (isinstance(op, ir.For) and op.parallel) or (isinstance(op, ir.Task) and op.parallel)
         self.parallel_depth += parallel
-        super().visit(op)
+        super().nest(op)
         self.parallel_depth -= parallel
 
     def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:

@@ -19,8 +19,6 @@ from tinote.ir.nodes import Atom, Lit, Prim, Var, false, true
 from tinote.ir.primitives import Primitive
 from tinote.ir.types import Scalar, Tensor, Type, element_type, is_integer, u1
 
-__all__ = ["Algebra", "Application"]
-
 #: A primitive and its operands, to be computed in place of another.
 Application = tuple[Primitive, tuple[Atom, ...]]
 Result = Atom | Application | None

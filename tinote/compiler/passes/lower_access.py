@@ -24,8 +24,6 @@ from tinote.ir.query import definitions
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import i32, i64
 
-__all__ = ["lower_access"]
-
 #: With extents and added numbers below this, an index in range is a sum that did not wrap.
 _LARGEST = 1 << 30
 

@@ -25,8 +25,6 @@ from tinote.ir.nodes import Atom, For, Function, Get, If, Lit, NewStack, Op, Pop
 from tinote.ir.query import walk
 from tinote.ir.types import Ref, Stack, Tensor, Type, i32, i64
 
-__all__ = ["lower_arrays"]
-
 #: Arrays up to this many components are copied component by component, larger ones in a loop.
 _UNROLLED = 16
 

@@ -41,7 +41,7 @@ class _Marker(Rewriter):
         super().__init__()
         self.accesses = accesses
 
-    def visit(self, op: ir.Op) -> None:
+    def nest(self, op: ir.Op) -> None:
         """A loop with loops inside that only compute is tried with these written out."""
         if (
             isinstance(op, ir.For | ir.Task)
@@ -55,7 +55,7 @@ class _Marker(Rewriter):
                 assert isinstance(op, ir.For | ir.Task)
                 # Iterations that sum up are not independent, but LLVM recognises the reduction.
                 op.vectorize = not sums
-        super().visit(op)
+        super().nest(op)
 
     def fit_when_unrolled(self, op: ir.For | ir.Task, sums: Sequence[ir.Op]) -> bool:
         """Whether iterations touch nothing that others write, but for `sums`, and do nothing else that stands in the

@@ -40,9 +40,9 @@ class _Narrower(Rewriter):
         self.definitions = definitions(fn.region)
         self.depth = 0
 
-    def visit(self, op: Op) -> None:
+    def nest(self, op: Op) -> None:
         self.depth += 1
-        super().visit(op)
+        super().nest(op)
         self.depth -= 1
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
@@ -73,10 +73,16 @@ class _Narrower(Rewriter):
 
     def conjuncts(self, condition: Atom) -> list[Atom]:
         """The conditions that must all hold."""
-        op = self.definitions.get(condition) if type(condition) is Var else None
-        if isinstance(op, Prim) and op.prim is p.and_:
-            return [c for a in op.args for c in self.conjuncts(self.get(a))]
-        return [condition]
+        found: dict[Atom, None] = {}
+        waiting = [condition]
+        while waiting:
+            atom = waiting.pop()
+            op = self.definitions.get(atom) if type(atom) is Var else None
+            if isinstance(op, Prim) and op.prim is p.and_ and atom not in found:
+                waiting += [self.get(a) for a in reversed(op.args)]
+            else:
+                found[atom] = None
+        return list(found)
 
     def narrowed(self, condition: Atom, index: Var, lo: Atom, hi: Atom, bound: set[Var]) -> tuple[Atom, Atom] | None:
         """The bounds of the iterations in which `condition` holds, if it compares the index with something fixed."""

@@ -48,8 +48,6 @@ from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, Tensor, i32
 from tinote.source import Span
 
-__all__ = ["offload"]
-
 #: What becomes one task: serial operations, or a parallel loop.
 _Piece = list[Op] | For
 
@@ -188,20 +186,25 @@ class _Offloading:
         return Region(region.params, (*head, *inner.body), inner.yields)
 
     def _import(self, v: Var, head: list[Op], env: dict[Var, Atom]) -> Atom:
-        found = env.get(v)
-        if found is not None:
-            return found
-        fresh = Var(v.type, v.name)
-        op = self.made[v]
-        if v in self.repeatable:
-            args = tuple(
-                self._import(a, head, env) if type(a) is Var and a not in self.parameters else a for a in op.args
-            )
-            head.append(op.rebuilt(args, (), (fresh,)))
-        else:
-            _load(head, self.temporaries[v], fresh, op.loc)
-        env[v] = fresh
-        return fresh
+        waiting = [v]
+        while waiting:
+            one = waiting[-1]
+            op = self.made[one]
+            args = op.args if one in self.repeatable else ()
+            missing = [a for a in args if type(a) is Var and a not in self.parameters and a not in env]
+            if missing and one not in env:
+                waiting += missing
+                continue
+            waiting.pop()
+            if one in env:
+                continue
+            fresh = Var(one.type, one.name)
+            if one in self.repeatable:
+                head.append(op.rebuilt(tuple([env.get(a, a) if type(a) is Var else a for a in args]), (), (fresh,)))
+            else:
+                _load(head, self.temporaries[one], fresh, op.loc)
+            env[one] = fresh
+        return env[v]
 
 
 def _with_stacks_in_one_piece(pieces: list[_Piece]) -> list[_Piece]:

@@ -20,7 +20,7 @@ Atomic updates that are written as such, and whose old values may be used, stay 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tinote.compiler.passes.forward_stores import forward_stores
@@ -54,13 +54,19 @@ from tinote.ir.prune import prune
 from tinote.ir.query import bound_in, definitions, uses, walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter, same
 from tinote.ir.types import Ref, Scalar, u1
-
-__all__ = ["order_iterations"]
+from tinote.source import NOWHERE, Span
 
 #: A temporary and the component of it; None for all of them, where a component is chosen at run time.
 Component = tuple[Buffer, tuple[Atom, ...] | None]
 #: What certainly holds a variable's value.
 Holders = frozenset[Var]
+
+
+def recognise_reductions(fn: Function) -> Function:
+    """`fn`, in the SCALAR form, in which reductions are atomic updates, and nothing else has changed. In debug mode it
+    goes before the checks for overflow, which read the old values: they follow it as they follow `a += x[i]`.
+    """
+    return _Loops(fn, in_order=False).run()
 
 
 def order_iterations(fn: Function) -> Function:
@@ -80,10 +86,11 @@ def _is_variable(buffer: Buffer) -> bool:
 
 
 class _Loops:
-    """The loops of a function, in which nothing is renamed."""
+    """The loops of a function, in which nothing is renamed. Unless `in_order`, only reductions are looked for."""
 
-    def __init__(self, fn: Function) -> None:
+    def __init__(self, fn: Function, *, in_order: bool = True) -> None:
         self.fn = fn
+        self.only_reductions = not in_order
         self.accesses: Accesses | None = None
 
     def run(self) -> Function:
@@ -115,7 +122,7 @@ class _Loops:
             if reduction.found():
                 before += reduction.before
                 rewrites.update(reduction.rewrites)
-            elif self.same_value(loop, ops):
+            elif self.only_reductions or self.same_value(loop, ops):
                 continue
             elif component[1] is not None and self.is_scratch(loop, component, position):
                 own.append(component)
@@ -257,13 +264,14 @@ def _reads_first(region: Region, component: Component, written: bool) -> bool | 
 class _Update(NamedTuple):
     """A change of a variable by an operation and a value. `negated`: by the negative value; `narrowed`: computed in a
     wider type than the variable's. `compared`: it happened only if the value was greater, or less, than the variable's,
-    which it is not where that is NaN."""
+    which it is not where that is NaN. `loc`: where it is written, if not where the store is."""
 
     prim: Primitive
     value: Atom
     negated: bool = False
     narrowed: bool = False
     compared: bool = False
+    loc: Span = NOWHERE
 
 
 class _Reduction:
@@ -366,7 +374,8 @@ class _Reduction:
         if update.compared and self.begins_with_nan:
             value = apply(p.select, self.is_spoiled(near), Lit(p.neutral(update.prim, t), t), value)
         self.prims.add(update.prim)
-        return [*made, Atomic(update.prim, self.buffer, self.index, value, (), near.loc, near.origin)]
+        loc = near.loc if update.loc is NOWHERE else update.loc
+        return [*made, Atomic(update.prim, self.buffer, self.index, value, (), loc, near.origin)]
 
     def is_spoiled(self, near: Op) -> Var:
         """Whether the variable is NaN when the loop begins: then no comparison ever lets it change."""
@@ -382,32 +391,55 @@ class _Reduction:
     # ---- what leads from the old value to the new one
 
     def updates(self, value: Var, current: Holders) -> list[_Update] | None:
-        """The changes that lead from what `current` holds to `value`."""
+        """The changes that lead from what `current` holds to `value`: the last one, or a chain of operations by each of
+        which one more value comes in. Looks at no value twice, and does not recur along a chain.
+        """
+        found = self.last_change(value, current)
+        if found is not None:
+            return found
+        seen = {value}
+        chain: list[tuple[Prim, int]] = []
+        untried = [self.links(value)]
+        while untried:
+            step = next(untried[-1], None)
+            if step is None:
+                untried.pop()
+                del chain[len(untried) - 1 :]
+                continue
+            link = step[0].args[step[1]]
+            assert isinstance(link, Var)
+            found = [] if link in current else None if link in seen else self.last_change(link, current)
+            if found is not None:
+                for op, k in [step, *reversed(chain)]:
+                    link, other = op.args[k], op.args[1 - k]
+                    assert isinstance(link, Var)
+                    self.hold(link, 1)
+                    negated = op.prim is p.sub
+                    found.append(_Update(p.add if negated else op.prim, other, negated=negated, loc=op.loc))
+                    self.rewrites[op] = []
+                return found
+            if link not in seen:
+                seen.add(link)
+                chain.append(step)
+                untried.append(self.links(link))
+        return None
+
+    def last_change(self, value: Var, current: Holders) -> list[_Update] | None:
+        """The change from what `current` holds to `value`, if it is none that others may follow in a chain."""
         op = self.definitions.get(value)
         if isinstance(op, If):
-            return self.short_circuit(op, value, current)
-        if not isinstance(op, Prim):
-            return None
-        if op.prim is p.cast:
+            return self.short_circuit(op, current)
+        if isinstance(op, Prim) and op.prim is p.cast:
             return self.in_wider_type(op, current)
-        if op.prim is p.select:
-            return self.chosen(op, current)
-        if op.prim is p.sub:
-            return self.chain(op, 0, current, p.add)
-        if op.prim not in p.ATOMICS:
-            return None
-        return self.chain(op, 0, current, op.prim) or self.chain(op, 1, current, op.prim)
+        return self.chosen(op, current) if isinstance(op, Prim) and op.prim is p.select else None
 
-    def chain(self, op: Prim, k: int, current: Holders, prim: Primitive) -> list[_Update] | None:
-        """The changes up to operand `k`, and the one by the other operand."""
-        link, other = op.args[k], op.args[1 - k]
-        if not isinstance(link, Var) or link is other:
-            return None
-        rest = [] if link in current else self.updates(link, current)
-        if rest is None:
-            return None
-        self.hold(link, 1)
-        return [*rest, _Update(prim, other, negated=op.prim is p.sub)]
+    def links(self, value: Var) -> Iterator[tuple[Prim, int]]:
+        """The operation that gives `value`, with the position of each operand that it may have changed."""
+        op = self.definitions.get(value)
+        if isinstance(op, Prim) and (op.prim is p.sub or op.prim in p.ATOMICS):
+            for k in (0, 1) if op.prim is not p.sub else (0,):
+                if isinstance(op.args[k], Var) and op.args[k] is not op.args[1 - k]:
+                    yield op, k
 
     def in_wider_type(self, op: Prim, current: Holders) -> list[_Update] | None:
         """A change of an f32 that was computed in f64."""
@@ -460,19 +492,27 @@ class _Reduction:
 
     def alike(self, a: Atom, b: Atom) -> bool:
         """Whether two atoms have one value, though they may be computed twice."""
-        if a == b:
-            return True
-        one = self.definitions.get(a) if isinstance(a, Var) else None
-        other = self.definitions.get(b) if isinstance(b, Var) else None
-        if one is None or other is None or len(one.args) != len(other.args):
-            return False
-        if isinstance(one, Load) and isinstance(other, Load):
-            same = one.buffer is other.buffer and not any(buffers_may_meet(one.buffer, c) for c in self.changed)
-        else:
-            same = isinstance(one, Prim) and isinstance(other, Prim) and one.prim is other.prim
-        return same and a.type == b.type and all(map(self.alike, one.args, other.args))
+        pairs = [(a, b)]
+        seen: set[tuple[Atom, Atom]] = set()
+        while pairs:
+            pair = a, b = pairs.pop()
+            if a == b or pair in seen:
+                continue
+            seen.add(pair)
+            one = self.definitions.get(a) if isinstance(a, Var) else None
+            other = self.definitions.get(b) if isinstance(b, Var) else None
+            if one is None or other is None or len(one.args) != len(other.args) or a.type != b.type:
+                return False
+            if isinstance(one, Load) and isinstance(other, Load):
+                same = one.buffer is other.buffer and not any(buffers_may_meet(one.buffer, c) for c in self.changed)
+            else:
+                same = isinstance(one, Prim) and isinstance(other, Prim) and one.prim is other.prim
+            if not same:
+                return False
+            pairs += zip(one.args, other.args, strict=True)
+        return True
 
-    def short_circuit(self, op: If, value: Var, current: Holders) -> list[_Update] | None:
+    def short_circuit(self, op: If, current: Holders) -> list[_Update] | None:
         """`a and x`, where `x` may as well be evaluated if `a` is false."""
         held = op.condition
         if not isinstance(held, Var) or held not in current or len(op.outs) != 1:

@@ -8,6 +8,20 @@
 A copy starts at the neutral element and is merged into its buffer when the task ends. That needs a buffer that the task
 touches in no other way, and it pays only if there are many more updates than elements; a buffer of which each iteration
 updates its own elements needs no copy at all.
+
+The length of an array is known at launch only. Then the task is there twice, once with copies and once without, and a
+serial task before them decides for which of the two there is anything to do.
+
+    task parallel %i: i32 in 0i32 .. %n:            task serial:
+      %k: i32 = load @label[%i]                       … are there few elements, and many more updates? …
+      atomic add @count[%k], 1i32             ->    %few: i32 = load @few           %n or 0
+                                                    task parallel %i: i32 in 0i32 .. %few:
+                                                      private add @count.private of @count
+                                                      …
+                                                    %many: i32 = load @many         0 or %n
+                                                    task parallel %i: i32 in 0i32 .. %many:
+                                                      %k: i32 = load @label[%i]
+                                                      atomic add @count[%k], 1i32
 """
 
 from __future__ import annotations
@@ -19,10 +33,12 @@ from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses, buffers_may_meet
 from tinote.ir.buffers import bytes_of
+from tinote.ir.build import Builder
 from tinote.ir.primitives import Primitive
+from tinote.ir.query import walk
 from tinote.ir.ranges import Loop
-from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
-from tinote.ir.types import u1
+from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter, clone_region, same
+from tinote.ir.types import Scalar, i32, i64, u1
 
 #: How much memory the copies of one task may take, in bytes for each thread: about what a core's own cache holds.
 _LIMIT = 1024 * 1024
@@ -33,35 +49,106 @@ _LIMIT_WITHOUT_COUNT = 64 * 1024
 #: An atomic update takes 5 to 15 ns, divided by the number of threads. On two threads a quarter is enough; 2 is
 #: for many.
 _UPDATES_PER_ELEMENT = 2
+#: How many numbers the copy of a target has room for whose length is known at launch only.
+_NUMBERS = 1 << 13
+#: How many operations a task may have that is there twice because of such targets.
+_LONGEST_TWICE = 250
+#: Amounts are counted in i64, products of two of which up to this do not wrap.
+_MOST = 1 << 31
 
 
-def privatise(fn: ir.Function) -> ir.Function:
-    """`fn` with private copies of the buffers that threads would fight for."""
+def privatise(fn: ir.Function, *, one_thread: bool = False) -> ir.Function:
+    """`fn` with private copies of the buffers that threads would fight for. `one_thread`: launches have no other, so
+    that a task is not there twice."""
     accesses = Accesses(fn)
-    body = [_with_copies(op, accesses) if isinstance(op, ir.Task) and op.parallel else op for op in fn.region.body]
-    if all(new is old for new, old in zip(body, fn.region.body, strict=True)):
+    body: list[ir.Op] = []
+    loads: dict[ir.Atom, ir.Load] = {}
+    for op in fn.region.body:
+        if isinstance(op, ir.Load):
+            loads[op.out] = op
+        body += _Choice(op, accesses, loads).tasks(one_thread) if isinstance(op, ir.Task) and op.parallel else [op]
+    if same(body, fn.region.body):
         return fn
     return fn.with_region(ir.Region(fn.region.params, tuple(body), fn.region.yields))
 
 
-def _with_copies(task: ir.Task, accesses: Accesses) -> ir.Task:
-    """`task` with the private copies that pay, smallest first as long as there is room."""
-    trips = _trips(task)
-    used = sum([bytes_of(private.copy) or 0 for private in task.privates])
-    chosen: list[ir.Private] = []
-    for c in sorted(_candidates(task, accesses), key=lambda c: c.size):
-        updates = sum([trips[access.op] for access in c.updates])
-        limit = _LIMIT if updates < math.inf else _LIMIT_WITHOUT_COUNT
-        if used + c.size <= limit and updates >= _UPDATES_PER_ELEMENT * c.elements:
-            used += c.size
-            chosen.append(ir.Private(c.target, _copy_of(c, accesses.loops[task]), c.prim))
-    if not chosen:
-        return task
-    body = _Redirection({private.target: private.copy for private in chosen}).region(task.body)
-    new = task.rebuilt(task.args, (body,))
-    assert isinstance(new, ir.Task)
-    new.privates = (*task.privates, *chosen)
-    return new
+class _Choice:
+    """Which copies a task gets. `loads`: the values that are loaded between tasks before it."""
+
+    def __init__(self, task: ir.Task, accesses: Accesses, loads: dict[ir.Atom, ir.Load]) -> None:
+        self.task = task
+        self.accesses = accesses
+        self.loads = loads
+        self.candidates = sorted(_candidates(task, accesses), key=lambda c: c.size)
+        self.used = sum([bytes_of(private.copy) or 0 for private in task.privates])
+
+    def tasks(self, one_thread: bool) -> list[ir.Op]:
+        """The task with the private copies that pay, or the two of which one does it."""
+        chosen = self.known()
+        at_launch = [] if one_thread else self.known_at_launch()
+        if not at_launch:
+            return [self.with_copies(self.task.args, self.task.body, chosen, self.task.name)] if chosen else [self.task]
+        return self.either(chosen, at_launch)
+
+    def known(self) -> list[ir.Private]:
+        """Copies of known length, smallest first as long as there is room."""
+        trips = _trips(self.task)
+        chosen: list[ir.Private] = []
+        for c in self.candidates:
+            updates = sum([trips[access.op] for access in c.updates])
+            limit = _LIMIT if updates < math.inf else _LIMIT_WITHOUT_COUNT
+            if None in c.target.shape or self.used + c.size > limit or updates < _UPDATES_PER_ELEMENT * c.elements:
+                continue
+            self.used += c.size
+            chosen.append(ir.Private(c.target, _copy_of(c, self.accesses.loops[self.task]), c.prim))
+        return chosen
+
+    def known_at_launch(self) -> list[_Candidate]:
+        """The candidates of other lengths."""
+        found = [c for c in self.candidates if None in c.target.shape and _is_packed(c.target)]
+        size = sum([bytes_of(_list_of(c.target)) or 0 for c in found])
+        long = sum(1 for _ in walk(self.task.body)) > _LONGEST_TWICE
+        return [] if long or self.used + size > _LIMIT else found
+
+    def with_copies(
+        self, args: tuple[ir.Atom, ...], body: ir.Region, chosen: Sequence[ir.Private], name: str
+    ) -> ir.Task:
+        """A task with these bounds and copies."""
+        new = self.task.rebuilt(args, (_Redirection(chosen).region(body),))
+        assert isinstance(new, ir.Task)
+        new.name, new.privates = name, (*self.task.privates, *chosen)
+        return new
+
+    def either(self, chosen: list[ir.Private], at_launch: list[_Candidate]) -> list[ir.Op]:
+        """The task with copies at launch if there are few elements, and many more updates; else without them."""
+        task, t = self.task, self.task.args[0].type
+        assert isinstance(t, Scalar)
+        copies = [ir.Private(c.target, _list_of(c.target), c.prim) for c in at_launch]
+        ends = [ir.Buffer(f"{task.name}.{word}", t, (), kind=ir.BufferKind.TEMPORARY) for word in ("few", "many")]
+        builder = Builder(loc=task.loc)
+        with builder.region() as deciding:
+            amounts = _Amounts(builder, self.accesses, self.loads)
+            few: ir.Atom = ir.true
+            for c in at_launch:
+                elements = amounts.elements(c.target)
+                room = builder.prim(p.le, elements, ir.Lit(_NUMBERS // math.prod(c.target.element), i64))
+                least = builder.prim(p.mul, elements, ir.Lit(_UPDATES_PER_ELEMENT, i64))
+                enough = builder.prim(p.ge, amounts.updates(c), least)
+                for condition in (room, enough):
+                    few = condition if few == ir.true else builder.prim(p.and_, few, condition)
+            lo, hi = (amounts.known(a) or a for a in task.args)
+            for buffer, sides in zip(ends, ((hi, lo), (lo, hi)), strict=True):
+                builder.store(buffer, (), builder.prim(p.select, few, *sides))
+        decide = ir.Task(f"{task.name}.choose", (), deciding.close(), parallel=False, loc=task.loc)
+        with builder.region() as between:
+            bounds = [(task.args[0], builder.load(buffer, ())) for buffer in ends]
+        again, _ = clone_region(task.body)
+        return [
+            decide,
+            *between.body,
+            self.with_copies(bounds[0], task.body, [*chosen, *copies], f"{task.name}.private"),
+            self.with_copies(bounds[1], again, chosen, task.name),
+        ]
 
 
 class _Candidate:
@@ -106,7 +193,7 @@ def _candidates(task: ir.Task, accesses: Accesses) -> Iterator[_Candidate]:
         found.setdefault(access.buffer, []).append(access)
     for buffer, updates in found.items():
         prim = _only_updates(updates)
-        if prim is None or buffer.kind is ir.BufferKind.PRIVATE or None in buffer.shape:
+        if prim is None or buffer.kind is ir.BufferKind.PRIVATE:
             continue
         if any(other is not buffer and buffers_may_meet(other, buffer) for other in found):
             continue
@@ -116,6 +203,17 @@ def _candidates(task: ir.Task, accesses: Accesses) -> Iterator[_Candidate]:
         distinct = list({access.op.args[:-1]: access for access in updates}.values())
         if any(accesses.may_meet_across(a, b, loop) for k, a in enumerate(distinct) for b in distinct[k:]):
             yield _Candidate(buffer, prim, updates)
+
+
+def _list_of(target: ir.Buffer) -> ir.Buffer:
+    """The copy of a target whose length is known at launch only."""
+    count = _NUMBERS // math.prod(target.element)
+    return ir.Buffer(f"{target.name}.private", target.dtype, (count,), target.element, ir.BufferKind.PRIVATE)
+
+
+def _is_packed(target: ir.Buffer) -> bool:
+    """Whether the numbers of an array follow each other without gaps, element by element."""
+    return target.strides is None and target.element_strides == ir.row_major(target.element, target.dtype.size)
 
 
 def _only_updates(accesses: list[Access]) -> Primitive | None:
@@ -153,17 +251,96 @@ def _length(lo: ir.Atom, hi: ir.Atom) -> float:
 class _Redirection(Rewriter):
     """Sends updates to the copies."""
 
-    def __init__(self, copies: dict[ir.Buffer, ir.Buffer]) -> None:
+    def __init__(self, privates: Sequence[ir.Private]) -> None:
         super().__init__()
-        self.copies = copies
+        self.privates = {private.target: private for private in privates}
 
     def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
-        copy = self.copies.get(op.buffer) if isinstance(op, ir.Atomic) else None
-        if copy is None:
+        private = self.privates.get(op.buffer) if isinstance(op, ir.Atomic) else None
+        if private is None:
             return KEEP
         assert isinstance(op, ir.Atomic)
-        new = op.rebuilt(op.args)
+        new = op.rebuilt(self.place(op) if private.is_flat else op.args)
         assert isinstance(new, ir.Atomic)
-        new.buffer = copy
+        new.buffer = private.copy
         self.emit(new)
         return DROP
+
+    def place(self, op: ir.Atomic) -> tuple[ir.Atom, ...]:
+        """The operands of an update of a list in which the target's elements follow each other row by row. In i64, in
+        which nothing wraps, so that consecutive elements are seen to be that."""
+        buffer = op.buffer
+        total: ir.Atom = ir.Lit(0, i64)
+        for axis, index in enumerate(op.index[: buffer.rank]):
+            wide = self.apply(p.cast, op, index) if index.type is not i64 else index
+            if axis:
+                total = self.apply(p.add, op, self.apply(p.mul, op, total, self.extent(op, axis)), wide)
+            else:
+                total = wide
+        return (total, *op.args[buffer.rank :])
+
+    def extent(self, op: ir.Atomic, axis: int) -> ir.Atom:
+        known = op.buffer.shape[axis]
+        if known is not None:
+            return ir.Lit(known, i64)
+        length = ir.Var(i32)
+        self.emit(ir.Extent(op.buffer, axis, (length,), op.loc))
+        return self.apply(p.cast, op, length)
+
+    def apply(self, prim: Primitive, op: ir.Atomic, *args: ir.Atom) -> ir.Var:
+        out = ir.Var(i64)
+        self.emit(ir.Prim(prim, args, (out,), op.loc, op.origin))
+        return out
+
+
+class _Amounts:
+    """Computes in a serial task how much there is of something, in i64."""
+
+    def __init__(self, builder: Builder, accesses: Accesses, loads: dict[ir.Atom, ir.Load]) -> None:
+        self.builder = builder
+        self.accesses = accesses
+        self.loads = loads
+        self.found: dict[ir.Atom, ir.Atom | None] = {}
+
+    def times(self, a: ir.Atom, b: ir.Atom) -> ir.Atom:
+        return self.builder.prim(p.minimum, self.builder.prim(p.mul, a, b), ir.Lit(_MOST, i64))
+
+    def elements(self, buffer: ir.Buffer) -> ir.Atom:
+        total: ir.Atom = ir.Lit(1, i64)
+        for axis in range(buffer.rank):
+            total = self.times(total, self.builder.cast(self.builder.extent(buffer, axis), i64))
+        return total
+
+    def updates(self, c: _Candidate) -> ir.Atom:
+        """How often at least the elements are updated, as far as the lengths of loops are known before the task."""
+        total: ir.Atom = ir.Lit(0, i64)
+        for access in c.updates:
+            count: ir.Atom = ir.Lit(1, i64)
+            for loop in access.loops:
+                if loop.index is None:
+                    continue
+                lo, hi = (self.known(a) for a in loop.op.args[:2])
+                if lo is not None and hi is not None:
+                    length = self.builder.prim(p.sub, self.builder.cast(hi, i64), self.builder.cast(lo, i64))
+                    count = self.times(count, self.builder.prim(p.maximum, length, ir.Lit(0, i64)))
+            total = self.builder.prim(p.add, total, count)
+        return total
+
+    def known(self, atom: ir.Atom) -> ir.Atom | None:
+        """What an atom of the task, or one of its bounds, is before it; None if that is not known."""
+        if isinstance(atom, ir.Lit):
+            return atom
+        if atom not in self.found:
+            load, op = self.loads.get(atom), self.accesses.definitions.get(atom)
+            self.found[atom] = None
+            if load is not None:
+                self.found[atom] = self.builder.load(load.buffer, ())
+            elif op is None and atom not in self.accesses.indices and self.accesses.home.get(atom) is None:
+                self.found[atom] = atom
+            elif isinstance(op, ir.Extent):
+                self.found[atom] = self.builder.extent(op.buffer, op.axis)
+            elif isinstance(op, ir.Prim) and op.prim in (p.add, p.sub, p.minimum, p.maximum, p.cast):
+                args = [self.known(a) for a in op.args]
+                if None not in args:
+                    self.found[atom] = self.builder.prim(op.prim, *args, type=op.out.type)  # type: ignore[arg-type]
+        return self.found[atom]

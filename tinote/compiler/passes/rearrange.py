@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import combinations
 
 from tinote.ir import primitives as p
@@ -59,15 +60,14 @@ from tinote.ir.nodes import (
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import uses, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
-from tinote.ir.types import Scalar, Type, f16, f32, is_float, u1
-
-__all__ = ["rearrange"]
+from tinote.ir.types import Scalar, Type, f16, f32, is_float, is_whole, u1
 
 #: A term of a sum, and whether it is subtracted.
 Term = tuple[bool, Atom]
 Terms = list[Term]
 
 _DIVISIONS = (p.div, p.raw_div)
+_SUMS = (p.add, p.sub)
 #: The most terms of a sum, and factors of a divisor, that are looked at together.
 _TERMS = 8
 #: The most additions after each other that are looked at together.
@@ -115,7 +115,10 @@ class _Divisions:
             self._level[param] = depth
         for op in region.body:
             if isinstance(op, Prim):
-                level = max(map(self.level, op.args), default=0)
+                level = 0
+                for a in op.args:
+                    if type(a) is Var and (found := self._level.get(a, 0)) > level:
+                        level = found
                 if op.prim in _DIVISIONS and type(op.args[1]) is Var:
                     self._division(op, op.args[1], added)
             elif isinstance(op, Load):
@@ -126,6 +129,8 @@ class _Divisions:
                 level = depth
             for out in op.outs:
                 self._level[out] = level
+            if not op.regions:
+                continue
             is_loop = isinstance(op, For | While) or (isinstance(op, Task) and op.parallel)
             if is_loop:
                 inside = [inner for r in op.regions for inner in walk(r)]
@@ -214,12 +219,21 @@ class _Rearranger(Rewriter):
                     if not self.uses[a] and (made := self.definitions.get(a)) is not None:
                         waiting.append(made)
 
-    def inner(self, atom: Atom, prims: tuple[Primitive, ...]) -> Prim | None:
+    def inner(self, atom: Atom) -> Prim | None:
         """The operation that computes `atom` for a single use, in the region at hand."""
-        if type(atom) is not Var or atom not in self.bound[-1] or self.uses.get(atom) != 1:
+        if type(atom) is not Var or self.uses.get(atom) != 1 or atom not in self.bound[-1]:
             return None
-        made = self.definitions[atom]
-        return made if made.prim in prims else None
+        return self.definitions[atom]
+
+    def product_inside(self, atom: Atom) -> Prim | None:
+        """The same, if it is a multiplication."""
+        made = self.inner(atom)
+        return made if made is not None and made.prim is p.mul else None
+
+    def sum_inside(self, atom: Atom) -> Prim | None:
+        """The same, if it is an addition or a subtraction."""
+        made = self.inner(atom)
+        return made if made is not None and made.prim in _SUMS else None
 
 
 class _Products(_Rearranger):
@@ -227,8 +241,8 @@ class _Products(_Rearranger):
 
     def __init__(self, fn: Function, uses: dict[Var, int]) -> None:
         super().__init__(uses)
-        self.divisions = _Divisions(fn)
-        self.magnitudes = Magnitudes()
+        self._fn = fn
+        self.magnitudes = Magnitudes(self.definitions)
         #: for each variable in scope of whose root or reciprocal root is known, that operation
         self.roots: dict[Var, Prim] = {}
         self.roots_added: list[list[Var]] = []
@@ -244,7 +258,6 @@ class _Products(_Rearranger):
 
     def note(self, op: Prim) -> None:
         super().note(op)
-        self.magnitudes.note(op)
         of = op.args[0]
         if op.prim in (p.sqrt, p.rsqrt) and type(of) is Var and of not in self.roots:
             self.roots[of] = op
@@ -256,6 +269,10 @@ class _Products(_Rearranger):
         return self.product(op, op.args[0], op.args[1], t) if op.prim is p.mul else None
 
     # divisions
+
+    @cached_property
+    def divisions(self) -> _Divisions:
+        return _Divisions(self._fn)
 
     def quotient(self, op: Prim, t: Scalar) -> Atom | None:
         x, y = op.args
@@ -286,7 +303,7 @@ class _Products(_Rearranger):
     def has_reciprocal(self, y: Var, t: Scalar) -> bool:
         """Whether a number is zero, or such that 1/y does not overflow."""
         made = self.definitions.get(y)
-        if made is not None and (made.prim is p.sqrt or (made.prim is p.cast and _is_whole(made.args[0].type))):
+        if made is not None and (made.prim is p.sqrt or (made.prim is p.cast and is_whole(made.args[0].type))):
             return True
         return self.magnitudes.of(y)[0] >= least_exponent(t)
 
@@ -376,7 +393,7 @@ class _Products(_Rearranger):
 
     def meeting(self, near: Prim, x: Atom, literal: Lit, t: Scalar) -> Atom | None:
         """(a·(b·c))·literal as (a·b)·(c·literal)."""
-        made = self.inner(x, (p.mul,))
+        made = self.product_inside(x)
         if made is None:
             return None
         for a, other in (made.args, made.args[::-1]):
@@ -395,7 +412,7 @@ class _Products(_Rearranger):
     def square(self, near: Prim, x: Atom, y: Atom, t: Scalar) -> Atom | None:
         """(x·a)·a as x·(a·a)."""
         for inner, a in ((x, y), (y, x)):
-            made = self.inner(inner, (p.mul,))
+            made = self.product_inside(inner)
             if made is None or a not in made.args or made.args[0] == made.args[1]:
                 continue
             least, greatest = self.magnitudes.of(a)
@@ -411,21 +428,20 @@ class _Sums(_Rearranger):
     def __init__(self, fn: Function, uses: dict[Var, int]) -> None:
         super().__init__(uses)
         #: what loops carry, as their bodies see it
-        self.carried = {
-            param for op in walk(fn.region) if isinstance(op, For | While) for r in op.regions for param in r.params
-        }
+        self.carried: set[Var] = set()
         #: how many sums have both of two terms, where it is more than one
         self.pairs: dict[frozenset[Atom], int] = {}
-        self.count_pairs(fn)
+        self.look_around(fn)
 
     def cheaper(self, op: Prim, t: Scalar) -> Atom | None:
-        return self.sum(op) if op.prim in (p.add, p.sub) else None
+        return self.sum(op) if op.prim in _SUMS else None
 
     def sum(self, op: Prim) -> Atom | None:
         """A cheaper sum: its terms in an order such that more of them are added together with their multiplication, or
         that others share.
         """
-        if any(a in self.carried for a in op.args):
+        left, right = op.args
+        if left in self.carried or right in self.carried:
             return None  # what a loop carries waits for one addition only
         if (common := self.common_factor(op)) is not None:
             x, y, factor = common
@@ -434,7 +450,7 @@ class _Sums(_Rearranger):
         fused = self.collect(op, False, terms, _DEPTH)
         if len(terms) < 3 or len(terms) > _TERMS:
             return None
-        products = [term for term in terms if self.inner(term[1], (p.mul,)) is not None]
+        products = [term for term in terms if self.product_inside(term[1]) is not None]
         others = [term for term in terms if term not in products]
         shared = self.shared_pair(op, others)
         if not shared and (not products or len(products) - (not others) <= fused):
@@ -465,35 +481,40 @@ class _Sums(_Rearranger):
 
     def additions(self, op: Prim, left: int) -> list[Prim]:
         """The operations of a sum."""
-        parts = [self.inner(a, (p.add, p.sub)) for a in op.args] if left else []
+        parts = [self.sum_inside(a) for a in op.args] if left else []
         return [op, *[one for part in parts if part is not None for one in self.additions(part, left - 1)]]
 
     def common_factor(self, op: Prim) -> tuple[Atom, Atom, Lit] | None:
         """x, y and c for a sum or difference of x·c and y·c, unless x + y may overflow where the sum does not."""
-        made = [self.inner(a, (p.mul,)) for a in op.args]
-        if made[0] is None or made[1] is None:
+        first = self.product_inside(op.args[0])
+        second = self.product_inside(op.args[1]) if first is not None else None
+        if first is None or second is None:
             return None
-        (x, c), (y, d) = made[0].args, made[1].args
+        (x, c), (y, d) = first.args, second.args
         return (x, y, c) if type(c) is Lit and c == d and abs(c.value) >= 1 else None
 
-    def count_pairs(self, fn: Function) -> None:
-        """Fill `pairs`: each sum of more than two terms counts once."""
+    def look_around(self, fn: Function) -> None:
+        """Fill `carried` and `pairs`: each sum of more than two terms counts once."""
 
         def region(r: Region) -> None:
             self.enter(r)
-            inside: set[Var] = set()
+            sums: list[Prim] = []
+            inside: set[Prim] = set()
             for op in r.body:
                 if isinstance(op, Prim):
-                    if op.prim in (p.add, p.sub):
-                        parts = [self.inner(a, (p.add, p.sub)) for a in op.args]
-                        inside.update(part.outs[0] for part in parts if part is not None)
+                    if not is_float(op.outs[0].type):
+                        continue
+                    if op.prim in _SUMS:
+                        sums.append(op)
+                        inside.update(part for part in map(self.sum_inside, op.args) if part is not None)
                     self.note(op)
-                for inner in op.regions:
-                    region(inner)
-            for op in r.body:
-                if not isinstance(op, Prim) or op.prim not in (p.add, p.sub) or op.outs[0] in inside:
-                    continue
-                if not is_float(op.outs[0].type):
+                elif op.regions:
+                    if isinstance(op, For | While):
+                        self.carried.update(param for inner in op.regions for param in inner.params)
+                    for inner in op.regions:
+                        region(inner)
+            for op in sums:
+                if op in inside:
                     continue
                 terms: Terms = []
                 self.collect(op, False, terms, _DEPTH)
@@ -511,19 +532,16 @@ class _Sums(_Rearranger):
         """Add the terms of a sum to `terms`, each with whether it is subtracted. Gives how many of its additions have a
         product to go with. `left`: how far down it looks.
         """
-        fused = int(any(self.inner(a, (p.mul,)) is not None for a in op.args))
+        fused, deeper = False, 0
         for position, a in enumerate(op.args):
             less = negative ^ (op.prim is p.sub and position == 1)
-            made = self.inner(a, (p.add, p.sub))
-            if made is None or not left or len(terms) > _TERMS:
-                terms.append((less, a))
+            made = self.inner(a)
+            if made is not None and left and len(terms) <= _TERMS and made.prim in _SUMS:
+                deeper += self.collect(made, less, terms, left - 1)
             else:
-                fused += self.collect(made, less, terms, left - 1)
-        return fused
-
-
-def _is_whole(t: Type) -> bool:
-    return isinstance(t, Scalar) and t.kind != "f"
+                terms.append((less, a))
+                fused = fused or (made is not None and made.prim is p.mul)
+        return fused + deeper
 
 
 def _literal_reciprocal(literal: Lit, t: Scalar) -> Lit | None:

@@ -3,17 +3,22 @@
 from tinote.lang.ad.access_rules.violations import Violation
 from tinote.lang.ad.checkpoint import Checkpoints, checkpoint
 from tinote.lang.ad.checks.gradcheck import gradcheck
+from tinote.lang.ad.checks.horizons import HorizonReport, gradient_horizons
 from tinote.lang.ad.custom import grad_for, grad_replaced, no_grad
 from tinote.lang.ad.find_nan import Finding, NanReport, find_nan
-from tinote.lang.ad.functional.forward_mode import FwdMode
-from tinote.lang.ad.functional.functional import grad, hvp, jacobian, jvp, value_and_grad, vjp
+from tinote.lang.ad.functional.functional import grad, hvp, jacobian, jvp, value_and_grad, value_grad_hvp, vjp
+from tinote.lang.ad.functional.fwd_mode import FwdMode
+from tinote.lang.ad.functional.vmap import vmap
+from tinote.lang.ad.sweep_report import SweepReport, sweep_report
 from tinote.lang.ad.tape import Tape, clear_all_gradients
 
 __all__ = [
     "Checkpoints",
     "Finding",
     "FwdMode",
+    "HorizonReport",
     "NanReport",
+    "SweepReport",
     "Tape",
     "Violation",
     "checkpoint",
@@ -23,10 +28,14 @@ __all__ = [
     "grad_for",
     "grad_replaced",
     "gradcheck",
+    "gradient_horizons",
     "hvp",
     "jacobian",
     "jvp",
     "no_grad",
+    "sweep_report",
     "value_and_grad",
+    "value_grad_hvp",
     "vjp",
+    "vmap",
 ]

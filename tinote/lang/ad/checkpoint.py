@@ -7,7 +7,8 @@
 A tape over the steps would keep what each of them overwrites. Instead the steps run unrecorded, a few states on the way
 are kept, and in the reverse sweep each step is run again from the nearest of them, recorded alone, and reversed. The
 states stand at binomial distances (`binomial.py`), so that the fewest steps run again. The state is made of the fields
-that the steps write, found by watching their launches.
+that the steps write, found by watching their launches. It is copied whole: a state comes back several times, an entry
+of the tape's log of overwritten values once, and steps overwrite most of their state.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import zlib
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.requests import Request
@@ -28,19 +29,17 @@ from tinote.lang.ad.binomial import advances, distance
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom
-from tinote.lang.ad.journal.journal import Journal, living_buffers
+from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.needed_adjoints import lends, reaches
 from tinote.lang.ad.journal.number_flow import look_for_plain
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.journal.saved_values import refuse_old_values
+from tinote.lang.ad.journal.saved_values import living_buffers, refuse_old_values
 from tinote.lang.data.traced import Trace, constants
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, lendable, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, memory_of, recorder, session
-from tinote.runtime.memory import Memory, readable_size
+from tinote.runtime.memory import Memory, MemoryCopies, readable_size
 from tinote.source import Span, caller
-
-__all__ = ["Checkpoints", "checkpoint"]
 
 _LARGEST_CHECKED_WHOLE = 1 << 14
 
@@ -95,20 +94,18 @@ def checkpoint(
         for t in bar(range(steps), "steps", shown=progress):
             step(t)
         return Checkpoints(steps)
+    outer.may_change_gradients()
     chain = _Chain(step, steps, memory or session.config.memory_limit, snapshots, progress, span)
     if steps:
         chain.sweep(outer)
     return chain.report
 
 
-class _Snapshot:
+class _Snapshot(NamedTuple):
     """The state before a step. A field that is not in it was not written yet then: it held its first values."""
 
-    __slots__ = ("copies", "position")
-
-    def __init__(self, position: int, copies: dict[Buffer, Memory]) -> None:
-        self.position = position
-        self.copies = copies
+    position: int
+    copies: MemoryCopies
 
 
 class _Chain:
@@ -124,7 +121,8 @@ class _Chain:
         self.progress = progress
         self.span = span
         self.report = Checkpoints(steps)
-        self.first: dict[Buffer, Memory] = {}  # also tells which fields are the state
+        self.state: set[Buffer] = set()  # the fields that the steps write
+        self.first = MemoryCopies()  # what they held before the first step that writes them
         self.kept: list[_Snapshot] = [_Snapshot(0, self.first)]
         self.launches: dict[Any, Arguments] = {}  # one for each kernel and the fields it was launched with
         self.customs: dict[Span, Custom] = {}
@@ -154,9 +152,10 @@ class _Chain:
 
     def note(self, buffer: Buffer) -> None:
         """A step is about to write to a field."""
-        if buffer.primal is None and buffer not in self.first:
+        if buffer.primal is None and buffer not in self.state:
             memory = memory_of(buffer)
-            self.first[buffer] = memory.copy()
+            self.state.add(buffer)
+            self.first.add(memory)
             self.report.state_bytes += memory.nbytes
             self.fit(0)
 
@@ -176,11 +175,11 @@ class _Chain:
         self.report.peak_bytes = max(self.report.peak_bytes, self._held(more))
 
     def _held(self, more: int) -> int:
-        states = sum(memory.nbytes for snapshot in self.kept for memory in snapshot.copies.values())
+        states = sum(snapshot.copies.nbytes for snapshot in self.kept)
         return states + self.report.state_bytes + more
 
     def _keep(self, position: int) -> None:
-        self.kept.append(_Snapshot(position, {b: memory_of(b).copy() for b in self.first}))
+        self.kept.append(_Snapshot(position, MemoryCopies(map(memory_of, self.state))))
         self.fit(0)
 
     # ---- forward
@@ -221,15 +220,16 @@ class _Chain:
                 self.span,
                 self._reverse,
                 loaded=self.loaded,
-                written=set(self.first),
+                written=set(self.state),
                 lost=lost,
-                scratch=frozenset(self.first),
+                scratch=frozenset(self.state),
                 gradient_tasks=tuple(
                     [task for arguments in self.launches.values() for task in arguments.gradient_tasks]
                 ),
                 release=self._release,
                 numbers=frozenset(self.numbers),
                 reads_active=self._reads_active,
+                kept_bytes=self.report.peak_bytes,
             )
         )
 
@@ -322,10 +322,10 @@ class _Chain:
 
     def _restore(self, outer: CustomSweep) -> int:
         snapshot = self.kept[-1]
-        for buffer, first in self.first.items():
-            copy = snapshot.copies.get(buffer, first)
+        for buffer in self.state:
             outer.overwriting(buffer)
-            memory_of(buffer).restore(copy)
+            memory = memory_of(buffer)
+            (snapshot.copies if memory in snapshot.copies else self.first).put_back([memory])
         return snapshot.position
 
     def _replay(
@@ -352,8 +352,8 @@ class _Chain:
             try:
                 runner.lost_values(self.lost)
                 sweep = runner.sweep(back)
-                sweep.adjoints = outer.adjoints
-                sweep.run_within(outer.temporaries, self.wanted, restore=False)
+                sweep.adjoints, sweep.observer = outer.adjoints, outer.observer
+                sweep.run_within(outer.temporaries, self.wanted)
             except KernelFiniteError as error:
                 error.notes = (*error.notes, Note(f"in step({t}) of this loop", self.span))
                 raise
@@ -361,8 +361,8 @@ class _Chain:
                 runner.forget()
 
     def _release(self) -> None:
-        self.kept = self.kept[:1]
-        self.first.clear()
+        self.kept.clear()
+        self.first = MemoryCopies()
 
 
 def _refuse_old_values(arguments: Arguments) -> None:
@@ -454,12 +454,12 @@ class _Runner(Journal):
         return flow
 
     def launched(self) -> None:
-        """The launch has ended well."""
+        """The launch has completed."""
         if self._taping:
             super().launched()
 
     def custom(self, custom: Custom) -> None:
-        """A stretch with its own gradient has ended well."""
+        """A stretch with its own gradient has completed."""
         self._from_python.clear()  # it may have written to them
         self.did = hash((self.did, custom.name))
         if self._taping:

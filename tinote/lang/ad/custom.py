@@ -41,7 +41,7 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir import primitives
 from tinote.ir.nodes import Atomic, Buffer
 from tinote.ir.query import walk
-from tinote.lang.ad.functional.forward_mode import FwdMode
+from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.fields import Field
@@ -52,8 +52,6 @@ from tinote.lang.kernels.func import Func
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, recorder
 from tinote.source import NOWHERE, Span, caller
-
-__all__ = ["CustomFunction", "grad_for", "grad_replaced", "no_grad"]
 
 Scratch = Field | Sequence[Field] | Callable[..., Field | Sequence[Field]]
 
@@ -70,7 +68,7 @@ class CustomFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tape = recorder.get()
-        if isinstance(tape, FwdMode):
+        if isinstance(tape, ForwardMode):
             raise DifferentiationError(
                 f"'{self._name}' has a gradient for reverse mode only, and forward mode cannot pass through it",
                 caller(),
@@ -86,6 +84,7 @@ class CustomFunction:
             args, kwargs = _constants(args, kwargs)
         custom = Custom(self._name, span, lambda _: gradient(*args, **kwargs), scratch=_buffers(scratch, span))
         custom.notices_stale = True
+        tape.may_change_gradients()
         inside = _Inside(tape, custom)
         token = recorder.set(inside)
         try:
@@ -210,7 +209,7 @@ def no_grad(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def constant(*args: Any, **kwargs: Any) -> Any:
         outer = recorder.get()
-        if isinstance(outer, FwdMode):
+        if isinstance(outer, ForwardMode):
             raise DifferentiationError(
                 f"'{constant.__name__}' runs without gradients, which forward mode does not support yet",
                 caller(),
@@ -219,6 +218,7 @@ def no_grad(function: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(outer, Journal):
             return function(*args, **kwargs)
         args, kwargs = _constants(args, kwargs)
+        outer.may_change_gradients()
         token = recorder.set(_Constant(outer, caller()))
         try:
             return function(*args, **kwargs)

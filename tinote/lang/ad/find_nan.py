@@ -33,8 +33,6 @@ from tinote.lang.ad.tape import Tape
 from tinote.lang.session.state import gradient_memories, session
 from tinote.source import Span, caller
 
-__all__ = ["Finding", "NanReport", "find_nan"]
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -123,7 +121,7 @@ def _search(tape: Tape, *, backward: bool) -> Finding | None:
             tape.loss.grad.fill(1)
             sweep.run()
         else:
-            sweep.run_launches()
+            sweep.run_launches(_checked)
     except KernelFiniteError as error:
         records, at = tape.records, sweep.at
         assert isinstance(at, Launch | Custom)
@@ -133,6 +131,10 @@ def _search(tape: Tape, *, backward: bool) -> Finding | None:
     finally:
         session.launches = launches
     return None
+
+
+def _checked(launch: Launch) -> None:
+    launch.instance.specialisation.code(Request(checks=Checks.FINITE)).launch(launch.replay_arguments())
 
 
 def _look_behind(custom: Custom) -> None:

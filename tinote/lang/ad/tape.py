@@ -4,9 +4,9 @@
         compute_U()
     # x.grad now holds dU/dx
 
-What is recorded, and what is kept of memory for that, stands in `lang/ad/journal/`; how overwritten values come back in
-`lang/ad/memory/`. Recording is
-per context (`contextvars`): launches of other threads and of other asyncio tasks never land on an open tape.
+What is recorded stands in `lang/ad/journal/journal.py`, what is kept of memory for it in `journal/saved_values.py`, how
+overwritten values come back in `lang/ad/memory/undo.py`. Recording is per context (`contextvars`): launches of other
+threads and of other asyncio tasks never land on an open tape.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ from tinote.lang.data.fields import Field
 from tinote.lang.session.state import gradient_memories, recorder, session, take_all_gradients
 from tinote.runtime.clearing import clear_memories
 from tinote.source import caller
-
-__all__ = ["Tape", "clear_all_gradients"]
 
 
 def clear_all_gradients() -> None:
@@ -92,7 +90,7 @@ class Tape(Journal):
 
     def __init__(
         self,
-        loss: Field,
+        loss: Field | None = None,
         clear_gradients: bool = True,
         validation: bool | Literal["collect"] = False,
         grad_check: Sequence[Field] | bool | None = None,
@@ -100,6 +98,9 @@ class Tape(Journal):
         on_overwrite: Literal["auto", "error", "unchecked"] = "auto",
         keep: bool = False,
     ) -> None:
+        if loss is None:
+            hint = "write `with ti.ad.Tape(loss):`, where `loss` is a field of shape () with needs_grad=True"
+            raise DifferentiationError("a tape needs the loss whose derivative it computes", caller(), hint=hint)
         if not isinstance(loss, Field):
             raise DifferentiationError(f"the loss of a tape must be a field, not {loss!r}", caller())
         if size_of(loss) != 1:

@@ -25,8 +25,6 @@ from tinote.lang.data import types
 from tinote.lang.data.structs import StructType
 from tinote.source import caller
 
-__all__ = ["ArgPack", "ArgPackType", "argpack"]
-
 
 class ArgPackType:
     """A type of argument packs: `members` by name, each a type of numbers, vectors, matrices, structs or arrays, or

@@ -10,7 +10,8 @@ import numpy as np
 
 from tinote.errors import FieldError
 from tinote.ir.nodes import Buffer
-from tinote.lang.data.traced import plain
+from tinote.lang.data.traced import stored
+from tinote.runtime.seam import heard
 
 
 class Element:
@@ -28,7 +29,7 @@ class Element:
         """The components at `index` get new values."""
         source = self._field._source(value)
         self._field._wrote(self._place(index), value)
-        self._field._array[self._position][index] = source
+        self._field._assign(self._place(index), source, value)
 
     def _place(self, index: Any) -> tuple[Any, ...]:
         return (*self._position, *(index if isinstance(index, tuple) else (index,)))
@@ -87,7 +88,7 @@ class ComponentField:
 
     def from_numpy(self, array: Any) -> None:
         """Copy an array of the field's shape in. Raises `FieldError` when the shapes differ."""
-        source = np.asarray(plain(array))
+        source = np.asarray(stored(array))
         if source.shape != self.shape:
             raise FieldError(f"'{self.name}' needs an array of shape {self.shape}, not {source.shape}")
         self._whole._require_alive()
@@ -101,13 +102,15 @@ class ComponentField:
     def _fill(self, source: Any, value: Any) -> None:
         whole, place = self._whole, (..., *self.component)
         whole._wrote(place, value)
-        whole._array[place] = source
+        whole._assign(place, source, value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return self.to_numpy(dtype)
 
     def __str__(self) -> str:
         """The elements, as NumPy prints them."""
+        if (listener := heard()) is not None:
+            listener.taking(f"the text of '{self.name}'")
         return str(self._whole._array[(..., *self.component)])
 
     def __repr__(self) -> str:

@@ -11,10 +11,8 @@ from tinote.errors import FieldError
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout, offset_given, order_named, shape_given
 from tinote.lang.data.matrix import Matrix, Vector
-from tinote.lang.session.state import scalar_type, session
+from tinote.lang.session.state import scalar_type
 from tinote.source import caller
-
-__all__ = ["field", "matrix_field", "vector_field"]
 
 
 def _make(
@@ -37,7 +35,6 @@ def _make(
                 made_at,
                 hint="they come first: ti.Vector.field(3, ti.f32, shape=…), ti.Matrix.field(3, 2, ti.f32, shape=…)",
             )
-    session.require_init()
     made = kind(scalar_type(dtype, made_at), tuple(element), made_at, name, needs_grad, needs_dual)
     if not isinstance(layout, Layout):
         raise FieldError(f"{layout!r} is not a layout", made_at, hint="use ti.Layout.AOS or ti.Layout.SOA")
@@ -69,9 +66,14 @@ def field(
     """A field of numbers; of vectors, matrices or structs where `dtype` is a type of these.
 
     `shape`: an extent or a tuple of them; `()` for a single value; none for a field that is placed later (`ti.root`).
-    `needs_grad` makes `x.grad`, of the same shape, zero at first, and `needs_dual` `x.dual`, for forward mode.
     `offset`: the first index of each dimension. `order`: the dimensions as they lie in memory, the slowest first
     ("ji"). `name`: how errors call it. `dt` is the old spelling of `dtype`. Raises `FieldError`.
+
+    `needs_grad=True` makes `x.grad`, of the same shape, zero at first; `needs_dual=True` makes `x.dual`, for forward
+    mode. Left out, the field has none to read; where differentiated values go through it, it is lent a temporary
+    adjoint for the time of the tape (a temporary dual for that of the sweep), so that the derivative by what has one is
+    right. `needs_grad=False` makes it a constant of every derivative, in forward mode too unless `needs_dual` is given;
+    `needs_dual=False` makes it one in forward mode alone.
     """
     dtype = dtype if dt is None else dt
     compound = getattr(dtype, "field", None)
@@ -94,7 +96,8 @@ def vector_field(
     dt: Any = None,
 ) -> MatrixField:
     """A field of vectors of `n` components. `layout`: whether the components of an element lie together (AOS) or each
-    has an array of its own (SOA).
+    has an array of its own (SOA). The other options are those of `ti.field`; without `needs_grad`, derivatives go
+    through it all the same, by a temporary adjoint, and with `needs_grad=False` it is a constant.
     """
     return _make(
         MatrixField, dtype if dt is None else dt, shape, (n,), name, needs_grad, needs_dual, offset, order, layout
@@ -115,7 +118,9 @@ def matrix_field(
     needs_dual: bool | None = None,
     dt: Any = None,
 ) -> MatrixField:
-    """A field of `n` by `m` matrices; the options are those of `Vector.field`."""
+    """A field of `n` by `m` matrices; the options are those of `Vector.field`. Without `needs_grad`, derivatives go
+    through it all the same, by a temporary adjoint, and with `needs_grad=False` it is a constant.
+    """
     return _make(
         MatrixField, dtype if dt is None else dt, shape, (n, m), name, needs_grad, needs_dual, offset, order, layout
     )

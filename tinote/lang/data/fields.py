@@ -17,12 +17,14 @@ from tinote.errors import FieldError, KernelIndexError, Note, no_attribute
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
 from tinote.lang.data.assigned import assigned_name
+from tinote.lang.data.captured_arrays import taken_copy
 from tinote.lang.data.components import ComponentField, Element
 from tinote.lang.data.exchange import Exchanged
 from tinote.lang.data.layout import LETTERS, Layout, Placement, array_over, dense
 from tinote.lang.data.matrix import Matrix, Vector, as_stored
 from tinote.lang.data.nodes import Located
-from tinote.lang.data.traced import plain
+from tinote.lang.data.traced import stored
+from tinote.lang.session.missing import HABITS
 from tinote.lang.session.state import (
     clears_duals,
     forget_gradients,
@@ -34,9 +36,8 @@ from tinote.lang.session.state import (
     session,
 )
 from tinote.runtime.memory import Memory
+from tinote.runtime.seam import heard, seam
 from tinote.source import Span, caller
-
-__all__ = ["Field", "MatrixField", "ScalarField"]
 
 _LARGEST = 65504  # what every type of floats holds
 _NUMBERS = (int, float, np.number)
@@ -55,6 +56,7 @@ class Field(Located, Exchanged):
     buffer: Buffer
     _array: np.ndarray[Any, Any]
     _word = "field"  # what texts call it that has no name
+    stands_in = False  # for an array of the caller's, in a function that is differentiated (`ndarrays`)
     _suffix = ""  # ".pos" for the member of a struct
     _kind = ""  # "grad" or "dual" for the companions of a field
 
@@ -96,7 +98,7 @@ class Field(Located, Exchanged):
             self._settle()
             return self.__dict__[name]
         public = not name.startswith("_")  # the compiler asks every object for names of its protocol
-        raise no_attribute("a field", name, [*dir(type(self)), *_PLACED] if public else ())
+        raise no_attribute("a field", name, [*dir(type(self)), *_PLACED] if public else (), HABITS.get(name, ""))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise FieldError(
@@ -197,6 +199,12 @@ class Field(Located, Exchanged):
             self._companion(kind)._make_dense_like(self)
             self._attach(kind)
 
+    def _move(self, memory: Memory) -> None:
+        """Have its numbers in other memory from now on."""
+        self.memory = session.memories[self.buffer] = memory
+        self._array = array_over(self.buffer, memory)
+        self._bound = None
+
     def _attach(self, kind: str) -> None:
         """Its gradient or dual has a place now."""
         other = self._companions[kind]
@@ -213,6 +221,7 @@ class Field(Located, Exchanged):
         for bound in (self, self._primal):
             if bound is not None:
                 bound._bound = None
+        session.attached += 1
         forget_gradients()
 
     # ---- what the compiler asks
@@ -341,8 +350,8 @@ class Field(Located, Exchanged):
         Raises `FieldError`.
         """
         try:
-            if recorder.get() is not None:
-                value = plain(value)
+            if recorder.get() is not None or seam.listener is not None:
+                value = stored(value)
             source = np.asarray(value.values if isinstance(value, Matrix) else value)
         except (TypeError, ValueError) as error:
             raise FieldError(f"cannot store {value!r} in '{self.name}': {error}") from None
@@ -375,7 +384,13 @@ class Field(Located, Exchanged):
                 raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
         if recorder.get() is not None or session.watchers:
             self._wrote(..., value)
-        self._array[...] = source
+        self._assign(..., source, value)
+
+    def _assign(self, position: Any, numbers: Any, value: Any) -> None:
+        """The elements at `position` get `numbers`, which are those of `value`."""
+        if seam.listener is not None and (listener := heard()) is not None:
+            listener.assigning(self._array, position, numbers, value)
+        self._array[position] = numbers
 
     def to_numpy(self, dtype: Any = None, *, keep_dims: bool = False) -> np.ndarray[Any, Any]:
         """A copy of shape `shape + element shape`, as `dtype`. Of a field, matrices of one column are vectors in it;
@@ -390,7 +405,15 @@ class Field(Located, Exchanged):
         """A copy of shape `shape + element shape`, whatever the elements are."""
         self._require_alive()
         note_taken(self.buffer)
+        if seam.listener is not None and heard() is not None:
+            found = taken_copy(self._array, f"a copy of '{self.name}'")
+            return found if dtype is None else found.astype(dtype)
         return self._array.astype(dtype) if dtype is not None else self._array.copy()
+
+    def held(self) -> np.ndarray[Any, Any]:
+        """The numbers themselves, of shape `shape + element shape`, to be looked at at once: nobody is told."""
+        self._require_alive()
+        return self._array
 
     @property
     def _drops_columns(self) -> bool:
@@ -410,13 +433,15 @@ class Field(Located, Exchanged):
         if source.shape != self._array.shape:
             raise FieldError(f"'{self.name}' needs an array of shape {self._array.shape}, not {source.shape}")
         self._wrote(..., array)
-        self._array[...] = source
+        self._assign(..., source, array)
 
     def numpy_view(self) -> np.ndarray[Any, Any]:
         """An array that shares the field's memory, and keeps it alive. What kernels write shows in it at once, and what
         is written to it shows in kernels.
         """
         self._require_alive()
+        if (listener := heard()) is not None:
+            listener.taking(f"an array that shares the memory of '{self.name}'")
         note_shared(self.buffer)
         if self._dual is not None and clears_duals():
             self._dual._array[...] = 0
@@ -438,6 +463,8 @@ class Field(Located, Exchanged):
         if other is self:
             return
         self._wrote(..., None, other.buffer)
+        if (listener := heard()) is not None:
+            listener.copying(self._array, other._array)
         self._array[...] = source
 
     def __repr__(self) -> str:
@@ -452,6 +479,8 @@ class Field(Located, Exchanged):
         if not self.is_placed:
             return repr(self)
         self._require_alive()
+        if (listener := heard()) is not None:
+            listener.taking(f"the text of '{self.name}'")
         return str(self._array[..., 0] if self._drops_columns else self._array)
 
 
@@ -466,11 +495,13 @@ class ScalarField(Field):
         position = self._position(key)
         open_recorder = recorder.get()
         value = self._array[position].item()
+        if seam.listener is not None and (listener := heard()) is not None:
+            value = listener.reading(self._array, position, value)
         return value if open_recorder is None else open_recorder.reading(self.buffer, position, value)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
-        number = plain(value)
+        number = stored(value)
         fits = _is_plain(number) and (self.dtype.kind == "f" or type(number) is int)
         if not fits and isinstance(number, _NUMBERS):
             number = self._source(number)
@@ -479,7 +510,7 @@ class ScalarField(Field):
         try:
             if value is None:  # which NumPy reads as NaN
                 raise TypeError("it is not a number")
-            self._array[position] = number
+            self._assign(position, number, value)
         except (TypeError, ValueError, OverflowError) as error:
             raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: {error}") from None
 
@@ -528,6 +559,8 @@ class MatrixField(Field):
         position = self._position(key)
         open_recorder = recorder.get()
         values = self._array[position]
+        if seam.listener is not None and (listener := heard()) is not None:
+            values = listener.reading(self._array, position, values)
         if open_recorder is not None:
             values = open_recorder.reading(self.buffer, position, values)
         return (Vector if len(self.element) == 1 else Matrix)(values, _parent=Element(self, position))
@@ -540,14 +573,16 @@ class MatrixField(Field):
                 f"cannot store {value!r} in '{self.name}': its elements have shape {self.element}, not {source.shape}"
             )
         self._wrote(position, value)
-        self._array[position] = source
+        self._assign(position, source, value)
 
 
 def _forget(buffer: Buffer) -> None:
     """A field is gone: what was its gradient and its dual is memory of its own, if anybody has it."""
     forget_gradients()
+    session.drop_entries(buffer)
     for companion in (buffer.adjoint, buffer.tangent):
         if companion is not None:
+            session.drop_entries(companion)
             companion.primal = None
 
 

@@ -15,12 +15,17 @@ import numpy as np
 
 from tinote.errors import FieldError
 from tinote.ir.buffers import Buffer, row_major
-from tinote.ir.types import Scalar
+from tinote.ir.types import Scalar, Tangents
 from tinote.lang.data.matrix import Matrix, numpy_type
 from tinote.runtime.memory import Memory
+from tinote.runtime.pool import ALIGNMENT, POOLED_FROM
+from tinote.runtime.seam import heard, seam
 from tinote.source import Span
 
 MOST_DIMENSIONS = 12
+#: The bytes of copies that share a chunk of memory with others, and of chunks.
+_SHARES_FROM, _SHARES_TO = 256, 32 << 10
+_FIRST_CHUNK, _LARGEST_CHUNK = 64 << 10, 1 << 20
 #: What the dimensions are called.
 LETTERS = "ijklmnopqrst"
 
@@ -62,21 +67,31 @@ class Part(Memory):
         self._array = _strided(self._owner, dtype, extents, strides)
 
     @property
+    def whole(self) -> Memory:
+        return self._block
+
+    @property
     def is_whole(self) -> bool:
         return False
 
     def copy(self) -> Memory:
-        found = Memory(self.nbytes)
+        found = Memory(self.nbytes, clear=False)
         self._like(found)[...] = self._array
+        if (listener := heard()) is not None:
+            listener.copying(self._like(found), self._array)
         return found
 
     def packed(self) -> memoryview:
         return self.copy().view()
 
     def restore(self, copy: Memory) -> None:
+        if (listener := heard()) is not None:
+            listener.copying(self._array, self._like(copy))
         self._array[...] = self._like(copy)
 
     def clear(self) -> None:
+        if (listener := heard()) is not None:
+            listener.assigning(self._array, ..., 0, 0)
         self._array[...] = 0
 
     def _like(self, packed: Memory) -> np.ndarray[Any, Any]:
@@ -93,12 +108,55 @@ def _strided(
 
 
 def array_over(buffer: Buffer, memory: Memory, base: Any = None) -> np.ndarray[Any, Any]:
-    """The numbers of a field as an array that shares its memory: index dimensions first, then those of an element.
-    `base`: an array over all of the memory, which the new one is to keep alive.
+    """The numbers of a field as an array that shares its memory: index dimensions first, then those of an element,
+    then the directions of tangents. `base`: an array over all of the memory, which the new one is to keep alive.
     """
     shape = tuple([n or 0 for n in buffer.shape])
     extents, strides = (*shape, *buffer.element), (*(buffer.strides or ()), *buffer.element_strides)
-    return _strided(memory.view() if base is None else base, buffer.dtype, extents, strides)
+    dtype = buffer.dtype
+    if isinstance(dtype, Tangents):
+        extents, strides, dtype = (*extents, dtype.count), (*strides, dtype.scalar.size), dtype.scalar
+    return _strided(memory.view() if base is None else base, dtype, extents, strides)
+
+
+def warm_copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy, row by row, in memory that goes back to the pool with the last array that shares it."""
+    if array.nbytes < POOLED_FROM:
+        found = array.copy()
+    else:
+        found = np.ndarray(array.shape, array.dtype, Memory(array.nbytes, clear=False).view())
+        found[...] = array
+    if seam.listener is not None and (listener := heard()) is not None:
+        listener.copying(found, array)
+    return found
+
+
+class Copies:
+    """Copies of arrays that go together: small ones lie in chunks that many share."""
+
+    __slots__ = ("_chunk", "_size", "_used")
+
+    def __init__(self) -> None:
+        self._chunk: Any = b""
+        self._size = _FIRST_CHUNK
+        self._used = 0
+
+    def copy(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """A copy, row by row."""
+        nbytes = array.nbytes
+        if not _SHARES_FROM <= nbytes <= _SHARES_TO:
+            return warm_copy(array)
+        start = self._used
+        if start + nbytes > len(self._chunk):
+            self._chunk = Memory(self._size, clear=False).view()
+            self._size = min(2 * self._size, _LARGEST_CHUNK)
+            start = 0
+        self._used = start + nbytes + -nbytes % ALIGNMENT
+        found = np.ndarray(array.shape, array.dtype, self._chunk, start)
+        found[...] = array
+        if seam.listener is not None and (listener := heard()) is not None:
+            listener.copying(found, array)
+        return found
 
 
 def dense(

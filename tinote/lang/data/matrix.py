@@ -15,10 +15,12 @@ import numpy as np
 
 from tinote.compiler.protocol import swizzle
 from tinote.errors import FieldError, no_attribute
+from tinote.ir.primitives import cast_number
 from tinote.ir.types import Scalar
 from tinote.lang.data.components import Element
-from tinote.lang.data.traced import holds_traced, plain, traced_array
+from tinote.lang.data.traced import Traced, as_components, as_number, holds_traced, plain, traced_array, with_values
 from tinote.lang.session.state import scalar_type
+from tinote.runtime.seam import heard
 from tinote.source import caller
 
 
@@ -52,6 +54,23 @@ def as_type(values: np.ndarray[Any, Any], t: Scalar) -> np.ndarray[Any, Any]:
         raise FieldError(f"{values.tolist()} cannot be components of {t}: {error}", caller()) from None
 
 
+def componentwise(f: Callable[..., Any], x: Any, dtype: np.dtype[Any] | None = None) -> Any:
+    """`f` of a number, or of every component of an array."""
+    if np.ndim(x) == 0:
+        return f(x.item() if isinstance(x, np.generic) else plain(x))
+    values = np.asarray(plain(x))
+    return np.array([f(v) for v in values.ravel().tolist()], dtype=dtype).reshape(values.shape)
+
+
+def cast_numbers(x: Any, t: Scalar) -> Any:
+    """A number, or an array of them, cast to `t` as in kernels. Those that remember where they came from stay such if
+    `t` is a float type.
+    """
+    if t.kind == "f" and holds_traced(x):
+        return with_values(x, lambda v: cast_number(t, v))
+    return componentwise(lambda v: cast_number(t, v if isinstance(v, float) else int(v)), x, numpy_type(t))
+
+
 def _components(value: Any) -> Any:
     return value.values if isinstance(value, Matrix) else value
 
@@ -62,13 +81,15 @@ def _unwrap(value: Any) -> Any:
 
 def _number(found: Any) -> Any:
     """A number of Python's: NumPy's is one of its own; a traced number stays."""
+    if type(found) is Traced:
+        return as_number(found)
     return found.item() if isinstance(found, np.generic | np.ndarray) else found
 
 
 def _array_of(values: Any) -> np.ndarray[Any, Any]:
     """The components, or rows of them, as an array: of objects where they are traced numbers, while these are."""
     if holds_traced(values):
-        return traced_array(values)
+        return as_components(traced_array(values))
     if isinstance(values, np.ndarray) and values.dtype == object:
         return plain(values)
     rows = [_components(row) for row in _components(values)]
@@ -158,6 +179,8 @@ class Matrix:
             raise FieldError(f"a matrix needs a list of numbers or of rows of numbers, not {values!r}")
         if dt is not None:
             dtype = scalar_type(dt)
+            if self.values.dtype == object and dtype.bits < 64 and (listener := heard()) is not None:
+                listener.taking(f"a vector of {dtype} that is made of numbers in Python")
             if self.values.dtype != object or dtype.kind != "f":
                 self.values = as_type(plain(self.values), dtype)
         self._parent = _parent
@@ -228,6 +251,8 @@ class Matrix:
 
     def to_list(self) -> list[Any]:
         """The components as a list, of a matrix a list of rows."""
+        if self.values.dtype == object:
+            return [[_number(c) for c in row] if np.ndim(row) else _number(row) for row in self.values]
         return self.values.tolist()
 
     def to_numpy(self) -> np.ndarray[Any, Any]:

@@ -19,58 +19,71 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from ctypes import addressof, c_char
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tinote.compiler.driver import BoundArray
+from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.protocol import FunctionSource
 from tinote.errors import FieldError, KernelArgumentError, TinoteError
 from tinote.ir.nodes import Buffer, BufferKind
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
-from tinote.lang.data.layout import MOST_DIMENSIONS, Layout, offset_given, order_named, shape_given
+from tinote.lang.data.layout import MOST_DIMENSIONS, Layout, offset_given, order_named, shape_given, warm_copy
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type
-from tinote.lang.session.state import scalar_type, session
+from tinote.lang.session.state import is_viewed, scalar_type, session
+from tinote.runtime.memory import Memory
+from tinote.runtime.pool import POOLED_FROM
+from tinote.runtime.seam import heard
 from tinote.source import Span, caller
 
-__all__ = [
-    "ArrayBuffers",
-    "ArrayKind",
-    "CopiedArray",
-    "ElementHint",
-    "MatrixNdarray",
-    "Ndarray",
-    "NdarrayType",
-    "ScalarNdarray",
-    "VectorNdarray",
-    "argument_error",
-    "from_dlpack",
-    "matrix_ndarray",
-    "ndarray",
-    "stand_in",
-    "vector_ndarray",
-]
-
 _LONGEST = 2**31 - 1
+#: What a stand-in has between two calls.
+_NO_MEMORY = Memory(0)
+_NOTHING = np.empty(0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ArrayKind:
     """All that a kernel's code depends on of an array argument. There is one of each, so that launches compare them by
-    identity (`array_kind`). `has_second`: whether its gradient has a dual.
+    identity (`array_kind`). `has_second`: whether its gradient has a dual. `noalias`: whether it and its companions
+    share no memory with anything else that the launch uses.
     """
 
-    dtype: Scalar
-    ndim: int
-    element: tuple[int, ...]
-    has_grad: bool
-    has_dual: bool
-    has_second: bool
+    __slots__ = ("_aliased", "dtype", "element", "has_dual", "has_grad", "has_second", "ndim", "noalias")
+
+    def __init__(
+        self,
+        dtype: Scalar,
+        ndim: int,
+        element: tuple[int, ...],
+        has_grad: bool,
+        has_dual: bool,
+        has_second: bool,
+        noalias: bool,
+    ) -> None:
+        self.dtype = dtype
+        self.ndim = ndim
+        self.element = element
+        self.has_grad = has_grad
+        self.has_dual = has_dual
+        self.has_second = has_second
+        self.noalias = noalias
+        self._aliased: ArrayKind | None = None if noalias else self
+
+    @property
+    def aliased(self) -> ArrayKind:
+        """The same of an array that may share memory with something else."""
+        if self._aliased is None:
+            facts = self.dtype, self.ndim, self.element, self.has_grad, self.has_dual, self.has_second
+            self._aliased = array_kind(*facts, noalias=False)
+        return self._aliased
+
+    def __repr__(self) -> str:
+        facts = ", ".join([f"{name}={getattr(self, name)!r}" for name in self.__slots__[1:]])
+        return f"ArrayKind({facts})"
 
 
-_kinds: dict[tuple[Scalar, int, tuple[int, ...], bool, bool, bool], ArrayKind] = {}
+_kinds: dict[tuple[Scalar, int, tuple[int, ...], bool, bool, bool, bool], ArrayKind] = {}
 
 
 def array_kind(
@@ -80,9 +93,11 @@ def array_kind(
     has_grad: bool = False,
     has_dual: bool = False,
     has_second: bool = False,
+    *,
+    noalias: bool,
 ) -> ArrayKind:
     """The kind of arrays with these facts."""
-    facts = dtype, ndim, element, has_grad, has_dual, has_second
+    facts = dtype, ndim, element, has_grad, has_dual, has_second, noalias
     found = _kinds.get(facts)
     # `setdefault`, because two threads may meet a kind at once.
     return found or _kinds.setdefault(facts, ArrayKind(*facts))
@@ -103,7 +118,8 @@ class ArrayBuffers:
 
 def _array_buffer(name: str, kind: ArrayKind) -> Buffer:
     def make(name: str) -> Buffer:
-        return Buffer(name, kind.dtype, (None,) * kind.ndim, kind.element, BufferKind.ARRAY)
+        shape = (None,) * kind.ndim
+        return Buffer(name, kind.dtype, shape, kind.element, BufferKind.ARRAY, noalias=kind.noalias)
 
     buffer = make(name)
     if kind.has_grad:
@@ -183,7 +199,6 @@ def _make(
             raise FieldError(f"an element needs positive dimensions, not {element}", made_at)
     if shape is None:
         raise FieldError("an array needs a shape", made_at, hint="for a single value pass shape=()")
-    session.require_init()
     made = _KINDS[len(element)](scalar_type(dtype, made_at), element, made_at, name, needs_grad, needs_dual)
     extents = shape_given(shape, made_at)
     order, offset = order_named(None, len(extents), made_at), offset_given(None, extents, made_at)
@@ -195,7 +210,11 @@ def ndarray(
     dtype: Any, shape: Any = None, *, needs_grad: bool | None = None, needs_dual: bool | None = None, name: str = ""
 ) -> Any:
     """An array of numbers of type `dtype`, or, for a vector or matrix type, of these; zero at first. `shape`: an extent
-    or a tuple of them. `needs_grad` makes `x.grad`, of the same shape; `needs_dual` `x.dual`. `name`: for errors.
+    or a tuple of them. `name`: for errors.
+
+    `needs_grad=True` makes `x.grad`, of the same shape, and `needs_dual=True` `x.dual`, for forward mode. Left out, the
+    array has none to read; where differentiated values go through it, it is lent a temporary one for the time of the
+    tape or sweep. `needs_grad=False` and `needs_dual=False` make it a constant, as of fields (`ti.field`).
     """
     t = _tensor_type(dtype)
     if t is not None:
@@ -212,7 +231,9 @@ def vector_ndarray(
     needs_dual: bool | None = None,
     name: str = "",
 ) -> VectorNdarray:
-    """An array of vectors of `n` components of type `dtype`; the options are those of `ti.ndarray`."""
+    """An array of vectors of `n` components of type `dtype`; the options are those of `ti.ndarray`: `needs_grad` left
+    out means a temporary adjoint where derivatives need one, `needs_grad=False` a constant.
+    """
     return _make(dtype, shape, (n,), needs_grad, needs_dual, name)
 
 
@@ -226,20 +247,103 @@ def matrix_ndarray(
     needs_dual: bool | None = None,
     name: str = "",
 ) -> MatrixNdarray:
-    """An array of `n` by `m` matrices of type `dtype`; the options are those of `ti.ndarray`."""
+    """An array of `n` by `m` matrices of type `dtype`; the options are those of `ti.ndarray`: `needs_grad` left out
+    means a temporary adjoint where derivatives need one, `needs_grad=False` a constant.
+    """
     return _make(dtype, shape, (n, m), needs_grad, needs_dual, name)
 
 
-class _StandIn(ScalarNdarray):
-    """An ndarray that kernels take for a NumPy array: elements may be taken from its last dimensions."""
+class StandIn(ScalarNdarray):
+    """An ndarray with a gradient that kernels take for a NumPy array of the caller's: elements may be taken from its
+    last dimensions.
+
+    One may serve a call after the other, for arrays of the same shape and type: `hold` and `let_go` begin and end that.
+    `before`: what it held before it was written to; None as long as it was not. `unshared`: its `references` while
+    nobody has it but who made it.
+    """
+
+    stands_in = True
+    before: np.ndarray[Any, Any] | None = None
+    unshared: tuple[int, int] = 0, 0
+
+    def hold(self, array: np.ndarray[Any, Any]) -> None:
+        """Hold what an array holds; gradient and duals are zero."""
+        if self.memory is _NO_MEMORY:
+            self._move(Memory(array.nbytes, clear=False))
+            for one in self._derivatives():
+                one._move(Memory(array.nbytes))
+        session.fields.add(self)
+        if (listener := heard()) is not None:
+            listener.assigning(self._array, ..., array, array)
+        self._array[...] = array
+
+    def _derivatives(self) -> list[Field]:
+        """Its gradient, its dual and that of the gradient, as far as it has them."""
+        gradient = self._grad
+        assert gradient is not None
+        return [one for one in (gradient, self._dual, gradient._dual) if one is not None]
+
+    def references(self) -> tuple[int, int]:
+        """How many there are to it, and to its gradient or a dual at most."""
+        return sys.getrefcount(self), max(map(sys.getrefcount, self._derivatives()))
+
+    def let_go(self) -> bool:
+        """The call is over. Gives whether it can serve another one. Memory of some size goes, as it may be a result of
+        the call.
+        """
+        derivatives = self._derivatives()
+        if session.has_views and any(is_viewed(one.buffer) for one in (self, *derivatives)):
+            return False
+        self.before = None
+        session.fields.discard(self)
+        if self.memory.nbytes < POOLED_FROM:
+            for one in derivatives:
+                one.memory.clear()
+            return True
+        for one in (self, *derivatives):
+            one.memory = session.memories[one.buffer] = _NO_MEMORY
+            one._array = _NOTHING
+            one._bound = None
+        return True
+
+    def taken(self, derivative: Field) -> np.ndarray[Any, Any]:
+        """What its gradient, or a dual, holds: the caller's from now on."""
+        found = derivative.held()
+        return found if found.nbytes >= POOLED_FROM else found.copy()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it is of this session."""
+        return self._generation == session.resets
+
+    def about_to_change(self) -> None:
+        """Somebody is about to write to it: from now on it holds something else than the array."""
+        if self.before is None:
+            self.before = warm_copy(self._array)
+
+    def __tinote_buffer__(self) -> Buffer:
+        # A kernel takes it as a template or from outside, and says nothing when it writes to it.
+        self.about_to_change()
+        return super().__tinote_buffer__()
+
+    def _wrote(self, position: Any, value: Any, source: Buffer | None = None) -> None:
+        self.about_to_change()
+        super()._wrote(position, value, source)
+
+    def numpy_view(self) -> np.ndarray[Any, Any]:
+        self.about_to_change()
+        return super().numpy_view()
 
 
-def stand_in(array: np.ndarray[Any, Any], *, needs_dual: bool) -> ScalarNdarray:
-    """An ndarray with a gradient that holds what `array` holds, for kernels that are annotated for `array`."""
+def stand_in(array: np.ndarray[Any, Any], *, needs_dual: bool) -> StandIn:
+    """What stands in for `array` in kernels that are annotated for it."""
     made_at = caller()
-    made = _StandIn(scalar_type(array.dtype, made_at), (), made_at, "argument", True, needs_dual)
+    made = StandIn(scalar_type(array.dtype, made_at), (), made_at, "argument", True, needs_dual)
     made._make_dense(array.shape, tuple(range(array.ndim)), Layout.AOS, ())
-    made.from_numpy(array)
+    made.unshared = made.references()
+    for one in made._derivatives():
+        session.fields.discard(one)  # what all fields' gradients and duals are asked is none of its business
+    made.hold(array)
     return made
 
 
@@ -340,22 +444,27 @@ class NdarrayType:
         taken = len(element) if element is not None else element_dim or 0
         accepted: set[ArrayKind] = set()
         is_quiet = False
+        numpy_array = np.ndarray
 
         def bind(value: Any) -> tuple[ArrayKind, BoundArray]:
             nonlocal is_quiet
-            is_ours = isinstance(value, Field)
-            if is_ours:
+            is_ours = False
+            # What is passed most often comes first: each question takes a hundredth of a launch.
+            if type(value) is numpy_array:
+                kind, bound = _of_numpy(value, taken, refuse)
+            elif isinstance(value, Field):
+                is_ours = True
                 kind, bound = _of_field(value, refuse)
-                if taken and isinstance(value, _StandIn):
+                if taken and isinstance(value, StandIn):
                     kind, bound = _regrouped(kind, bound, taken, refuse)
             else:
-                array = value if isinstance(value, np.ndarray) else _imported(value, refuse)
+                array = value if isinstance(value, numpy_array) else _imported(value, refuse)
                 kind, bound = _of_numpy(array, taken, refuse)
-                if type(bound) is CopiedArray and not is_quiet:
-                    is_quiet = True
-                    _say_copied(refuse, array)
+            if type(bound) is CopiedArray and not is_quiet:
+                is_quiet = True
+                _say_copied(refuse, bound.original)
             if kind not in accepted:
-                self._check(kind, bound, expected, is_ours and not isinstance(value, _StandIn), refuse)
+                self._check(kind, bound, expected, is_ours and not isinstance(value, StandIn), refuse)
                 accepted.add(kind)
             return kind, bound
 
@@ -422,7 +531,7 @@ def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[Ar
     value._require_alive()
     if value._bound is not None:
         return value._bound
-    buffer = value.__tinote_buffer__()
+    buffer = value.buffer if value.stands_in else value.__tinote_buffer__()
     array = value._array
     if any(buffer.offset):
         raise refuse(
@@ -435,7 +544,9 @@ def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[Ar
             "annotate the parameter with `ti.template()`",
         )
     second = value.has_grad and value.grad.has_dual
-    kind = array_kind(value.dtype, len(value.shape), value.element, value.has_grad, value.has_dual, second)
+    facts = value.dtype, len(value.shape), value.element, value.has_grad, value.has_dual, second
+    # A field is usually used by its own name as well, and that of a tree lies among others.
+    kind = array_kind(*facts, noalias=isinstance(value, Ndarray))
     bound = BoundArray(
         _address(value),
         _address(value.grad) if value.has_grad else 0,
@@ -458,7 +569,8 @@ def _regrouped(
     rank = len(bound.shape) - taken
     if rank < 0:
         raise refuse(f"has elements of {taken} dimensions, and is called with an array of shape {bound.shape}", "")
-    regrouped = array_kind(kind.dtype, rank, bound.shape[rank:], kind.has_grad, kind.has_dual, kind.has_second)
+    facts = kind.dtype, rank, bound.shape[rank:], kind.has_grad, kind.has_dual, kind.has_second
+    regrouped = array_kind(*facts, noalias=kind.noalias)
     return regrouped, bound._replace(shape=bound.shape[:rank])
 
 
@@ -512,7 +624,7 @@ def _kind_of_numpy(array: np.ndarray[Any, Any], taken: int, refuse: Callable[[st
     if whole and max(whole) > _LONGEST:
         raise refuse(f"is called with an array of shape {whole}: an extent does not fit the 32-bit indices", "")
     rank = array.ndim - taken
-    kind = array_kind(scalar_type(array.dtype), rank, whole[rank:])
+    kind = array_kind(scalar_type(array.dtype), rank, whole[rank:], noalias=True)
     if 0 in kind.element:
         raise refuse(f"is called with an array of shape {whole}, whose elements are empty", "")
     return kind

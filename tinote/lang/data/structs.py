@@ -42,10 +42,8 @@ from tinote.lang.data.nodes import Node
 from tinote.lang.data.traced import holds_traced, plain, traced_array
 from tinote.lang.data.tree import Level
 from tinote.lang.data.types import MatrixType
-from tinote.lang.session.state import scalar_type, session
+from tinote.lang.session.state import scalar_type
 from tinote.source import NOWHERE, Span, caller
-
-__all__ = ["Struct", "StructField", "StructType", "dataclass", "struct"]
 
 
 class StructType:
@@ -152,9 +150,11 @@ class StructType:
         needs_dual: bool | None = None,
         name: str = "",
     ) -> StructField:
-        """A field of such structs. Members that are not floats have no gradient."""
+        """A field of such structs. `needs_grad` and `needs_dual` are for its members of floats; the others have no
+        gradient. Left out, members are lent temporary adjoints where derivatives go through them; `needs_grad=False`
+        makes them constants (`ti.field`).
+        """
         made_at = caller()
-        session.require_init()
         if not self.members:
             raise FieldError(f"'{self.__name__}' has no members, and a field of them would hold nothing", made_at)
         if not isinstance(layout, Layout):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import Any
@@ -13,7 +13,7 @@ from tinote.compiler.protocol import FunctionSource, StructInfo, members_of, str
 from tinote.errors import FieldError
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type
-from tinote.lang.data.traced import holds_traced, traced_array
+from tinote.lang.data.traced import holds_traced, stored, traced_array
 
 
 def numbers_in(hint: Any, info: StructInfo, value: Any, wrong: Callable[[str], Exception]) -> list[Any]:
@@ -25,10 +25,24 @@ def numbers_in(hint: Any, info: StructInfo, value: Any, wrong: Callable[[str], E
         members = value if isinstance(value, dict) else None
     if members is None or members.keys() != info.members.keys():
         raise wrong(f"a struct with members {', '.join(info.members)}")
+    _refuse_floats(info, members, wrong)
     try:
         return _flat(hint(**members))
     except FieldError as error:
         raise wrong(f"a struct `{info.name}` ({error.message})") from None
+
+
+def _refuse_floats(info: StructInfo, members: Mapping[str, Any], wrong: Callable[[str], Exception]) -> None:
+    """As for numbers and vectors, an integer that is passed as a float is refused."""
+    for name, t in info.members.items():
+        value = members[name]
+        if isinstance(t, StructInfo):
+            inner = members_of(value) or value
+            if isinstance(inner, dict) and inner.keys() == t.members.keys():
+                _refuse_floats(t, inner, wrong)
+        elif (t if isinstance(t, Scalar) else t.dtype).kind in "iu":
+            if np.asarray(stored(value.values if isinstance(value, Matrix) else value)).dtype.kind == "f":
+                raise wrong(f"a struct `{info.name}`, whose member '{name}' holds integers")
 
 
 def _flat(struct: Any) -> list[Any]:

@@ -16,6 +16,10 @@ What is taken out (`float(e)`, `math.sin(e)`, `np.array([e])`, `x.to_numpy()`) i
 the program after that, one of them may have come from there: `Trace.note_plain` says so, once.
 
 When the recording has ended, a traced number is a float in every respect, and holds nothing.
+
+While a step is captured (`lang/capture/`), numbers that are read are traced, too, integers among them: `symbol` says
+how the step computes the number, and looking at it is part of the step: a comparison is a branch, and what needs the
+number itself is refused.
 """
 
 from __future__ import annotations
@@ -29,30 +33,15 @@ import warnings
 from collections.abc import Callable, Sequence
 from dis import opmap
 from numbers import Real
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 
 from tinote.errors import DifferentiationError, Note
-from tinote.lang.maths_derivatives import RULES, Dual, Rule
+from tinote.lang.data.traced_derivatives import RULES, Dual, Rule
 from tinote.lang.session.state import recorder
+from tinote.runtime.seam import heard
 from tinote.source import Span, caller, line_text
-
-__all__ = [
-    "Computed",
-    "Trace",
-    "Traced",
-    "all_traced",
-    "constant_of",
-    "constants",
-    "holds_traced",
-    "may_be_computed",
-    "objects",
-    "plain",
-    "tangents_in",
-    "traced_array",
-    "with_values",
-]
 
 Array = np.ndarray[Any, Any]
 
@@ -87,8 +76,31 @@ class Computed:
     def slopes(self) -> tuple[Dual, ...]:
         """The derivatives by the operands."""
         assert self.rule.slopes is not None
-        operands = [Dual(one.value, one.tangent) if type(one) is Traced else Dual(one) for one in self.operands]
-        return self.rule.slopes(Dual(self.result.value, self.result.tangent), *operands)
+        operands = [Dual(_constant(one), one.tangent) if type(one) is Traced else Dual(one) for one in self.operands]
+        return self.rule.slopes(Dual(_constant(self.result), self.result.tangent), *operands)
+
+
+class Symbol(Protocol):
+    """A number of a step that is being captured. `is_open`: whether it still is."""
+
+    @property
+    def is_open(self) -> bool: ...
+
+    def in_vector(self, inside: bool) -> Symbol:
+        """The same as a component of a vector, or as a number by itself."""
+        ...
+
+    def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
+        """What an operation of the table makes of it and others."""
+        ...
+
+    def compared(self, operation: str, a: Any, b: Any, found: bool) -> bool:
+        """What the program goes on with: a comparison is a branch."""
+        ...
+
+    def refuse(self, how: str) -> None:
+        """The number is needed itself. Raises `CaptureError`."""
+        ...
 
 
 class _TakenOut(NamedTuple):
@@ -129,10 +141,12 @@ class Trace:
         """The recording has ended: its numbers are floats."""
         self.is_open = False
         self.events = self.outer = self.taken_out = None
-        self.root = self
+        self.root = _CLOSED
 
     def new(self, value: float, tangent: float = 0.0) -> Traced:
         """A number that Python did not compute: one that was read, that a kernel returned, or an argument."""
+        if type(value) is Traced:
+            return Traced(self, value.value, tangent, next(_numbers), value.symbol)
         return Traced(self, value, tangent, next(_numbers))
 
     def is_active(self, value: Traced) -> bool:
@@ -163,7 +177,7 @@ class Trace:
         if kind is float or kind is int:
             return False
         if kind is Traced:
-            return self.is_active(value)
+            return value.is_captured or self.is_active(value)
         if isinstance(value, _SEQUENCES):
             return any(self.holds(one) for one in value)
         array = value if isinstance(value, np.ndarray) else getattr(value, "values", None)
@@ -209,6 +223,12 @@ class Trace:
         if root.refuses:
             raise error
         warnings.warn_explicit(str(error), UserWarning, error.span.file, error.span.line)
+
+
+#: The root of all recordings that have ended: one that referred to itself would be left to the garbage collector, with
+#: all that its numbers hold.
+_CLOSED = Trace()
+_CLOSED.is_open = False
 
 
 def _looks(span: Span) -> bool:
@@ -259,24 +279,37 @@ class Traced:
     """A number that remembers where it came from. It is made by what reads fields and launches kernels.
 
     `trace`: the recording that it belongs to; `value`: the number as a constant; `tangent`: its derivative along the
-    direction of forward mode; `number`: its own, 0 for a constant among traced numbers.
+    direction of forward mode; `number`: its own, 0 for a constant among traced numbers. `symbol`: how a step that is
+    being captured computes it.
     """
 
-    __slots__ = ("number", "tangent", "trace", "value")
+    __slots__ = ("number", "symbol", "tangent", "trace", "value")
 
-    def __init__(self, trace: Trace, value: float, tangent: float, number: int) -> None:
+    def __init__(self, trace: Trace, value: float, tangent: float, number: int, symbol: Symbol | None = None) -> None:
         self.trace = trace
         self.value = value
         self.tangent = tangent
         self.number = number
+        self.symbol = symbol
 
     @property
     def __class__(self) -> type:  # so that `isinstance` says what programs expect
-        return float
+        return type(self.value)
+
+    @property
+    def is_captured(self) -> bool:
+        """Whether it is a number of a step that is being captured."""
+        return self.symbol is not None and self.symbol.is_open
 
     # ---- leaving
 
+    def _look(self, how: str) -> None:
+        """Something depends on the number: what a captured step does not have is refused."""
+        if self.symbol is not None and self.symbol.is_open:
+            self.symbol.refuse(how)
+
     def _take_out(self) -> float:
+        self._look("a plain number of it")
         trace = self.trace
         # Where tangents alone are carried, what has none is a constant.
         if trace.is_open and self.number and (trace.events is not None or self.tangent):
@@ -284,14 +317,16 @@ class Traced:
         return self.value
 
     def __float__(self) -> float:
+        self._look("a plain number of it")
         if self.trace.is_open:
             frame = sys._getframe(1)
             if frame.f_code.co_code[frame.f_lasti] != _OPERATOR:
-                return self._take_out()
-        return self.value
+                return float(self._take_out())
+        return float(self.value)
 
     def __tinote_captured__(self) -> float:
         """What a kernel has of a number that it captures."""
+        self._look("a kernel that captures it")
         return constant_of(self, "the compiled code, which captures it")
 
     def __complex__(self) -> complex:
@@ -307,10 +342,18 @@ class Traced:
         return self._take_out().hex()
 
     def is_integer(self) -> bool:
+        self._look("a question about it")
         return self.value.is_integer()
 
+    def __index__(self) -> int:
+        if not isinstance(self.value, int):
+            raise TypeError("'float' object cannot be interpreted as an integer")
+        self._look("a plain integer of it, as an index or a count")
+        return self.value
+
     def __reduce__(self) -> Any:
-        return float, (self.value,)
+        self._look("a copy of it")
+        return type(self.value), (self.value,)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.__reduce__()
@@ -324,32 +367,42 @@ class Traced:
     # ---- looking
 
     def __repr__(self) -> str:
+        self._look("its text")
         return repr(self.value)
 
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
+        self._look("its text")
         return format(self.value, spec)
 
     def __hash__(self) -> int:
+        self._look("its hash")
         return hash(self.value)
 
     def __bool__(self) -> bool:
+        if self.symbol is not None and self.symbol.is_open:
+            return self.symbol.compared("ne", self, 0, self.value != 0)
         return bool(self.value)
 
     def __int__(self) -> int:
+        self._look("a plain integer of it")
         return int(self.value)
 
     def __trunc__(self) -> int:
+        self._look("a plain integer of it")
         return math.trunc(self.value)
 
     def __floor__(self) -> int:
+        self._look("a plain integer of it")
         return math.floor(self.value)
 
     def __ceil__(self) -> int:
+        self._look("a plain integer of it")
         return math.ceil(self.value)
 
     def __round__(self, digits: int | None = None) -> Any:
+        self._look("its rounding")
         return round(self.value, digits)
 
     def __eq__(self, other: object) -> Any:
@@ -372,10 +425,15 @@ class Traced:
 
     def _compared(self, other: Any, compare: Callable[[Any, Any], Any]) -> Any:
         if type(other) is Traced:
-            return compare(self.value, other.value)
-        if isinstance(other, int | float | np.generic) or (isinstance(other, np.ndarray) and not other.ndim):
-            return compare(self.value, other)
-        return NotImplemented
+            found = compare(self.value, other.value)
+        elif isinstance(other, int | float | np.generic) or (isinstance(other, np.ndarray) and not other.ndim):
+            found = compare(self.value, other)
+        else:
+            return NotImplemented
+        for one in (self, other):
+            if type(one) is Traced and one.is_captured:
+                return one.symbol.compared(compare.__name__, self, other, found)  # type: ignore[union-attr]
+        return found
 
     # ---- arithmetic
 
@@ -456,6 +514,9 @@ class Traced:
                 if rule is not None:
                     return _compute(rule, float(value), inputs)
                 if isinstance(value, bool | np.bool_ | np.integer):  # comparisons, and what is constant in steps
+                    for one in inputs:
+                        if type(one) is Traced:
+                            one._look(f"np.{ufunc.__name__}")
                     return value
         taken = [one._take_out() if type(one) is Traced else one for one in inputs]
         return getattr(ufunc, method)(*taken, **options)
@@ -487,7 +548,13 @@ def _by_operator(rule: Rule, python: Callable[[Any, Any], Any], a: Any, b: Any) 
     y = b.value if type(b) is Traced else b
     if not (type(x) is float or _is_number(x)) or not (type(y) is float or _is_number(y)):
         return NotImplemented
-    value = python(x, y)
+    try:
+        value = python(x, y)
+    except ArithmeticError:
+        for one in (a, b):
+            if type(one) is Traced:
+                one._look("whether arithmetic with it raises an exception")
+        raise
     if isinstance(value, complex):  # a root of a negative number
         for one in (a, b):
             if type(one) is Traced:
@@ -498,33 +565,47 @@ def _by_operator(rule: Rule, python: Callable[[Any, Any], Any], a: Any, b: Any) 
 
 def _compute(rule: Rule, value: Any, operands: Sequence[Any]) -> Any:
     """What Python computes of numbers, of which some are traced."""
+    for one in operands:
+        if type(one) is Traced and one.is_captured:
+            symbol = one.symbol.computed(rule.name, operands, value)  # type: ignore[union-attr]
+            return _differentiated(rule, value, operands, Traced(one.trace, value, 0.0, 0, symbol))
+    return _differentiated(rule, value, operands, None)
+
+
+def _differentiated(rule: Rule, value: Any, operands: Sequence[Any], captured: Traced | None) -> Any:
+    """The same, as a number of the recording, if it is one. `captured`: as a number of the step that is captured."""
+    constant = value if captured is None else captured
     if rule.slopes is None:
-        return value
+        return constant
     trace = _trace_of(operands)
     if trace is None:
-        return value
+        return constant
     given: list[Traced | float] = []
     is_active = has_tangents = False
     for one in operands:
         if type(one) is Traced and trace.is_active(one):
             is_active = True
-            has_tangents = has_tangents or one.tangent != 0
+            has_tangents = has_tangents or type(one.tangent) is Traced or one.tangent != 0
             given.append(one)
         else:
-            given.append(float(plain(one)))
-    number = float(value)
+            given.append(_constant(one) if type(one) is Traced and one.is_captured else float(stored(one)))
     if not is_active:
         # A constant that stands among traced numbers is one of them; of a recording that has ended, a float.
         among = any(type(one) is Traced and one.trace.is_open for one in operands)
-        return Traced(trace, number, 0.0, 0) if among else value
+        is_number = among and captured is None and not isinstance(value, int)
+        return Traced(trace, float(value), 0.0, 0) if is_number else constant
     if trace.root.taken_out is not None:
         others = [one for one, kept in zip(operands, given, strict=True) if type(kept) is not Traced]
         trace.note_plain(others, "arithmetic")
     tangent = 0.0
     if has_tangents:
-        duals = [Dual(one.value, one.tangent) if type(one) is Traced else Dual(one) for one in given]
-        tangent = rule.of(*duals, value=number).tangent
-    found = Traced(trace, number, tangent, next(_numbers))
+        duals = [Dual(_constant(one), one.tangent) if type(one) is Traced else Dual(one) for one in given]
+        known: Any = float(value) if captured is None else captured
+        tangent = rule.of(*duals, value=known).tangent
+    if captured is None:
+        found = Traced(trace, float(value), tangent, next(_numbers))
+    else:
+        found = Traced(trace, value, tangent, next(_numbers), captured.symbol)
     if trace.events is not None:
         trace.events.append(Computed(found, rule, tuple(given)))
     return found
@@ -532,14 +613,43 @@ def _compute(rule: Rule, value: Any, operands: Sequence[Any]) -> Any:
 
 def _trace_of(operands: Sequence[Any]) -> Trace | None:
     """The recording that computing with these numbers belongs to: the present one, or else that of one of them."""
-    open_recorder = recorder.get()
-    if open_recorder is not None and open_recorder.trace is not None:
-        found: Trace = open_recorder.trace
+    found = _present()
+    if found is not None:
         return found
     return next((one.trace for one in operands if type(one) is Traced and one.trace.is_open), None)
 
 
+def _present() -> Trace | None:
+    """What numbers belong to in this context: the innermost recording, else a capture."""
+    open_recorder = recorder.get()
+    if open_recorder is not None and open_recorder.trace is not None:
+        return open_recorder.trace  # type: ignore[no-any-return]
+    listener = heard()
+    return None if listener is None else listener.trace
+
+
 # ---- arrays of numbers
+
+
+def as_components(array: Array) -> Array:
+    """The numbers of a vector or matrix. In a step that is being captured they are known as such: NumPy computes with a
+    whole vector in its own type, and in an order of its own.
+    """
+    if heard() is None:
+        return array
+    return objects([_placed(one, inside=True) for one in array.ravel().tolist()], array.shape)
+
+
+def as_number(component: Traced) -> Traced:
+    """A component of a vector as a number by itself."""
+    return _placed(component, inside=False)
+
+
+def _placed(value: Traced, *, inside: bool) -> Traced:
+    if not value.is_captured:
+        return value
+    assert value.symbol is not None
+    return Traced(value.trace, value.value, value.tangent, value.number, value.symbol.in_vector(inside))
 
 
 def objects(items: Sequence[Any], shape: tuple[int, ...]) -> Array:
@@ -552,14 +662,13 @@ def holds_traced(value: Any) -> bool:
     """Whether a number, or a list, tuple, array or vector of numbers, holds one that is traced while derivatives are
     recorded.
     """
-    open_recorder = recorder.get()
-    return open_recorder is not None and open_recorder.trace is not None and open_recorder.trace.holds(value)
+    trace = _present()
+    return trace is not None and trace.holds(value)
 
 
 def traced_array(value: Any) -> Array:
     """What `holds_traced` as an array of traced numbers."""
-    open_recorder = recorder.get()
-    trace = Trace() if open_recorder is None or open_recorder.trace is None else open_recorder.trace
+    trace = _present() or Trace()
     if trace.root.taken_out is not None and isinstance(value, _SEQUENCES):
         trace.note_plain(value, "a vector of numbers that are differentiated")
     array = _as_objects(value)
@@ -577,8 +686,14 @@ def _as_objects(value: Any) -> Array:
 
 
 def constants(values: Sequence[Any]) -> tuple[Any, ...]:
-    """The values of a launch, with floats in place of traced numbers."""
-    return tuple([value.value if type(value) is Traced else value for value in values])
+    """The values of a launch, with floats in place of traced numbers. Those of a step that is being captured remain, as
+    constants.
+    """
+    return tuple([_constant(value) if type(value) is Traced else value for value in values])
+
+
+def _constant(value: Traced) -> Any:
+    return Traced(value.trace, value.value, 0.0, 0, value.symbol) if value.is_captured else value.value
 
 
 def all_traced(value: Any) -> Any:
@@ -596,6 +711,7 @@ def with_values(value: Any, new: Callable[[float], float]) -> Any:
 
 def constant_of(value: Traced, where: str) -> float:
     """A traced number as a constant of `where`. Raises `DifferentiationError` where that loses a derivative."""
+    value._look(where)
     if holds_traced(value):
         raise DifferentiationError(
             f"a number that depends on what is differentiated would become a constant of {where}",
@@ -606,17 +722,37 @@ def constant_of(value: Traced, where: str) -> float:
 
 
 def plain(value: Any) -> Any:
-    """A number, or a list, array or vector, with floats in place of traced numbers: nothing is taken out."""
+    """A number, or a list, array or vector, with floats in place of traced numbers: nothing is taken out. A step that
+    is being captured would go on with constants, and is refused.
+    """
+    return _with_numbers(value, _looked_at)
+
+
+def stored(value: Any) -> Any:
+    """The same where what is captured is told of the traced numbers."""
+    return _with_numbers(value, _value)
+
+
+def _looked_at(number: Traced) -> Any:
+    number._look("a plain number of it")
+    return number.value
+
+
+def _value(number: Traced) -> Any:
+    return number.value
+
+
+def _with_numbers(value: Any, of: Callable[[Traced], Any]) -> Any:
     kind = type(value)
     if kind is float or kind is int:
         return value
     if kind is Traced:
-        return value.value
+        return of(value)
     if isinstance(value, _SEQUENCES):
-        return [plain(one) for one in value]
+        return [_with_numbers(one, of) for one in value]
     array = value if isinstance(value, np.ndarray) else getattr(value, "values", None)
     if isinstance(array, np.ndarray) and array.dtype == object:
-        return np.array([plain(one) for one in array.ravel().tolist()], np.float64).reshape(array.shape)
+        return np.array([_with_numbers(one, of) for one in array.ravel().tolist()], np.float64).reshape(array.shape)
     return value
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tinote.ir.affine import Interval
 from tinote.ir.buffers import Buffer
-from tinote.ir.launch_values import Argument, BoundedNode, SymbolicRegion, SymbolicRegions
 from tinote.lang.index_regions import IndexRegion, IndexRegions, whole_region
 
-__all__ = ["NOTHING", "AccessRegions", "BufferRegions", "RegionEvaluator", "united"]
+if TYPE_CHECKING:  # what came from the disk or the compiler is evaluated, and nothing made
+    from tinote.ir.affine import Interval
+    from tinote.ir.launch_values import BoundedNode, SymbolicRegion, SymbolicRegions
 
 #: How many regions that depend on arguments are remembered: a loop of time steps runs again and again.
 _MOST_KNOWN = 4096
@@ -82,9 +82,10 @@ class RegionEvaluator:
         lengths = [actual(buffer).shape[axis] or 0 for buffer, axis in symbolic.lengths]
         self._found: list[Interval] = []
         self._nodes: list[tuple[int, BoundedNode]] = []
+        arguments = symbolic.arguments()
         parametric: set[int] = set()
         for number, node in enumerate(symbolic.nodes):
-            if isinstance(node, Argument) or parametric.intersection(node.sources):
+            if number in arguments or parametric.intersection(node.sources):
                 parametric.add(number)
                 self._nodes.append((number, node))
                 self._found.append((0, 0))
@@ -94,7 +95,7 @@ class RegionEvaluator:
         self._fixed = _numbered([fixed for fixed, _ in parts])
         self._parametric = [parametric_axes for _, parametric_axes in parts]
         self._has_parametric = any(self._parametric)
-        asked = [node.position for _, node in self._nodes if isinstance(node, Argument)]
+        asked = list(arguments.values())
         #: what of the arguments a region depends on: a number, or a tuple of several
         self._asked: Callable[[Sequence[Any]], Any] = operator.itemgetter(*asked) if asked else tuple
         self._known: dict[Any, AccessRegions] = {}

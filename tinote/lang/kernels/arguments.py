@@ -7,26 +7,30 @@ next, so they ask here: a field or ndarray is known by its own buffer, and memor
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tinote.compiler.driver import BoundArray, Specialisation
+from tinote.compiler.driver import Specialisation
 from tinote.compiler.launch.access_summary import AccessSummary, TaskSummary
-from tinote.compiler.launch.metadata import BrokenPath, GradientFacts
+from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.requests import GRADIENT, PRIMAL, Request
 from tinote.errors import DifferentiationError, Note, TinoteError, broken_gradient_path
 from tinote.ir.nodes import Buffer, BufferKind
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, RegionEvaluator, united
 from tinote.lang.kernels.stand_ins import stand_ins, viewed_field
-from tinote.lang.session.state import memory_of
+from tinote.lang.session.state import memory_of, session
 from tinote.source import Span
 
-__all__ = ["Arguments", "ExternalArray", "arguments_of", "lendable", "lending", "own", "span_in"]
-
+if TYPE_CHECKING:
+    from tinote.compiler.launch.memory_facts import BrokenPath, GradientFacts
+    from tinote.ir.launch_values import SymbolicRegions
 
 #: The most pairs of regions, with temporary gradients and without, that are remembered where they depend on arguments.
 _MOST_UNIONS = 4096
+
+#: How many combinations of ndarrays one instance remembers.
+_MOST_KNOWN = 256
 
 
 class ExternalArray(Buffer):
@@ -56,6 +60,7 @@ class Arguments:
 
     plain: Arguments | None = None
     refused: TinoteError | None = None
+    is_remembered = False
 
     def __init__(
         self,
@@ -82,6 +87,7 @@ class Arguments:
                     self._actual[mine] = its
         self._lent: set[Buffer] = set()  # companions that are no memory yet
         self._unions: dict[tuple[int, int], AccessRegions] = {}
+        self._is_unshared = False  # known to share no memory
         for formal, twin in specialisation.twins(request).items():
             self._lend(formal, twin, tangents or {})
 
@@ -96,6 +102,21 @@ class Arguments:
             if twin.adjoint.tangent is not None:
                 self._lent.add(twin.adjoint.tangent)
 
+    def with_values(self, values: Sequence[Any]) -> Arguments:
+        """A launch with the same memory, or with other memory for the same arrays."""
+        made = object.__new__(Arguments)
+        made.__dict__.update(self.__dict__)
+        made.values = tuple(values)
+        if self.plain is not None:
+            made.plain = self.plain.with_values(values)
+        return made
+
+    def look_up(self) -> None:
+        """Find out all that a recording asks, so that `with_values` hands it on. Raises `DifferentiationError`."""
+        asked = self.accesses, self.gradient_facts, self.gradients, self.writes_companions, self.external_arrays
+        assert asked and self.asks is not None
+        _ = self.fixed_regions, self.broken_paths, self.stores_to_none
+
     @property
     def lent(self) -> frozenset[Buffer]:
         """The memory with temporary companions."""
@@ -109,6 +130,11 @@ class Arguments:
     def arrays(self) -> list[tuple[Buffer, BoundArray]]:
         """The array arguments: what each is known by, and where it is."""
         return [(self._actual[formal], self.values[k]) for k, formal in enumerate(self.specialisation.arrays)]
+
+    @property
+    def array_values(self) -> tuple[BoundArray, ...]:
+        """The values that are arrays."""
+        return self.values[: len(self.specialisation.arrays)]
 
     @cached_property
     def external_arrays(self) -> tuple[ExternalArray, ...]:
@@ -153,6 +179,24 @@ class Arguments:
         reverses = self.request.reverses
         return tuple([path for path in there if not (path.buffer.no_adjoint if reverses else path.buffer.no_tangent)])
 
+    @cached_property
+    def only_arrays(self) -> bool:
+        """Whether the launch touches nothing but its array arguments."""
+        touched = self.specialisation.accesses()
+        return all(buffer.kind is BufferKind.ARRAY for buffer in touched.loaded | touched.written)
+
+    @cached_property
+    def writes_companions(self) -> bool:
+        """Whether the launch itself writes to gradients or duals."""
+        return any(buffer.primal is not None for buffer in self.accesses.written)
+
+    @cached_property
+    def gradients(self) -> frozenset[Buffer]:
+        """The gradients of fields and ndarrays that the gradient reads or writes, with temporary ones or without."""
+        touched = {b for task in self.gradient_tasks for part in task.accesses for b in part}
+        found = frozenset([b for b in touched if b.primal is not None and b.primal.adjoint is b])
+        return found if self.plain is None else found | self.plain.gradients
+
     def refuse_broken_paths(self) -> None:
         """Raise `DifferentiationError` for a gradient path that breaks within the kernel."""
         for path in self.broken_paths:
@@ -187,7 +231,7 @@ class Arguments:
     @cached_property
     def _regions(self) -> RegionEvaluator:
         regions = self.specialisation.gradient_facts(self.request).regions
-        return RegionEvaluator(regions, self.actual, _outlives_a_launch)
+        return _evaluator(regions, self._actual)
 
     @cached_property
     def fixed_regions(self) -> AccessRegions | None:
@@ -230,8 +274,21 @@ class Arguments:
     @cached_property
     def _effects(self) -> tuple[RegionEvaluator, RegionEvaluator]:
         effects = self.specialisation.effects
-        touched, definite = [RegionEvaluator(regions, self.actual, _outlives_a_launch) for regions in effects]
-        return touched, definite
+        return _evaluator(effects.touched, self._actual), _evaluator(effects.definite, self._actual)
+
+    def take_regions(self, regions: RegionEvaluator) -> None:
+        """Evaluate the regions by what another launch with the same fields and shapes has found out."""
+        self.__dict__["_regions"] = regions
+
+    def regions_by_shape(self) -> RegionEvaluator:
+        """What `take_regions` takes: of others' arrays, it holds the shapes."""
+        shapes = {
+            formal: ExternalArray(actual.name, actual, actual.bound._replace(owner=None))
+            if isinstance(actual, ExternalArray)
+            else actual
+            for formal, actual in self._actual.items()
+        }
+        return _evaluator(self.specialisation.gradient_facts(self.request).regions, shapes)
 
     def pairs(self, formals: Iterable[Buffer]) -> Iterable[tuple[Buffer, Buffer]]:
         """Buffers of the code with the memory that they stand for."""
@@ -258,10 +315,13 @@ class Arguments:
         if not self._actual:
             return
         self.refuse_other_names()
+        if self._is_unshared:
+            return
         written = self.accesses.written
         span = self.specialisation.source.span
         met: list[tuple[str, Buffer, int, int]] = []
         touched = self.specialisation.accesses()
+        self._refuse_companions(touched.loaded | touched.written, span)
         for buffer in touched.loaded | touched.written:
             if buffer.kind is BufferKind.FIELD and buffer.primal is None:
                 memory = memory_of(buffer)
@@ -279,6 +339,20 @@ class Arguments:
             met.append((formal.name, actual, first, last))
             if isinstance(actual, ExternalArray):
                 self._refuse_view(formal, actual, span)
+        self._is_unshared = not self.external_arrays  # others lie elsewhere the next time
+
+    def _refuse_companions(self, touched: Set[Buffer], span: Span) -> None:
+        """Raise for an argument that is a gradient which the reverse sweep adds to, or a dual that is computed."""
+        request = self.request
+        there = [self.actual(buffer) for buffer in touched]
+        computed = {b.adjoint for b in there if request.reverses} | {b.tangent for b in there if request.has_tangents}
+        for formal, (actual, _) in zip(self.specialisation.arrays, self.arrays, strict=True):
+            if actual in computed:
+                raise DifferentiationError(
+                    f"argument '{formal.name}' is '{actual.name}', which the derivative of this launch changes",
+                    span,
+                    hint="pass a copy of it",
+                )
 
     @staticmethod
     def _refuse_view(formal: Buffer, actual: ExternalArray, span: Span) -> None:
@@ -310,14 +384,20 @@ class Arguments:
         return tuple([task._replace(accesses=self._over_memory(task.accesses)) for task in tasks])
 
 
-def lendable(buffer: Buffer, *, tangents: bool = False) -> bool:
+def _evaluator(regions: SymbolicRegions, actual: Mapping[Buffer, Buffer]) -> RegionEvaluator:
+    """The evaluator holds the memory, and not the launch, which holds the evaluator."""
+    return RegionEvaluator(regions, lambda buffer: actual.get(buffer, buffer), _outlives_a_launch)
+
+
+def lendable(buffer: Buffer, *, tangents: bool = False, directions: int = 1) -> bool:
     """Whether memory may get a temporary gradient (dual, for `tangents`): floats of a field or an ndarray of which the
     user has not said that it has none. Arrays that others manage get none: anybody may write to them at any time.
+    Along several `directions` no dual is memory's own.
     """
     if buffer.dtype.kind != "f" or buffer.primal is not None or not _outlives_a_launch(buffer):
         return False
     own, never = (buffer.tangent, buffer.no_tangent) if tangents else (buffer.adjoint, buffer.no_adjoint)
-    return own is None and not never
+    return (own is None or directions > 1) and not never
 
 
 def lending(arguments: Arguments, active: Container[Buffer]) -> Request:
@@ -325,12 +405,19 @@ def lending(arguments: Arguments, active: Container[Buffer]) -> Request:
     what holds such values before (`active`), and what the launch leaves some in. Raises `DifferentiationError`.
     """
     specialisation, request = arguments.specialisation, arguments.request
-    touched, forwards = specialisation.accesses(), not request.reverses
+    touched = specialisation.accesses()
+
+    def may_have(buffer: Buffer) -> bool:
+        tangents, directions = not request.reverses, request.directions
+        return lendable(arguments.actual(buffer), tangents=tangents, directions=directions)
+
     lent = frozenset([b for b in touched.loaded | touched.written if arguments.actual(b) in active])
+    if request.directions > 1:  # at once, not found out by compiling again and again
+        lent |= {b for b in touched.written if may_have(b)}
     while True:
         request = request.lending(lent)
         paths = specialisation.broken_paths(request)
-        further = {path.buffer for path in paths if lendable(arguments.actual(path.buffer), tangents=forwards)}
+        further = {b for b in (specialisation.original(path.buffer) for path in paths) if may_have(b)}
         if further <= lent:
             return request
         lent |= further
@@ -347,6 +434,54 @@ def arguments_of(instance: Any, values: Sequence[Any], request: Request = GRADIE
             return Arguments(specialisation, values, request)
         known = instance.arguments = Arguments(specialisation, (), request)
     return known
+
+
+def recorded_arguments(instance: Any, values: Sequence[Any], request: Request) -> Arguments:
+    """The same of a launch that is recorded: what was remembered of one on the same memory, if it was."""
+    known = remembered(instance, values, request)
+    if known is not None:
+        return known
+    made = arguments_of(instance, values, request)
+    if made.external_arrays:
+        regions = instance.by_memory.get(_memory_key(request, made.array_values))
+        if regions is not None:
+            made.take_regions(regions)
+    return made
+
+
+def remembered(instance: Any, values: Sequence[Any], request: Request) -> Arguments | None:
+    """What was remembered of a launch on the same memory, for one with these values."""
+    arrays = len(instance.specialisation.arrays)
+    known = instance.by_memory.get(_memory_key(request, values[:arrays])) if arrays else None
+    return known.with_values(values) if isinstance(known, Arguments) else None
+
+
+def remember(instance: Any, arguments: Arguments) -> None:
+    """Remember what a recording asks of a launch, as long as the fields and ndarrays are there. Others' arrays are
+    looked at anew in each launch, but for the regions, which depend on their shapes; and so is whether fields have
+    duals, which they may get later. Raises `DifferentiationError`.
+    """
+    if arguments.is_remembered or (arguments.request.has_tangents and not arguments.only_arrays):
+        return
+    arrays, known = arguments.array_values, instance.by_memory
+    key = _memory_key(arguments.request, arrays)
+    if len(known) >= _MOST_KNOWN:
+        known.clear()
+    if arguments.external_arrays:
+        if key in known:
+            return
+        known[key] = arguments.regions_by_shape()
+    else:
+        arguments.refuse_shared()
+        arguments.look_up()
+        known[key] = arguments.with_values(())  # which holds no memory
+        known[key].is_remembered = True
+    session.keep_for([bound.buffer for bound in arrays if bound.buffer is not None], known, key)
+
+
+def _memory_key(request: Request, arrays: Sequence[BoundArray]) -> tuple[Any, ...]:
+    """The fields and ndarrays, and the shapes of others' arrays."""
+    return (request, *[bound.shape if bound.buffer is None else id(bound.buffer) for bound in arrays])
 
 
 def _outlives_a_launch(buffer: Buffer) -> bool:

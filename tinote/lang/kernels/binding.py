@@ -20,7 +20,7 @@ import types
 from collections.abc import Callable, Iterator
 from enum import Enum
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.compiler.driver import bad_argument
 from tinote.compiler.protocol import (
@@ -49,7 +49,8 @@ from tinote.lang.data.traced import Traced
 from tinote.lang.kernels.identity import identity_of
 from tinote.lang.kernels.parameters import Parameters
 
-__all__ = ["Binding", "Bound", "Passed"]
+if TYPE_CHECKING:
+    from tinote.lang.kernels.instances import Instance
 
 #: The key of an instance, and the values of a launch: arrays, then numbers.
 Bound = tuple[tuple[Any, ...], tuple[Any, ...]]
@@ -78,13 +79,15 @@ class Binding:
     """How one kernel binds arguments under one session's options. Raises `KernelTypeError` for a parameter whose
     annotation is not a type.
 
-    `types`: what each single argument is; with a key, all that an instance is made for. `bind(*args, **kwargs)` gives
-    `Bound`; it raises `TypeError` for a call that does not fit the parameters, and `KernelArgumentError` for an
-    argument that does not fit its annotation. Numbers are left to the launch (`explain`).
+    `types`: what each single argument is; with a key, all that an instance is made for. `instances`: those that were
+    made so far, by their keys. `bind(*args, **kwargs)` gives `Bound`; it raises `TypeError` for a call that does not
+    fit the parameters, and `KernelArgumentError` for an argument that does not fit its annotation. Numbers are left to
+    the launch (`explain`).
     """
 
     def __init__(self, parameters: Parameters, buffers: ArrayBuffers, config: Config, generation: int) -> None:
         self.generation = generation
+        self.instances: dict[tuple[Any, ...], Instance] = {}
         self._parameters = parameters
         self._buffers = buffers
         defaults = defaults_of(config)
@@ -102,12 +105,14 @@ class Binding:
         """The single arguments that a parameter stands for."""
         members = pack_of(hint)
         if members is None:
-            yield Single(node, name, hint, self._type(node, hint, defaults), variable)
+            yield Single(node, name, hint, self._type(node, name, hint, defaults), variable)
             return
         for member, inner in members.items():
             yield from self._split(node, f"{name}.{member}", inner, f"{self._prefix}{variable}_{member}", defaults)
 
-    def _type(self, node: ast.arg, hint: Any, defaults: Defaults) -> Scalar | Tensor | StructInfo | Passed:
+    def _type(
+        self, node: ast.arg, variable: str, hint: Any, defaults: Defaults
+    ) -> Scalar | Tensor | StructInfo | Passed:
         if is_template(hint):
             return Passed.TEMPLATE
         if is_array(hint):
@@ -115,8 +120,10 @@ class Binding:
         found = struct_of(hint) or type_of(hint, defaults.fp, defaults.ip)
         if found is None:
             name = self._parameters.source.name
+            written = node.annotation if variable == node.arg else None
+            shown = repr(hint) if written is None else f"`{ast.unparse(written)}`"
             raise KernelTypeError(
-                f"parameter '{node.arg}' of kernel '{name}' is annotated with {hint!r}, which is not a type",
+                f"parameter '{variable}' of kernel '{name}' is annotated with {shown}, which is not a type",
                 self._parameters.span_of(node),
                 "numbers are `ti.i32`, `ti.f32`, …, arrays `ti.types.ndarray()`, fields `ti.template()`",
             )

@@ -1,4 +1,4 @@
-"""`ti.real_func`, `ti.pyfunc`, `ti.ref`, `ti.sync`: names of the dialect that ask for what holds here anyway."""
+"""`ti.real_func`, and `ti.pyfunc`, `ti.ref`, `ti.sync`: names of the dialect that ask for what holds here anyway."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from tinote.lang.kernels.func import func
+from tinote.lang.kernels.func import Func, func, plain_function
 
 
-def real_func(function: Callable[..., Any]) -> Any:
-    """Make a device function of a function, as `func` does: it is inlined where it is called, and cannot recurse."""
-    return func(function)
+def real_func(function: Callable[..., Any] | None = None) -> Any:
+    """Make a device function of a function, as `func` does, that may call itself, also through others.
+
+    One that does needs a type for each parameter that is a number, a vector, a matrix or a struct, which are passed by
+    value, and for what it returns; fields, `ti.template()`, `ti.ref` and `self` are passed on as they are. Calls may be
+    nested 10,000 deep; deeper ones raise `KernelRecursionError`, which is a `RecursionError`, at the call. A call costs
+    some nanoseconds, and gradients flow through it. One that does not call itself is inlined. Raises `KernelTypeError`
+    for what is not a function.
+    """
+    return Func(plain_function(function), may_recurse=True)
 
 
-def pyfunc(function: Callable[..., Any]) -> Any:
+def pyfunc(function: Callable[..., Any] | None = None) -> Any:
     """Make a device function of a function: as every one, it can be called in Python scope, too."""
     return func(function)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from tinote.compiler.protocol import function_source
 from tinote.errors import KernelTypeError
+from tinote.lang.kernels.annotated import AnnotatedCall, annotated_call
 from tinote.source import caller
 
 
@@ -21,18 +22,24 @@ class Replacement:
 
 class Func:
     """A device function: inlined where kernels and other device functions call it. In Python scope it runs as plain
-    Python.
+    Python, and its annotations convert there, too.
     """
 
-    def __init__(self, function: types.FunctionType) -> None:
+    def __init__(self, function: types.FunctionType, *, may_recurse: bool = False) -> None:
         functools.update_wrapper(self, function)
         self.__wrapped__: Callable[..., Any] = function
         self.__tinote_function__ = function_source(function, is_func=True)
+        self.__tinote_function__.may_recurse = may_recurse
         self.__tinote_self__: Any = None
         self.__tinote_replacement__: Replacement | None = None
+        #: what converts by the annotations, once it was asked for
+        self.__tinote_call__: tuple[AnnotatedCall | None] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.__wrapped__(*args, **kwargs)
+        if self.__tinote_call__ is None:
+            self.__tinote_call__ = (annotated_call(self.__tinote_function__, self.__wrapped__),)
+        (call,) = self.__tinote_call__
+        return self.__wrapped__(*args, **kwargs) if call is None else call(self.__wrapped__, args, kwargs)
 
     def __get__(self, owner: Any, cls: type | None = None) -> Func:
         if owner is None:
@@ -60,7 +67,7 @@ class Func:
         return f"<func {self.__tinote_function__.name}>"
 
 
-def func(function: Callable[..., Any]) -> Func:
+def func(function: Callable[..., Any] | None = None) -> Func:
     """Make a device function of a function: kernels inline it where they call it. Its annotations convert, and
     `ti.template()` parameters are passed as they are.
 
@@ -80,6 +87,9 @@ def plain_function(candidate: Any) -> types.FunctionType:
     """`candidate`, if it is a Python function. Raises `KernelTypeError`."""
     if isinstance(candidate, types.FunctionType):
         return candidate
+    if candidate is None:
+        hint = "write it without parentheses: `@ti.kernel`, `@ti.func`"
+        raise KernelTypeError("this decorator has no options, and was called without a function", caller(), hint)
     kind = type(candidate).__name__
     hint = f"write `@{kind}` above it" if isinstance(candidate, staticmethod | classmethod) else ""
     raise KernelTypeError(f"a kernel or device function is made from a function, not a {kind}", caller(), hint)

@@ -10,8 +10,6 @@ from tinote.lang.kernels.arguments import arguments_of
 from tinote.lang.session.state import claim_gradients, recorder
 from tinote.source import caller
 
-__all__ = ["KernelGradient"]
-
 
 class KernelGradient:
     """`kernel.grad`: called with the kernel's arguments, it accumulates into the gradients of what the kernel reads,

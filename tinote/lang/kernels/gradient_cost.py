@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.ir.buffers import Buffer, bytes_of
@@ -13,14 +11,13 @@ from tinote.lang.data.layout import array_over
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, lending
 from tinote.lang.kernels.instances import Instance
 from tinote.lang.session.state import memory_of
-from tinote.lang.tables import table_as_html, table_as_text
+from tinote.lang.tables import escaped, table_as_html, table_as_text
 from tinote.runtime.memory import readable_size
 from tinote.source import Span, location_name
 
 if TYPE_CHECKING:
     from tinote.compiler.inspect.gradient_cost import Accumulation, Recomputed, Saved
 
-__all__ = ["GradientCost", "cost_of"]
 
 _EXPRESSION_WIDTH = 36
 """In text, an expression that is longer goes on below: a table that a page has to wrap cannot be read."""
@@ -34,8 +31,7 @@ class TemporaryAdjoint(NamedTuple):
     nbytes: int
 
 
-@dataclass(frozen=True)
-class GradientCost:
+class GradientCost(NamedTuple):
     """What a kernel's gradient costs beside its arithmetic; shows itself as a table.
 
     `saved`: the values that it saves, stack by stack, and the copies of fields that it makes. `recomputed`: the lines
@@ -110,7 +106,7 @@ class GradientCost:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        lines = "<br>".join(map(html.escape, self._summary()))
+        lines = "<br>".join(map(escaped, self._summary()))
         table = table_as_html(*self._table(), left=4) if self.saved else ""
         return f"<p>{lines}</p>{table}"
 
@@ -122,7 +118,7 @@ def _broken(row: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def cost_of(instance: Instance, values: tuple[Any, ...]) -> GradientCost:
-    """The cost of the gradient of a launch with these values, its trip counts told by the fields as they are now."""
+    """The cost of the gradient of a launch with these values, its trip counts taken from the fields as they are now."""
     specialisation = instance.specialisation
     arguments = arguments_of(instance, values)
     request = lending(arguments, ())

@@ -25,8 +25,6 @@ from tinote.errors import KernelArgumentError
 from tinote.lang.kernels.parameters import Parameters
 from tinote.source import caller
 
-__all__ = ["Arg", "ArgKind", "Graph", "GraphBuilder", "Sequential"]
-
 
 class ArgKind(Enum):
     """What an argument of a graph is."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tinote.compiler.driver import Code, Origin, Specialisation
+from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.protocol import ArrayArgument, Capture, CaptureKind, PackArgument, StructArgument, TemplateArgument
 from tinote.compiler.requests import PRIMAL, Request
 from tinote.errors import TinoteError
+from tinote.ir.nodes import BufferKind
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.structured import results_of
+from tinote.lang.kernels.aliasing import families_of, meet_views
+from tinote.lang.session.state import BufferCache
 from tinote.lang.tables import Table
-
-__all__ = ["Instance", "Instances", "Listing"]
 
 _LONGEST_VALUE = 40
 
@@ -42,7 +44,9 @@ class Instance:
         "_names",
         "_others",
         "arguments",
+        "by_memory",
         "calls",
+        "families",
         "kernel_name",
         "last_seed",
         "needs_seed",
@@ -58,11 +62,16 @@ class Instance:
     def __init__(self, specialisation: Specialisation) -> None:
         self.specialisation = specialisation
         self.arguments: Any = None  # what launches without arrays do to memory (`arguments.py`)
+        self.by_memory = BufferCache()  # what recorded launches with arrays of ours do to memory
         self.taped: Any = None  # the same under a tape that lends no gradients to what it touches
         self.with_temporaries: dict[Request, Any] = {}  # the same with temporary gradients
         self.kernel_name = specialisation.source.name
         self.primal = specialisation.code(PRIMAL)
         self.needs_seed = specialisation.uses_random
+        touched = specialisation.accesses()
+        fields = [b for b in (*touched.loaded, *touched.written) if b.kind is BufferKind.FIELD]
+        #: the fields, and ndarrays used as such, whose memory or companions it touches
+        self.families = families_of(fields) if specialisation.arrays else frozenset()
         signature = specialisation.signature
         self.result = results_of(specialisation.source, signature.returns, signature.returns_tuple)
         #: how many of the numbers that a launch returns are floats
@@ -115,7 +124,24 @@ class Instance:
                 return self.specialisation.is_current()
         return all(capture.unchanged() for capture in self._others)
 
-    # ---- what became of it
+    def uses_memory_of(self, arrays: Sequence[BoundArray]) -> bool:
+        """Whether these arguments have memory in common with what it uses by name."""
+        own = families_of([array.buffer for array in arrays if array.buffer is not None])
+        return not own.isdisjoint(self.families) or meet_views(arrays)
+
+    def tell_lookups(self, names: Any, cell: Any, attribute: Any) -> bool:
+        """Tell what the code captured, each with its owner, its key and its value: names of namespaces, variables of
+        outer functions, attributes. Gives whether that is all that `is_current` asks.
+        """
+        for owner, key, value in self._names:
+            names(owner, key, value)
+        for owner, value in self._cells:
+            cell(owner, self.kernel_name, value)
+        for owner, key, value in self._attributes:
+            attribute(owner, key, value)
+        return not (self._builtins or self._others)
+
+    # ---- its code
 
     @property
     def signature(self) -> str:

@@ -14,12 +14,12 @@ import struct
 import types
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tinote.compiler.driver import Specialisation
+from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.protocol import (
     ArgumentSpec,
     FunctionSource,
@@ -33,10 +33,11 @@ from tinote.compiler.protocol import (
 from tinote.compiler.requests import defaults_of
 from tinote.compiler.single_flight import SingleFlight
 from tinote.config import Config
-from tinote.errors import CompilerBug, KernelTypeError, TinoteError, at_users_frames, users_trace
+from tinote.errors import CompilerBug, KernelTypeError, TinoteError, at_users_frames, no_attribute, users_trace
 from tinote.ir.types import Tensor
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.ndarrays import ArrayBuffers
+from tinote.lang.kernels.aliasing import aliased, share_memory
 from tinote.lang.kernels.binding import Binding
 from tinote.lang.kernels.func import plain_function
 from tinote.lang.kernels.gradient import KernelGradient
@@ -45,12 +46,13 @@ from tinote.lang.kernels.instances import Instance, Instances, Listing
 from tinote.lang.kernels.loops import LoopTable, TaskTable
 from tinote.lang.kernels.parameters import Parameters
 from tinote.lang.kernels.unwritable import launch_on_copies, written_copies
+from tinote.lang.session.missing import HABITS
 from tinote.lang.session.state import memory_of, note_launch_outside, recorder, session
+from tinote.runtime.seam import seam
 
 if TYPE_CHECKING:
     from tinote.compiler.inspect.versions import Version
 
-__all__ = ["Instance", "Kernel", "data_oriented", "kernel"]
 
 #: Older versions of instances that are kept, in case what they captured becomes what it was.
 _RETIRED_KEPT = 8
@@ -101,6 +103,7 @@ class Kernel:
         self.__dict__.update(new.__dict__)
         if same:
             self._types, self._instances, self._retired = known
+            self._binding = None  # that of `new` leads to its own instances
 
     def succeed(self, old: Kernel) -> None:
         """Take the place of `old`, a kernel of the same name: what it was compiled to last, if that is known, is this
@@ -127,7 +130,7 @@ class Kernel:
     @property
     def config(self) -> Config:
         """The options under which this kernel is compiled."""
-        return replace(session.config, **self._overrides) if self._overrides else session.config
+        return session.config._replace(**self._overrides) if self._overrides else session.config
 
     @property
     def has_templates(self) -> bool:
@@ -156,18 +159,56 @@ class Kernel:
         except TypeError:
             self._parameters.in_order(args, kwargs)  # raises what says more
             raise
-        instance = self._instances.get(key)
+        arrays = binding.arrays
+        if arrays < 2:
+            instance = binding.instances.get(key)
+            if instance is None or not instance.is_current():
+                instance = self._compiled(binding, key, args, kwargs)
+        # A single array that is written in place is all that a launch has to do with, unless there are fields as well.
+        if arrays and (arrays > 1 or instance.families or not values[0].writable):
+            key, instance = self._with_arrays(binding, key, values[:arrays], args, kwargs)
+        if seam.listener is not None and seam.listener.hears:
+            seam.listener.prepared(self, key, instance)
+        return instance, values
+
+    def runs(self, key: tuple[Any, ...], instance: Instance) -> bool:
+        """Whether a launch whose arguments have this key would run this instance, if it is current."""
+        return self._instances.get(key) is instance
+
+    def _with_arrays(
+        self,
+        binding: Binding,
+        key: tuple[Any, ...],
+        arrays: tuple[BoundArray, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> tuple[tuple[Any, ...], Instance]:
+        """The instance for arguments with these arrays among them, and its key."""
+        if len(arrays) > 1 and share_memory(arrays):
+            key = aliased(key)
+        instance = binding.instances.get(key)
         if instance is None or not instance.is_current():
-            with self._compiling(key):
-                instance = self._instances.get(key)
-                if instance is None or not instance.is_current():
-                    instance = self._specialise(key, binding.specs(key, args, kwargs))
-        for array in values[: binding.arrays]:
+            instance = self._compiled(binding, key, args, kwargs)
+        if instance.families and instance.uses_memory_of(arrays):
+            key = aliased(key)
+            instance = self._compiled(binding, key, args, kwargs)
+        for array in arrays:
             if not array.writable:
-                if written_copies(instance.specialisation, values[: binding.arrays]):
+                if written_copies(instance.specialisation, arrays):
                     instance.writes_copies = True
                 break
-        return instance, values
+        return key, instance
+
+    def _compiled(
+        self, binding: Binding, key: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Instance:
+        """The instance with this key, compiled if need be."""
+        instances = binding.instances
+        with self._compiling(key):
+            instance = instances.get(key)
+            if instance is None or not instance.is_current():
+                instance = self._specialise(instances, key, binding.specs(key, args, kwargs))
+        return instance
 
     def _bind(self) -> Binding:
         """The way from arguments to instances under the present options. Instances made under others are dropped."""
@@ -176,11 +217,14 @@ class Kernel:
             made_for = (session.generation, *binding.types)
             if made_for != self._types:
                 self._types, self._instances, self._retired = made_for, {}, []
+            binding.instances = self._instances
             self._binding = binding
         return binding
 
-    def _specialise(self, key: tuple[Any, ...], specs: list[ArgumentSpec]) -> Instance:
-        old = self._instances.get(key)
+    def _specialise(
+        self, instances: dict[tuple[Any, ...], Instance], key: tuple[Any, ...], specs: list[ArgumentSpec]
+    ) -> Instance:
+        old = instances.get(key)
         found = next((i for known, i in self._retired if known == key and i.is_current()), None)
         if found is None:
             specialisation = Specialisation(self.source, specs, self.config, memory_of)
@@ -190,17 +234,18 @@ class Kernel:
         if old is not None:
             others = [retired for retired in self._retired if retired[1] is not found]
             self._retired = [(key, old), *others][:_RETIRED_KEPT]
-        elif len(self._instances) >= _INSTANCES_KEPT:
-            oldest = next(iter(self._instances.copy()))  # a copy: another thread may add one meanwhile
-            self._instances.pop(oldest, None)
-        self._instances[key] = found
+        elif len(instances) >= _INSTANCES_KEPT:
+            oldest = next(iter(instances.copy()))  # a copy: another thread may add one meanwhile
+            instances.pop(oldest, None)
+        instances[key] = found
         return found
 
     # ---- launching
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
-            instance, values = self.prepare(args, kwargs)
+            # `__getattr__` makes each look at an attribute of a kernel slow, so there are few on this way.
+            instance, values = Kernel.prepare(self, args, kwargs)
             instance.calls += 1
             if instance.needs_seed:
                 instance.last_seed = session.next_seed()
@@ -291,6 +336,10 @@ class Kernel:
         retired = [i for _, i in self._retired]
         return [i.specialisation for i in self.instances if i not in retired]
 
+    def __getattr__(self, name: str) -> Any:
+        known = () if name.startswith("_") else dir(type(self))  # the compiler asks for names of its protocol
+        raise no_attribute("a kernel", name, known, HABITS.get(name, ""))
+
     # ---- methods of classes
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -332,11 +381,12 @@ class BoundKernel(functools.partial[Any]):
         return f"<bound {self.kernel!r}>"
 
 
-def kernel(function: Callable[..., Any]) -> Kernel:
+def kernel(function: Callable[..., Any] | None = None) -> Kernel:
     """Make a kernel of a function. Its outermost `for` loops run in parallel. It calls device functions (`ti.func`) and
     plain functions, lambdas, methods and partial applications, all of which become part of it.
     """
-    made = Kernel(plain_function(function))
+    function = plain_function(function)
+    made = Kernel(function)
     old = _bound_to_name_of(function)
     if isinstance(old, Kernel):
         made.succeed(old)

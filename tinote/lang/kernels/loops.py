@@ -1,4 +1,4 @@
-"""`kernel.loops()` and `kernel.tasks()`: what LLVM made of a kernel's loops, and how its tasks run, as tables.
+"""`kernel.loops()` and `kernel.tasks()`: what became of a kernel's loops, and how its tasks run, as tables.
 
 The explorer shows the same beside the source (its panels *Vectorisation* and *Tasks*).
 """
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class LoopTable(Table, list["LoopVerdict"]):
-    """One row a loop that LLVM has judged, in the order of the source; shows itself as a table."""
+    """One row per loop that runs in lanes or that LLVM has judged, in the order of the source; a table in a page."""
 
-    _heads = ("line", "loop", "in short", "LLVM's reasons")
+    _heads = ("line", "loop", "in short", "reasons")
     _left = 4
     _nothing = "LLVM found no loop to vectorise"
 
@@ -28,13 +28,15 @@ class LoopTable(Table, list["LoopVerdict"]):
 
 def _width(verdict: LoopVerdict) -> str:
     several = f" ×{verdict.interleaved}" if verdict.interleaved > 1 else ""
+    if verdict.lanes:
+        return f"{verdict.width} at a time, in lanes"
     if verdict.width > 1:
         return f"{verdict.width} at a time{several}"
     return f"interleaved{several}" if several else "one at a time"
 
 
 class TaskTable(Table, list["TaskPlan"]):
-    """One row a task of a launch, in the order in which they run; shows itself as a table."""
+    """One row per task of a launch, in the order in which they run; shows itself as a table."""
 
     _heads = ("task", "line", "schedule", "iterations", "private copies", "atomics", "checks")
     _left = 7

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from tinote.compiler.protocol import FunctionSource
+from tinote.compiler.protocol import FunctionSource, space_of
 from tinote.errors import KernelArgumentError, KernelSyntaxError, KernelTypeError, TinoteError
 from tinote.lang.data.types import template
 from tinote.source import Span
@@ -89,9 +89,7 @@ class Parameters:
         given = dict(zip(names, args, strict=False))
         if len(args) > len(names):
             raise KernelArgumentError(
-                f"kernel '{source.name}' takes {len(names)} arguments ({', '.join(names)}), but got {len(args)}",
-                source.span,
-                "a method takes `self` first" if hasattr(type(args[0]), source.name) else "",
+                f"kernel '{source.name}' {self._takes()}, but got {len(args)}", source.span, self._about_too_many(args)
             )
         by_position = {node.arg for node in source.tree.args.posonlyargs}
         if len(args) > positional:
@@ -111,8 +109,19 @@ class Parameters:
         missing = [n for n in names if n not in given and n not in source.defaults]
         if missing:
             raise KernelArgumentError(
-                f"kernel '{source.name}' takes {len(names)} argument{'s' if len(names) != 1 else ''} "
-                f"({', '.join(names)}); missing: {', '.join(missing)}",
-                source.span,
+                f"kernel '{source.name}' {self._takes()}; missing: {', '.join(missing)}", source.span
             )
         return tuple([given.get(n, source.defaults.get(n)) for n in names])
+
+    def _takes(self) -> str:
+        count = len(self.names)
+        if not count:
+            return "takes no arguments"
+        return f"takes {count} argument{'s' if count != 1 else ''} ({', '.join(self.names)})"
+
+    def _about_too_many(self, args: tuple[Any, ...]) -> str:
+        if hasattr(type(args[0]), self.source.name):
+            return "a method takes `self` first"
+        if any(space_of(one) is not None for one in args[len(self.names) :]):
+            return "a kernel finds fields by their names; one that is passed has a parameter `x: ti.template()`"
+        return ""

@@ -19,8 +19,10 @@ import numpy as np
 from tinote.compiler.launch.native import BoundArray
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
-from tinote.lang.data.fields import Field
+from tinote.lang.data.ndarrays import StandIn
 from tinote.lang.session.state import is_viewed, memory_of, session
+from tinote.runtime.memory import MemoryCopies
+from tinote.runtime.seam import heard
 from tinote.source import Span
 
 Array = np.ndarray[Any, Any]
@@ -33,11 +35,10 @@ _EFFORT = 10_000
 class _StandIn:
     """`field` stands in for `array`, argument number `position`."""
 
-    def __init__(self, field: Field, array: Array, position: int) -> None:
+    def __init__(self, field: StandIn, array: Array, position: int) -> None:
         self.field = field
         self.array = array
         self.position = position
-        self.start = array.copy()  # what it held before
         self.others: list[tuple[str, Span]] = []  # further names under which this memory is used, and where
         self.written = False
 
@@ -51,9 +52,9 @@ class StandIns:
         self._span = span
         self._all: dict[Buffer, _StandIn] = {}
         self._keeps = keeps
-        self._before: dict[tuple[int, int], tuple[BoundArray, bytes]] = {}
+        self._before = MemoryCopies()
 
-    def add(self, made: Field, array: Array, position: int) -> None:
+    def add(self, made: StandIn, array: Array, position: int) -> None:
         """`made` stands in for `array`, the argument at `position`. Raises `DifferentiationError` for a field's own
         memory.
         """
@@ -81,8 +82,10 @@ class StandIns:
         for buffer, bound in arrays:
             known = self._all.get(buffer)
             if known is not None:
-                known.written = known.written or buffer in written
-                met += [known] if buffer in written else []
+                if buffer in written:
+                    known.written = True
+                    known.field.about_to_change()
+                    met.append(known)
             elif bound.buffer is None and bound.nbytes:
                 array = _bytes_at(bound)
                 under = [s for s in self._all.values() if _overlap(s.array, array)]
@@ -91,8 +94,7 @@ class StandIns:
                     one.written = one.written or buffer in written
                 met += [one for one in under if one.written]
                 if self._keeps and buffer in written:
-                    key = bound.address, bound.nbytes
-                    self._before.setdefault(key, (bound, ctypes.string_at(bound.address, bound.nbytes)))
+                    self._before.add(bound.memory)
         for one in met:
             if one.others:
                 self._refuse_names(one, span)
@@ -104,7 +106,8 @@ class StandIns:
         where that is not what a run without derivatives would have left.
         """
         for one in self._all.values():
-            if not _same(one.array, one.start):
+            before = one.field.before
+            if not _same(one.array, one.field.held() if before is None else before):
                 raise DifferentiationError(
                     f"the array of argument {one.position} is written under another name while the function runs, but "
                     "an array of its own stands in for it there",
@@ -112,8 +115,11 @@ class StandIns:
                     hint="write to the argument itself",
                 )
         for one in self._all.values():
-            now = one.field.array_copy()
-            if _same(now, one.start):
+            if one.field.before is None:
+                continue
+            now = one.field.held()
+            # A step that is captured writes what is the same now, and need not be elsewhere.
+            if heard() is None and _same(now, one.field.before):
                 continue
             if one.others:
                 self._refuse_names(one, self._span)
@@ -129,8 +135,7 @@ class StandIns:
 
     def take_back(self) -> None:
         """In place of `put_back`: the caller's arrays hold what they held before the run."""
-        for bound, before in self._before.values():
-            ctypes.memmove(bound.address, before, len(before))
+        self._before.put_back()
 
     def _refuse_names(self, one: _StandIn, span: Span) -> NoReturn:
         other, there = one.others[0]
@@ -160,7 +165,7 @@ def viewed_field(first: int, last: int) -> str | None:
     """The name of a field that has memory in common with the bytes from `first` up to `last`, if others have a view of
     it.
     """
-    for buffer in list(session.views):
+    for buffer in list(session.views) if session.has_views else ():
         memory = memory_of(buffer) if is_viewed(buffer) else None
         if memory is not None and max(first, memory.address) < min(last, memory.address + memory.nbytes):
             return next((f.name for f in list(session.fields) if f.buffer is buffer), buffer.name)
@@ -192,4 +197,5 @@ def overlaps_itself(array: Array) -> bool:
 
 def _same(a: Array, b: Array) -> bool:
     """Whether two arrays of floats hold the same numbers, bit by bit."""
-    return np.asarray(a, b.dtype).tobytes() == b.tobytes()
+    bits = np.dtype(f"u{b.itemsize}")
+    return bool((np.asarray(a, b.dtype).view(bits) == b.view(bits)).all())

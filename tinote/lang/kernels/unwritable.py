@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.driver import BoundArray, Specialisation
+from tinote.compiler.driver import Specialisation
+from tinote.compiler.launch.native import BoundArray
 from tinote.errors import DifferentiationError
 from tinote.lang.data.ndarrays import CopiedArray, argument_error
 from tinote.lang.kernels.stand_ins import overlaps_itself, viewed_field
 from tinote.lang.session.state import recorder
-
-__all__ = ["launch_on_copies", "written_copies"]
 
 
 def written_copies(specialisation: Specialisation, arrays: Sequence[BoundArray]) -> bool:

@@ -10,10 +10,9 @@ import numpy as np
 
 from tinote.errors import FieldError
 from tinote.ir import primitives as p
-from tinote.ir.primitives import cast_number
 from tinote.ir.types import scalar_named
-from tinote.lang.data.matrix import numpy_type
-from tinote.lang.data.traced import holds_traced, plain, traced_array, with_values
+from tinote.lang.data.matrix import cast_numbers, numpy_type
+from tinote.lang.data.traced import holds_traced, plain, traced_array
 from tinote.lang.maths.builtin import expanded, primitive
 from tinote.lang.session.state import scalar_type, session
 
@@ -46,14 +45,6 @@ __all__ = [
     "sum",
     "zero",
 ]
-
-
-def componentwise(f: Callable[..., Any], x: Any, dtype: np.dtype[Any] | None = None) -> Any:
-    """`f` of a number, or of every component of an array."""
-    if np.ndim(x) == 0:
-        return f(x.item() if isinstance(x, np.generic) else plain(x))
-    values = np.asarray(plain(x))
-    return np.array([f(v) for v in values.ravel().tolist()], dtype=dtype).reshape(values.shape)
 
 
 @primitive(p.add)
@@ -128,7 +119,7 @@ def sign(x: Any) -> Any:
 def _whole(f: Callable[[Any], Any], x: Any, dtype: Any) -> Any:
     x = plain(x)
     found = x if np.asarray(x).dtype.kind in "iu" else f(x)
-    return found if dtype is None else _cast(found, dtype)
+    return found if dtype is None else cast_numbers(found, scalar_type(dtype))
 
 
 @expanded()
@@ -211,19 +202,12 @@ def select(condition: Any, x: Any, y: Any) -> Any:
     return np.where(plain(condition), x, y)
 
 
-def _cast(x: Any, dtype: Any) -> Any:
-    t = scalar_type(dtype)
-    if t.kind == "f" and holds_traced(x):
-        return with_values(x, lambda v: cast_number(t, v))
-    return componentwise(lambda v: cast_number(t, v if isinstance(v, float) else int(v)), x, numpy_type(t))
-
-
 @expanded()
 def cast(x: Any, dtype: Any) -> Any:
     """x as another type of numbers, `dtype`; floats that become integers lose their fraction, and stop at the ends of
     the range.
     """
-    return _cast(x, dtype)
+    return cast_numbers(x, scalar_type(dtype))
 
 
 @expanded()

@@ -10,7 +10,7 @@ import numpy as np
 from tinote.errors import FieldError
 from tinote.ir import primitives as p
 from tinote.ir.types import Scalar, scalar_named
-from tinote.lang.maths.arithmetic import componentwise
+from tinote.lang.data.matrix import componentwise
 from tinote.lang.maths.builtin import expanded, primitive
 from tinote.lang.session.state import session
 

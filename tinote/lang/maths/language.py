@@ -227,8 +227,8 @@ def stop_gradient(x: Any) -> Any:
 
 @in_kernels
 def stop_grad(x: Any) -> None:
-    """Of a field x: what is read from it up to the end of the block counts as constant in derivatives; of a value, that
-    value.
+    """Of a field x: what is read from it up to the end of the block or function counts as constant in derivatives; of a
+    value, that value.
     """
 
 

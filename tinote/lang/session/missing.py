@@ -1,4 +1,4 @@
-"""What the dialect has and this package leaves out, with what to use in its place."""
+"""What the dialect has and this package leaves out, and what other libraries have, with what to use in its place."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any, NoReturn
 from tinote.errors import NotAvailableError
 from tinote.source import caller
 
-__all__ = ["refuse", "refusing"]
-
 _SPARSE = "sparse structures are left out", "use dense fields: `ti.field(dtype, shape=…)`"
 _QUANTISED = "quantised types are left out", "use the nearest type of full width: `ti.f16`, `ti.i8` or `ti.i16`"
 _MESH = "meshes are left out", "keep vertices and elements in fields: `ti.Vector.field(3, ti.i32, shape=n)`"
@@ -18,7 +16,6 @@ _SOLVER = (
     "sparse matrices are left out",
     "keep the matrix in dense fields and iterate in kernels, or copy to NumPy and solve with scipy.sparse",
 )
-_SCENE = "3-D scenes are left out", "draw in the plane with `ti.ui.Canvas`, or show particles live with `ti.viz`"
 _PROFILER = "hardware counters are left out", "`ti.profiler.print_kernel_profiler_info()` shows the time of each task"
 _SCOPED = "the profile of the compiler's own scopes is left out", "`kernel.instances` shows what compiling each took"
 _MATRIX_FREE = "matrix-free solvers are left out", "write the iteration as a loop over kernels"
@@ -61,7 +58,6 @@ _MISSING: dict[str, tuple[str, str]] = {
         _MESH,
     ),
     **dict.fromkeys(["Texture", "Format", "rw_texture", "texture"], _TEXTURE),
-    **dict.fromkeys(["Camera", "ProjectionMode", "Scene", "make_camera"], _SCENE),
     **dict.fromkeys(["SparseCG", "SparseMatrix", "SparseMatrixBuilder", "SparseSolver"], _SOLVER),
     **dict.fromkeys(["sparse_matrix_builder"], _SOLVER),
     **dict.fromkeys(["LinearOperator", "MatrixFreeBICGSTAB", "MatrixFreeCG"], _MATRIX_FREE),
@@ -80,6 +76,30 @@ _MISSING: dict[str, tuple[str, str]] = {
     **dict.fromkeys(["vtk", "write_vtk"], _VTK),
     **dict.fromkeys(["global_thread_idx", "simt"], _DEVICE),
 }
+
+_TAPE = "a tape computes gradients, `with ti.ad.Tape(loss):` around the launches; then `x.grad` is that of `x`"
+_NEEDS_GRAD = "make the field with needs_grad=True"
+_CLEAR = "`x.grad.fill(0)` clears a gradient; a tape begins by clearing all"
+_KERNEL = "`@ti.kernel` above a function compiles it"
+_PARALLEL = "an outermost `for` loop of a kernel runs in parallel"
+_REDUCE = "add up in a kernel, or take `x.to_numpy()`"
+_MAKE = "`ti.field(ti.f32, shape=…)` makes a field of zeros, and its `from_numpy(…)` takes values"
+_JACOBIAN = "`ti.ad.jacobian`, `ti.ad.vjp` and `ti.ad.jvp` do this"
+_CONSTANT = "`ti.stop_gradient(x[i])`, in a kernel, is a constant for derivatives"
+
+HABITS: dict[str, str] = {
+    "backward": _TAPE,
+    "retain_grad": _TAPE,
+    **dict.fromkeys(["requires_grad", "requires_grad_"], _NEEDS_GRAD),
+    **dict.fromkeys(["zero_", "zero_grad"], _CLEAR),
+    **dict.fromkeys(["jit", "njit", "compile"], _KERNEL),
+    **dict.fromkeys(["vmap", "pmap", "prange"], _PARALLEL),
+    **dict.fromkeys(["sum", "mean", "argmax", "argmin", "item"], _REDUCE),
+    **dict.fromkeys(["array", "asarray", "empty", "ones", "tensor", "zeros"], _MAKE),
+    **dict.fromkeys(["jacfwd", "jacrev", "jacobian", "hessian"], _JACOBIAN),
+    **dict.fromkeys(["detach", "no_grad"], _CONSTANT),
+}
+"""Names that other libraries have taught, and what to do here."""
 
 
 def refuse(name: str, owner: str = "ti") -> None:

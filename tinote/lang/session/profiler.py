@@ -29,7 +29,7 @@ __all__ = [
 
 
 class ProfileTable(Table, list[Measured]):
-    """One row a task, the most expensive first; shows itself as a table. Times in milliseconds."""
+    """One row per task, the most expensive first; shows itself as a table. Times in milliseconds."""
 
     _heads = ("task", "place", "share", "launches", "total ms", "least ms", "mean ms", "most ms")
     _left = 2
@@ -64,8 +64,8 @@ def kernel_profiler_info() -> ProfileTable:
 
 
 def print_kernel_profiler_info(mode: str = "count") -> None:
-    """Print what each task has taken so far. `mode`: `"count"` for one line a task, `"trace"` for one line a launch of
-    a task (the last 10,000). Raises `TinoteError` for another mode.
+    """Print what each task has taken so far. `mode`: `"count"` for one line per task, `"trace"` for one line per launch
+    of a task (the last 10,000). Raises `TinoteError` for another mode.
     """
     if mode == "count":
         print(kernel_profiler_info())

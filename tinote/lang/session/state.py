@@ -6,7 +6,6 @@ import warnings
 import weakref
 from collections.abc import Iterable
 from contextvars import ContextVar, Token
-from dataclasses import replace
 from itertools import chain
 from numbers import Integral
 from typing import Any, Protocol
@@ -20,34 +19,9 @@ from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
 from tinote.lang.index_regions import region_at
 from tinote.runtime.memory import Memory
 from tinote.runtime.owner import SESSION, current_owner
+from tinote.runtime.pool import MOST_IDLE, pool
+from tinote.runtime.seam import heard
 from tinote.source import NOWHERE, Span, caller
-
-__all__ = [
-    "Arch",
-    "Recorder",
-    "Watcher",
-    "arches",
-    "claim_gradients",
-    "clears_duals",
-    "end_watch",
-    "forget_gradients",
-    "gradient_memories",
-    "init",
-    "is_only_owner",
-    "is_viewed",
-    "memory_of",
-    "note_launch_outside",
-    "note_python_write",
-    "note_shared",
-    "note_taken",
-    "note_view",
-    "recorder",
-    "reset",
-    "scalar_type",
-    "session",
-    "take_all_gradients",
-    "watch",
-]
 
 
 class Arch:
@@ -105,7 +79,7 @@ class Recorder:
         return instance.specialisation.code(self.gradients)
 
     def launched(self) -> None:
-        """The launch that was announced has ended well. (One that raised has written fields, but does not count.)"""
+        """The launch that was announced has completed. (One that raised has written fields, but does not count.)"""
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         """Python is about to write to a field, at `position` in its array (of the field's shape followed by that
@@ -143,6 +117,19 @@ class Watcher(Protocol):
 _own_watcher: ContextVar[Watcher | None] = ContextVar("tinote_watcher", default=None)
 
 
+#: How far apart the seeds of sessions with neighbouring `random_seed` begin.
+SEED_STEP = 0x9E3779B97F4A7C15
+
+#: Of one buffer; then those of caches that are gone are looked for.
+_MOST_ENTRIES = 64
+
+
+class BufferCache(dict[Any, Any]):
+    """What is known of some buffers, by a key that has their identities. An entry goes with the first of their fields
+    (`Session.keep_for`).
+    """
+
+
 class Session:
     """`config`: the options in force. `resets` counts resets: a field made before the last one is dead. `generation`
     counts what makes compiled kernels stale, too: instances of an earlier one are not used any more.
@@ -152,7 +139,7 @@ class Session:
         self.config = Config()
         self.generation = 0
         self.resets = 0
-        self.initialised = False
+        self.attached = 0  # counts gradients and duals that fields have got
         self.fields: weakref.WeakSet[Any] = weakref.WeakSet()
         self.memories: weakref.WeakKeyDictionary[Buffer, Memory] = weakref.WeakKeyDictionary()
         self.views: weakref.WeakKeyDictionary[Buffer, list[weakref.ref[Any]]] = weakref.WeakKeyDictionary()
@@ -168,21 +155,36 @@ class Session:
         self.launches = 0
         self.warned: set[str] = set()
         self.on_reset: list[Any] = []
-
-    def require_init(self) -> None:
-        """Nothing to do before `ti.init`: the defaults hold."""
-        self.initialised = True
+        self._entries: dict[Buffer, dict[tuple[int, Any], weakref.ref[BufferCache]]] = {}  # of each buffer
 
     def forget_instances(self) -> None:
         """Fields are gone that kernels may have been compiled for: they look again at what they captured."""
         self.generation += 1
+
+    def keep_for(self, buffers: Iterable[Buffer], cache: BufferCache, key: Any) -> None:
+        """The entry `key` of a cache holds these buffers: it goes when a field of theirs does."""
+        for buffer in buffers:
+            entries = self._entries.setdefault(buffer, {})
+            if len(entries) > _MOST_ENTRIES:
+                for one in [one for one, other in entries.items() if other() is None]:
+                    del entries[one]
+            entries[id(cache), key] = weakref.ref(cache)
+
+    def drop_entries(self, buffer: Buffer) -> None:
+        """The field of a buffer is gone."""
+        for (_, key), known in self._entries.pop(buffer, {}).items():
+            cache = known()
+            if cache is not None:
+                cache.pop(key, None)
 
     def next_seed(self) -> int:
         """The seed of the next launch that draws random numbers: different for each, the same sequence for the same
         `random_seed`.
         """
         self.launches += 1
-        return (self.config.random_seed * 0x9E3779B97F4A7C15 + self.launches) & 0xFFFFFFFFFFFFFFFF
+        found = (self.config.random_seed * SEED_STEP + self.launches) & 0xFFFFFFFFFFFFFFFF
+        listener = heard()
+        return found if listener is None else listener.seed(found)
 
 
 session = Session()
@@ -194,12 +196,18 @@ def memory_of(buffer: Buffer) -> Memory:
 
 
 def gradient_memories() -> tuple[Memory, ...]:
-    """The memory of every living field's gradient, but those that another owner computed."""
+    """The memory of every living field's gradient, but those that another owner computed, and those of arrays that
+    stand in for the caller's in a function that is differentiated.
+    """
     mine = current_owner.get()
     found = session.gradients.get(mine)
     if found is None:
         found = tuple(
-            [f.grad.memory for f in session.fields if f.has_grad and session.owners.get(f.grad.buffer, SESSION) == mine]
+            [
+                f.grad.memory
+                for f in session.fields
+                if f.has_grad and not f.stands_in and session.owners.get(f.grad.buffer, SESSION) == mine
+            ]
         )
         session.gradients[mine] = found
     return found
@@ -314,6 +322,11 @@ def is_viewed(buffer: Buffer) -> bool:
     return known is not None and any(r() is not None for r in known)
 
 
+def are_viewed() -> bool:
+    """Whether the memory of any field may be written by others unnoticed."""
+    return any(map(is_viewed, list(session.views)))
+
+
 _SPELLINGS: dict[Any, Scalar] = {
     **{f"float{bits}": scalar_named(f"f{bits}") for bits in (16, 32, 64)},
     **{f"int{bits}": scalar_named(f"i{bits}") for bits in (8, 16, 32, 64)},
@@ -373,6 +386,7 @@ def init(
     memory_limit: int | None = None,
     print_ir: bool = False,
     kernel_profiler: bool = False,
+    lanes: str = "auto",
     offline_cache: bool = True,
     **others: Any,
 ) -> None:
@@ -380,13 +394,15 @@ def init(
 
     `arch`: `ti.cpu`, or `ti.python`, which runs kernels as plain Python that a debugger can step through; others fall
     back to the CPU with one warning; of a list, the first that is there. `default_fp`, `default_ip`: the types of
-    literals and of `float` and `int`. `fast_math`: permit other roundings, as below.
-    `num_threads`: the most threads a launch uses. `random_seed`: of `ti.random`. `bounds_check`: check indices that
-    are not proved in range. `opt_level`: how much LLVM optimises, from 0 to 3. `debug`: report overflow of signed
-    integers, and verify each step of the compiler. `memory_limit`: bytes that one launch may save for its gradient, and
-    a tape of what is overwritten. `print_ir`: print the IR after every step that changes it. `kernel_profiler`: measure
-    what each task takes (`ti.profiler`). `offline_cache`: keep machine code on disk for later sessions. Raises
-    `FieldError` for an option that does not exist or has a value that it cannot have.
+    literals and of `float` and `int`. `fast_math`: permit other roundings, as below. `num_threads`: the most threads a
+    launch uses. `random_seed`: of `ti.random`. `bounds_check`: check indices that are not proved in range. `opt_level`:
+    how much LLVM optimises, from 0 to 3. `debug`: report overflow of signed integers, and verify each step of the
+    compiler. `memory_limit`: bytes that one launch may save for its gradient, and a tape of what is overwritten.
+    `print_ir`: print the IR after every step that changes it. `kernel_profiler`: measure what each task takes
+    (`ti.profiler`). `lanes`: which parallel loops run several iterations at once in vector registers, with masks for
+    what they do differently: "auto", those for which it pays (`kernel.loops()` says which and why others do not),
+    "always", all that can, or "never"; LLVM's own vectoriser is not concerned. `offline_cache`: keep machine code on
+    disk for later sessions. Raises `FieldError` for an option that does not exist or has a value that it cannot have.
 
     With `fast_math` a result may be rounded differently from IEEE arithmetic, in the order in which the program has it:
     a product and an addition are one instruction, a division is a product with a reciprocal, functions are approximated
@@ -403,6 +419,8 @@ def init(
         raise FieldError(f"default_ip must be ti.i32 or ti.i64, not {default_ip!r}")
     if opt_level not in (0, 1, 2, 3):
         raise FieldError(f"opt_level must be 0, 1, 2 or 3, not {opt_level!r}")
+    if lanes not in ("auto", "always", "never"):
+        raise FieldError(f"lanes must be 'auto', 'always' or 'never', not {lanes!r}")
     threads = num_threads if num_threads is not None else others.pop("cpu_max_num_threads", None)
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise FieldError(f"num_threads must be a positive integer, not {threads!r}")
@@ -434,14 +452,15 @@ def init(
         opt_level=opt_level,
         print_ir=bool(print_ir),
         kernel_profiler=bool(kernel_profiler),
+        lanes=lanes,
         offline_cache=bool(offline_cache),
     )
     if threads is not None:
-        config = replace(config, num_threads=threads)
+        config = config._replace(num_threads=threads)
     if memory_limit is not None:
-        config = replace(config, memory_limit=int(memory_limit))
+        config = config._replace(memory_limit=int(memory_limit))
     session.config = config
-    session.initialised = True
+    pool.limit = min(MOST_IDLE, max(config.memory_limit, 0))
 
 
 def reset() -> None:
@@ -450,11 +469,14 @@ def reset() -> None:
     """
     session.forget_instances()
     session.resets += 1
+    pool.trim()
+    pool.limit = MOST_IDLE
     session.config = Config()
     session.launches = 0
     session.fields = weakref.WeakSet()
     session.gradients = {}
     session.has_views = bool(session.views)
-    session.has_owners = bool(session.owners)
+    session.owners.clear()
+    session.has_owners = False
     for callback in list(session.on_reset):
         callback()

@@ -30,6 +30,11 @@ def runtime_text(processor: str = "", system: str = "") -> str:
     return path.read_text(encoding="utf-8")
 
 
+def wasm_text() -> str:
+    """The runtime of a WebAssembly module as LLVM text."""
+    return Path(__file__).with_name("wasm32.ll").read_text(encoding="utf-8")
+
+
 def defined_functions(text: str) -> frozenset[str]:
     """The functions that LLVM text exports."""
     return frozenset(re.findall(r"^define (?!internal)[^@\n]*@(\w+)\(", text, re.MULTILINE))

@@ -5,6 +5,12 @@
 
 #include "runtime.h"
 
+#ifdef __wasm__
+typedef uint16_t half_value; // its bits: so LLVM passes it there
+#else
+typedef _Float16 half_value;
+#endif
+
 float __powisf2(float base, int exponent);
 double __powidf2(double base, int exponent);
 
@@ -22,16 +28,16 @@ double __powidf2(double base, int exponent);
 POWER(float, __powisf2)
 POWER(double, __powidf2)
 
-_Float16 __truncdfhf2(double value);
+half_value __truncdfhf2(double value);
 
-_Float16 __truncdfhf2(double value) {
+half_value __truncdfhf2(double value) {
     union {
         double number;
         uint64_t bits;
     } size = {value}, unit = {0x1p28};
     union {
         uint16_t bits;
-        _Float16 number;
+        half_value number;
     } half;
     uint16_t sign = (uint16_t)(size.bits >> 48 & 0x8000);
     size.bits &= INT64_MAX;

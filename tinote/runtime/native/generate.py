@@ -24,6 +24,8 @@ PLATFORMS = {
     "x86_64-macos": "x86_64-macos",
     "aarch64-macos": "aarch64-macos",
 }
+#: WebAssembly, with the headers of its C library, none of which is linked.
+_WASM = "wasm32-wasi-musl"
 _FOLDER = Path(__file__).parent
 _OPTIONS = (
     *("-std=c17", "-O2", "-g0", "-fPIC", "-S", "-emit-llvm", "-fno-discard-value-names"),
@@ -36,7 +38,9 @@ _OPTIONS = (
 )
 # The JIT compiles for the processor that it finds, and runs no more passes: of what Clang says about functions, these
 # words still mean something.
-_KEPT_ATTRIBUTES = ("noinline", "nounwind")
+_KEPT_ATTRIBUTES = ("noinline", "alwaysinline", "nounwind")
+# Sums of two parts count on the rounding of each operation, and nobody asks for `errno`.
+_WASM_OPTIONS = ("-ffp-contract=off", "-fno-math-errno", "-mbulk-memory", "-msign-ext", "-mnontrapping-fptoint")
 _LAYOUT = _FOLDER.parent / "layout.py"
 _BEGIN, _END = "# --- made from native/layout.c: begin\n", "# --- made from native/layout.c: end\n"
 
@@ -48,6 +52,8 @@ def generated() -> dict[Path, str]:
         _FOLDER / f"{platform}.ll": head + _stripped(_compiled("runtime.c", target))
         for platform, target in PLATFORMS.items()
     }
+    wasm = _stripped(_compiled("wasm.c", _WASM, *_WASM_OPTIONS))
+    files[_FOLDER / "wasm32.ll"] = head.replace("runtime.c", "wasm.c") + wasm
     before, _, rest = _LAYOUT.read_text(encoding="utf-8").partition(_BEGIN)
     _, _, after = rest.partition(_END)
     return {**files, _LAYOUT: before + _BEGIN + _numbers() + _END + after}
@@ -62,12 +68,13 @@ def main() -> None:
         print(f"{path.name}: {'unchanged' if text == known else 'written'}")
 
 
-def _compiled(source: str, target: str) -> str:
+def _compiled(source: str, target: str, *options: str) -> str:
     """The compiler's LLVM text of a source file."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.ll"
-        command = [sys.executable, "-m", "ziglang", "cc", "-target", target, *_OPTIONS, source, "-o", str(result)]
+        command = [sys.executable, "-m", "ziglang", "cc", "-target", target, *_OPTIONS, *options]
         environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
+        command += [source, "-o", str(result)]
         done = subprocess.run(command, cwd=_FOLDER, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{source} for {target}:\n{done.stderr}")
@@ -80,6 +87,7 @@ def _stripped(text: str) -> str:
         kept = "".join(f" {word}" for word in _KEPT_ATTRIBUTES if word in words.split())
         text = re.sub(rf" #{number}\b", kept, text)
     text = re.sub(r", ![\w.]+ !\d+", "", text)
+    text = re.sub(r"^.*@llvm\.experimental\.noalias\.scope\.decl.*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r" +; preds = .*$", "", text, flags=re.MULTILINE)
     dropped = r"^(?:!|attributes|target |source_filename|; ModuleID|; Function Attrs).*\n"
     text = re.sub(dropped, "", text, flags=re.MULTILINE)
@@ -90,10 +98,12 @@ def _numbers() -> str:
     """The numbers of `layout.c` as Python, in its order and with its comments; they are the same everywhere."""
     found = [
         dict(re.findall(r"^@number_(\w+) = .*constant i64 (-?\d+)", _compiled("layout.c", target), re.MULTILINE))
-        for target in PLATFORMS.values()
+        for target in (*PLATFORMS.values(), _WASM)
     ]
-    values = found[0]
-    if any(others != values for others in found):
+    *_, values, wasm = found
+    # On WebAssembly there is no thread pool.
+    wasm = values | wasm
+    if any(others != values for others in (*found[:-1], wasm)):
         raise RuntimeError(f"the layout is not the same everywhere: {found}")
     lines: list[str] = []
     for line in (_FOLDER / "layout.c").read_text(encoding="utf-8").splitlines():

@@ -2,7 +2,7 @@
 //
 //   tn_launch(self, arguments, count)               the launch as a Python builtin of one argument (a fast call), the
 //                                                   block's address
-//   tn_poll(block, tid) -> status                   called by loops once a strip
+//   tn_poll(block, site) -> status                  called by loops once a strip; `site` is the loop
 //   tn_fail(block, code, site, n, payload) -> code  the first fault of a launch wins
 //   tn_print(block, site, n, words)                 appends to the launch's ring
 //   tn_print_take(ring, out, dropped) -> words      takes all records out of a ring
@@ -50,6 +50,27 @@ NOT_INLINED static void stay_at_exit(struct block *block) {
     while (atomic_load(&block->pool->quit)) sleep(1000);
 }
 
+// What comes before the kernel's entry is called, and after it; gives the status that the launch ends with.
+static inline void begin_launch(struct block *block, uintptr_t thread, int32_t flags) {
+    struct header *header = header_of(block);
+    header->thread = thread;
+    block->flags = flags;
+    atomic_store_explicit(&block->status, 0, memory_order_relaxed);
+    atomic_store_explicit(&block->site, NO_SITE, memory_order_relaxed);
+    header->python_error = 0;
+    header->clock_read = 0;
+    header->skip = 0;
+    header->left = 0;
+    header->tick_interval = TICK_NS;
+    atomic_store_explicit(&block->stop, 0, memory_order_release);
+}
+
+static inline int32_t end_launch(struct block *block, int32_t returned) {
+    atomic_store_explicit(&block->stop, STOP_IDLE, memory_order_release);
+    if (atomic_load_explicit(&block->arenas, memory_order_relaxed) != NULL) reset_arenas(block);
+    return returned != 0 ? returned : atomic_load_explicit(&block->status, memory_order_relaxed);
+}
+
 PyObject *tn_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
     (void)self;
     struct block *block = count == 1 ? PyLong_AsVoidPtr(arguments[0]) : NULL;
@@ -58,25 +79,14 @@ PyObject *tn_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count
         return NULL;
     }
     struct header *header = header_of(block);
-    header->thread = (uintptr_t)pthread_self();
-    block->flags = header->thread == block->pool->main_thread ? LAUNCHED_BY_MAIN : 0;
-    atomic_store_explicit(&block->status, 0, memory_order_relaxed);
-    block->site = 0;
-    header->python_error = 0;
-    header->clock_read = 0;
-    header->skip = 0;
-    header->left = 0;
-    header->tick_interval = TICK_NS;
-    atomic_store_explicit(&block->stop, 0, memory_order_release);
+    uintptr_t thread = (uintptr_t)pthread_self();
+    begin_launch(block, thread, thread == block->pool->main_thread ? LAUNCHED_BY_MAIN : 0);
     header->thread_state = PyEval_SaveThread();
     int32_t returned = header->entry(block);
-    atomic_store_explicit(&block->stop, STOP_IDLE, memory_order_release);
-    if (atomic_load_explicit(&block->arenas, memory_order_relaxed) != NULL) reset_arenas(block);
+    int32_t status = end_launch(block, returned);
     if (returned != 0) stay_at_exit(block);
     PyEval_RestoreThread(header->thread_state);
-    if (header->python_error) return NULL;
-    int32_t recorded = atomic_load_explicit(&block->status, memory_order_relaxed);
-    return PyLong_FromLong(returned != 0 ? returned : recorded);
+    return header->python_error ? NULL : PyLong_FromLong(status);
 }
 
 int32_t tn_stop(struct block *block) {
@@ -85,20 +95,29 @@ int32_t tn_stop(struct block *block) {
 
 int32_t tn_fail(struct block *block, int32_t code, int32_t site, int32_t count, const int64_t *payload) {
     if (replace(&block->status, 0, code)) {
-        block->site = site;
+        atomic_store_explicit(&block->site, site, memory_order_relaxed);
         for (int32_t i = 0; i < count && i < PAYLOAD_WORDS; i++) block->payload[i] = payload[i];
         request_stop(block, code);
     }
     return code;
 }
 
-int32_t tn_poll(struct block *block, int32_t tid) {
-    (void)tid; // the launching thread may run pieces of any number, so the thread decides
-    int32_t stop = atomic_load_explicit(&block->stop, memory_order_relaxed);
-    if (stop != 0) return stop;
+// What ends the launch from outside has no site of its own: the first loop that hears of it is where the kernel was.
+NOT_INLINED static int32_t leave(struct block *block, int32_t status, int32_t site) {
+    replace(&block->site, NO_SITE, site);
+    return status;
+}
+
+int32_t tn_poll(struct block *block, int32_t site) {
+    int32_t status = atomic_load_explicit(&block->stop, memory_order_relaxed);
     struct header *header = header_of(block);
-    if ((uintptr_t)pthread_self() != header->thread) return STATUS_OK;
-    return --header->left >= 0 ? STATUS_OK : poll_clock(block);
+    if (status == 0 && header->lane != NULL) status = stop_of_world(header->lane);
+    if (status == 0) {
+        // The launching thread may run pieces of any number.
+        if ((uintptr_t)pthread_self() != header->thread || --header->left >= 0) return STATUS_OK;
+        status = poll_clock(block);
+    }
+    return status == STATUS_OK ? STATUS_OK : leave(block, status, site);
 }
 
 // Lets Python run signal handlers (on its main thread) and drains prints. Non-zero: an exception is set.

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <assert.h>
+#ifndef __wasm__
 #include <pthread.h>
+#endif
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -25,17 +27,42 @@ enum status {
     STATUS_OVERFLOW = 6,
     STATUS_LOST = 7, // the process was forked inside a launch: the child has lost the workers that held pieces of it
     STATUS_FINITE = 8,
+    STATUS_RECURSION = 9,
 };
 
 enum {
     PAYLOAD_WORDS = 6,
     MAX_THREADS = 256,
     LAUNCHED_BY_MAIN = 1, // of the flags: by Python's main thread
+    NO_SITE = -1,
     STOP_IDLE = -1, // the stop word while nothing runs: a late stop request finds nothing to stop
+};
+
+// The types of numbers in memory, in the order in which `ir/types.py` names them.
+enum number_type {
+    TYPE_F16, TYPE_F32, TYPE_F64, TYPE_I8, TYPE_I16, TYPE_I32, TYPE_I64, TYPE_U1, TYPE_U8, TYPE_U16, TYPE_U32, TYPE_U64,
+};
+
+// What a captured step consists of (`replay.c`).
+enum replay_operation {
+    REPLAY_END, REPLAY_LAUNCH, REPLAY_CLEAR, REPLAY_COPY, REPLAY_FILL, REPLAY_STORE, REPLAY_LOAD, REPLAY_SEED,
+    REPLAY_REAL, REPLAY_EXACT, REPLAY_REALS, REPLAY_INTEGERS, REPLAY_BRANCH, REPLAY_CONVERT, REPLAY_TAKE, REPLAY_GIVE,
+};
+
+// Operations on two numbers, or one.
+enum replay_arithmetic {
+    REPLAY_ADD, REPLAY_SUBTRACT, REPLAY_MULTIPLY, REPLAY_TRUE_DIVIDE, REPLAY_FLOOR_DIVIDE, REPLAY_REMAINDER,
+    REPLAY_FLOAT_POWER, REPLAY_NEGATIVE, REPLAY_ABSOLUTE, REPLAY_SQRT,
+    REPLAY_LT, REPLAY_LE, REPLAY_GT, REPLAY_GE, REPLAY_EQ, REPLAY_NE,
 };
 
 struct pool;
 struct block;
+struct lane;
+union number;
+
+// A pointer in a word of 8 bytes, also where pointers are shorter (WebAssembly).
+#define IN_WORD alignas(8)
 
 typedef int32_t kernel_entry(struct block *block);
 typedef int32_t loop_task(struct block *block, int64_t low, int64_t high, int32_t tid);
@@ -45,38 +72,52 @@ typedef int32_t loop_task(struct block *block, int64_t low, int64_t high, int32_
 // One launch in flight, as generated code sees it. `header` lies in front of it.
 struct block {
     _Atomic int32_t status; // the first fault's code
-    int32_t site;           // the first fault's site
+    _Atomic int32_t site;   // of the first fault, or of the loop that was interrupted; NO_SITE: not known
     int64_t payload[PAYLOAD_WORDS];
     _Atomic int32_t stop; // non-zero: every thread of this launch stops with that status
     int32_t flags;        // LAUNCHED_BY_MAIN
-    struct pool *pool;
-    struct ring *print_ring; // or null
-    char *scratch;           // private copies
+    IN_WORD struct pool *pool;
+    IN_WORD struct ring *print_ring; // or null
+    IN_WORD char *scratch;           // private copies
     int64_t scratch_stride;  // bytes a thread
     int32_t num_threads;
     int64_t last_tick;              // ns
-    _Atomic(struct arena *) arenas; // one a thread; null until used
+    IN_WORD _Atomic(struct arena *) arenas; // one a thread; null until used
     uint64_t memory_limit;          // bytes
     int64_t slots[];                // 8 bytes a slot
 };
 
 struct header {
-    kernel_entry *entry;
-    void *thread_state;    // the launching thread's Python state while native code runs
-    uintptr_t thread;      // pthread_self() of the launching thread
-    void *drain;           // PyObject *, called to drain prints, or null
-    int64_t clock_read;    // ns, when a poll last read the clock; 0: not yet
+    IN_WORD kernel_entry *entry;
+    IN_WORD void *thread_state; // the launching thread's Python state while native code runs
+    IN_WORD uintptr_t thread;   // pthread_self() of the launching thread
+    IN_WORD void *drain;        // PyObject *, called to drain prints, or null
+    IN_WORD int64_t clock_read;    // ns, when a poll last read the clock; 0: not yet
     int32_t skip;          // polls between two readings of the clock
     int32_t left;          // polls left until the next reading
     int32_t python_error;  // a Python exception is set and belongs to the launch's caller
     _Atomic uint64_t committed; // bytes of arena chunks held
     int64_t tick_interval; // ns
+    IN_WORD struct lane *lane;     // the world that the launch is part of, or null
     alignas(CACHE_LINE) char end[];
 };
 
 static inline struct header *header_of(struct block *block) {
     return (struct header *)block - 1;
 }
+
+// One thread's share of a batch (`replay.c`): a program over memory of its own, which it runs for one world at a time.
+struct lane {
+    IN_WORD const int64_t *code;
+    IN_WORD union number *registers;
+    IN_WORD struct block *block; // the batch; null: the program runs by itself
+    int64_t world;       // the number of the one that runs
+    int64_t end;         // the number of the end that was reached
+    int32_t status;      // what its first fault was
+    int32_t site;        // the word at which the instruction begins that failed
+};
+
+#ifndef __wasm__
 
 // --- thread pool, one cache line a concern --------------------------------------------------------------------------
 
@@ -119,6 +160,8 @@ struct job {
     alignas(CACHE_LINE) _Atomic uint64_t next;  // iterations handed out so far (dynamic)
 };
 
+#endif
+
 // --- print ring -----------------------------------------------------------------------------------------------------
 
 struct ring {
@@ -128,6 +171,17 @@ struct ring {
     _Atomic uint64_t dropped; // records that did not fit
     uint64_t capacity;        // words, a power of two
     alignas(CACHE_LINE) uint64_t words[];
+};
+
+// --- what a WebAssembly module and JavaScript tell each other -----------------------------------------------------
+
+struct control {
+    _Atomic int32_t stop; // non-zero: the launch under way stops
+    int32_t reserved;
+    int64_t polls;   // left, until it stops by itself
+    uint64_t heap;   // where memory begins that nothing has a fixed place in
+    uint64_t top;    // of what launches have taken of it
+    uint64_t limit;  // bytes of memory, at most
 };
 
 // --- arenas and their chunks ----------------------------------------------------------------------------------------
@@ -147,10 +201,12 @@ struct arena {
 };
 
 // Generated code and the explorer's readers count on 8-byte words in little-endian order.
+#ifndef __wasm__
 static_assert(sizeof(void *) == 8, "64-bit systems only");
 static_assert(sizeof(uintptr_t) == sizeof(pthread_t), "a thread is one word");
-static_assert(sizeof(struct header) % CACHE_LINE == 0, "blocks are aligned behind their header");
 static_assert(sizeof(struct line) == CACHE_LINE && sizeof(struct arena) == CACHE_LINE, "one line a thread");
 static_assert(sizeof(struct chunk) == CACHE_LINE, "chunks hold aligned data");
+#endif
+static_assert(sizeof(struct header) % CACHE_LINE == 0, "blocks are aligned behind their header");
 static_assert(offsetof(struct block, site) == 4 && offsetof(struct block, flags) == offsetof(struct block, stop) + 4,
               "Python reads these as halves of a word");

@@ -15,3 +15,7 @@
 #include "arena.c"
 
 #include "compiler_rt.c"
+
+#include "replay.c"
+
+#include "worlds.c"

@@ -22,7 +22,7 @@ void Py_DecRef(PyObject *object);
 PyObject *tn_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count);
 int32_t tn_stop(struct block *block);
 int32_t tn_fail(struct block *block, int32_t code, int32_t site, int32_t count, const int64_t *payload);
-int32_t tn_poll(struct block *block, int32_t tid);
+int32_t tn_poll(struct block *block, int32_t site);
 void tn_print(struct block *block, int32_t site, int32_t count, const uint64_t *words);
 int64_t tn_print_take(struct ring *ring, uint64_t *out, int64_t *dropped);
 
@@ -42,12 +42,22 @@ uint64_t tn_arena_mark(struct block *block, int32_t tid);
 void tn_arena_release(struct block *block, int32_t tid, uint64_t mark);
 void tn_arena_free(struct block *block);
 
+// --- replay.c
+int32_t tn_replay(struct block *block);
+
+// --- worlds.c
+int32_t tn_replay_worlds(struct block *block);
+
+#ifndef __wasm__
+
 // --- inside the runtime
 static int64_t now(void);
 static void pause_core(void);
 static int32_t poll_clock(struct block *block);
 static void run_piece(struct job *job, int32_t index);
 static void reset_arenas(struct block *block);
+static int32_t stop_of_world(const struct lane *lane);
+#endif
 
 #define TICK_NS INT64_C(20000000)
 #define LONGEST_TICK_NS INT64_C(160000000)

@@ -1,14 +1,17 @@
 ; Made from runtime.c by generate.py with ziglang 0.17.1.
 
-%struct.arena = type { ptr, i64, ptr, [40 x i8] }
 %struct.timespec = type { i64, i64 }
 %union.pthread_condattr_t = type { i32 }
 %struct.line = type { i32, i32, ptr, [48 x i8] }
 %struct.job = type { ptr, ptr, i64, i64, i64, i64, i64, [8 x i8], i32, [60 x i8], i64, [56 x i8] }
+%struct.arena = type { ptr, i64, ptr, [40 x i8] }
+%struct.lane = type { ptr, ptr, ptr, i64, i64, i32, i32 }
+%union.number = type { double }
 %struct.__sigset_t = type { [16 x i64] }
 %union.pthread_attr_t = type { i64, [48 x i8] }
 
 @fault_signals = internal unnamed_addr constant [6 x i32] [i32 11, i32 7, i32 8, i32 4, i32 6, i32 5], align 16
+@size_of.sizes = internal unnamed_addr constant [12 x i8] c"\02\04\08\01\02\04\08\01\01\02\04\08", align 1
 
 define ptr @tn_launch(ptr noundef readnone captures(none) %self, ptr noundef readonly captures(none) %arguments, i64 noundef %count) local_unnamed_addr nounwind {
 entry:
@@ -23,71 +26,74 @@ cond.end:
 
 if.then:
   %call2 = tail call i32 @PyErr_BadArgument() nounwind
-  br label %cleanup33
+  br label %cleanup
 
 if.end:
   %add.ptr.i = getelementptr inbounds i8, ptr %call, i64 -128
   %call4 = tail call i64 @pthread_self() nounwind
-  %thread = getelementptr inbounds i8, ptr %call, i64 -112
-  store i64 %call4, ptr %thread, align 16
   %pool = getelementptr inbounds nuw i8, ptr %call, i64 64
-  %1 = load ptr, ptr %pool, align 16
+  %1 = load ptr, ptr %pool, align 8
   %main_thread = getelementptr inbounds nuw i8, ptr %1, i64 16
   %2 = load i64, ptr %main_thread, align 16
-  %cmp6 = icmp eq i64 %call4, %2
-  %cond7 = zext i1 %cmp6 to i32
-  %flags = getelementptr inbounds nuw i8, ptr %call, i64 60
-  store i32 %cond7, ptr %flags, align 4
+  %cmp5 = icmp eq i64 %call4, %2
+  %cond6 = zext i1 %cmp5 to i32
+  %thread1.i = getelementptr inbounds i8, ptr %call, i64 -112
+  store i64 %call4, ptr %thread1.i, align 16
+  %flags2.i = getelementptr inbounds nuw i8, ptr %call, i64 60
+  store i32 %cond6, ptr %flags2.i, align 4
   store atomic i32 0, ptr %call monotonic, align 16
-  %site = getelementptr inbounds nuw i8, ptr %call, i64 4
-  store i32 0, ptr %site, align 4
-  %python_error = getelementptr inbounds i8, ptr %call, i64 -80
-  %clock_read = getelementptr inbounds i8, ptr %call, i64 -96
-  %tick_interval = getelementptr inbounds i8, ptr %call, i64 -64
-  tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 32 dereferenceable(20) %clock_read, i8 0, i64 20, i1 false)
-  store i64 20000000, ptr %tick_interval, align 64
-  %stop = getelementptr inbounds nuw i8, ptr %call, i64 56
-  store atomic i32 0, ptr %stop release, align 8
-  %call9 = tail call ptr @PyEval_SaveThread() nounwind
+  %site.i = getelementptr inbounds nuw i8, ptr %call, i64 4
+  store atomic i32 -1, ptr %site.i monotonic, align 4
+  %clock_read.i = getelementptr inbounds i8, ptr %call, i64 -96
+  %tick_interval.i = getelementptr inbounds i8, ptr %call, i64 -64
+  tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 32 dereferenceable(20) %clock_read.i, i8 0, i64 20, i1 false)
+  store i64 20000000, ptr %tick_interval.i, align 64
+  %stop.i = getelementptr inbounds nuw i8, ptr %call, i64 56
+  store atomic i32 0, ptr %stop.i release, align 8
+  %call7 = tail call ptr @PyEval_SaveThread() nounwind
   %thread_state = getelementptr inbounds i8, ptr %call, i64 -120
-  store ptr %call9, ptr %thread_state, align 8
+  store ptr %call7, ptr %thread_state, align 8
   %3 = load ptr, ptr %add.ptr.i, align 64
-  %call11 = tail call i32 %3(ptr noundef nonnull %call) nounwind
-  store atomic i32 -1, ptr %stop release, align 8
-  %arenas = getelementptr inbounds nuw i8, ptr %call, i64 112
-  %4 = load atomic i64, ptr %arenas monotonic, align 16
-  %cmp14.not = icmp eq i64 %4, 0
-  br i1 %cmp14.not, label %if.end16, label %if.then15
+  %call9 = tail call i32 %3(ptr noundef nonnull %call) nounwind
+  store atomic i32 -1, ptr %stop.i release, align 8
+  %arenas.i = getelementptr inbounds nuw i8, ptr %call, i64 112
+  %4 = load atomic i64, ptr %arenas.i monotonic, align 16
+  %cmp.not.i = icmp eq i64 %4, 0
+  br i1 %cmp.not.i, label %if.end.i, label %if.then.i
 
-if.then15:
-  tail call fastcc void @reset_arenas(ptr noundef %call)
-  br label %if.end16
+if.then.i:
+  tail call fastcc void @reset_arenas(ptr noundef nonnull %call)
+  br label %if.end.i
 
-if.end16:
-  %cmp17.not = icmp eq i32 %call11, 0
-  br i1 %cmp17.not, label %if.end19, label %if.then18
+if.end.i:
+  %cmp1.not.i = icmp eq i32 %call9, 0
+  br i1 %cmp1.not.i, label %end_launch.exit.thread, label %if.then12
 
-if.then18:
+end_launch.exit.thread:
+  %5 = load atomic i32, ptr %call monotonic, align 8
+  br label %if.end13
+
+if.then12:
   tail call fastcc void @stay_at_exit(ptr noundef %call)
-  br label %if.end19
+  br label %if.end13
 
-if.end19:
-  %5 = load ptr, ptr %thread_state, align 8
-  tail call void @PyEval_RestoreThread(ptr noundef %5) nounwind
-  %6 = load i32, ptr %python_error, align 16
-  %tobool.not = icmp eq i32 %6, 0
-  br i1 %tobool.not, label %if.end23, label %cleanup33
+if.end13:
+  %cond.i35 = phi i32 [ %5, %end_launch.exit.thread ], [ %call9, %if.then12 ]
+  %6 = load ptr, ptr %thread_state, align 8
+  tail call void @PyEval_RestoreThread(ptr noundef %6) nounwind
+  %python_error = getelementptr inbounds i8, ptr %call, i64 -80
+  %7 = load i32, ptr %python_error, align 16
+  %tobool.not = icmp eq i32 %7, 0
+  br i1 %tobool.not, label %cond.false16, label %cleanup
 
-if.end23:
-  %7 = load atomic i32, ptr %call monotonic, align 8
-  %cond30 = select i1 %cmp17.not, i32 %7, i32 %call11
-  %conv = sext i32 %cond30 to i64
-  %call31 = tail call ptr @PyLong_FromLong(i64 noundef %conv) nounwind
-  br label %cleanup33
+cond.false16:
+  %conv = sext i32 %cond.i35 to i64
+  %call17 = tail call ptr @PyLong_FromLong(i64 noundef %conv) nounwind
+  br label %cleanup
 
-cleanup33:
-  %retval.1 = phi ptr [ null, %if.then ], [ %call31, %if.end23 ], [ null, %if.end19 ]
-  ret ptr %retval.1
+cleanup:
+  %retval.0 = phi ptr [ null, %if.then ], [ %call17, %cond.false16 ], [ null, %if.end13 ]
+  ret ptr %retval.0
 }
 
 declare void @llvm.lifetime.start.p0(ptr captures(none)) nounwind
@@ -99,65 +105,6 @@ declare i32 @PyErr_BadArgument() local_unnamed_addr
 declare i64 @pthread_self() local_unnamed_addr nounwind
 
 declare ptr @PyEval_SaveThread() local_unnamed_addr
-
-define internal fastcc void @reset_arenas(ptr noundef nonnull captures(none) %block) unnamed_addr noinline nounwind {
-entry:
-  %committed = getelementptr inbounds i8, ptr %block, i64 -72
-  %0 = load atomic i64, ptr %committed monotonic, align 8
-  %cmp = icmp ugt i64 %0, 67108864
-  %num_threads.i = getelementptr inbounds nuw i8, ptr %block, i64 96
-  %1 = load i32, ptr %num_threads.i, align 8
-  %cmp11.i = icmp sgt i32 %1, 0
-  br i1 %cmp11.i, label %for.body.lr.ph.i, label %rewind_arenas.exit
-
-for.body.lr.ph.i:
-  %arenas1.i.i = getelementptr inbounds nuw i8, ptr %block, i64 112
-  br label %for.body.i
-
-for.body.i:
-  %indvars.iv.i = phi i64 [ 0, %for.body.lr.ph.i ], [ %indvars.iv.next.i, %if.end.i ]
-  %2 = load atomic i64, ptr %arenas1.i.i acquire, align 8
-  %3 = inttoptr i64 %2 to ptr
-  %arrayidx.i.i = getelementptr inbounds nuw %struct.arena, ptr %3, i64 %indvars.iv.i
-  br i1 %cmp, label %if.then.i, label %if.end.i
-
-if.then.i:
-  %cmp.i.i = icmp eq i64 %2, 0
-  %cond.i.i = select i1 %cmp.i.i, ptr null, ptr %arrayidx.i.i
-  %first.i = getelementptr inbounds nuw i8, ptr %cond.i.i, i64 16
-  %4 = load ptr, ptr %first.i, align 16
-  %cmp.not5.i.i = icmp eq ptr %4, null
-  br i1 %cmp.not5.i.i, label %free_chain.exit.i, label %while.body.i.i
-
-while.body.i.i:
-  %chunk.addr.06.i.i = phi ptr [ %5, %while.body.i.i ], [ %4, %if.then.i ]
-  %5 = load ptr, ptr %chunk.addr.06.i.i, align 64
-  %capacity.i.i = getelementptr inbounds nuw i8, ptr %chunk.addr.06.i.i, i64 16
-  %6 = load i64, ptr %capacity.i.i, align 16
-  %7 = atomicrmw sub ptr %committed, i64 %6 monotonic, align 8
-  tail call void @free(ptr noundef nonnull %chunk.addr.06.i.i) nounwind
-  %cmp.not.i.i = icmp eq ptr %5, null
-  br i1 %cmp.not.i.i, label %free_chain.exit.i, label %while.body.i.i
-
-free_chain.exit.i:
-  store ptr null, ptr %first.i, align 16
-  br label %if.end.i
-
-if.end.i:
-  %first2.i = getelementptr inbounds nuw i8, ptr %arrayidx.i.i, i64 16
-  %8 = load ptr, ptr %first2.i, align 16
-  store ptr %8, ptr %arrayidx.i.i, align 64
-  %offset.i = getelementptr inbounds nuw i8, ptr %arrayidx.i.i, i64 8
-  store i64 0, ptr %offset.i, align 8
-  %indvars.iv.next.i = add nuw nsw i64 %indvars.iv.i, 1
-  %9 = load i32, ptr %num_threads.i, align 8
-  %10 = sext i32 %9 to i64
-  %cmp.i = icmp slt i64 %indvars.iv.next.i, %10
-  br i1 %cmp.i, label %for.body.i, label %rewind_arenas.exit
-
-rewind_arenas.exit:
-  ret void
-}
 
 define internal fastcc void @stay_at_exit(ptr noundef nonnull readonly captures(none) %block) unnamed_addr noinline nounwind {
 entry:
@@ -210,7 +157,7 @@ entry:
 
 if.then:
   %site1 = getelementptr inbounds nuw i8, ptr %block, i64 4
-  store i32 %site, ptr %site1, align 4
+  store atomic i32 %site, ptr %site1 monotonic, align 4
   %2 = icmp sgt i32 %count, 0
   br i1 %2, label %for.body.lr.ph, label %for.cond.cleanup
 
@@ -239,35 +186,63 @@ if.end:
   ret i32 %code
 }
 
-define i32 @tn_poll(ptr noundef captures(none) %block, i32 noundef %tid) local_unnamed_addr nounwind {
+define noundef i32 @tn_poll(ptr noundef captures(none) %block, i32 noundef %site) local_unnamed_addr nounwind {
 entry:
-  %stop1 = getelementptr inbounds nuw i8, ptr %block, i64 56
-  %0 = load atomic i32, ptr %stop1 monotonic, align 8
-  %cmp.not = icmp eq i32 %0, 0
-  br i1 %cmp.not, label %if.end, label %cleanup8
+  %stop = getelementptr inbounds nuw i8, ptr %block, i64 56
+  %0 = load atomic i32, ptr %stop monotonic, align 8
+  %cmp = icmp eq i32 %0, 0
+  br i1 %cmp, label %land.lhs.true, label %cond.false
+
+land.lhs.true:
+  %lane = getelementptr inbounds i8, ptr %block, i64 -56
+  %1 = load ptr, ptr %lane, align 8
+  %cmp1.not = icmp eq ptr %1, null
+  br i1 %cmp1.not, label %if.then5, label %if.then
+
+if.then:
+  %block.i = getelementptr inbounds nuw i8, ptr %1, i64 16
+  %2 = load ptr, ptr %block.i, align 8
+  %stop.i = getelementptr inbounds nuw i8, ptr %2, i64 56
+  %3 = load atomic i32, ptr %stop.i monotonic, align 8
+  %cmp.not.i = icmp eq i32 %3, 0
+  br i1 %cmp.not.i, label %if.end, label %cond.false
 
 if.end:
-  %call2 = tail call i64 @pthread_self() nounwind
-  %thread = getelementptr inbounds i8, ptr %block, i64 -112
-  %1 = load i64, ptr %thread, align 16
-  %cmp3.not = icmp eq i64 %call2, %1
-  br i1 %cmp3.not, label %if.end5, label %cleanup8
+  %world.i = getelementptr inbounds nuw i8, ptr %1, i64 24
+  %4 = load i64, ptr %world.i, align 8
+  %arrayidx.i.i = getelementptr inbounds nuw i8, ptr %2, i64 144
+  %5 = load atomic i64, ptr %arrayidx.i.i monotonic, align 8
+  %cmp3.i.not = icmp sgt i64 %4, %5
+  br i1 %cmp3.i.not, label %cond.false, label %if.then5
 
-if.end5:
+if.then5:
+  %call6 = tail call i64 @pthread_self() nounwind
+  %thread = getelementptr inbounds i8, ptr %block, i64 -112
+  %6 = load i64, ptr %thread, align 16
+  %cmp7.not = icmp eq i64 %call6, %6
+  br i1 %cmp7.not, label %lor.lhs.false, label %cleanup
+
+lor.lhs.false:
   %left = getelementptr inbounds i8, ptr %block, i64 -84
-  %2 = load i32, ptr %left, align 4
-  %dec = add nsw i32 %2, -1
+  %7 = load i32, ptr %left, align 4
+  %dec = add nsw i32 %7, -1
   store i32 %dec, ptr %left, align 4
-  %cmp6 = icmp sgt i32 %2, 0
-  br i1 %cmp6, label %cleanup8, label %cond.false
+  %cmp8 = icmp sgt i32 %7, 0
+  br i1 %cmp8, label %cleanup, label %if.end12
+
+if.end12:
+  %call11 = tail call fastcc i32 @poll_clock(ptr noundef nonnull %block)
+  %cmp13 = icmp eq i32 %call11, 0
+  br i1 %cmp13, label %cleanup, label %cond.false
 
 cond.false:
-  %call7 = tail call fastcc i32 @poll_clock(ptr noundef nonnull %block)
-  br label %cleanup8
+  %status.133 = phi i32 [ 1, %if.end12 ], [ 1, %if.end ], [ %3, %if.then ], [ %0, %entry ]
+  tail call fastcc void @leave(ptr noundef nonnull %block, i32 noundef %site)
+  br label %cleanup
 
-cleanup8:
-  %retval.1 = phi i32 [ %0, %entry ], [ 0, %if.end ], [ %call7, %cond.false ], [ 0, %if.end5 ]
-  ret i32 %retval.1
+cleanup:
+  %retval.0 = phi i32 [ 0, %if.then5 ], [ 0, %lor.lhs.false ], [ %status.133, %cond.false ], [ 0, %if.end12 ]
+  ret i32 %retval.0
 }
 
 define internal fastcc range(i32 0, 2) i32 @poll_clock(ptr noundef captures(none) %block) unnamed_addr noinline nounwind {
@@ -342,6 +317,13 @@ if.end9:
 cleanup:
   %retval.0 = phi i32 [ 0, %if.then ], [ %call10, %if.end9 ], [ 0, %cond.end ]
   ret i32 %retval.0
+}
+
+define internal fastcc void @leave(ptr noundef captures(none) %block, i32 noundef %site) unnamed_addr noinline nounwind {
+entry:
+  %site1 = getelementptr inbounds nuw i8, ptr %block, i64 4
+  %0 = cmpxchg ptr %site1, i32 -1, i32 %site acq_rel acquire, align 4
+  ret void
 }
 
 define void @tn_print(ptr noundef readonly captures(none) %block, i32 noundef %site, i32 noundef %count, ptr noundef readonly captures(none) %words) local_unnamed_addr nounwind {
@@ -1240,6 +1222,1209 @@ if.end26:
   ret half %6
 }
 
+declare void @llvm.memcpy.p0.p0.i64(ptr noalias writeonly captures(none), ptr noalias readonly captures(none), i64, i1 immarg) nounwind
+
+define i32 @tn_replay(ptr noundef captures(none) %block) local_unnamed_addr nounwind {
+entry:
+  %lane = alloca %struct.lane, align 8
+  call void @llvm.lifetime.start.p0(ptr nonnull %lane) nounwind
+  %slots = getelementptr inbounds nuw i8, ptr %block, i64 128
+  %0 = load i64, ptr %slots, align 8
+  %1 = inttoptr i64 %0 to ptr
+  store ptr %1, ptr %lane, align 8
+  %registers = getelementptr inbounds nuw i8, ptr %lane, i64 8
+  %arrayidx2 = getelementptr inbounds nuw i8, ptr %block, i64 136
+  %2 = load i64, ptr %arrayidx2, align 8
+  %3 = inttoptr i64 %2 to ptr
+  store ptr %3, ptr %registers, align 8
+  %block3 = getelementptr inbounds nuw i8, ptr %lane, i64 16
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(32) %block3, i8 0, i64 32, i1 false)
+  %call = call fastcc i32 @run_lane(ptr noundef %block, ptr noundef nonnull %lane)
+  %cmp.not = icmp eq i32 %call, 0
+  br i1 %cmp.not, label %if.end, label %if.then
+
+if.then:
+  %site = getelementptr inbounds nuw i8, ptr %lane, i64 44
+  %4 = load i32, ptr %site, align 4
+  %5 = cmpxchg ptr %block, i32 0, i32 %call acq_rel acquire, align 4
+  %6 = extractvalue { i32, i1 } %5, 1
+  br i1 %6, label %if.then.i, label %cleanup
+
+if.then.i:
+  %site1.i = getelementptr inbounds nuw i8, ptr %block, i64 4
+  store atomic i32 %4, ptr %site1.i monotonic, align 4
+  %stop.i.i = getelementptr inbounds nuw i8, ptr %block, i64 56
+  %7 = cmpxchg ptr %stop.i.i, i32 0, i32 %call acq_rel acquire, align 4
+  br label %cleanup
+
+if.end:
+  %end = getelementptr inbounds nuw i8, ptr %lane, i64 32
+  %8 = load i64, ptr %end, align 8
+  %arrayidx9 = getelementptr inbounds nuw i8, ptr %block, i64 144
+  store i64 %8, ptr %arrayidx9, align 8
+  br label %cleanup
+
+cleanup:
+  call void @llvm.lifetime.end.p0(ptr nonnull %lane) nounwind
+  ret i32 %call
+}
+
+define internal fastcc i32 @run_lane(ptr noundef captures(none) %block, ptr noundef %lane) unnamed_addr nounwind {
+entry:
+  %bits = alloca %union.number, align 8
+  %0 = load ptr, ptr %lane, align 8
+  %registers1 = getelementptr inbounds nuw i8, ptr %lane, i64 8
+  %1 = load ptr, ptr %registers1, align 8
+  %world41 = getelementptr inbounds nuw i8, ptr %lane, i64 24
+  %sub.ptr.rhs.cast = ptrtoint ptr %0 to i64
+  %stop.i = getelementptr inbounds nuw i8, ptr %block, i64 56
+  %lane.i = getelementptr inbounds i8, ptr %block, i64 -56
+  %thread.i = getelementptr inbounds i8, ptr %block, i64 -112
+  %left.i = getelementptr inbounds i8, ptr %block, i64 -84
+  %block2.i = getelementptr inbounds nuw i8, ptr %lane, i64 16
+  %flags.i = getelementptr inbounds nuw i8, ptr %block, i64 60
+  %thread_state.i = getelementptr inbounds i8, ptr %block, i64 -120
+  %python_error23.i = getelementptr inbounds i8, ptr %block, i64 -80
+  br label %for.cond
+
+for.cond:
+  %at.0 = phi ptr [ %0, %entry ], [ %at.0.be, %for.cond.backedge ]
+  %2 = load i64, ptr %at.0, align 8
+  switch i64 %2, label %sw.default [
+    i64 0, label %sw.bb
+    i64 1, label %sw.bb3
+    i64 2, label %sw.bb7
+    i64 3, label %sw.bb11
+    i64 13, label %sw.bb20
+    i64 14, label %sw.bb31
+    i64 15, label %sw.bb39
+    i64 4, label %sw.bb48
+    i64 5, label %sw.bb67
+    i64 6, label %sw.bb76
+    i64 7, label %sw.bb83
+    i64 8, label %sw.bb93
+    i64 9, label %sw.bb100
+    i64 10, label %sw.bb111
+    i64 11, label %sw.bb121
+  ]
+
+sw.bb:
+  %arrayidx2 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %3 = load i64, ptr %arrayidx2, align 8
+  %end = getelementptr inbounds nuw i8, ptr %lane, i64 32
+  store i64 %3, ptr %end, align 8
+  br label %cleanup149
+
+sw.bb3:
+  %sub.ptr.lhs.cast = ptrtoint ptr %at.0 to i64
+  %sub.ptr.sub = sub i64 %sub.ptr.lhs.cast, %sub.ptr.rhs.cast
+  %sub.ptr.div = lshr exact i64 %sub.ptr.sub, 3
+  %conv = trunc i64 %sub.ptr.div to i32
+  %4 = load atomic i32, ptr %stop.i monotonic, align 8
+  %cmp.i = icmp eq i32 %4, 0
+  br i1 %cmp.i, label %land.lhs.true.i, label %tn_poll.exit
+
+land.lhs.true.i:
+  %5 = load ptr, ptr %lane.i, align 8
+  %cmp1.not.i = icmp eq ptr %5, null
+  br i1 %cmp1.not.i, label %if.then5.i, label %if.then.i
+
+if.then.i:
+  %block.i.i = getelementptr inbounds nuw i8, ptr %5, i64 16
+  %6 = load ptr, ptr %block.i.i, align 8
+  %stop.i.i = getelementptr inbounds nuw i8, ptr %6, i64 56
+  %7 = load atomic i32, ptr %stop.i.i monotonic, align 8
+  %cmp.not.i.i = icmp eq i32 %7, 0
+  br i1 %cmp.not.i.i, label %if.end.i, label %tn_poll.exit
+
+if.end.i:
+  %world.i.i = getelementptr inbounds nuw i8, ptr %5, i64 24
+  %8 = load i64, ptr %world.i.i, align 8
+  %arrayidx.i.i.i = getelementptr inbounds nuw i8, ptr %6, i64 144
+  %9 = load atomic i64, ptr %arrayidx.i.i.i monotonic, align 8
+  %cmp3.i.not.i = icmp sgt i64 %8, %9
+  br i1 %cmp3.i.not.i, label %tn_poll.exit, label %if.then5.i
+
+if.then5.i:
+  %call6.i = tail call i64 @pthread_self() nounwind
+  %10 = load i64, ptr %thread.i, align 16
+  %cmp7.not.i = icmp eq i64 %call6.i, %10
+  br i1 %cmp7.not.i, label %lor.lhs.false.i, label %if.then
+
+lor.lhs.false.i:
+  %11 = load i32, ptr %left.i, align 4
+  %dec.i = add nsw i32 %11, -1
+  store i32 %dec.i, ptr %left.i, align 4
+  %cmp8.i = icmp sgt i32 %11, 0
+  br i1 %cmp8.i, label %if.then, label %if.end12.i
+
+if.end12.i:
+  %call11.i = tail call fastcc i32 @poll_clock(ptr noundef nonnull %block)
+  %cmp13.i = icmp eq i32 %call11.i, 0
+  br i1 %cmp13.i, label %if.then, label %tn_poll.exit
+
+tn_poll.exit:
+  %status.133.i = phi i32 [ 1, %if.end12.i ], [ 1, %if.end.i ], [ %7, %if.then.i ], [ %4, %sw.bb3 ]
+  tail call fastcc void @leave(ptr noundef nonnull %block, i32 noundef %conv)
+  br label %if.end
+
+if.then:
+  %arrayidx5 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %12 = load i64, ptr %arrayidx5, align 8
+  %13 = inttoptr i64 %12 to ptr
+  %add.ptr.i49.i = getelementptr inbounds i8, ptr %13, i64 -128
+  %14 = load ptr, ptr %block2.i, align 8
+  %cmp.not.i = icmp eq ptr %14, null
+  br i1 %cmp.not.i, label %if.end6.i, label %if.then.i259
+
+if.then.i259:
+  %stop.i.i260 = getelementptr inbounds nuw i8, ptr %14, i64 56
+  %15 = load atomic i32, ptr %stop.i.i260 monotonic, align 8
+  %cmp.not.i.i261 = icmp eq i32 %15, 0
+  br i1 %cmp.not.i.i261, label %stop_of_world.exit.i, label %if.end
+
+stop_of_world.exit.i:
+  %16 = load i64, ptr %world41, align 8
+  %arrayidx.i.i.i263 = getelementptr inbounds nuw i8, ptr %14, i64 144
+  %17 = load atomic i64, ptr %arrayidx.i.i.i263 monotonic, align 8
+  %cmp3.i.not.i264 = icmp sgt i64 %16, %17
+  br i1 %cmp3.i.not.i264, label %if.end, label %if.end6.i
+
+if.end6.i:
+  %18 = load i64, ptr %thread.i, align 16
+  %cmp8.i266 = icmp eq i64 %call6.i, %18
+  %19 = load i32, ptr %flags.i, align 4
+  %thread1.i.i = getelementptr inbounds i8, ptr %13, i64 -112
+  store i64 %18, ptr %thread1.i.i, align 16
+  %flags2.i.i = getelementptr inbounds nuw i8, ptr %13, i64 60
+  store i32 %19, ptr %flags2.i.i, align 4
+  store atomic i32 0, ptr %13 monotonic, align 16
+  %site.i.i = getelementptr inbounds nuw i8, ptr %13, i64 4
+  store atomic i32 -1, ptr %site.i.i monotonic, align 4
+  %clock_read.i.i = getelementptr inbounds i8, ptr %13, i64 -96
+  %tick_interval.i.i = getelementptr inbounds i8, ptr %13, i64 -64
+  tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 32 dereferenceable(20) %clock_read.i.i, i8 0, i64 20, i1 false)
+  store i64 20000000, ptr %tick_interval.i.i, align 64
+  %stop.i50.i = getelementptr inbounds nuw i8, ptr %13, i64 56
+  store atomic i32 0, ptr %stop.i50.i release, align 8
+  %20 = load ptr, ptr %block2.i, align 8
+  %cmp11.i = icmp eq ptr %20, null
+  %cond.i = select i1 %cmp11.i, ptr null, ptr %lane
+  %lane12.i = getelementptr inbounds i8, ptr %13, i64 -56
+  store ptr %cond.i, ptr %lane12.i, align 8
+  br i1 %cmp8.i266, label %if.then13.i, label %if.end15.i
+
+if.then13.i:
+  %21 = load ptr, ptr %thread_state.i, align 8
+  %thread_state14.i = getelementptr inbounds i8, ptr %13, i64 -120
+  store ptr %21, ptr %thread_state14.i, align 8
+  br label %if.end15.i
+
+if.end15.i:
+  %22 = load ptr, ptr %add.ptr.i49.i, align 64
+  %call17.i = tail call i32 %22(ptr noundef nonnull %13) nounwind
+  store atomic i32 -1, ptr %stop.i50.i release, align 8
+  %arenas.i.i = getelementptr inbounds nuw i8, ptr %13, i64 112
+  %23 = load atomic i64, ptr %arenas.i.i monotonic, align 16
+  %cmp.not.i52.i = icmp eq i64 %23, 0
+  br i1 %cmp.not.i52.i, label %if.end.i53.i, label %if.then.i.i
+
+if.then.i.i:
+  tail call fastcc void @reset_arenas(ptr noundef nonnull %13)
+  br label %if.end.i53.i
+
+if.end.i53.i:
+  %cmp1.not.i.i = icmp eq i32 %call17.i, 0
+  br i1 %cmp1.not.i.i, label %cond.false.i.i, label %end_launch.exit.i
+
+cond.false.i.i:
+  %24 = load atomic i32, ptr %13 monotonic, align 8
+  br label %end_launch.exit.i
+
+end_launch.exit.i:
+  %cond.i54.i = phi i32 [ %24, %cond.false.i.i ], [ %call17.i, %if.end.i53.i ]
+  br i1 %cmp8.i266, label %if.then20.i, label %if.end24.i
+
+if.then20.i:
+  %thread_state21.i = getelementptr inbounds i8, ptr %13, i64 -120
+  %25 = load ptr, ptr %thread_state21.i, align 8
+  store ptr %25, ptr %thread_state.i, align 8
+  %python_error.i = getelementptr inbounds i8, ptr %13, i64 -80
+  %26 = load i32, ptr %python_error.i, align 16
+  %27 = load i32, ptr %python_error23.i, align 16
+  %or.i = or i32 %27, %26
+  store i32 %or.i, ptr %python_error23.i, align 16
+  br label %if.end24.i
+
+if.end24.i:
+  store ptr null, ptr %lane12.i, align 8
+  br label %if.end
+
+if.end:
+  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %cond.i54.i, %if.end24.i ], [ 1, %stop_of_world.exit.i ], [ %15, %if.then.i259 ]
+  %add.ptr = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  br label %sw.epilog
+
+sw.bb7:
+  %arrayidx8 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %28 = load i64, ptr %arrayidx8, align 8
+  %29 = inttoptr i64 %28 to ptr
+  %arrayidx9 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %30 = load i64, ptr %arrayidx9, align 8
+  tail call void @llvm.memset.p0.i64(ptr align 1 %29, i8 0, i64 %30, i1 false)
+  %add.ptr10 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  br label %for.cond.backedge
+
+sw.bb11:
+  %arrayidx12 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %31 = load i64, ptr %arrayidx12, align 8
+  %32 = inttoptr i64 %31 to ptr
+  %arrayidx13 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %33 = load i64, ptr %arrayidx13, align 8
+  %34 = inttoptr i64 %33 to ptr
+  %arrayidx14 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %35 = load i64, ptr %arrayidx14, align 8
+  %add.ptr15 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  %arrayidx16 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %36 = load i64, ptr %arrayidx16, align 8
+  tail call fastcc void @copy(ptr noundef %32, ptr noundef %34, i64 noundef %35, ptr noundef nonnull %add.ptr15, i64 noundef %36)
+  %37 = load i64, ptr %arrayidx14, align 8
+  %add.ptr19.idx = mul nsw i64 %37, 24
+  %add.ptr19 = getelementptr inbounds i8, ptr %add.ptr15, i64 %add.ptr19.idx
+  br label %for.cond.backedge
+
+sw.bb20:
+  %arrayidx21 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %38 = load i64, ptr %arrayidx21, align 8
+  %arrayidx22 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %39 = load i64, ptr %arrayidx22, align 8
+  %40 = inttoptr i64 %39 to ptr
+  %arrayidx23 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %41 = load i64, ptr %arrayidx23, align 8
+  %arrayidx24 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %42 = load i64, ptr %arrayidx24, align 8
+  %43 = inttoptr i64 %42 to ptr
+  %arrayidx25 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  %44 = load i64, ptr %arrayidx25, align 8
+  %add.ptr26 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
+  tail call fastcc void @convert(i64 noundef %38, ptr noundef %40, i64 noundef %41, ptr noundef %43, i64 noundef %44, ptr noundef nonnull %add.ptr26)
+  %45 = load i64, ptr %arrayidx25, align 8
+  %add.ptr30.idx = mul nsw i64 %45, 24
+  %add.ptr30 = getelementptr inbounds i8, ptr %add.ptr26, i64 %add.ptr30.idx
+  br label %for.cond.backedge
+
+sw.bb31:
+  %arrayidx32 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %46 = load i64, ptr %arrayidx32, align 8
+  %47 = inttoptr i64 %46 to ptr
+  %arrayidx33 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %48 = load i64, ptr %arrayidx33, align 8
+  %49 = inttoptr i64 %48 to ptr
+  %50 = load i64, ptr %49, align 8
+  %51 = inttoptr i64 %50 to ptr
+  %52 = load i64, ptr %world41, align 8
+  %arrayidx34 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %53 = load i64, ptr %arrayidx34, align 8
+  %mul35 = mul nsw i64 %53, %52
+  %add.ptr36 = getelementptr inbounds i8, ptr %51, i64 %mul35
+  %arrayidx37 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %54 = load i64, ptr %arrayidx37, align 8
+  tail call void @llvm.memcpy.p0.p0.i64(ptr align 1 %47, ptr align 1 %add.ptr36, i64 %54, i1 false)
+  %add.ptr38 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  br label %for.cond.backedge
+
+sw.bb39:
+  %arrayidx40 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %55 = load i64, ptr %arrayidx40, align 8
+  %56 = inttoptr i64 %55 to ptr
+  %57 = load i64, ptr %56, align 8
+  %58 = inttoptr i64 %57 to ptr
+  %59 = load i64, ptr %world41, align 8
+  %arrayidx42 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %60 = load i64, ptr %arrayidx42, align 8
+  %mul43 = mul nsw i64 %60, %59
+  %add.ptr44 = getelementptr inbounds i8, ptr %58, i64 %mul43
+  %arrayidx45 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %61 = load i64, ptr %arrayidx45, align 8
+  %62 = inttoptr i64 %61 to ptr
+  %arrayidx46 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %63 = load i64, ptr %arrayidx46, align 8
+  tail call void @llvm.memcpy.p0.p0.i64(ptr align 1 %add.ptr44, ptr align 1 %62, i64 %63, i1 false)
+  %add.ptr47 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  br label %for.cond.backedge
+
+sw.bb48:
+  call void @llvm.lifetime.start.p0(ptr nonnull %bits) nounwind
+  store i64 0, ptr %bits, align 8
+  %arrayidx49 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %64 = load i64, ptr %arrayidx49, align 8
+  %arrayidx50 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %65 = load i64, ptr %arrayidx50, align 8
+  %arrayidx51 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %66 = load i64, ptr %arrayidx51, align 8
+  %arrayidx52 = getelementptr inbounds %union.number, ptr %1, i64 %66
+  %67 = load i64, ptr %arrayidx52, align 8
+  %call53 = call fastcc i32 @store(i64 noundef %64, ptr noundef nonnull %bits, i64 noundef %65, i64 %67)
+  %cmp54 = icmp eq i32 %call53, 0
+  br i1 %cmp54, label %if.then56, label %if.end62
+
+if.then56:
+  %arrayidx57 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %68 = load i64, ptr %arrayidx57, align 8
+  %69 = inttoptr i64 %68 to ptr
+  %arrayidx58 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  %70 = load i64, ptr %arrayidx58, align 8
+  %add.ptr59 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
+  %71 = load i64, ptr %arrayidx49, align 8
+  %arrayidx.i = getelementptr inbounds i8, ptr @size_of.sizes, i64 %71
+  %72 = load i8, ptr %arrayidx.i, align 1
+  %conv.i = sext i8 %72 to i64
+  call fastcc void @fill(ptr noundef %69, i64 noundef %70, ptr noundef nonnull %add.ptr59, ptr noundef %bits, i64 noundef %conv.i)
+  br label %if.end62
+
+if.end62:
+  %add.ptr63 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
+  %arrayidx64 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  %73 = load i64, ptr %arrayidx64, align 8
+  %add.ptr66.idx = shl nsw i64 %73, 4
+  %add.ptr66 = getelementptr inbounds i8, ptr %add.ptr63, i64 %add.ptr66.idx
+  call void @llvm.lifetime.end.p0(ptr nonnull %bits) nounwind
+  br label %sw.epilog
+
+sw.bb67:
+  %arrayidx68 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %74 = load i64, ptr %arrayidx68, align 8
+  %arrayidx69 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %75 = load i64, ptr %arrayidx69, align 8
+  %76 = inttoptr i64 %75 to ptr
+  %arrayidx70 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %77 = load i64, ptr %arrayidx70, align 8
+  %arrayidx71 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %78 = load i64, ptr %arrayidx71, align 8
+  %arrayidx72 = getelementptr inbounds %union.number, ptr %1, i64 %78
+  %79 = load i64, ptr %arrayidx72, align 8
+  %call74 = tail call fastcc i32 @store(i64 noundef %74, ptr noundef %76, i64 noundef %77, i64 %79)
+  %add.ptr75 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  br label %sw.epilog
+
+sw.bb76:
+  %arrayidx77 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %80 = load i64, ptr %arrayidx77, align 8
+  %arrayidx78 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %81 = load i64, ptr %arrayidx78, align 8
+  %82 = inttoptr i64 %81 to ptr
+  %arrayidx79 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %83 = load i64, ptr %arrayidx79, align 8
+  %arrayidx80 = getelementptr inbounds %union.number, ptr %1, i64 %83
+  switch i64 %80, label %sw.default.i [
+    i64 0, label %sw.bb.i
+    i64 1, label %sw.bb1.i
+    i64 2, label %sw.bb2.i
+    i64 3, label %sw.bb3.i
+    i64 4, label %sw.bb5.i
+    i64 5, label %sw.bb7.i
+    i64 6, label %sw.bb9.i
+    i64 7, label %sw.bb10.i
+    i64 8, label %sw.bb14.i
+    i64 9, label %sw.bb16.i
+    i64 10, label %sw.bb18.i
+  ]
+
+sw.bb.i:
+  %bits.0.copyload.i = load i16, ptr %82, align 1
+  %conv.i.i = zext i16 %bits.0.copyload.i to i32
+  %shr.i.i = lshr i32 %conv.i.i, 10
+  %and.i.i = and i32 %shr.i.i, 31
+  %and3.i.i = and i32 %conv.i.i, 1023
+  %conv4.i.i = zext nneg i32 %and3.i.i to i64
+  %cmp.i.i = icmp eq i32 %and.i.i, 31
+  br i1 %cmp.i.i, label %if.then.i.i270, label %if.else.i.i
+
+if.then.i.i270:
+  %shl.i.i = shl nuw nsw i64 %conv4.i.i, 42
+  %or.i.i = or disjoint i64 %shl.i.i, 9218868437227405312
+  %84 = bitcast i64 %or.i.i to double
+  br label %real_of_half.exit.i
+
+if.else.i.i:
+  %conv5.i.i = uitofp nneg i32 %and3.i.i to double
+  %mul.i.i = fmul double %conv5.i.i, 0x3E70000000000000
+  %cmp7.not.i.i = icmp eq i32 %and.i.i, 0
+  br i1 %cmp7.not.i.i, label %real_of_half.exit.i, label %if.then9.i.i
+
+if.then9.i.i:
+  %85 = add nuw nsw i32 %and.i.i, 1008
+  %sub.i.i = zext nneg i32 %85 to i64
+  %shl10.i.i = shl nuw nsw i64 %sub.i.i, 52
+  %shl11.i.i = shl nuw nsw i64 %conv4.i.i, 42
+  %or12.i.i = or disjoint i64 %shl10.i.i, %shl11.i.i
+  %86 = bitcast i64 %or12.i.i to double
+  br label %real_of_half.exit.i
+
+real_of_half.exit.i:
+  %found.sroa.0.0.i.i = phi double [ %84, %if.then.i.i270 ], [ %86, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
+  %fneg.i.i = fneg double %found.sroa.0.0.i.i
+  %tobool.not23.i.i = icmp slt i16 %bits.0.copyload.i, 0
+  %cond.i.i = select i1 %tobool.not23.i.i, double %fneg.i.i, double %found.sroa.0.0.i.i
+  store double %cond.i.i, ptr %arrayidx80, align 8
+  br label %load.exit
+
+sw.bb1.i:
+  %87 = load float, ptr %82, align 4
+  %conv.i269 = fpext float %87 to double
+  store double %conv.i269, ptr %arrayidx80, align 8
+  br label %load.exit
+
+sw.bb2.i:
+  %88 = load double, ptr %82, align 8
+  store double %88, ptr %arrayidx80, align 8
+  br label %load.exit
+
+sw.bb3.i:
+  %89 = load i8, ptr %82, align 1
+  %conv4.i = sext i8 %89 to i64
+  store i64 %conv4.i, ptr %arrayidx80, align 8
+  br label %load.exit
+
+sw.bb5.i:
+  %90 = load i16, ptr %82, align 2
+  %conv6.i = sext i16 %90 to i64
+  store i64 %conv6.i, ptr %arrayidx80, align 8
+  br label %load.exit
+
+sw.bb7.i:
+  %91 = load i32, ptr %82, align 4
+  %conv8.i = sext i32 %91 to i64
+  store i64 %conv8.i, ptr %arrayidx80, align 8
+  br label %load.exit
+
+sw.bb9.i:
+  %92 = load i64, ptr %82, align 8
+  store i64 %92, ptr %arrayidx80, align 8
+  br label %load.exit
+
+sw.bb10.i:
+  %93 = load i8, ptr %82, align 1
+  %cmp.i268 = icmp ne i8 %93, 0
+  %conv13.i = zext i1 %cmp.i268 to i64
+  store i64 %conv13.i, ptr %arrayidx80, align 8
+  br label %load.exit
+
+sw.bb14.i:
+  %94 = load i8, ptr %82, align 1
+  %conv15.i = zext i8 %94 to i64
+  store i64 %conv15.i, ptr %arrayidx80, align 8
+  br label %load.exit
+
+sw.bb16.i:
+  %95 = load i16, ptr %82, align 2
+  %conv17.i = zext i16 %95 to i64
+  store i64 %conv17.i, ptr %arrayidx80, align 8
+  br label %load.exit
+
+sw.bb18.i:
+  %96 = load i32, ptr %82, align 4
+  %conv19.i = zext i32 %96 to i64
+  store i64 %conv19.i, ptr %arrayidx80, align 8
+  br label %load.exit
+
+sw.default.i:
+  %97 = load i64, ptr %82, align 8
+  store i64 %97, ptr %arrayidx80, align 8
+  %cmp20.i = icmp slt i64 %97, 0
+  %cond.i271 = select i1 %cmp20.i, i32 6, i32 0
+  br label %load.exit
+
+load.exit:
+  %retval.0.i267 = phi i32 [ %cond.i271, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
+  %add.ptr82 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  br label %sw.epilog
+
+sw.bb83:
+  %arrayidx84 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %98 = load i64, ptr %arrayidx84, align 8
+  %arrayidx85 = getelementptr inbounds %union.number, ptr %1, i64 %98
+  %99 = load i64, ptr %arrayidx85, align 8
+  %add = add nsw i64 %99, 1
+  store i64 %add, ptr %arrayidx85, align 8
+  %arrayidx86 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %100 = load i64, ptr %arrayidx86, align 8
+  %101 = load i64, ptr %arrayidx84, align 8
+  %arrayidx88 = getelementptr inbounds %union.number, ptr %1, i64 %101
+  %102 = load i64, ptr %arrayidx88, align 8
+  %add89 = add i64 %102, %100
+  %arrayidx90 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %103 = load i64, ptr %arrayidx90, align 8
+  %arrayidx91 = getelementptr inbounds %union.number, ptr %1, i64 %103
+  store i64 %add89, ptr %arrayidx91, align 8
+  %add.ptr92 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  br label %for.cond.backedge
+
+sw.bb93:
+  %arrayidx94 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %104 = load i64, ptr %arrayidx94, align 8
+  %arrayidx95 = getelementptr inbounds %union.number, ptr %1, i64 %104
+  %105 = load i64, ptr %arrayidx95, align 8
+  %conv96 = sitofp i64 %105 to double
+  %arrayidx97 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %106 = load i64, ptr %arrayidx97, align 8
+  %arrayidx98 = getelementptr inbounds %union.number, ptr %1, i64 %106
+  store double %conv96, ptr %arrayidx98, align 8
+  %add.ptr99 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  br label %for.cond.backedge
+
+sw.bb100:
+  %arrayidx101 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %107 = load i64, ptr %arrayidx101, align 8
+  %arrayidx102 = getelementptr inbounds %union.number, ptr %1, i64 %107
+  %108 = load i64, ptr %arrayidx102, align 8
+  %conv103 = sitofp i64 %108 to double
+  %arrayidx104 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %109 = load i64, ptr %arrayidx104, align 8
+  %arrayidx105 = getelementptr inbounds %union.number, ptr %1, i64 %109
+  store double %conv103, ptr %arrayidx105, align 8
+  %110 = load i64, ptr %arrayidx101, align 8
+  %arrayidx107 = getelementptr inbounds %union.number, ptr %1, i64 %110
+  %111 = load i64, ptr %arrayidx107, align 8
+  %112 = add i64 %111, 9007199254740992
+  %113 = icmp ult i64 %112, 18014398509481985
+  %add.ptr110 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  br i1 %113, label %for.cond.backedge, label %if.then141
+
+for.cond.backedge:
+  %at.0.be = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr10, %sw.bb7 ], [ %add.ptr137, %cond.false ], [ %add.ptr135, %cond.true ], [ %add.ptr99, %sw.bb93 ], [ %add.ptr92, %sw.bb83 ], [ %add.ptr47, %sw.bb39 ], [ %add.ptr38, %sw.bb31 ], [ %add.ptr30, %sw.bb20 ], [ %add.ptr19, %sw.bb11 ], [ %add.ptr110, %sw.bb100 ]
+  br label %for.cond
+
+sw.bb111:
+  %arrayidx112 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %114 = load i64, ptr %arrayidx112, align 8
+  %arrayidx113 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %115 = load i64, ptr %arrayidx113, align 8
+  %arrayidx114 = getelementptr inbounds %union.number, ptr %1, i64 %115
+  %116 = load double, ptr %arrayidx114, align 8
+  %arrayidx115 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %117 = load i64, ptr %arrayidx115, align 8
+  %arrayidx116 = getelementptr inbounds %union.number, ptr %1, i64 %117
+  %118 = load double, ptr %arrayidx116, align 8
+  %arrayidx117 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %119 = load i64, ptr %arrayidx117, align 8
+  %arrayidx118 = getelementptr inbounds %union.number, ptr %1, i64 %119
+  switch i64 %114, label %sw.default.i289 [
+    i64 0, label %sw.bb.i288
+    i64 1, label %sw.bb1.i287
+    i64 2, label %sw.bb2.i286
+    i64 3, label %sw.bb3.i283
+    i64 4, label %sw.bb4.i
+    i64 5, label %sw.bb5.i279
+    i64 6, label %sw.bb7.i278
+    i64 7, label %sw.bb9.i277
+    i64 8, label %sw.bb10.i276
+    i64 9, label %sw.bb11.i
+    i64 10, label %sw.bb13.i
+    i64 11, label %sw.bb16.i273
+    i64 12, label %sw.bb20.i
+    i64 13, label %sw.bb24.i
+    i64 14, label %sw.bb28.i
+  ]
+
+sw.bb.i288:
+  %add.i = fadd double %116, %118
+  store double %add.i, ptr %arrayidx118, align 8
+  br label %compute_reals.exit
+
+sw.bb1.i287:
+  %sub.i = fsub double %116, %118
+  store double %sub.i, ptr %arrayidx118, align 8
+  br label %compute_reals.exit
+
+sw.bb2.i286:
+  %mul.i = fmul double %116, %118
+  store double %mul.i, ptr %arrayidx118, align 8
+  br label %compute_reals.exit
+
+sw.bb3.i283:
+  %div.i = fdiv double %116, %118
+  store double %div.i, ptr %arrayidx118, align 8
+  %cmp.i284 = fcmp oeq double %118, 0.000000e+00
+  %cond.i285 = select i1 %cmp.i284, i32 3, i32 0
+  br label %compute_reals.exit
+
+sw.bb4.i:
+  %cmp.i.i280 = fcmp oeq double %118, 0.000000e+00
+  br i1 %cmp.i.i280, label %compute_reals.exit, label %if.end.i.i
+
+if.end.i.i:
+  %call.i.i = tail call double @fmod(double noundef %116, double noundef %118) nounwind
+  %sub.i.i281 = fsub double %116, %call.i.i
+  %div.i.i = fdiv double %sub.i.i281, %118
+  %cmp1.i.i = fcmp une double %call.i.i, 0.000000e+00
+  br i1 %cmp1.i.i, label %if.then2.i.i, label %if.end11.i.i
+
+if.then2.i.i:
+  %cmp3.i.i = fcmp olt double %118, 0.000000e+00
+  %120 = fcmp uge double %call.i.i, 0.000000e+00
+  %cmp6.not.i.i = xor i1 %cmp3.i.i, %120
+  br i1 %cmp6.not.i.i, label %if.end11.i.i, label %if.then8.i.i
+
+if.then8.i.i:
+  %sub9.i.i = fadd double %div.i.i, -1.000000e+00
+  br label %if.end11.i.i
+
+if.end11.i.i:
+  %whole.0.i.i = phi double [ %sub9.i.i, %if.then8.i.i ], [ %div.i.i, %if.then2.i.i ], [ %div.i.i, %if.end.i.i ]
+  %cmp12.i.i = fcmp une double %whole.0.i.i, 0.000000e+00
+  br i1 %cmp12.i.i, label %if.then14.i.i, label %if.else19.i.i
+
+if.then14.i.i:
+  %121 = tail call double @llvm.floor.f64(double %whole.0.i.i)
+  %sub15.i.i = fsub double %whole.0.i.i, %121
+  %cmp16.i.i = fcmp ogt double %sub15.i.i, 5.000000e-01
+  %add18.i.i = fadd double %121, 1.000000e+00
+  %cond.i.i282 = select i1 %cmp16.i.i, double %add18.i.i, double %121
+  br label %if.end21.i.i
+
+if.else19.i.i:
+  %div20.i.i = fdiv double %116, %118
+  %122 = tail call double @llvm.copysign.f64(double 0.000000e+00, double %div20.i.i)
+  br label %if.end21.i.i
+
+if.end21.i.i:
+  %storemerge.i.i = phi double [ %122, %if.else19.i.i ], [ %cond.i.i282, %if.then14.i.i ]
+  store double %storemerge.i.i, ptr %arrayidx118, align 8
+  br label %compute_reals.exit
+
+sw.bb5.i279:
+  %cmp.i78.i = fcmp oeq double %118, 0.000000e+00
+  br i1 %cmp.i78.i, label %compute_reals.exit, label %if.end.i79.i
+
+if.end.i79.i:
+  %call.i80.i = tail call double @fmod(double noundef %116, double noundef %118) nounwind
+  %cmp1.i83.i = fcmp une double %call.i80.i, 0.000000e+00
+  br i1 %cmp1.i83.i, label %if.then2.i99.i, label %if.else.i84.i
+
+if.then2.i99.i:
+  %cmp3.i100.i = fcmp olt double %118, 0.000000e+00
+  %123 = fcmp uge double %call.i80.i, 0.000000e+00
+  %cmp6.not.i101.i = xor i1 %cmp3.i100.i, %123
+  br i1 %cmp6.not.i101.i, label %if.end11.i85.i, label %if.then8.i102.i
+
+if.then8.i102.i:
+  %add.i103.i = fadd double %118, %call.i80.i
+  br label %if.end11.i85.i
+
+if.else.i84.i:
+  %124 = tail call double @llvm.copysign.f64(double 0.000000e+00, double %118)
+  br label %if.end11.i85.i
+
+if.end11.i85.i:
+  %rest.0.i86.i = phi double [ %add.i103.i, %if.then8.i102.i ], [ %call.i80.i, %if.then2.i99.i ], [ %124, %if.else.i84.i ]
+  store double %rest.0.i86.i, ptr %arrayidx118, align 8
+  br label %compute_reals.exit
+
+sw.bb7.i278:
+  %cmp.i106.i = fcmp oeq double %116, 0.000000e+00
+  %cmp1.i107.i = fcmp olt double %118, 0.000000e+00
+  %or.cond.i.i = and i1 %cmp.i106.i, %cmp1.i107.i
+  br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i108.i
+
+if.end.i108.i:
+  %cmp2.i.i = fcmp uge double %116, 0.000000e+00
+  %125 = tail call double @llvm.fabs.f64(double %116)
+  %126 = fcmp ueq double %125, 0x7FF0000000000000
+  %127 = tail call double @llvm.fabs.f64(double %118)
+  %128 = fcmp ueq double %127, 0x7FF0000000000000
+  %129 = or i1 %cmp2.i.i, %128
+  %130 = tail call double @llvm.floor.f64(double %118)
+  %cmp6.i.i = fcmp oeq double %130, %118
+  %131 = or i1 %cmp6.i.i, %129
+  %or.cond24.not.i.i = or i1 %126, %131
+  br i1 %or.cond24.not.i.i, label %if.end8.i.i, label %compute_reals.exit
+
+if.end8.i.i:
+  %call.i110.i = tail call double @pow(double noundef %116, double noundef %118) nounwind
+  store double %call.i110.i, ptr %arrayidx118, align 8
+  %132 = tail call double @llvm.fabs.f64(double %call.i110.i)
+  %isinf.i.i = fcmp une double %132, 0x7FF0000000000000
+  %or.cond26.i.i = or i1 %126, %isinf.i.i
+  %133 = fcmp one double %127, 0x7FF0000000000000
+  %134 = select i1 %133, i32 6, i32 0
+  %cond.i111.i = select i1 %or.cond26.i.i, i32 0, i32 %134
+  br label %compute_reals.exit
+
+sw.bb9.i277:
+  %fneg.i = fneg double %116
+  store double %fneg.i, ptr %arrayidx118, align 8
+  br label %compute_reals.exit
+
+sw.bb10.i276:
+  %135 = tail call double @llvm.fabs.f64(double %116)
+  store double %135, ptr %arrayidx118, align 8
+  br label %compute_reals.exit
+
+sw.bb11.i:
+  %call12.i = tail call double @sqrt(double noundef %116) nounwind
+  store double %call12.i, ptr %arrayidx118, align 8
+  br label %compute_reals.exit
+
+sw.bb13.i:
+  %cmp14.i = fcmp olt double %116, %118
+  %conv15.i275 = zext i1 %cmp14.i to i64
+  store i64 %conv15.i275, ptr %arrayidx118, align 8
+  br label %compute_reals.exit
+
+sw.bb16.i273:
+  %cmp17.i = fcmp ole double %116, %118
+  %conv19.i274 = zext i1 %cmp17.i to i64
+  store i64 %conv19.i274, ptr %arrayidx118, align 8
+  br label %compute_reals.exit
+
+sw.bb20.i:
+  %cmp21.i = fcmp ogt double %116, %118
+  %conv23.i = zext i1 %cmp21.i to i64
+  store i64 %conv23.i, ptr %arrayidx118, align 8
+  br label %compute_reals.exit
+
+sw.bb24.i:
+  %cmp25.i = fcmp oge double %116, %118
+  %conv27.i = zext i1 %cmp25.i to i64
+  store i64 %conv27.i, ptr %arrayidx118, align 8
+  br label %compute_reals.exit
+
+sw.bb28.i:
+  %cmp29.i = fcmp oeq double %116, %118
+  %conv31.i = zext i1 %cmp29.i to i64
+  store i64 %conv31.i, ptr %arrayidx118, align 8
+  br label %compute_reals.exit
+
+sw.default.i289:
+  %cmp32.i = fcmp une double %116, %118
+  %conv34.i = zext i1 %cmp32.i to i64
+  store i64 %conv34.i, ptr %arrayidx118, align 8
+  br label %compute_reals.exit
+
+compute_reals.exit:
+  %retval.0.i272 = phi i32 [ 0, %sw.default.i289 ], [ 0, %sw.bb.i288 ], [ 0, %sw.bb1.i287 ], [ 0, %sw.bb2.i286 ], [ %cond.i285, %sw.bb3.i283 ], [ 0, %sw.bb28.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i279 ], [ 0, %sw.bb9.i277 ], [ 0, %sw.bb10.i276 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb13.i ], [ 0, %sw.bb16.i273 ], [ 0, %sw.bb20.i ], [ 0, %sw.bb24.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i85.i ], [ %cond.i111.i, %if.end8.i.i ], [ 3, %sw.bb7.i278 ], [ 6, %if.end.i108.i ]
+  %add.ptr120 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  br label %sw.epilog
+
+sw.bb121:
+  %arrayidx122 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %136 = load i64, ptr %arrayidx122, align 8
+  %arrayidx123 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %137 = load i64, ptr %arrayidx123, align 8
+  %arrayidx124 = getelementptr inbounds %union.number, ptr %1, i64 %137
+  %138 = load i64, ptr %arrayidx124, align 8
+  %arrayidx125 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %139 = load i64, ptr %arrayidx125, align 8
+  %arrayidx126 = getelementptr inbounds %union.number, ptr %1, i64 %139
+  %140 = load i64, ptr %arrayidx126, align 8
+  %arrayidx127 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %141 = load i64, ptr %arrayidx127, align 8
+  %arrayidx128 = getelementptr inbounds %union.number, ptr %1, i64 %141
+  switch i64 %136, label %compute_integers.exit [
+    i64 0, label %sw.bb.i303
+    i64 1, label %sw.bb1.i302
+    i64 2, label %sw.bb3.i301
+    i64 3, label %sw.bb5.i295
+    i64 4, label %sw.bb11.i291
+    i64 5, label %sw.bb11.i291
+    i64 7, label %sw.bb37.i
+    i64 8, label %sw.bb40.i
+    i64 10, label %sw.bb48.i
+    i64 11, label %sw.bb52.i
+    i64 12, label %sw.bb56.i
+    i64 13, label %sw.bb60.i
+    i64 14, label %sw.bb64.i
+    i64 15, label %sw.bb68.i
+  ]
+
+sw.bb.i303:
+  %142 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %138, i64 %140)
+  %143 = extractvalue { i64, i1 } %142, 1
+  %144 = extractvalue { i64, i1 } %142, 0
+  store i64 %144, ptr %arrayidx128, align 8
+  %cond.i304 = select i1 %143, i32 6, i32 0
+  br label %compute_integers.exit
+
+sw.bb1.i302:
+  %145 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %138, i64 %140)
+  %146 = extractvalue { i64, i1 } %145, 1
+  %147 = extractvalue { i64, i1 } %145, 0
+  store i64 %147, ptr %arrayidx128, align 8
+  %cond2.i = select i1 %146, i32 6, i32 0
+  br label %compute_integers.exit
+
+sw.bb3.i301:
+  %148 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %138, i64 %140)
+  %149 = extractvalue { i64, i1 } %148, 1
+  %150 = extractvalue { i64, i1 } %148, 0
+  store i64 %150, ptr %arrayidx128, align 8
+  %cond4.i = select i1 %149, i32 6, i32 0
+  br label %compute_integers.exit
+
+sw.bb5.i295:
+  %cmp.i296 = icmp eq i64 %140, 0
+  br i1 %cmp.i296, label %compute_integers.exit, label %if.end.i297
+
+if.end.i297:
+  %conv.i298 = sitofp i64 %138 to double
+  %conv6.i299 = sitofp i64 %140 to double
+  %div.i300 = fdiv double %conv.i298, %conv6.i299
+  store double %div.i300, ptr %arrayidx128, align 8
+  %151 = add i64 %138, 9007199254740992
+  %152 = icmp ult i64 %151, 18014398509481985
+  br i1 %152, label %land.rhs.i, label %compute_integers.exit
+
+land.rhs.i:
+  %153 = add i64 %140, 9007199254740992
+  %154 = icmp ult i64 %153, 18014398509481985
+  %155 = select i1 %154, i32 0, i32 6
+  br label %compute_integers.exit
+
+sw.bb11.i291:
+  %cmp12.i = icmp eq i64 %140, 0
+  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i292
+
+if.end15.i292:
+  %cmp16.i = icmp eq i64 %138, -9223372036854775808
+  %cmp18.i = icmp eq i64 %140, -1
+  %or.cond.i = and i1 %cmp16.i, %cmp18.i
+  br i1 %or.cond.i, label %compute_integers.exit, label %if.end21.i
+
+if.end21.i:
+  %div22.i = sdiv i64 %138, %140
+  %rem.i = srem i64 %138, %140
+  %cmp23.not.i = icmp eq i64 %rem.i, 0
+  br i1 %cmp23.not.i, label %if.end33.i, label %land.lhs.true25.i
+
+land.lhs.true25.i:
+  %cmp30.not.unshifted.i = xor i64 %rem.i, %140
+  %cmp30.not.i = icmp sgt i64 %cmp30.not.unshifted.i, -1
+  br i1 %cmp30.not.i, label %if.end33.i, label %if.then32.i
+
+if.then32.i:
+  %add.i293 = add nsw i64 %rem.i, %140
+  %sub.i294 = add nsw i64 %div22.i, -1
+  br label %if.end33.i
+
+if.end33.i:
+  %quotient.0.i = phi i64 [ %sub.i294, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
+  %rest.0.i = phi i64 [ %add.i293, %if.then32.i ], [ %rem.i, %land.lhs.true25.i ], [ 0, %if.end21.i ]
+  %cmp34.i = icmp eq i64 %136, 5
+  %cond36.i = select i1 %cmp34.i, i64 %rest.0.i, i64 %quotient.0.i
+  store i64 %cond36.i, ptr %arrayidx128, align 8
+  br label %compute_integers.exit
+
+sw.bb37.i:
+  %156 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %138)
+  %157 = extractvalue { i64, i1 } %156, 1
+  %158 = extractvalue { i64, i1 } %156, 0
+  store i64 %158, ptr %arrayidx128, align 8
+  %cond39.i = select i1 %157, i32 6, i32 0
+  br label %compute_integers.exit
+
+sw.bb40.i:
+  %cmp41.i = icmp slt i64 %138, 0
+  br i1 %cmp41.i, label %cond.true43.i, label %cond.false45.i
+
+cond.true43.i:
+  %159 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %138)
+  %160 = extractvalue { i64, i1 } %159, 1
+  %161 = extractvalue { i64, i1 } %159, 0
+  store i64 %161, ptr %arrayidx128, align 8
+  %cond39.i.i = select i1 %160, i32 6, i32 0
+  br label %compute_integers.exit
+
+cond.false45.i:
+  store i64 %138, ptr %arrayidx128, align 8
+  br label %compute_integers.exit
+
+sw.bb48.i:
+  %cmp49.i = icmp slt i64 %138, %140
+  %conv51.i = zext i1 %cmp49.i to i64
+  store i64 %conv51.i, ptr %arrayidx128, align 8
+  br label %compute_integers.exit
+
+sw.bb52.i:
+  %cmp53.i = icmp sle i64 %138, %140
+  %conv55.i = zext i1 %cmp53.i to i64
+  store i64 %conv55.i, ptr %arrayidx128, align 8
+  br label %compute_integers.exit
+
+sw.bb56.i:
+  %cmp57.i = icmp sgt i64 %138, %140
+  %conv59.i = zext i1 %cmp57.i to i64
+  store i64 %conv59.i, ptr %arrayidx128, align 8
+  br label %compute_integers.exit
+
+sw.bb60.i:
+  %cmp61.i = icmp sge i64 %138, %140
+  %conv63.i = zext i1 %cmp61.i to i64
+  store i64 %conv63.i, ptr %arrayidx128, align 8
+  br label %compute_integers.exit
+
+sw.bb64.i:
+  %cmp65.i = icmp eq i64 %138, %140
+  %conv67.i = zext i1 %cmp65.i to i64
+  store i64 %conv67.i, ptr %arrayidx128, align 8
+  br label %compute_integers.exit
+
+sw.bb68.i:
+  %cmp69.i = icmp ne i64 %138, %140
+  %conv71.i = zext i1 %cmp69.i to i64
+  store i64 %conv71.i, ptr %arrayidx128, align 8
+  br label %compute_integers.exit
+
+compute_integers.exit:
+  %retval.0.i290 = phi i32 [ 0, %cond.false45.i ], [ %cond.i304, %sw.bb.i303 ], [ %cond2.i, %sw.bb1.i302 ], [ %cond4.i, %sw.bb3.i301 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i295 ], [ %155, %land.rhs.i ], [ 3, %sw.bb11.i291 ], [ 0, %if.end33.i ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i292 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i297 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb121 ]
+  %add.ptr130 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  br label %sw.epilog
+
+sw.default:
+  %arrayidx131 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %162 = load i64, ptr %arrayidx131, align 8
+  %arrayidx132 = getelementptr inbounds %union.number, ptr %1, i64 %162
+  %163 = load i64, ptr %arrayidx132, align 8
+  %cmp133.not = icmp eq i64 %163, 0
+  br i1 %cmp133.not, label %cond.false, label %cond.true
+
+cond.true:
+  %add.ptr135 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  br label %for.cond.backedge
+
+cond.false:
+  %arrayidx136 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %164 = load i64, ptr %arrayidx136, align 8
+  %add.ptr137 = getelementptr inbounds i64, ptr %0, i64 %164
+  br label %for.cond.backedge
+
+sw.epilog:
+  %status.1 = phi i32 [ %retval.0.i290, %compute_integers.exit ], [ %status.0, %if.end ], [ %call53, %if.end62 ], [ %call74, %sw.bb67 ], [ %retval.0.i267, %load.exit ], [ %retval.0.i272, %compute_reals.exit ]
+  %next.0 = phi ptr [ %add.ptr130, %compute_integers.exit ], [ %add.ptr, %if.end ], [ %add.ptr66, %if.end62 ], [ %add.ptr75, %sw.bb67 ], [ %add.ptr82, %load.exit ], [ %add.ptr120, %compute_reals.exit ]
+  %cmp139.not = icmp eq i32 %status.1, 0
+  br i1 %cmp139.not, label %for.cond.backedge, label %if.then141
+
+if.then141:
+  %status.1314 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb100 ]
+  %sub.ptr.lhs.cast142 = ptrtoint ptr %at.0 to i64
+  %sub.ptr.sub144 = sub i64 %sub.ptr.lhs.cast142, %sub.ptr.rhs.cast
+  %sub.ptr.div145 = lshr exact i64 %sub.ptr.sub144, 3
+  %conv146 = trunc i64 %sub.ptr.div145 to i32
+  %site = getelementptr inbounds nuw i8, ptr %lane, i64 44
+  store i32 %conv146, ptr %site, align 4
+  br label %cleanup149
+
+cleanup149:
+  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1314, %if.then141 ]
+  ret i32 %retval.1.ph
+}
+
+define i32 @tn_replay_worlds(ptr noundef %block) local_unnamed_addr nounwind {
+entry:
+  %slots = getelementptr inbounds nuw i8, ptr %block, i64 128
+  %arrayidx = getelementptr inbounds nuw i8, ptr %block, i64 136
+  %0 = load i64, ptr %arrayidx, align 8
+  %1 = load i64, ptr %slots, align 8
+  %2 = inttoptr i64 %1 to ptr
+  %num_threads = getelementptr inbounds nuw i8, ptr %block, i64 96
+  %3 = load i32, ptr %num_threads, align 8
+  %cmp71 = icmp sgt i32 %3, 0
+  br i1 %cmp71, label %for.body, label %for.cond.cleanup
+
+for.cond.cleanup:
+  %arrayidx.i = getelementptr inbounds nuw i8, ptr %block, i64 144
+  store atomic i64 %0, ptr %arrayidx.i seq_cst, align 8
+  %arrayidx11 = getelementptr inbounds nuw i8, ptr %block, i64 152
+  %4 = load i64, ptr %arrayidx11, align 8
+  %call.i = tail call fastcc i32 @parallel_for(ptr noundef nonnull %block, ptr noundef nonnull @run_worlds, i64 noundef 0, i64 noundef %0, i64 noundef %4, i1 noundef zeroext true)
+  %5 = load atomic i64, ptr %arrayidx.i seq_cst, align 8
+  %cmp16 = icmp eq i32 %call.i, 0
+  br i1 %cmp16, label %land.rhs.lr.ph, label %cleanup
+
+land.rhs.lr.ph:
+  %6 = load i32, ptr %num_threads, align 8
+  %smax = tail call i32 @llvm.smax.i32(i32 %6, i32 0)
+  %wide.trip.count = zext nneg i32 %smax to i64
+  %exitcond.not79 = icmp slt i32 %6, 1
+  br i1 %exitcond.not79, label %cleanup, label %for.body20
+
+for.body:
+  %indvars.iv = phi i64 [ %indvars.iv.next, %for.body ], [ 0, %entry ]
+  %arrayidx3 = getelementptr inbounds nuw %struct.lane, ptr %2, i64 %indvars.iv
+  %block4 = getelementptr inbounds nuw i8, ptr %arrayidx3, i64 16
+  store ptr %block, ptr %block4, align 8
+  %status = getelementptr inbounds nuw i8, ptr %arrayidx3, i64 40
+  store i32 0, ptr %status, align 8
+  %site = getelementptr inbounds nuw i8, ptr %arrayidx3, i64 44
+  store i32 -1, ptr %site, align 4
+  %indvars.iv.next = add nuw nsw i64 %indvars.iv, 1
+  %7 = load i32, ptr %num_threads, align 8
+  %8 = sext i32 %7 to i64
+  %cmp = icmp slt i64 %indvars.iv.next, %8
+  br i1 %cmp, label %for.body, label %for.cond.cleanup
+
+for.body20:
+  %indvars.iv7680 = phi i64 [ %indvars.iv.next77, %for.inc35 ], [ 0, %land.rhs.lr.ph ]
+  %arrayidx22 = getelementptr inbounds nuw %struct.lane, ptr %2, i64 %indvars.iv7680
+  %status23 = getelementptr inbounds nuw i8, ptr %arrayidx22, i64 40
+  %9 = load i32, ptr %status23, align 8
+  %cmp24.not = icmp eq i32 %9, 0
+  br i1 %cmp24.not, label %for.inc35, label %land.lhs.true
+
+land.lhs.true:
+  %world = getelementptr inbounds nuw i8, ptr %arrayidx22, i64 24
+  %10 = load i64, ptr %world, align 8
+  %cmp27 = icmp eq i64 %10, %5
+  br i1 %cmp27, label %if.then, label %for.inc35
+
+if.then:
+  %site33 = getelementptr inbounds nuw i8, ptr %arrayidx22, i64 44
+  %11 = load i32, ptr %site33, align 4
+  %12 = cmpxchg ptr %block, i32 0, i32 %9 acq_rel acquire, align 4
+  %13 = extractvalue { i32, i1 } %12, 1
+  br i1 %13, label %if.then.i, label %cleanup
+
+if.then.i:
+  %site1.i = getelementptr inbounds nuw i8, ptr %block, i64 4
+  store atomic i32 %11, ptr %site1.i monotonic, align 4
+  %stop.i.i = getelementptr inbounds nuw i8, ptr %block, i64 56
+  %14 = cmpxchg ptr %stop.i.i, i32 0, i32 %9 acq_rel acquire, align 4
+  br label %cleanup
+
+for.inc35:
+  %indvars.iv.next77 = add nuw nsw i64 %indvars.iv7680, 1
+  %exitcond.not = icmp eq i64 %indvars.iv.next77, %wide.trip.count
+  br i1 %exitcond.not, label %cleanup, label %for.body20
+
+cleanup:
+  %15 = phi i32 [ %9, %if.then.i ], [ %9, %if.then ], [ %call.i, %for.cond.cleanup ], [ 0, %land.rhs.lr.ph ], [ 0, %for.inc35 ]
+  ret i32 %15
+}
+
+define internal range(i32 0, 8) i32 @run_worlds(ptr noundef captures(none) %block, i64 noundef %low, i64 noundef %high, i32 noundef %tid) nounwind {
+entry:
+  %slots = getelementptr inbounds nuw i8, ptr %block, i64 128
+  %0 = load i64, ptr %slots, align 8
+  %1 = inttoptr i64 %0 to ptr
+  %idx.ext = sext i32 %tid to i64
+  %add.ptr = getelementptr inbounds %struct.lane, ptr %1, i64 %idx.ext
+  %arrayidx.i = getelementptr inbounds nuw i8, ptr %block, i64 144
+  %cmp49 = icmp slt i64 %low, %high
+  br i1 %cmp49, label %land.rhs.lr.ph, label %cleanup15
+
+land.rhs.lr.ph:
+  %world2 = getelementptr inbounds nuw i8, ptr %add.ptr, i64 24
+  %status10 = getelementptr inbounds nuw i8, ptr %add.ptr, i64 40
+  br label %land.rhs
+
+land.rhs:
+  %world.050 = phi i64 [ %low, %land.rhs.lr.ph ], [ %inc, %for.inc ]
+  %2 = load atomic i64, ptr %arrayidx.i seq_cst, align 8
+  %cmp1 = icmp slt i64 %world.050, %2
+  br i1 %cmp1, label %for.body, label %cleanup15
+
+for.body:
+  store i64 %world.050, ptr %world2, align 8
+  %call3 = tail call fastcc i32 @run_lane(ptr noundef nonnull %block, ptr noundef %add.ptr)
+  %cmp4 = icmp eq i32 %call3, 0
+  br i1 %cmp4, label %for.inc, label %if.end
+
+if.end:
+  %3 = load atomic i64, ptr %arrayidx.i seq_cst, align 8
+  %cmp7 = icmp sgt i64 %world.050, %3
+  br i1 %cmp7, label %cleanup15, label %if.end9
+
+if.end9:
+  store i32 %call3, ptr %status10, align 8
+  switch i32 %call3, label %if.end14 [
+    i32 7, label %cleanup15
+    i32 1, label %cleanup15
+  ]
+
+if.end14:
+  %4 = load atomic i64, ptr %arrayidx.i seq_cst, align 8
+  br label %while.cond.i
+
+while.cond.i:
+  %known.0.i = phi i64 [ %4, %if.end14 ], [ %7, %land.rhs.i ]
+  %cmp.i = icmp slt i64 %world.050, %known.0.i
+  br i1 %cmp.i, label %land.rhs.i, label %for.inc
+
+land.rhs.i:
+  %5 = cmpxchg weak ptr %arrayidx.i, i64 %known.0.i, i64 %world.050 seq_cst seq_cst, align 8
+  %6 = extractvalue { i64, i1 } %5, 1
+  %7 = extractvalue { i64, i1 } %5, 0
+  br i1 %6, label %for.inc, label %while.cond.i
+
+for.inc:
+  %inc = add nsw i64 %world.050, 1
+  %exitcond.not = icmp eq i64 %inc, %high
+  br i1 %exitcond.not, label %cleanup15, label %land.rhs
+
+cleanup15:
+  %8 = phi i32 [ 0, %entry ], [ 0, %if.end ], [ %call3, %if.end9 ], [ 0, %for.inc ], [ 0, %land.rhs ], [ %call3, %if.end9 ]
+  ret i32 %8
+}
+
+define internal fastcc void @reset_arenas(ptr noundef captures(none) %block) unnamed_addr noinline nounwind {
+entry:
+  %committed = getelementptr inbounds i8, ptr %block, i64 -72
+  %0 = load atomic i64, ptr %committed monotonic, align 8
+  %cmp = icmp ugt i64 %0, 67108864
+  %num_threads.i = getelementptr inbounds nuw i8, ptr %block, i64 96
+  %1 = load i32, ptr %num_threads.i, align 8
+  %cmp11.i = icmp sgt i32 %1, 0
+  br i1 %cmp11.i, label %for.body.lr.ph.i, label %rewind_arenas.exit
+
+for.body.lr.ph.i:
+  %arenas1.i.i = getelementptr inbounds nuw i8, ptr %block, i64 112
+  br label %for.body.i
+
+for.body.i:
+  %indvars.iv.i = phi i64 [ 0, %for.body.lr.ph.i ], [ %indvars.iv.next.i, %if.end.i ]
+  %2 = load atomic i64, ptr %arenas1.i.i acquire, align 8
+  %3 = inttoptr i64 %2 to ptr
+  %arrayidx.i.i = getelementptr inbounds nuw %struct.arena, ptr %3, i64 %indvars.iv.i
+  br i1 %cmp, label %if.then.i, label %if.end.i
+
+if.then.i:
+  %cmp.i.i = icmp eq i64 %2, 0
+  %cond.i.i = select i1 %cmp.i.i, ptr null, ptr %arrayidx.i.i
+  %first.i = getelementptr inbounds nuw i8, ptr %cond.i.i, i64 16
+  %4 = load ptr, ptr %first.i, align 16
+  %cmp.not5.i.i = icmp eq ptr %4, null
+  br i1 %cmp.not5.i.i, label %free_chain.exit.i, label %while.body.i.i
+
+while.body.i.i:
+  %chunk.addr.06.i.i = phi ptr [ %5, %while.body.i.i ], [ %4, %if.then.i ]
+  %5 = load ptr, ptr %chunk.addr.06.i.i, align 64
+  %capacity.i.i = getelementptr inbounds nuw i8, ptr %chunk.addr.06.i.i, i64 16
+  %6 = load i64, ptr %capacity.i.i, align 16
+  %7 = atomicrmw sub ptr %committed, i64 %6 monotonic, align 8
+  tail call void @free(ptr noundef nonnull %chunk.addr.06.i.i) nounwind
+  %cmp.not.i.i = icmp eq ptr %5, null
+  br i1 %cmp.not.i.i, label %free_chain.exit.i, label %while.body.i.i
+
+free_chain.exit.i:
+  store ptr null, ptr %first.i, align 16
+  br label %if.end.i
+
+if.end.i:
+  %first2.i = getelementptr inbounds nuw i8, ptr %arrayidx.i.i, i64 16
+  %8 = load ptr, ptr %first2.i, align 16
+  store ptr %8, ptr %arrayidx.i.i, align 64
+  %offset.i = getelementptr inbounds nuw i8, ptr %arrayidx.i.i, i64 8
+  store i64 0, ptr %offset.i, align 8
+  %indvars.iv.next.i = add nuw nsw i64 %indvars.iv.i, 1
+  %9 = load i32, ptr %num_threads.i, align 8
+  %10 = sext i32 %9 to i64
+  %cmp.i = icmp slt i64 %indvars.iv.next.i, %10
+  br i1 %cmp.i, label %for.body.i, label %rewind_arenas.exit
+
+rewind_arenas.exit:
+  ret void
+}
+
 declare i32 @sleep(i32 noundef) local_unnamed_addr
 
 define internal fastcc range(i32 0, 2) i32 @tick(ptr noundef captures(none) %block) unnamed_addr noinline nounwind {
@@ -1750,12 +2935,497 @@ declare i32 @pthread_cond_signal(ptr noundef) local_unnamed_addr nounwind
 
 declare i32 @pthread_cond_timedwait(ptr noundef, ptr noundef, ptr noundef) local_unnamed_addr
 
+define internal fastcc void @copy(ptr noundef writeonly captures(none) %to, ptr noundef readonly captures(none) %from, i64 noundef %rank, ptr noundef readonly captures(none) %axes, i64 noundef %size) unnamed_addr nounwind {
+entry:
+  %cmp = icmp eq i64 %rank, 0
+  br i1 %cmp, label %if.then, label %for.cond.preheader
+
+for.cond.preheader:
+  %0 = load i64, ptr %axes, align 8
+  %cmp116 = icmp sgt i64 %0, 0
+  br i1 %cmp116, label %for.body.lr.ph, label %for.end
+
+for.body.lr.ph:
+  %sub = add nsw i64 %rank, -1
+  %add.ptr = getelementptr inbounds nuw i8, ptr %axes, i64 24
+  %arrayidx2 = getelementptr inbounds nuw i8, ptr %axes, i64 8
+  %arrayidx4 = getelementptr inbounds nuw i8, ptr %axes, i64 16
+  br label %for.body
+
+if.then:
+  tail call void @llvm.memmove.p0.p0.i64(ptr align 1 %to, ptr align 1 %from, i64 %size, i1 false)
+  br label %for.end
+
+for.body:
+  %i.019 = phi i64 [ 0, %for.body.lr.ph ], [ %inc, %for.body ]
+  %to.addr.018 = phi ptr [ %to, %for.body.lr.ph ], [ %add.ptr3, %for.body ]
+  %from.addr.017 = phi ptr [ %from, %for.body.lr.ph ], [ %add.ptr5, %for.body ]
+  tail call fastcc void @copy(ptr noundef %to.addr.018, ptr noundef %from.addr.017, i64 noundef %sub, ptr noundef nonnull %add.ptr, i64 noundef %size)
+  %inc = add nuw nsw i64 %i.019, 1
+  %1 = load i64, ptr %arrayidx2, align 8
+  %add.ptr3 = getelementptr inbounds i8, ptr %to.addr.018, i64 %1
+  %2 = load i64, ptr %arrayidx4, align 8
+  %add.ptr5 = getelementptr inbounds i8, ptr %from.addr.017, i64 %2
+  %3 = load i64, ptr %axes, align 8
+  %cmp1 = icmp slt i64 %inc, %3
+  br i1 %cmp1, label %for.body, label %for.end
+
+for.end:
+  ret void
+}
+
+define internal fastcc void @convert(i64 noundef %to_type, ptr noundef writeonly captures(none) %to, i64 noundef %from_type, ptr noundef readonly captures(none) %from, i64 noundef %rank, ptr noundef readonly captures(none) %axes) unnamed_addr nounwind {
+entry:
+  %cmp = icmp eq i64 %rank, 0
+  br i1 %cmp, label %if.then, label %for.cond.preheader
+
+for.cond.preheader:
+  %0 = load i64, ptr %axes, align 8
+  %cmp221 = icmp sgt i64 %0, 0
+  br i1 %cmp221, label %for.body.lr.ph, label %for.end
+
+for.body.lr.ph:
+  %sub = add nsw i64 %rank, -1
+  %add.ptr = getelementptr inbounds nuw i8, ptr %axes, i64 24
+  %arrayidx3 = getelementptr inbounds nuw i8, ptr %axes, i64 8
+  %arrayidx5 = getelementptr inbounds nuw i8, ptr %axes, i64 16
+  br label %for.body
+
+if.then:
+  switch i64 %from_type, label %sw.default.i [
+    i64 0, label %sw.bb.i
+    i64 1, label %sw.bb1.i
+    i64 2, label %sw.bb2.i
+    i64 3, label %sw.bb3.i
+    i64 4, label %sw.bb5.i
+    i64 5, label %sw.bb7.i
+    i64 6, label %sw.bb9.i
+    i64 7, label %sw.bb10.i
+    i64 8, label %sw.bb14.i
+    i64 9, label %sw.bb16.i
+    i64 10, label %sw.bb18.i
+  ]
+
+sw.bb.i:
+  %bits.0.copyload.i = load i16, ptr %from, align 1
+  %conv.i.i = zext i16 %bits.0.copyload.i to i32
+  %shr.i.i = lshr i32 %conv.i.i, 10
+  %and.i.i = and i32 %shr.i.i, 31
+  %and3.i.i = and i32 %conv.i.i, 1023
+  %conv4.i.i = zext nneg i32 %and3.i.i to i64
+  %cmp.i.i = icmp eq i32 %and.i.i, 31
+  br i1 %cmp.i.i, label %if.then.i.i, label %if.else.i.i
+
+if.then.i.i:
+  %shl.i.i = shl nuw nsw i64 %conv4.i.i, 42
+  %or.i.i = or disjoint i64 %shl.i.i, 9218868437227405312
+  %1 = bitcast i64 %or.i.i to double
+  br label %real_of_half.exit.i
+
+if.else.i.i:
+  %conv5.i.i = uitofp nneg i32 %and3.i.i to double
+  %mul.i.i = fmul double %conv5.i.i, 0x3E70000000000000
+  %cmp7.not.i.i = icmp eq i32 %and.i.i, 0
+  br i1 %cmp7.not.i.i, label %real_of_half.exit.i, label %if.then9.i.i
+
+if.then9.i.i:
+  %2 = add nuw nsw i32 %and.i.i, 1008
+  %sub.i.i = zext nneg i32 %2 to i64
+  %shl10.i.i = shl nuw nsw i64 %sub.i.i, 52
+  %shl11.i.i = shl nuw nsw i64 %conv4.i.i, 42
+  %or12.i.i = or disjoint i64 %shl10.i.i, %shl11.i.i
+  %3 = bitcast i64 %or12.i.i to double
+  br label %real_of_half.exit.i
+
+real_of_half.exit.i:
+  %found.sroa.0.0.i.i = phi double [ %1, %if.then.i.i ], [ %3, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
+  %fneg.i.i = fneg double %found.sroa.0.0.i.i
+  %tobool.not23.i.i = icmp slt i16 %bits.0.copyload.i, 0
+  %cond.i.i = select i1 %tobool.not23.i.i, double %fneg.i.i, double %found.sroa.0.0.i.i
+  br label %load.exit
+
+sw.bb1.i:
+  %4 = load float, ptr %from, align 4
+  %conv.i = fpext float %4 to double
+  br label %load.exit
+
+sw.bb2.i:
+  %5 = load double, ptr %from, align 8
+  br label %load.exit
+
+sw.bb3.i:
+  %6 = load i8, ptr %from, align 1
+  %conv4.i = sext i8 %6 to i64
+  %7 = bitcast i64 %conv4.i to double
+  br label %load.exit
+
+sw.bb5.i:
+  %8 = load i16, ptr %from, align 2
+  %conv6.i = sext i16 %8 to i64
+  %9 = bitcast i64 %conv6.i to double
+  br label %load.exit
+
+sw.bb7.i:
+  %10 = load i32, ptr %from, align 4
+  %conv8.i = sext i32 %10 to i64
+  %11 = bitcast i64 %conv8.i to double
+  br label %load.exit
+
+sw.bb9.i:
+  %12 = load double, ptr %from, align 8
+  br label %load.exit
+
+sw.bb10.i:
+  %13 = load i8, ptr %from, align 1
+  %cmp.i = icmp ne i8 %13, 0
+  %conv13.i = zext i1 %cmp.i to i64
+  %14 = bitcast i64 %conv13.i to double
+  br label %load.exit
+
+sw.bb14.i:
+  %15 = load i8, ptr %from, align 1
+  %conv15.i = zext i8 %15 to i64
+  %16 = bitcast i64 %conv15.i to double
+  br label %load.exit
+
+sw.bb16.i:
+  %17 = load i16, ptr %from, align 2
+  %conv17.i = zext i16 %17 to i64
+  %18 = bitcast i64 %conv17.i to double
+  br label %load.exit
+
+sw.bb18.i:
+  %19 = load i32, ptr %from, align 4
+  %conv19.i = zext i32 %19 to i64
+  %20 = bitcast i64 %conv19.i to double
+  br label %load.exit
+
+sw.default.i:
+  %21 = load double, ptr %from, align 8
+  br label %load.exit
+
+load.exit:
+  %number.sroa.0.0 = phi double [ %21, %sw.default.i ], [ %cond.i.i, %real_of_half.exit.i ], [ %conv.i, %sw.bb1.i ], [ %5, %sw.bb2.i ], [ %7, %sw.bb3.i ], [ %9, %sw.bb5.i ], [ %11, %sw.bb7.i ], [ %12, %sw.bb9.i ], [ %14, %sw.bb10.i ], [ %16, %sw.bb14.i ], [ %18, %sw.bb16.i ], [ %20, %sw.bb18.i ]
+  switch i64 %to_type, label %if.end5.i [
+    i64 2, label %if.then.i
+    i64 1, label %if.then2.i
+  ]
+
+if.then.i:
+  store double %number.sroa.0.0, ptr %to, align 8
+  br label %for.end
+
+if.then2.i:
+  %conv.i18 = fptrunc double %number.sroa.0.0 to float
+  store float %conv.i18, ptr %to, align 4
+  br label %for.end
+
+if.end5.i:
+  %22 = tail call double @llvm.fabs.f64(double %number.sroa.0.0)
+  %and1.i.i.i = bitcast double %22 to i64
+  %cmp.i.i.i = fcmp uno double %number.sroa.0.0, 0.000000e+00
+  br i1 %cmp.i.i.i, label %if.then.i.i.i, label %if.else.i.i.i
+
+if.then.i.i.i:
+  %shr3.i.i.i = lshr i64 %and1.i.i.i, 42
+  %23 = trunc i64 %shr3.i.i.i to i16
+  %conv5.i.i.i = and i16 %23, 511
+  %or.i.i.i = or disjoint i16 %conv5.i.i.i, 32256
+  br label %half_of_real.exit.i
+
+if.else.i.i.i:
+  %cmp8.i.i.i = fcmp ult double %22, 6.552000e+04
+  br i1 %cmp8.i.i.i, label %if.else11.i.i.i, label %half_of_real.exit.i
+
+if.else11.i.i.i:
+  %cmp12.i.i.i = fcmp olt double %22, 0x3F10000000000000
+  br i1 %cmp12.i.i.i, label %if.then14.i.i.i, label %if.else16.i.i.i
+
+if.then14.i.i.i:
+  %add.i.i.i = fadd double %22, 0x41B0000000000000
+  %24 = bitcast double %add.i.i.i to i64
+  %conv15.i.i.i = trunc i64 %24 to i16
+  br label %half_of_real.exit.i
+
+if.else16.i.i.i:
+  %sub18.i.i.i = add nuw i64 %and1.i.i.i, 2199023255551
+  %shr19.i.i.i = lshr i64 %and1.i.i.i, 42
+  %and20.i.i.i = and i64 %shr19.i.i.i, 1
+  %add21.i.i.i = add nuw i64 %sub18.i.i.i, %and20.i.i.i
+  %shr22.i.i.i = lshr i64 %add21.i.i.i, 42
+  %25 = trunc i64 %shr22.i.i.i to i16
+  %conv24.i.i.i = add i16 %25, 16384
+  br label %half_of_real.exit.i
+
+half_of_real.exit.i:
+  %half.sroa.0.0.i.i.i = phi i16 [ %or.i.i.i, %if.then.i.i.i ], [ %conv24.i.i.i, %if.else16.i.i.i ], [ %conv15.i.i.i, %if.then14.i.i.i ], [ 31744, %if.else.i.i.i ]
+  %26 = bitcast double %number.sroa.0.0 to i64
+  %shr.i.i.i = lshr i64 %26, 48
+  %27 = trunc nuw i64 %shr.i.i.i to i16
+  %conv.i.i.i = and i16 %27, -32768
+  %or29.i.i.i = or i16 %half.sroa.0.0.i.i.i, %conv.i.i.i
+  store i16 %or29.i.i.i, ptr %to, align 1
+  br label %for.end
+
+for.body:
+  %i.024 = phi i64 [ 0, %for.body.lr.ph ], [ %inc, %for.body ]
+  %to.addr.023 = phi ptr [ %to, %for.body.lr.ph ], [ %add.ptr4, %for.body ]
+  %from.addr.022 = phi ptr [ %from, %for.body.lr.ph ], [ %add.ptr6, %for.body ]
+  tail call fastcc void @convert(i64 noundef %to_type, ptr noundef %to.addr.023, i64 noundef %from_type, ptr noundef %from.addr.022, i64 noundef %sub, ptr noundef nonnull %add.ptr)
+  %inc = add nuw nsw i64 %i.024, 1
+  %28 = load i64, ptr %arrayidx3, align 8
+  %add.ptr4 = getelementptr inbounds i8, ptr %to.addr.023, i64 %28
+  %29 = load i64, ptr %arrayidx5, align 8
+  %add.ptr6 = getelementptr inbounds i8, ptr %from.addr.022, i64 %29
+  %30 = load i64, ptr %axes, align 8
+  %cmp2 = icmp slt i64 %inc, %30
+  br i1 %cmp2, label %for.body, label %for.end
+
+for.end:
+  ret void
+}
+
+define internal fastcc range(i32 0, 7) i32 @store(i64 noundef %type, ptr noundef writeonly captures(none) %at, i64 noundef %is_real, i64 %number.coerce) unnamed_addr nounwind {
+entry:
+  %spec.select.i = icmp ult i64 %type, 3
+  br i1 %spec.select.i, label %if.then, label %if.end
+
+if.then:
+  %0 = bitcast i64 %number.coerce to double
+  %tobool.not = icmp eq i64 %is_real, 0
+  %conv = sitofp i64 %number.coerce to double
+  %cond = select i1 %tobool.not, double %conv, double %0
+  switch i64 %type, label %if.end5.i [
+    i64 2, label %if.then.i
+    i64 1, label %if.then2.i
+  ]
+
+if.then.i:
+  store double %cond, ptr %at, align 8
+  br label %return
+
+if.then2.i:
+  %conv.i = fptrunc double %cond to float
+  store float %conv.i, ptr %at, align 4
+  %1 = tail call float @llvm.fabs.f32(float %conv.i)
+  %isinf.i = fcmp oeq float %1, 0x7FF0000000000000
+  %2 = tail call double @llvm.fabs.f64(double %cond)
+  %isinf3.i = fcmp une double %2, 0x7FF0000000000000
+  %3 = and i1 %isinf3.i, %isinf.i
+  %cond.i = select i1 %3, i32 6, i32 0
+  br label %return
+
+if.end5.i:
+  %4 = tail call double @llvm.fabs.f64(double %cond)
+  %and1.i.i.i = bitcast double %4 to i64
+  %cmp.i.i.i = fcmp uno double %cond, 0.000000e+00
+  br i1 %cmp.i.i.i, label %if.then.i.i.i, label %if.else.i.i.i
+
+if.then.i.i.i:
+  %shr3.i.i.i = lshr i64 %and1.i.i.i, 42
+  %5 = trunc i64 %shr3.i.i.i to i16
+  %conv5.i.i.i = and i16 %5, 511
+  %or.i.i.i = or disjoint i16 %conv5.i.i.i, 32256
+  br label %half_of_real.exit.i
+
+if.else.i.i.i:
+  %cmp8.i.i.i = fcmp ult double %4, 6.552000e+04
+  br i1 %cmp8.i.i.i, label %if.else11.i.i.i, label %half_of_real.exit.i
+
+if.else11.i.i.i:
+  %cmp12.i.i.i = fcmp olt double %4, 0x3F10000000000000
+  br i1 %cmp12.i.i.i, label %if.then14.i.i.i, label %if.else16.i.i.i
+
+if.then14.i.i.i:
+  %add.i.i.i = fadd double %4, 0x41B0000000000000
+  %6 = bitcast double %add.i.i.i to i64
+  %conv15.i.i.i = trunc i64 %6 to i16
+  br label %half_of_real.exit.i
+
+if.else16.i.i.i:
+  %sub18.i.i.i = add nuw i64 %and1.i.i.i, 2199023255551
+  %shr19.i.i.i = lshr i64 %and1.i.i.i, 42
+  %and20.i.i.i = and i64 %shr19.i.i.i, 1
+  %add21.i.i.i = add nuw i64 %sub18.i.i.i, %and20.i.i.i
+  %shr22.i.i.i = lshr i64 %add21.i.i.i, 42
+  %7 = trunc i64 %shr22.i.i.i to i16
+  %conv24.i.i.i = add i16 %7, 16384
+  br label %half_of_real.exit.i
+
+half_of_real.exit.i:
+  %half.sroa.0.0.i.i.i = phi i16 [ %or.i.i.i, %if.then.i.i.i ], [ %conv24.i.i.i, %if.else16.i.i.i ], [ %conv15.i.i.i, %if.then14.i.i.i ], [ 31744, %if.else.i.i.i ]
+  %8 = bitcast double %cond to i64
+  %shr.i.i.i = lshr i64 %8, 48
+  %9 = trunc nuw i64 %shr.i.i.i to i16
+  %conv.i.i.i = and i16 %9, -32768
+  %or29.i.i.i = or i16 %half.sroa.0.0.i.i.i, %conv.i.i.i
+  store i16 %or29.i.i.i, ptr %at, align 1
+  %10 = and i16 %half.sroa.0.0.i.i.i, 32767
+  %cmp7.i = icmp eq i16 %10, 31744
+  %isinf10.i = fcmp une double %4, 0x7FF0000000000000
+  %11 = and i1 %isinf10.i, %cmp7.i
+  %cond14.i = select i1 %11, i32 6, i32 0
+  br label %return
+
+if.end:
+  %tobool2.not = icmp eq i64 %is_real, 0
+  br i1 %tobool2.not, label %if.end4, label %return
+
+if.end4:
+  switch i64 %type, label %sw.default.i [
+    i64 3, label %sw.bb.i
+    i64 4, label %sw.bb2.i
+    i64 5, label %sw.bb11.i
+    i64 6, label %sw.bb20.i
+    i64 7, label %sw.bb21.i
+    i64 8, label %sw.bb25.i
+    i64 9, label %sw.bb34.i
+    i64 10, label %sw.bb43.i
+  ]
+
+sw.bb.i:
+  %12 = add i64 %number.coerce, -128
+  %or.cond.i = icmp ult i64 %12, -256
+  br i1 %or.cond.i, label %return, label %if.end.i
+
+if.end.i:
+  %conv.i12 = trunc nsw i64 %number.coerce to i8
+  store i8 %conv.i12, ptr %at, align 1
+  br label %return
+
+sw.bb2.i:
+  %13 = add i64 %number.coerce, -32768
+  %or.cond59.i = icmp ult i64 %13, -65536
+  br i1 %or.cond59.i, label %return, label %if.end9.i
+
+if.end9.i:
+  %conv10.i = trunc nsw i64 %number.coerce to i16
+  store i16 %conv10.i, ptr %at, align 2
+  br label %return
+
+sw.bb11.i:
+  %14 = add i64 %number.coerce, -2147483648
+  %or.cond60.i = icmp ult i64 %14, -4294967296
+  br i1 %or.cond60.i, label %return, label %if.end18.i
+
+if.end18.i:
+  %conv19.i = trunc nsw i64 %number.coerce to i32
+  store i32 %conv19.i, ptr %at, align 4
+  br label %return
+
+sw.bb20.i:
+  store i64 %number.coerce, ptr %at, align 8
+  br label %return
+
+sw.bb21.i:
+  %cmp22.i = icmp ne i64 %number.coerce, 0
+  %conv24.i = zext i1 %cmp22.i to i8
+  store i8 %conv24.i, ptr %at, align 1
+  br label %return
+
+sw.bb25.i:
+  %or.cond61.i = icmp ugt i64 %number.coerce, 255
+  br i1 %or.cond61.i, label %return, label %if.end32.i
+
+if.end32.i:
+  %conv33.i = trunc nuw i64 %number.coerce to i8
+  store i8 %conv33.i, ptr %at, align 1
+  br label %return
+
+sw.bb34.i:
+  %or.cond62.i = icmp ugt i64 %number.coerce, 65535
+  br i1 %or.cond62.i, label %return, label %if.end41.i
+
+if.end41.i:
+  %conv42.i = trunc nuw i64 %number.coerce to i16
+  store i16 %conv42.i, ptr %at, align 2
+  br label %return
+
+sw.bb43.i:
+  %or.cond63.i = icmp ugt i64 %number.coerce, 4294967295
+  br i1 %or.cond63.i, label %return, label %if.end50.i
+
+if.end50.i:
+  %conv51.i = trunc nuw i64 %number.coerce to i32
+  store i32 %conv51.i, ptr %at, align 4
+  br label %return
+
+sw.default.i:
+  %cmp52.i = icmp slt i64 %number.coerce, 0
+  br i1 %cmp52.i, label %return, label %if.end58.i
+
+if.end58.i:
+  store i64 %number.coerce, ptr %at, align 8
+  br label %return
+
+return:
+  %retval.0 = phi i32 [ 6, %if.end ], [ %cond14.i, %half_of_real.exit.i ], [ 0, %if.then.i ], [ %cond.i, %if.then2.i ], [ 6, %sw.bb43.i ], [ 0, %if.end58.i ], [ 0, %if.end50.i ], [ 0, %if.end.i ], [ 6, %sw.bb.i ], [ 0, %if.end9.i ], [ 6, %sw.bb2.i ], [ 0, %if.end18.i ], [ 0, %sw.bb20.i ], [ 0, %sw.bb21.i ], [ 6, %sw.bb11.i ], [ 0, %if.end32.i ], [ 6, %sw.bb25.i ], [ 0, %if.end41.i ], [ 6, %sw.bb34.i ], [ 6, %sw.default.i ]
+  ret i32 %retval.0
+}
+
+define internal fastcc void @fill(ptr noundef writeonly captures(none) %at, i64 noundef %rank, ptr noundef readonly captures(none) %axes, ptr noundef nonnull readonly captures(none) %bits, i64 noundef range(i64 -128, 128) %size) unnamed_addr nounwind {
+entry:
+  %cmp = icmp eq i64 %rank, 0
+  br i1 %cmp, label %if.then, label %for.cond.preheader
+
+for.cond.preheader:
+  %0 = load i64, ptr %axes, align 8
+  %cmp112 = icmp sgt i64 %0, 0
+  br i1 %cmp112, label %for.body.lr.ph, label %for.end
+
+for.body.lr.ph:
+  %sub = add nsw i64 %rank, -1
+  %add.ptr = getelementptr inbounds nuw i8, ptr %axes, i64 16
+  %arrayidx2 = getelementptr inbounds nuw i8, ptr %axes, i64 8
+  br label %for.body
+
+if.then:
+  tail call void @llvm.memcpy.p0.p0.i64(ptr align 1 %at, ptr nonnull align 1 %bits, i64 %size, i1 false)
+  br label %for.end
+
+for.body:
+  %i.014 = phi i64 [ 0, %for.body.lr.ph ], [ %inc, %for.body ]
+  %at.addr.013 = phi ptr [ %at, %for.body.lr.ph ], [ %add.ptr3, %for.body ]
+  tail call fastcc void @fill(ptr noundef %at.addr.013, i64 noundef %sub, ptr noundef nonnull %add.ptr, ptr noundef %bits, i64 noundef %size)
+  %inc = add nuw nsw i64 %i.014, 1
+  %1 = load i64, ptr %arrayidx2, align 8
+  %add.ptr3 = getelementptr inbounds i8, ptr %at.addr.013, i64 %1
+  %2 = load i64, ptr %axes, align 8
+  %cmp1 = icmp slt i64 %inc, %2
+  br i1 %cmp1, label %for.body, label %for.end
+
+for.end:
+  ret void
+}
+
+declare void @llvm.memmove.p0.p0.i64(ptr writeonly captures(none), ptr readonly captures(none), i64, i1 immarg) nounwind
+
+declare float @llvm.fabs.f32(float) nounwind
+
+declare double @llvm.fabs.f64(double) nounwind
+
+declare double @sqrt(double noundef) local_unnamed_addr nounwind
+
+declare double @fmod(double noundef, double noundef) local_unnamed_addr nounwind
+
+declare double @llvm.copysign.f64(double, double) nounwind
+
+declare double @llvm.floor.f64(double) nounwind
+
+declare double @pow(double noundef, double noundef) local_unnamed_addr nounwind
+
+declare { i64, i1 } @llvm.sadd.with.overflow.i64(i64, i64) nounwind
+
+declare { i64, i1 } @llvm.ssub.with.overflow.i64(i64, i64) nounwind
+
+declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64) nounwind
+
 declare i64 @llvm.smax.i64(i64, i64) nounwind
 
 declare i32 @llvm.abs.i32(i32, i1 immarg) nounwind
 
-declare double @llvm.fabs.f64(double) nounwind
-
 declare i64 @llvm.umin.i64(i64, i64) nounwind
 
 declare i32 @llvm.umin.i32(i32, i32) nounwind
+
+declare i32 @llvm.smax.i32(i32, i32) nounwind

@@ -1,9 +1,9 @@
-"""How a program that breaks an access rule could read instead: the statement at fault, and the same one mended.
+"""How a program that breaks an access rule could read instead: the offending statement, and its corrected form.
 
-    x[i] = 2 * x[i]        ->    x_next[i] = 2 * x[i]         (into a field of its own)
+    x[i] = 2 * x[i]        ->    x_next[i] = 2 * x[i]         (into a separate field)
     y[k] = f(k)            ->    y[k] += f(k)                 (accumulated)
 
-Only assignments are rewritten, and only as text: what stands on the right is the user's own.
+Only assignments are rewritten, and only as text: the right-hand side is the user's own.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ OPERATORS = {
 
 
 class Edit(NamedTuple):
-    """A statement and what to write in its place, without indentation. `declared`: the further field that it needs, or
-    nothing.
+    """A statement and what to write in its place, without indentation. `declared`: the additional field that it needs,
+    if any.
     """
 
     before: str
@@ -44,7 +44,7 @@ class Edit(NamedTuple):
 
 def edited(span: Span, fix: Fix) -> Edit | None:
     """The statement around `span` with `fix` applied; None where it is not an assignment to an element, or its text is
-    not known, or the fix is not made there.
+    not known, or the fix does not apply to it.
     """
     text = _text_of(span.file)
     match _statement(text, span):
@@ -69,7 +69,7 @@ def edited(span: Span, fix: Fix) -> Edit | None:
 
 
 def _text_of(file: str) -> str:
-    """The text of a file or cell with the lines of magics left blank, as they are no Python."""
+    """The text of a file or cell with the lines of magics blanked out, since they are not Python."""
     lines = linecache.getlines(file)
     return "".join("\n" if line.lstrip().startswith(("%", "!")) else line for line in lines)
 
@@ -82,7 +82,7 @@ def _statement(text: str, span: Span) -> ast.stmt | None:
         return None
     at = span.line, span.column
     found: ast.stmt | None = None
-    for node in ast.walk(tree):  # Breadth first: what is found last lies innermost.
+    for node in ast.walk(tree):  # Breadth first: the last one found is the innermost.
         if isinstance(node, ast.stmt) and (node.lineno, node.col_offset) <= at:
             if at < (node.end_lineno or 0, node.end_col_offset or 0):
                 found = node

@@ -1,8 +1,8 @@
-"""What the rule view says of broken access rules, as plain data for JSON: one finding for each pair of accesses.
+"""The contents of the rule view as plain data for JSON: one finding for each pair of accesses that breaks a rule.
 
-A rule that is broken again at every step of a simulation is one finding, shown as it happened first, with the number of
-times. A finding holds the reason, the source around both accesses, the chain of launches from one to the other, a map
-of the elements, and the fixes with what each costs in memory.
+A violation that repeats at every step of a simulation is one finding: its first occurrence, with a count. A finding
+holds the reason, the source around both accesses, the chain of launches from one to the other, a map of the elements,
+and the possible fixes with the memory that each costs.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ VERBS = {
 
 
 def findings(violations: Iterable[Violation]) -> list[dict[str, Any]]:
-    """What is to be said, in the order in which it happened first."""
+    """The findings, in the order of their first occurrence."""
     groups: dict[object, list[Violation]] = {}
     for one in violations:
         accesses = [(access.kind, access.span, access.kernel) for access in (one.earlier, one.later)]
@@ -73,7 +73,7 @@ def _finding(same: Sequence[Violation]) -> dict[str, Any]:
 
 
 def _sources(violation: Violation) -> list[dict[str, Any]]:
-    """The texts that the two accesses stand in, with marks: which columns, and what happens there."""
+    """The source texts of the two accesses, with marks: which columns, and what happens there."""
     marks: dict[str, dict[int, list[dict[str, Any]]]] = {}
 
     def mark(accessed: Span, kind: str, note: str) -> None:
@@ -231,8 +231,8 @@ def _times(name: str, count: int) -> str:
 
 
 def _map(violation: Violation) -> dict[str, Any]:
-    """How many of the elements concerned lie where: the first dimension of a field runs down, the second across; a
-    field with one runs across, and further ones are folded. Components count as their element.
+    """How many of the affected elements lie in each cell: the first dimension of a field runs down, the second across;
+    a field with one runs across, and further ones are folded. Components count as their element.
     """
     shape, rank = violation.shape, len(violation.shape)
     offset = violation.offset or (0,) * rank

@@ -18,8 +18,8 @@ MAP_HEIGHT = 150
 
 
 def draw_findings(findings: Sequence[dict[str, Any]], width: int) -> bytes:
-    """A PNG file, `width` points wide at two pixels a point."""
-    # What is drawn says how high it is: once for the height, once for the picture.
+    """A PNG file, `width` points wide at two pixels per point."""
+    # Drawn twice: first to measure the height, then into the picture.
     height = _draw(Canvas(width, 1), findings, width)
     canvas = Canvas(width, height)
     _draw(canvas, findings, width)
@@ -53,7 +53,7 @@ def _draw(canvas: Canvas, findings: Sequence[dict[str, Any]], width: int) -> int
     bottom = max(left, right) + 6
     canvas.line(middle, y, middle, bottom)
     canvas.line(0, bottom, width, bottom)
-    return _draw_fixes(canvas, found["fixes"], bottom, width)
+    return _draw_fixes(canvas, found["fixes"], bottom)
 
 
 def _heading(canvas: Canvas, x: float, y: float, text: str) -> None:
@@ -135,7 +135,7 @@ def _draw_map(canvas: Canvas, found: dict[str, Any], y: int, left: int, width: i
     return y
 
 
-def _draw_fixes(canvas: Canvas, fixes: Sequence[dict[str, Any]], y: int, width: int) -> int:
+def _draw_fixes(canvas: Canvas, fixes: Sequence[dict[str, Any]], y: int) -> int:
     _heading(canvas, MARGIN, y, "Ways to mend it" if len(fixes) > 1 else "How to mend it")
     y += 34
     for fix in fixes:

@@ -2,16 +2,14 @@
 
 `violations(tape)` returns a `RuleView`, a widget for a notebook; `RuleView.save` writes the same view as one HTML page
 that needs no kernel. Once `%load_ext tinote` has run, a notebook shows it by itself under the error of a tape that
-validates. Where no widget can be shown, a picture and a text stay.
+validates. Where no widget can be shown, a picture and plain text remain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-import anywidget
 import traitlets
 from IPython.display import display
 
@@ -21,18 +19,17 @@ from tinote.lang.ad.tape import Tape
 from tinote.source import caller
 from tinote.viz.access_rules.facts import as_text, findings
 from tinote.viz.access_rules.picture import draw_findings
-from tinote.viz.notebook.front_end import Audience, Bundle, audience, with_picture
-from tinote.viz.notebook.page import page
+from tinote.viz.notebook.front_end import Audience, audience
+from tinote.viz.notebook.static_view import StaticView
 from tinote.viz.notebook.view import static_source
 
-SCRIPTS = ("view.js", "syntax.js", "explorer_lines.js", "rules.js")
-STYLES = ("theme.css", "rules.css")
-PICTURE_WIDTH = 960
 
+class RuleView(StaticView):
+    """The view of some violations. Their source is read when the view is made, so later cells do not change it."""
 
-class RuleView(anywidget.AnyWidget):
-    """The view of some violations. Their source is read when it is made: later cells change nothing."""
-
+    TITLE = "Access rules"
+    SCRIPTS = ("view.js", "syntax.js", "explorer_lines.js", "rules.js")
+    STYLES = ("theme.css", "rules.css")
     _esm = static_source(*SCRIPTS)
     _css = static_source(*STYLES)
 
@@ -42,18 +39,12 @@ class RuleView(anywidget.AnyWidget):
     def __init__(self, violations: Iterable[Violation]) -> None:
         super().__init__(findings=findings(violations))
 
-    def save(self, path: str | Path) -> Path:
-        """Write the view as one HTML page, for any browser, offline. Returns where it is."""
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
-            page("Access rules", STYLES, SCRIPTS, "showPage", {"findings": self.findings}), encoding="utf-8"
-        )
-        return path
+    def shown(self) -> dict[str, Any]:
+        return {"findings": self.findings}
 
     def picture(self) -> bytes:
         """The first finding as a PNG file, with the number of the others."""
-        return draw_findings(self.findings, PICTURE_WIDTH)
+        return draw_findings(self.findings, self.PICTURE_WIDTH)
 
     def text(self) -> str:
         """Everything as plain text."""
@@ -61,11 +52,6 @@ class RuleView(anywidget.AnyWidget):
 
     def __repr__(self) -> str:
         return f"<rule view: {len(self.findings)} violation{'s' if len(self.findings) != 1 else ''}>"
-
-    def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
-        # Drawn at twice its size, for sharp text.
-        about = {"width": PICTURE_WIDTH, "alt": self.text()}
-        return with_picture(super()._repr_mimebundle_, self.text(), self.picture, about)
 
 
 def violations(tape: Tape) -> RuleView:
@@ -84,8 +70,8 @@ def violations(tape: Tape) -> RuleView:
 
 
 def show_after_errors(shell: Any, *, on: bool) -> None:
-    """Let an IPython shell show the view under each error about the access rules that ends a cell, and wherever such an
-    error is displayed; or not any more.
+    """Make an IPython shell show the view under each error about the access rules that ends a cell, and wherever such
+    an error is displayed; or stop doing so.
     """
     rich = shell.display_formatter.mimebundle_formatter
     plain = shell.display_formatter.formatters["text/plain"]
@@ -116,7 +102,7 @@ def _print(error: AccessRuleError, printer: Any, _cycle: bool) -> None:
 
 
 def _show_result(result: Any) -> None:
-    """A cell has ended. In a terminal the message of the error says what there is to say."""
+    """A cell has ended. In a terminal the error message is enough."""
     error = result.error_in_exec
     if isinstance(error, AccessRuleError) and error.violations and audience() is not Audience.NOBODY:
         display(error)

@@ -1,7 +1,7 @@
-"""What a user hands to a view, as NumPy arrays: positions, colours, images.
+"""What users pass to views, as NumPy arrays: positions, colours, images.
 
 Anything with `to_numpy()` (a field) or that NumPy understands is accepted. Colours are `0xRRGGBB`, a CSS colour string,
-a triple of floats in [0, 1], or one such colour a particle.
+a triple of floats in [0, 1], or one of these per particle.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def as_positions(value: Any, name: str = "x", space: bool = False) -> np.ndarray
 
 
 def as_colors(value: Any, count: int | None = None, name: str = "color") -> np.ndarray:
-    """Colours as uint8: shape (3,) for a single one, (count, 3) for one a particle. Raises `ViewError` where it is
-    neither.
+    """Colours as uint8: shape (3,) for a single one, (count, 3) for one per particle. Raises `ViewError` for anything
+    else.
     """
     if isinstance(value, str):
         try:
@@ -61,7 +61,7 @@ def as_colors(value: Any, count: int | None = None, name: str = "color") -> np.n
 
 
 def rgb_to_hex(rgb: Any) -> Any:
-    """Red, green and blue in [0, 1] as 0xRRGGBB; of three arrays an array. What is outside is cut off."""
+    """Red, green and blue in [0, 1] as 0xRRGGBB; for three arrays an array. Values outside the range are clipped."""
     red, green, blue = (np.clip(np.asarray(as_array(part) * 255, dtype=np.int64), 0, 255) for part in rgb)
     packed = (red << 16) + (green << 8) + blue
     return packed if packed.ndim else int(packed)

@@ -1,5 +1,5 @@
-"""Text, boxes and lines on white paper, as a PNG file: what the still pictures of the explorer and of the rule view are
-made of.
+"""Text, boxes and lines on white, as a PNG file: how the static pictures of the explorer and of the rule view are
+drawn.
 """
 
 from __future__ import annotations
@@ -7,6 +7,9 @@ from __future__ import annotations
 import functools
 import importlib.util
 import io
+import math
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from PIL import Image, ImageColor, ImageDraw, ImageFont
@@ -20,7 +23,7 @@ INK, MUTED, ACCENT = "#1f2328", "#59636e", "#1a6fd0"
 
 
 class Canvas:
-    """A picture `width` by `height` points, at two pixels a point, on white paper."""
+    """A picture `width` by `height` points, at two pixels per point, on white."""
 
     def __init__(self, width: int, height: int) -> None:
         self._image = Image.new("RGB", (width * SCALE, height * SCALE), PAPER)
@@ -35,6 +38,24 @@ class Canvas:
 
     def line(self, x0: float, y0: float, x1: float, y1: float) -> None:
         self._draw.line((x0 * SCALE, y0 * SCALE, x1 * SCALE, y1 * SCALE), fill=EDGE, width=SCALE)
+
+    def path(
+        self, points: Sequence[tuple[float, float]], color: str, *, dashed: bool = False, dots: bool = False
+    ) -> None:
+        """A line through points; one that stands alone is a dot."""
+        self._inks[color] = None
+        scaled = [(x * SCALE, y * SCALE) for x, y in points]
+        if len(scaled) > 1 and not dashed:
+            self._draw.line(scaled, fill=color, width=round(1.6 * SCALE), joint="curve")
+        for (x0, y0), (x1, y1) in pairwise(scaled) if dashed else ():
+            pieces = max(1, round(math.hypot(x1 - x0, y1 - y0) / (5 * SCALE)))
+            for k in range(0, pieces, 2):
+                a, b = k / pieces, min(1.0, (k + 1) / pieces)
+                ends = (x0 + a * (x1 - x0), y0 + a * (y1 - y0), x0 + b * (x1 - x0), y0 + b * (y1 - y0))
+                self._draw.line(ends, fill=color, width=round(1.6 * SCALE))
+        for x, y in scaled if dots or len(scaled) == 1 else ():
+            size = 2.2 * SCALE
+            self._draw.ellipse((x - size, y - size, x + size, y + size), fill=color)
 
     def text(
         self,

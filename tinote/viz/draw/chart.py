@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
 
 from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.pen import Pen, text_width
 
 CHART_HEIGHT = 170
 """Height of the chart under a view, in pixels."""
@@ -33,7 +33,7 @@ INK, MUTED, GRID = (0x33, 0x33, 0x33), (0x66, 0x66, 0x66), (0xE2, 0xE4, 0xE8)
 def as_series(
     quantities: Callable[[], float] | Mapping[str, Callable[[], float]] | None, alone: str
 ) -> dict[str, Callable[[], float]]:
-    """Named quantities from one callable (which is then called `alone`), a mapping of callables, or nothing."""
+    """Named quantities from one callable (which then gets the name `alone`), a mapping of callables, or nothing."""
     if quantities is None:
         return {}
     named = {alone: quantities} if callable(quantities) else dict(quantities)
@@ -48,8 +48,8 @@ def as_series(
 class History:
     """Samples of a few quantities over the step number, in bounded memory.
 
-    When more than `limit` samples are kept, every second one goes, and from then on only every second new one is taken,
-    and so on: a long run keeps its whole course at a coarser step. The latest sample is always there.
+    Past `limit` samples every second one is dropped, and from then on only every second new one is taken, and so on: a
+    long run stays complete at a coarser step. The latest sample is always present.
     """
 
     def __init__(self, names: Sequence[str], limit: int = 2000) -> None:
@@ -77,7 +77,7 @@ class History:
         return row
 
     def forget_latest(self) -> None:
-        """Take the latest sample back: what it measured has been changed since."""
+        """Remove the latest sample: what it measured has changed since."""
         if self._kept and self._kept[-1] is self.latest:
             self._kept.pop()
         self._taken -= self.latest is not None
@@ -112,7 +112,7 @@ def tick_text(value: float, step: float) -> str:
 
 
 def value_range(table: np.ndarray) -> tuple[float, float]:
-    """The range that the vertical axis shows: the finite values, with some air; never empty."""
+    """The range that the vertical axis shows: the finite values, with some margin; never empty."""
     values = table[:, 1:]
     finite = values[np.isfinite(values)]
     if not len(finite):
@@ -126,13 +126,9 @@ def value_range(table: np.ndarray) -> tuple[float, float]:
 
 
 def draw_chart(
-    history: History, width: int, height: int = CHART_HEIGHT, x_label: str = "step", y_label: str = ""
-) -> np.ndarray:
-    """The chart on white, shape (height, width, 3), uint8: axes with labels, a legend, one line a quantity."""
-    scale = 2  # Drawn at twice the size and averaged down, which smooths the lines.
-    image = Image.new("RGB", (width * scale, height * scale), (255, 255, 255))
-    draw = ImageDraw.Draw(image)
-    font = ImageFont.load_default(11 * scale)
+    pen: Pen, history: History, width: int, height: int = CHART_HEIGHT, x_label: str = "step", y_label: str = ""
+) -> None:
+    """Draw the chart: axes with labels, a legend, one line per quantity."""
     table = history.table()
     low, high = value_range(table)
     start, stop = (float(table[0, 0]), float(table[-1, 0])) if len(table) else (0.0, 1.0)
@@ -141,9 +137,8 @@ def draw_chart(
     rows = nice_ticks(low, high, 4)
     row_step = rows[1] - rows[0] if len(rows) > 1 else high - low
     labels = [tick_text(value, row_step) for value in rows]
-    margin = max([draw.textlength(label, font) for label in labels], default=0.0)
-    left, right = margin + (26 if y_label else 10) * scale, (width - 10) * scale
-    top, bottom = 24 * scale, (height - 34) * scale
+    left, right = max(map(text_width, labels), default=0.0) + (26 if y_label else 10), width - 10
+    top, bottom = 24, height - 34
 
     def x_of(value: float) -> float:
         return left + (value - start) / (stop - start) * (right - left)
@@ -152,40 +147,27 @@ def draw_chart(
         return bottom - (value - low) / (high - low) * (bottom - top)
 
     for value, label in zip(rows, labels, strict=True):
-        draw.line((left, y_of(value), right, y_of(value)), fill=GRID, width=scale)
-        draw.text((left - 5 * scale, y_of(value)), label, fill=MUTED, font=font, anchor="rm")
+        pen.line([(left, y_of(value)), (right, y_of(value))], GRID, 1)
+        pen.text((left - 5, y_of(value)), label, MUTED, "rm")
     columns = nice_ticks(start, stop, min(5, int(stop - start)))  # Steps are integers.
     column_step = columns[1] - columns[0] if len(columns) > 1 else 1.0
     for value in columns:
-        draw.text((x_of(value), bottom + 5 * scale), tick_text(value, column_step), fill=MUTED, font=font, anchor="mt")
-    draw.text(((left + right) / 2, (height - 4) * scale), x_label, fill=INK, font=font, anchor="mb")
+        pen.text((x_of(value), bottom + 5), tick_text(value, column_step), MUTED, "mt")
+    pen.text(((left + right) / 2, height - 4), x_label, INK, "mb")
     if y_label:
-        _upright(image, y_label, font, (top + bottom) / 2, scale)
+        pen.upright(4, (top + bottom) / 2, y_label, INK)
     across = left
     for index, name in enumerate(history.names):
         color = COLORS[index]
-        draw.line((across, 12 * scale, across + 14 * scale, 12 * scale), fill=color, width=3 * scale)
-        draw.text((across + 19 * scale, 12 * scale), name, fill=INK, font=font, anchor="lm")
-        across += 19 * scale + draw.textlength(name, font) + 16 * scale
+        pen.line([(across, 12), (across + 14, 12)], color, 3)
+        pen.text((across + 19, 12), name, INK, "lm")
+        across += 19 + text_width(name) + 16
         for run in _finite_runs(table[:, index + 1]):
             points = [(x_of(table[row, 0]), y_of(table[row, index + 1])) for row in run]
             if len(points) > 1:
-                draw.line(points, fill=color, width=round(1.6 * scale), joint="curve")
+                pen.line(points, color, 1.6)
             elif points:
-                (x, y), size = points[0], 2 * scale
-                draw.ellipse((x - size, y - size, x + size, y + size), fill=color)
-    return np.asarray(image.reduce(scale))
-
-
-def _upright(
-    image: Image.Image, text: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, middle: float, scale: int
-) -> None:
-    """The vertical axis's label, reading upwards at the left edge."""
-    left, top, right, bottom = font.getbbox(text)
-    tag = Image.new("RGB", (int(right - left) + 2, int(bottom - top) + 2), (255, 255, 255))
-    ImageDraw.Draw(tag).text((1 - left, 1 - top), text, fill=INK, font=font)
-    turned = tag.rotate(90, expand=True)
-    image.paste(turned, (4 * scale, round(middle - turned.height / 2)))
+                pen.disc(points[0], 2, color)
 
 
 def _finite_runs(values: np.ndarray) -> list[range]:

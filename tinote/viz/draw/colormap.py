@@ -1,10 +1,11 @@
-"""Numbers as colours: maps of even lightness, by S. van der Walt and N. Smith (2015, public domain), grey, and for
+"""Numbers as colours: perceptually uniform maps, by S. van der Walt and N. Smith (2015, public domain), grey, and for
 numbers around zero `coolwarm`, by K. Moreland (Diverging Color Maps for Scientific Visualization, 2009).
 """
 
 from __future__ import annotations
 
-from typing import Any
+import base64
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,13 @@ from tinote.viz.draw.arrays import ViewError, as_array
 
 KNOTS = 17
 
-#: Seventeen colours at equal distances; between them is interpolated, which is off by less than 0.03.
+LEVELS = 255
+"""Levels of numbers that become colours; the byte that is left over stands for what is not finite."""
+
+NOT_FINITE = (0xFF, 0x00, 0xFF)
+"""No colour map has this colour: a NaN is seen at once."""
+
+#: Seventeen equally spaced colours; interpolation between them is off by less than 0.03.
 _MAPS = {
     "coolwarm": "3b4cc0 4e68d8 6282ea 779af7 8db0fe a3c2fe b9d0f9 ccd9ed dddcdc"
     " ecd3c5 f5c4ac f7b093 f4987a eb7d62 dd5f4b ca3b37 b40426",
@@ -29,7 +36,7 @@ _MAPS = {
 
 
 def table(name: str, levels: int = 256) -> np.ndarray:
-    """A map as colours at `levels` equal distances, shape (levels, 3), floats in [0, 1]. Raises `ViewError` for an
+    """A map sampled at `levels` equally spaced values, shape (levels, 3), floats in [0, 1]. Raises `ViewError` for an
     unknown map.
     """
     if name not in _MAPS:
@@ -53,3 +60,58 @@ def colored(values: Any, name: str = "plasma", normalize: bool = False) -> np.nd
         field = (field - least) / (most - least if most > least else 1.0)
     at = np.nan_to_num(field).clip(0.0, 1.0)
     return np.stack([np.interp(at, np.linspace(0.0, 1.0, len(colors)), channel) for channel in colors.T], axis=-1)
+
+
+class Levels(NamedTuple):
+    """Numbers as bytes, their places between `low` and `high`; `strange` of them are not finite."""
+
+    codes: np.ndarray
+    low: float
+    high: float
+    strange: int
+
+
+class ColorScale:
+    """A colour map between two limits, or the least and greatest of the numbers, for "coolwarm" with zero in the
+    middle. `colors`: those of the 256 bytes that numbers become, (256, 3), uint8.
+    """
+
+    def __init__(self, cmap: str, limits: Any = None) -> None:
+        if limits is not None:
+            ends = np.asarray(limits, np.float64)
+            if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] >= ends[1]:
+                raise ViewError(f"limits are {limits!r}; they are two numbers, the lower one first")
+            self._limits: tuple[float, float] | None = (float(ends[0]), float(ends[1]))
+        else:
+            self._limits = None
+        self._around_zero = cmap == "coolwarm"
+        self.colors = np.array([*(table(cmap, LEVELS) * 255.0 + 0.5), NOT_FINITE]).astype(np.uint8)
+
+    def as_text(self) -> str:
+        """The colours as a page is sent them: three bytes each, in base 64."""
+        return base64.b64encode(self.colors.tobytes()).decode()
+
+    def described(self) -> dict[str, Any]:
+        """What a page needs beside the colours to make `levels` itself."""
+        return {"limits": self._limits, "aroundZero": self._around_zero}
+
+    def levels(self, values: np.ndarray) -> Levels:
+        """The level of each number, of any shape, and the numbers at both ends."""
+        values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+        finite = np.isfinite(values)
+        strange = int(values.size - np.count_nonzero(finite))
+        if self._limits is not None:
+            low, high = self._limits
+        elif strange == values.size:
+            low, high = 0.0, 1.0
+        else:
+            known = values[finite] if strange else values
+            low, high = float(known.min()), float(known.max())
+            if self._around_zero:
+                low, high = -max(-low, high), max(-low, high)
+        span = high - low if high > low else 1.0
+        with np.errstate(invalid="ignore", over="ignore"):
+            codes = ((values - low) * (LEVELS / span)).clip(0, LEVELS - 1)
+        if strange:
+            codes[~finite] = LEVELS
+        return Levels(codes.astype(np.uint8), low, high, strange)

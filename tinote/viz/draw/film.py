@@ -23,7 +23,7 @@ _ENCODERS = {
     ".mp4": ["-c:v", "libx264", "-crf", "18", "-movflags", "+faststart"],
     ".webm": ["-c:v", "libvpx-vp9", "-crf", "24", "-b:v", "0", "-row-mt", "1"],
 }
-#: The endings of names that films may have.
+#: The extensions of files that films are written to.
 FORMATS = (".gif", *_ENCODERS)
 
 
@@ -58,10 +58,10 @@ def check_film(path: Path, frames_per_second: float) -> None:
 
 
 def write_film(path: Path, frames: Iterable[np.ndarray], frames_per_second: float) -> int:
-    """Write frames, uint8 of shape (height, width, 3), to a film in the format that the name's ending says; folders on
-    the way are made, and a file that is there stays until the film is whole. Gives the file's size in bytes. Of MP4 and
-    WebM one frame at a time is held. Raises `ViewError` for an unknown format, where ffmpeg is missing or fails, and
-    for no frames.
+    """Write frames, uint8 of shape (height, width, 3), to a film in the format that the file's extension names; missing
+    folders are created, and an existing file is replaced only once the film is complete. Returns the file's size in
+    bytes. MP4 and WebM hold one frame at a time. Raises `ViewError` for an unknown format, where ffmpeg is missing or
+    fails, and for no frames.
     """
     check_film(path, frames_per_second)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ def _encode(path: Path, ending: str, frames: Iterable[np.ndarray], frames_per_se
                 encoder.stdin.write(np.ascontiguousarray(frame, np.uint8).data)
             encoder.stdin.close()
         except BrokenPipeError:
-            pass  # It has ended early, and says below why.
+            pass  # It has ended early; its own message is reported below.
         except BaseException:
             encoder.kill()
             raise

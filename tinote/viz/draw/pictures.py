@@ -1,5 +1,5 @@
-"""Drawing into an array with NumPy and Pillow: the pictures that stay when nobody runs the notebook, and the frames of
-`GUI`.
+"""Drawing into an array with NumPy and Pillow: the static pictures that remain when nobody runs the notebook, and the
+frames of `GUI`.
 
 Not a plotting library: discs, lines, triangles, text and images, antialiased, later calls over earlier ones.
 Coordinates are pixels, x to the right and y down, with (0, 0) the top left corner of the picture and pixel centres at
@@ -18,8 +18,6 @@ from PIL import Image, ImageDraw, ImageFont
 
 from tinote.viz.draw.arrays import ViewError
 
-__all__ = ["Picture", "captioned"]
-
 PICTURE_FORMATS = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tiff")
 """The endings of names that pictures may have."""
 
@@ -36,6 +34,15 @@ Stroke = Callable[[ImageDraw.ImageDraw, list[float], tuple[int, ...]], None]
 
 CHUNK = 1 << 20
 """Elements in flight while discs are drawn: bounds the temporary memory."""
+
+
+def check_picture(path: Path, formats: Sequence[str]) -> None:
+    """Raise `ViewError` for a name whose ending is not among `formats`."""
+    if path.suffix.lower() not in formats:
+        raise ViewError(
+            f"{path.name}: a picture's name does not end in {path.suffix or 'nothing'}",
+            hint=f"use one that ends in {', '.join(formats[:-1])} or {formats[-1]}",
+        )
 
 
 class Picture:
@@ -185,23 +192,15 @@ class Picture:
         Image.fromarray(self.pixels).save(buffer, "PNG", optimize=True)
         return buffer.getvalue()
 
-    def jpeg(self, quality: int = 90) -> bytes:
-        """The picture as a JPEG file with full colour resolution: smaller and faster than PNG, for frames that are soon
-        replaced.
-        """
-        buffer = io.BytesIO()
-        Image.fromarray(self.pixels).save(buffer, "JPEG", quality=quality, subsampling=0)
-        return buffer.getvalue()
+    def jpeg(self) -> bytes:
+        """The picture as a JPEG file."""
+        return as_jpeg(self.pixels)
 
     def save(self, path: Path) -> None:
-        """Write the picture in the format that the name's ending says; folders on the way are made. Raises `ViewError`
-        for an ending that is not that of a picture.
+        """Write the picture in the format that the file's extension names; missing folders are created. Raises
+        `ViewError` for an extension that is not that of a picture.
         """
-        if path.suffix.lower() not in PICTURE_FORMATS:
-            raise ViewError(
-                f"{path.name}: a picture's name does not end in {path.suffix or 'nothing'}",
-                hint=f"use one that ends in {', '.join(PICTURE_FORMATS[:-1])} or {PICTURE_FORMATS[-1]}",
-            )
+        check_picture(path, PICTURE_FORMATS)
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(self.pixels).save(path)
 
@@ -213,8 +212,17 @@ class Picture:
         return np.asarray(Image.fromarray(self.pixels).resize((width, height), Image.Resampling.LANCZOS))
 
 
+def as_jpeg(pixels: np.ndarray, quality: int = 90) -> bytes:
+    """Pixels (rows, columns, 3), uint8, as a JPEG file with full colour resolution: smaller and faster than PNG, for
+    frames that are soon replaced.
+    """
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "JPEG", quality=quality, subsampling=0)
+    return buffer.getvalue()
+
+
 def captioned(png: bytes, words: str, width: int | None = None) -> bytes:
-    """A PNG file that is shown `width` pixels wide (by itself, as many as it has), with a line of small text below."""
+    """A PNG file that is shown `width` pixels wide (by default its own width), with a line of small text below."""
     shown = np.asarray(Image.open(io.BytesIO(png)).convert("RGB"))
     rows, columns = shown.shape[:2]
     scale = columns / width if width else 1.0

@@ -23,9 +23,9 @@ _CORNERS = {"tri": 3, "quad": 4}
 
 
 class PLYWriter:
-    """Collects `num_vertices` vertices and `num_faces` faces with as many numbers each as are added, and writes them.
+    """Collects `num_vertices` vertices and `num_faces` faces with any number of channels each, and writes them.
 
-    `face_type`: "tri" or "quad"; `comment` stands in the file's head. Anything that has `to_numpy()` or that NumPy
+    `face_type`: "tri" or "quad"; `comment` goes into the file's header. Anything that has `to_numpy()` or that NumPy
     understands may be added; it is read row by row. Raises `ViewError` for numbers that are too many or too few.
     """
 
@@ -89,7 +89,7 @@ class PLYWriter:
     # Faces.
 
     def add_faces(self, indices: Any) -> None:
-        """The corners of each face by the vertices' numbers, 3 or 4 a face."""
+        """The corners of each face by the vertices' numbers, 3 or 4 per face."""
         found = as_array(indices).ravel()
         if found.size != self.num_faces * self._corners or found.dtype.kind not in "iu":
             raise ViewError(f"{self.num_faces} faces have {self.num_faces * self._corners} corners, not {found.size}")

@@ -33,7 +33,7 @@ _PATTERNS: dict[str, tuple[str, str, str, str, str, str]] = {
         r"@[\w.]+",
         _STRING,
         _words(" ".join(sorted(KEYWORDS))),
-        _words(" ".join(("ref", *_SCALARS))),
+        _words(" ".join(("ref", *[rf"{name}(?:x\d+)?" for name in _SCALARS]))),
         rf"(?:\B-|\b)(?:{NUMBER.removeprefix('-?')})_?(?:{'|'.join(_SCALARS)})?\b|{_TRUTH}",
     ),
     "llvm": (

@@ -28,8 +28,8 @@ def _rows(img: Any) -> np.ndarray:
 
 
 def imwrite(img: Any, filename: str | Path) -> None:
-    """Write `img`, a field or array of shape (width, height[, channels]) in the format that the ending of `filename`
-    says. Floats are in [0, 1]. Folders on the way are made. Raises `ViewError` for what is not an image, and for an
+    """Write `img`, a field or array of shape (width, height[, channels]) in the format that the extension of `filename`
+    names. Floats are in [0, 1]. Missing folders are created. Raises `ViewError` for what is not an image, and for an
     unknown format.
     """
     rows = _rows(img)

@@ -70,8 +70,8 @@ class VideoManager:
         self.frame_counter = 0
 
     def make_video(self, gif: bool = True, mp4: bool = True) -> None:
-        """Make the videos of the frames so far. An MP4 needs the program ffmpeg: without it `ViewError` is raised when
-        the GIF was made.
+        """Make the videos of the frames so far. An MP4 needs the program ffmpeg: without it `ViewError` is raised after
+        the GIF has been written.
         """
         if not self.frame_counter:
             raise ViewError("there are no frames yet", hint="write some: write_frame(image)")

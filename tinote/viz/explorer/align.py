@@ -35,7 +35,7 @@ _VARIABLE = re.compile(r"%[\w.]+", re.ASCII)
 
 
 class Mark(IntEnum):
-    """What became of a line. MOVED: it stands in both stages, out of order, and has a row on either side."""
+    """What happened to a line. MOVED: it is in both stages, out of order, and has a row on either side."""
 
     SAME = 0
     CHANGED = 1
@@ -45,7 +45,7 @@ class Mark(IntEnum):
 
 
 class Row(NamedTuple):
-    """The numbers of two lines that stand beside each other; -1 where a side has nothing."""
+    """The numbers of two lines that are shown side by side; -1 where a side has none."""
 
     left: int
     right: int
@@ -63,7 +63,7 @@ class _Alignment:
     def __init__(self, left: Sequence[StageLine], right: Sequence[StageLine], kind: StageKind) -> None:
         self.kind = kind
         self.texts = [[line.text.strip() for line in lines] for lines in (left, right)]
-        # Only where one side is a gradient and the other is not do primal and recomputed lines stand for each other.
+        # Only where one side is a gradient and the other is not do primal and recomputed lines correspond.
         derived = [any(line.primal for line in lines) for lines in (left, right)]
         self.across = derived[0] != derived[1]
         self.keys = [self._keys(lines, texts) for lines, texts in zip((left, right), self.texts, strict=True)]
@@ -95,8 +95,8 @@ class _Alignment:
     # ---- what lines have in common
 
     def _keys(self, lines: Sequence[StageLine], texts: list[str]) -> list[str]:
-        """What each line is known by: its variable, or its text. What a gradient computes again is known by the
-        primal's variable; names of LLVM, and labels, count within their function.
+        """The key of each line: its variable, or its text. What a gradient recomputes takes the primal's variable;
+        names of LLVM, and labels, count within their function.
         """
         if self.kind is StageKind.IR:
             found = [
@@ -160,7 +160,7 @@ class _Alignment:
         columns = [k for k in range(c, d) if k not in self.moved[1]]
         if not rows or not columns or len(rows) * len(columns) > _MOST_CELLS:
             return
-        # A line that binds a variable is told by that, and by nothing else.
+        # A line that binds a variable is identified by that alone.
         shapes = [(left[k], "" if self._binds(text := self.texts[0][k]) else self._shape(text)) for k in rows]
         others = [(right[k], self._shape(self.texts[1][k])) for k in columns]
 
@@ -173,7 +173,7 @@ class _Alignment:
 
 
 def _known(text: str) -> str:
-    """The variable that a line of IR is told by: the first that it binds, or the index of its loop; "" for none."""
+    """The variable that identifies a line of IR: the first that it binds, or the index of its loop; "" for none."""
     found = _BOUND.match(text) or _INDEX.match(text)
     return found[1] if found else ""
 

@@ -1,5 +1,5 @@
 """The explorer's panels: the tasks of a launch, what LLVM vectorised, what a gradient costs. Each is a few tables whose
-rows know their place in the source; some leave notes on the rows of the source itself.
+rows know their place in the source; some also annotate the rows of the source.
 """
 
 from __future__ import annotations
@@ -102,12 +102,14 @@ def _loops(stages: Stages, rows: Rows) -> Json:
         shown.append(_row(location, str(verdict.line), word, verdict.advice or "—", why or "—", tone=tone))
         if location[0] >= 0:
             notes.append({"row": location[0], "text": word, "tone": tone, "title": verdict.advice or why})
-    columns = ("line", "loop", "in short", "LLVM's reasons")
+    columns = ("line", "loop", "in short", "reasons")
     empty = "LLVM found no loop to vectorise"
-    return {"tables": [_table("Loops, in LLVM's own judgement", columns, shown, empty)], "notes": notes}
+    return {"tables": [_table("Loops, in lanes or in LLVM's own judgement", columns, shown, empty)], "notes": notes}
 
 
 def _verdict(verdict: LoopVerdict) -> str:
+    if verdict.lanes:
+        return f"{verdict.width} in lanes"
     if verdict.width > 1:
         return f"{verdict.width} wide" + (f" ×{verdict.interleaved}" if verdict.interleaved > 1 else "")
     return f"interleaved ×{verdict.interleaved}" if verdict.interleaved > 1 else "not vectorised"

@@ -51,9 +51,9 @@ def draw_explorer(
     changes: Sequence[Change] | None = None,
     fresh: Sequence[int] = (),
 ) -> bytes:
-    """A PNG file, `width` points wide at two pixels a point. `stages` may be the text of an error. `changes`: the stage
-    that is shown first beside that of the previous run, if there was one; `fresh`: the rows of the source that this did
-    not have.
+    """A PNG file, `width` points wide at two pixels per point. `stages` may be the text of an error. `changes`: the
+    stage that is shown first beside that of the previous run, if there was one; `fresh`: the rows of the source that
+    this did not have.
     """
     if isinstance(stages, str):
         return _draw_problem(name, stages, width)
@@ -102,9 +102,7 @@ def tally(changes: Sequence[Change]) -> str:
 
 
 def _in_short(changes: Sequence[Change]) -> list[Change | int]:
-    """Without what is far from any change, if there is one and all would be too much; how many lines each gap stands
-    for.
-    """
+    """The lines without those far from any change, where all would be too many; and the size of each gap."""
     if len(changes) <= MOST_LINES or all(change.mark == " " for change in changes):
         return list(changes)
     near = set[int]()
@@ -163,7 +161,7 @@ def _draw_source(canvas: Canvas, source: Sequence[str], first: int, width: int, 
 
 
 def _draw_mark(canvas: Canvas, y: float, mark: str, width: int) -> None:
-    """The ground of a row, below and above by as much as its neighbours leave."""
+    """The background of a row, extended up and down as far as its neighbours leave room."""
     canvas.box(LIST_WIDTH + 1, y - 2, width, y - 2 + ROW, GROUNDS[mark])
     canvas.box(LIST_WIDTH + 1, y - 2, LIST_WIDTH + 4, y - 2 + ROW, EDGES[mark])
     canvas.text(LIST_WIDTH + 10, y, SIGNS[mark], EDGES[mark], bold=True, code=True)

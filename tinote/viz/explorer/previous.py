@@ -1,9 +1,10 @@
-"""An earlier version of a kernel beside the present one: which stage of it belongs to which, its variables by the
-present one's names, and its lines tied to the present source where that has not changed.
+"""An earlier version of a kernel, or another kernel, beside the present one: which stage of it belongs to which, its
+variables by the present one's names, and its lines tied to the present source where that is the same.
 
-Variables of two compilations have nothing in common but what they mean. Two of them are taken for one when they are
-bound by the same expression or operation at the same place of the source, else by the same expression, else under the
-same name of the user's, else by the same operation on operands that are the same.
+Variables of two compilations share nothing but their meaning. Two of them are matched when they are bound by the
+same expression or operation at the same place of the source, else by the same expression, else under the same name in
+the user's source, else by an operation of the same kind at the same place, of other types or memory, else by the same
+operation on operands that are the same.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Previous:
         """The stage that stands beside a present one, and its lines. Raises `TinoteError` where there is none."""
         now, stage = self._now.stages[number], self._stages.stages[self._partners[number]]
         if stage.kind is not now.kind:
-            raise TinoteError("the previous run has no stage of this kind: it ran on another target")
+            raise TinoteError("the other version has no stage of this kind: it is for another target")
         lines = [line._replace(span=self._placed(line.span)) for line in stage.lines]
         return stage, named_alike(lines, now.lines, stage.kind)
 
@@ -173,19 +174,20 @@ class _Binding:
         return _LITERAL.sub("#", self.bare), used, self.position
 
 
-#: By what two variables may be known as one, the surest first. A key that is false says nothing.
+#: Keys by which two variables may be matched, the most reliable first. A falsy key matches nothing.
 _KEYS: tuple[Callable[[_Binding], Hashable], ...] = (
     lambda b: (b.expression, b.location),
     lambda b: b.location and (b.location, b.position, b.bare),
     lambda b: b.expression,
     lambda b: b.called and (b.called, b.position, b.word),
+    lambda b: b.location and (b.location, b.position, b.word),
     lambda b: b.called,
 )
 
 
 def named_alike(earlier: Sequence[StageLine], now: Sequence[StageLine], kind: StageKind) -> list[StageLine]:
-    """The lines of an earlier version's stage, its variables by the names that the present lines use for the same. One
-    that is not there any more keeps its name, with `.old` appended where that now means something else.
+    """The lines of an earlier version's stage, its variables renamed to those of the present lines. One without a
+    counterpart keeps its name, with `.old` appended where that now means something else.
     """
     if kind not in _BOUND:
         return list(earlier)

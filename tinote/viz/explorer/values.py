@@ -14,12 +14,11 @@ from tinote.compiler.inspect.stages import Stage
 from tinote.compiler.requests import defaults_of
 from tinote.errors import TinoteError
 from tinote.ir.interpret import StepLimitError
+from tinote.ir.lanes import LoadTile, StoreTile
 from tinote.ir.memory import Buffer, Number
 from tinote.ir.nodes import Atomic, Function, Local, NewStack, Op, Push, Set, Store, Var
 from tinote.ir.query import walk
 from tinote.ir.types import element_type
-
-__all__ = ["has_scalar_results", "observed_values", "parameters_of"]
 
 
 def parameters_of(specialisation: Specialisation) -> list[dict[str, Any]]:
@@ -38,9 +37,10 @@ def observed_values(
     differentiated: Function | None = None,
     seed: float | None = None,
 ) -> dict[str, Any]:
-    """What each line of an IR stage came to in an iteration, on a copy of the fields as they are now. `differentiated`:
-    what the stage's gradient was made from; then the adjoints of the variables come along. `seed`: the adjoint of every
-    scalar result, in place of what stands there now. Raises `TinoteError` for what cannot be run so.
+    """What each line of an IR stage evaluated to in an iteration, on a copy of the fields as they are now.
+    `differentiated`: what the stage's gradient was made from; then the adjoints of the variables come along. `seed`:
+    the adjoint of every scalar result, in place of what stands there now. Raises `TinoteError` for what cannot be
+    observed.
     """
     fn = stage.function
     if fn is None:
@@ -71,7 +71,13 @@ def observed_values(
     for number, line in enumerate(stage.lines):
         op = line.op
         seen = found.seen.get(op) if op is not None else None
-        if op is None or op in done or seen is None or not seen.values or isinstance(op, NewStack | Local):
+        if (
+            op is None
+            or op in done
+            or seen is None
+            or not seen.values
+            or isinstance(op, NewStack | Local | LoadTile | StoreTile)
+        ):
             continue
         done.add(op)
         shown = _shown(seen)
@@ -114,7 +120,7 @@ def _adjoints(op: Op, seen: Seen, primals: Mapping[Var, Var], adjoints: Adjoints
 
 
 def _name(op: Op, text: str, count: int) -> str:
-    """What a line is told by: the variables that it binds, or what it writes."""
+    """What identifies a line: the variables that it binds, or what it writes."""
     if isinstance(op, Store):
         return f"store @{op.buffer.name}"
     if isinstance(op, Atomic):

@@ -1,24 +1,27 @@
 """The IR explorer: every stage of a kernel, any two side by side, tied line by line to the user's source.
 
 `explore(kernel)` returns an `Explorer`, a widget for a notebook; `Explorer.save` writes the same view as one HTML page
-that needs no kernel. What is shown first goes out with the widget, so that it is painted without another word from the
-kernel, which may be busy with later cells; the lines of other stages are computed and sent when the page first shows
-them. Where no widget can be shown, a picture of the stages stays.
+that needs no kernel. What is shown first goes out with the widget, so that it is painted without a further message from
+the kernel, which may be busy with later cells; the lines of other stages are computed and sent when the page first
+shows them. Where no widget can be shown, a picture of the stages remains.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
 import anywidget
 import traitlets
 
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.inspect.explanations import explanation
+from tinote.compiler.inspect.glossary import GLOSSARY
 from tinote.compiler.inspect.stages import SourceText, Stage, StageKind, Stages, has_gradient, stages_of
 from tinote.errors import TinoteError
 from tinote.source import Span, location_name
@@ -27,11 +30,9 @@ from tinote.viz.explorer.picture import draw_explorer, tally
 from tinote.viz.explorer.previous import Change, Previous
 from tinote.viz.explorer.rows import Rows, lines_in_columns
 from tinote.viz.explorer.values import has_scalar_results, observed_values, parameters_of
-from tinote.viz.notebook.front_end import Bundle, with_picture
+from tinote.viz.notebook.front_end import Bundle, cell_id, users_names, with_picture
 from tinote.viz.notebook.page import page
 from tinote.viz.notebook.view import describe_error, static_source
-
-__all__ = ["Explorer", "View", "explore"]
 
 SCRIPTS = (
     "kernel.js",
@@ -46,6 +47,8 @@ SCRIPTS = (
     "explorer_flow.js",
     "explorer_panels.js",
     "explorer_values.js",
+    "explorer_state.js",
+    "explorer_glossary.js",
     "explorer.js",
 )
 PAGE_SCRIPTS = (*SCRIPTS, "explorer_page.js")
@@ -55,17 +58,21 @@ STYLES = ("theme.css", "explorer.css", "explorer_panels.css", "kernel.css")
 class View(NamedTuple):
     """One way through the compiler that the explorer can show: the kernel's own, or its gradient's. `make` may raise a
     located error, which is then shown in place of the stages. `specialisation`: what values can be observed in, if
-    anything. `previous`: the same of the kernel as it was before it changed last, if that is known.
+    anything. `previous`: the same of the kernel as it was before it changed last, if that is known, or of the one that
+    `beside` names.
     """
 
     title: str
     make: Callable[[], Stages]
     specialisation: Specialisation | None = None
     previous: Callable[[], Stages] | None = None
+    beside: str = ""
 
 
 class Explorer(anywidget.AnyWidget):
-    """The explorer of the kernel `name`. `views` are shown one at a time, first number `start`."""
+    """Explores the kernel `name`. `views` are shown one at a time: first what `state` says, else `start`. `given`: what
+    a cell passes to `explore` to get it, as code, if that is more than the name.
+    """
 
     _esm = static_source(*SCRIPTS)
     _css = static_source(*STYLES)
@@ -79,9 +86,20 @@ class Explorer(anywidget.AnyWidget):
     opening = traitlets.Dict().tag(sync=True)
     """What the page shows before it has asked for anything."""
 
-    def __init__(self, name: str, views: Sequence[View], start: int = 0) -> None:
-        self._explored = Explored(name, views, start)
-        super().__init__(label=name, opening=self._explored.opening())
+    state = traitlets.Dict().tag(sync=True)
+    """What the page shows now, by name: the view, its stages, the selected line, the open tab. Empty: as it opens."""
+
+    def __init__(
+        self,
+        name: str,
+        views: Sequence[View],
+        start: int = 0,
+        state: Mapping[str, str] | None = None,
+        given: str = "",
+    ) -> None:
+        state = dict(state or {})
+        self._explored = Explored(name, views, start, state, given)
+        super().__init__(label=name, opening=self._explored.opening(), state=state)
         self.identity = self.model_id or ""
         # A page may ask for a stage while another thread draws the picture; each stage is computed once.
         self._lock = threading.Lock()
@@ -109,12 +127,20 @@ class Explorer(anywidget.AnyWidget):
                     self.send({"kind": "panel", **self._explored.panel(int(message["view"]), str(message["panel"]))})
 
     def save(self, path: str | Path) -> Path:
-        """Write the explorer as one HTML page with every stage in it, for any browser, offline. Returns where it is."""
+        """Write the explorer as one HTML page with every stage in it, for any browser, offline. Returns where it is.
+        The page opens as the explorer is shown now, or as the fragment of its address says ("Copy link" gives one).
+        """
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._lock:
             path.write_text(
-                page(f"{self.label}: IR explorer", STYLES, PAGE_SCRIPTS, "showPage", self._explored.everything()),
+                page(
+                    f"{self.label}: IR explorer",
+                    STYLES,
+                    PAGE_SCRIPTS,
+                    "showPage",
+                    {**self._explored.everything(), "state": self.state},
+                ),
                 encoding="utf-8",
             )
         return path
@@ -141,10 +167,20 @@ PICTURE_WIDTH = 960
 class Explored:
     """What an explorer tells its page, as plain data for JSON. Not safe for several threads."""
 
-    def __init__(self, name: str, views: Sequence[View], start: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        views: Sequence[View],
+        start: int,
+        state: Mapping[str, str] | None = None,
+        given: str = "",
+    ) -> None:
         self._name = name
+        self._given = given or name
         self._views = list(views)
-        self._start = start
+        self._state = state or {}
+        titles = [view.title for view in self._views]
+        self._start = titles.index(shown) if (shown := self._state.get("view", "")) in titles else start
         self._made: dict[int, Stages | str] = {}
         self._previous: dict[int, Previous | str] = {}
         self._inserted: dict[int, list[int]] = {}
@@ -160,14 +196,16 @@ class Explored:
 
     def opening(self) -> dict[str, Any]:
         """What a page shows first: which views there are, and of the one it starts with the two stages side by side."""
+        if "passes" in self._state and not isinstance(self._stages(self._start), str):
+            self.passes(self._start)
         stages = self._stages(self._start)
-        shown = [] if isinstance(stages, str) else _first_shown(stages)
+        shown = [] if isinstance(stages, str) else _first_shown(stages, self._state)
         lines = [self.stage(self._start, number) for number in shown]
         # After the lines: they bring times and counts with them.
-        return {**self._overview(), "view": self.view(self._start), "stages": lines}
+        return {**self._overview(), "given": self._given, "view": self.view(self._start), "stages": lines}
 
     def _overview(self) -> dict[str, Any]:
-        return {"titles": [v.title for v in self._views], "start": self._start}
+        return {"titles": [v.title for v in self._views], "start": self._start, "glossary": GLOSSARY}
 
     def view(self, view: int) -> dict[str, Any]:
         """The sources and the list of stages of a view, without their lines."""
@@ -176,12 +214,13 @@ class Explored:
             return {"view": view, "problem": stages}
         shown: list[dict[str, Any]] = []
         origin = 0
-        for n, stage in enumerate(stages.stages):
+        for n, (stage, key) in enumerate(zip(stages.stages, _keys(stages), strict=True)):
             # A stage that changed nothing has the lines of the one before it.
             origin = n if stage.changed else origin
             shown.append(
                 {
                     **_facts(stage),
+                    "key": key,
                     "name": stage.name,
                     "group": stage.group,
                     "kind": stage.kind.value,
@@ -197,8 +236,10 @@ class Explored:
             "start": stages.first_shown,
             "about": {stage.name: about for stage in stages.stages if (about := explanation(stage))},
             "passes": stages.passes is not None,
+            "inserted": self._inserted.get(view),
             "seeded": stages.differentiated is not None and has_scalar_results(stages.differentiated),
             "previous": self._views[view].previous is not None,
+            "beside": self._views[view].beside,
             "parameters": parameters_of(specialisation)
             if (specialisation := self._views[view].specialisation)
             else None,
@@ -280,7 +321,7 @@ class Explored:
         arguments: Sequence[float],
         seed: float | None = None,
     ) -> dict[str, Any]:
-        """What the lines of a stage come to in an iteration; of a gradient, with `seed` as the adjoint of a loss."""
+        """What the lines of a stage evaluate to in an iteration; of a gradient, with `seed` as the loss's adjoint."""
         stages, specialisation = self._stages(view), self._views[view].specialisation
         assert isinstance(stages, Stages) and specialisation is not None
         try:
@@ -319,6 +360,8 @@ class Explored:
     def text(self) -> str:
         """What the view shown first is, and what has changed in it since the previous run, if there was one."""
         changes, _ = self._since_previous
+        if beside := self._views[self._start].beside:
+            return f"<IR explorer of {self._name} beside {beside}>"
         return f"<IR explorer of {self._name}{'' if changes is None else f', {tally(changes)}'}>"
 
     @cached_property
@@ -327,7 +370,8 @@ class Explored:
         told.
         """
         stages = self._stages(self._start)
-        if isinstance(stages, str) or self._views[self._start].previous is None:
+        view = self._views[self._start]
+        if isinstance(stages, str) or view.previous is None or view.beside:
             return None, []
         earlier = self._earlier(self._start)
         try:
@@ -336,11 +380,26 @@ class Explored:
             return None, []
 
 
-def _first_shown(stages: Stages) -> list[int]:
-    """The stage on the right, and the one before it that it is compared with, if any."""
-    right = stages.first_shown
+def _first_shown(stages: Stages, state: Mapping[str, str]) -> list[int]:
+    """The stage on the right, and the one that it is compared with, if any: those that `state` names, if there are
+    such, else the first to be shown and the one before it.
+    """
+    numbers = {key: n for n, key in enumerate(_keys(stages))}
+    right = numbers.get(state.get("stage", ""), stages.first_shown)
+    left = [numbers[key]] if (key := state.get("left", "")) in numbers else []
     before = [n for n, stage in enumerate(stages.stages[:right]) if stage.changed]
-    return [right, *before[-1:]]
+    return [right, *(left or before[-1:])]
+
+
+def _keys(stages: Stages) -> Iterator[str]:
+    """A name for each stage that no other one of the view has, and that the same stage has when the kernel is compiled
+    once more.
+    """
+    counts = Counter[str]()
+    for stage in stages.stages:
+        name = f"{stage.group}: {stage.name}" if stage.group else stage.name
+        counts[name] += 1
+        yield name if counts[name] == 1 else f"{name} ({counts[name]})"
 
 
 def _facts(stage: Stage) -> dict[str, Any]:
@@ -352,24 +411,58 @@ def _source(text: SourceText) -> dict[str, Any]:
     return {"name": text.name, "place": place, "first": text.first_line, "lines": list(text.lines)}
 
 
-def explore(kernel: Any, gradient: bool = False) -> Explorer:
+_LEFT: dict[tuple[str, str, str, bool], dict[str, str]] = {}
+"""How the explorers of this session were left, by cell, kernel, what stood beside it, and whether they opened on the
+gradient.
+"""
+
+
+def explore(kernel: Any, gradient: bool = False, *, beside: Any = None, state: str | None = None) -> Explorer:
     """The explorer of a kernel, opened on its gradient if `gradient`.
 
     `kernel` is what `@ti.kernel` made, called at least once if it has parameters; of several specialisations the one
     compiled last is shown. A kernel that touches fields with gradients can be switched between itself and its gradient;
     one that was different before, because its cell or something that it uses was, can be compared with that.
+
+    `beside` is another kernel, or another specialisation of the same one (`kernel.specialisations()` lists them): each
+    stage stands beside the same stage of that. Lines are matched by what they compute and by equal lines of source.
+
+    `state` is what the explorer opens with: the text that its button "Copy link" gives, or the whole link to a page
+    (what it names and the kernel does not have is as usual). Without it, an explorer of the same kernel in the same
+    cell opens as the one before it was left; `state=""` opens a fresh one.
     """
     specialisation = _specialisation(kernel)
-    earlier = None if isinstance(kernel, Specialisation) else kernel.earlier()
+    name = specialisation.source.name
+    if beside is not None:
+        earlier = _specialisation(beside)
+        other = earlier.source.name if earlier.source.name != name else "the other specialisation"
+    else:
+        earlier, other = None if isinstance(kernel, Specialisation) else kernel.earlier(), ""
 
     def view(title: str, gradient: bool) -> View:
         previous = None if earlier is None else partial(stages_of, earlier, gradient)
-        return View(title, partial(stages_of, specialisation, gradient), specialisation, previous)
+        return View(title, partial(stages_of, specialisation, gradient), specialisation, previous, other)
 
     views = [view("kernel", False)]
     if gradient or has_gradient(specialisation):
         views.append(view("gradient", True))
-    return Explorer(specialisation.source.name, views, start=1 if gradient else 0)
+    key = (cell_id(), name, other, gradient)
+    usual = {"left": "previous"} if other else {}
+    shown = _LEFT.get(key, usual) if state is None else dict(parse_qsl(state.rpartition("#")[2]))
+    given = _as_code(kernel, specialisation) + (f", beside={_as_code(beside, earlier)}" if other and earlier else "")
+    explorer = Explorer(name, views, 1 if gradient else 0, shown, given)
+    explorer.observe(lambda change: _LEFT.update({key: change["new"]}), "state")
+    return explorer
+
+
+def _as_code(kernel: Any, specialisation: Specialisation) -> str:
+    """What a cell writes for a kernel, or for one of its specialisations."""
+    name = specialisation.source.name
+    if not isinstance(kernel, Specialisation):
+        return name
+    known: Any = users_names().get(name)
+    numbers = known.specialisations() if getattr(known, "__tinote_kernel__", False) else []
+    return f"{name}.specialisations()[{numbers.index(kernel)}]" if kernel in numbers else name
 
 
 def _specialisation(kernel: Any) -> Specialisation:

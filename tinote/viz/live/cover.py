@@ -1,25 +1,24 @@
 """Many particles as one picture: their discs, or how many lie in each pixel, painted by a kernel.
 
 Sending and painting a million positions takes longer than a frame; a picture of 480 × 480 levels is 230 kB whatever
-their number. A disc covers what it covers, as the page paints it. In a density the cover of a pixel is 1 - exp(-n / m)
-for n particles in it, m being the mean over the pixels that have any: dense and thin places can both be told apart.
+their number. Discs cover the same pixels as those that the page paints. In a density the cover of a pixel is
+1 - exp(-n / m) for n particles in it, m being the mean over the pixels that have any: both dense and sparse regions
+show structure.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from tinote.config import Config
 from tinote.ir.types import f32, i32
 from tinote.lang.data.types import ndarray
 from tinote.lang.kernels.func import func
-from tinote.lang.kernels.kernel import Kernel, kernel
 from tinote.lang.maths.language import atomic_max
+from tinote.viz.space.geometry import fixed
 
 DENSITY_COUNT = 150_000
 """More particles than this are shown as a density."""
@@ -30,12 +29,14 @@ PHASES = 4
 
 class Cover(NamedTuple):
     """`cover`: how much of each pixel is covered, uint8, shape (rows, columns), rows from the top; `colors`: the mean
-    colour of its particles, (rows, columns, 3), where they have colours; `inside`: how many lie within the bounds.
+    colour of its particles, (rows, columns, 3), where they have colours; `inside`: how many lie within the bounds;
+    `is_sharp`: whether each pixel is covered wholly or not at all.
     """
 
     cover: np.ndarray
     colors: np.ndarray | None
     inside: int
+    is_sharp: bool = False
 
 
 @func
@@ -58,7 +59,7 @@ def count_particles(
     across: f32,  # type: ignore[valid-type]
     up: f32,  # type: ignore[valid-type]
 ):
-    """Count the particles of each pixel; `across` and `up` are pixels a unit."""
+    """Count the particles of each pixel; `across` and `up` are pixels per unit."""
     for n in range(points.shape[0]):
         pixel = pixel_at(points[n, 0], points[n, 1], left, bottom, across, up, columns, counts.shape[0] // columns)
         if pixel >= 0:
@@ -97,7 +98,7 @@ def cover_discs(
     up: f32,  # type: ignore[valid-type]
 ) -> i32:  # type: ignore[valid-type]
     """Raise `cover`, pixels along rows from the top with a margin of `reach` at each side, to that of each particle's
-    disc: `levels[phase]` at `offsets[phase]` from its pixel. The number of particles within the bounds.
+    disc: `levels[phase]` at `offsets[phase]` from its pixel. Returns the number of particles within the bounds.
     """
     inside = 0
     for n in range(points.shape[0]):
@@ -109,18 +110,13 @@ def cover_discs(
             phase = min(int((y - row) * PHASES), PHASES - 1) * PHASES + min(int((x - column) * PHASES), PHASES - 1)
             center = (row + reach) * (columns + 2 * reach) + column + reach
             for part in range(offsets.shape[1]):
-                atomic_max(cover[center + offsets[phase, part]], levels[phase, part])
+                at, level = center + offsets[phase, part], levels[phase, part]
+                if cover[at] < level:  # Only what changes something has to be atomic.
+                    atomic_max(cover[at], level)
     return inside
 
 
-def _fixed(function: Kernel) -> Kernel:
-    """A kernel that is compiled the same way whatever the session's options are: not as plain Python, not profiled.
-    Its indices are right by construction: pixels of places that have been compared with the bounds.
-    """
-    return function.with_options(dataclasses.asdict(Config(bounds_check=False)))
-
-
-_count, _add, _cover = (_fixed(kernel(function)) for function in (count_particles, add_colors, cover_discs))
+_count, _add, _cover = (fixed(function) for function in (count_particles, add_colors, cover_discs))
 
 
 def density(
@@ -154,7 +150,7 @@ def density(
 class Stamp(NamedTuple):
     """A disc around the pixel that holds its centre, for each position of the centre within it, those in a row
     together: `offsets` of the pixels that it covers and how much, 1 to 255, as `levels`, both (positions, pixels),
-    int32; what one position has less of is filled up with zeros. No pixel is farther than `reach` from that one.
+    int32; positions with fewer pixels are padded with zeros. No pixel is farther than `reach` from that one.
     """
 
     offsets: np.ndarray

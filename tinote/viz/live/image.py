@@ -7,7 +7,6 @@ cells than the picture can show, evenly spaced ones are sent.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,19 +15,13 @@ import traitlets
 from PIL import Image as Pillow
 
 from tinote.viz.draw.arrays import ViewError, as_array
-from tinote.viz.draw.colormap import table
+from tinote.viz.draw.colormap import ColorScale
 from tinote.viz.draw.pictures import Picture
+from tinote.viz.live.grid_marks import GridMarks
 from tinote.viz.live.pointer import Pointer
 from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
 from tinote.viz.notebook.view import Frame, static_source
-
-__all__ = ["Image"]
-
-LEVELS = 255
-"""Levels of a scalar field; the byte that is left over stands for what is not finite."""
-
-NOT_FINITE = (0xFF, 0x00, 0xFF)
-"""No colour map has this colour: a NaN is seen at once."""
+from tinote.viz.pages.sources import Sources
 
 MOST_CELLS = 1024
 """Cells along a side that are sent, or twice the picture's size, if that is less."""
@@ -42,6 +35,14 @@ class Image(LiveSimulation):
     - `cmap`: the colours of numbers: "viridis", "plasma", "magma", "inferno", "gray", or "coolwarm" for numbers around
       zero. `limits`: the numbers at its two ends; without it the least and greatest of each frame, for "coolwarm" with
       zero in the middle. What is not finite is painted magenta, and counted.
+    - `colorbar`: whether the map of numbers is shown below the view, as `color_label`.
+    - `contours`: lines where the numbers have certain values: a list of these, or about how many of them there are, at
+      round numbers. `contour_color`: that of the lines, by itself one that stands out from the map; `contour_width`:
+      in pixels.
+    - `vectors`: a vector a cell, of shape (columns, rows) with two components or (columns, rows, 2): a field, an array,
+      or a function that returns one, read after each frame. It is shown as arrows in the middle of evenly spaced cells,
+      so far apart that they can be told apart, of `arrow_scale` cells for each unit of it; without one, the longest
+      arrow of a frame reaches to the next. `arrow_color`, `arrow_width` (in pixels).
     - `smooth`: paint between the cells' colours, instead of squares.
     - `size`: the longer side in pixels; `label`: what screen readers say; `plot_label`: the vertical axis of the plot.
     - `pointer(pointer)`: called between frames while a button is held on the view, with a `Pointer` in units of cells:
@@ -51,12 +52,13 @@ class Image(LiveSimulation):
     the methods that do what the buttons do.
     """
 
-    _esm = static_source("kernel.js", "view.js", "chart.js", "simulation.js", "image.js")
+    PAGE_KIND = "image"
+    _esm = static_source("kernel.js", "view.js", "chart.js", "colorbar.js", "simulation.js", "strokes.js", "image.js")
     _css = static_source("simulation.css", "kernel.css")
 
     smooth = traitlets.Bool(False).tag(sync=True)
-    colors = traitlets.Unicode().tag(sync=True)
-    """The colours of the 256 bytes that a scalar field is sent as, three bytes each, in base 64."""
+    marks = traitlets.Dict().tag(sync=True)
+    """How contours and arrows look; those that there are."""
 
     def __init__(
         self,
@@ -66,6 +68,15 @@ class Image(LiveSimulation):
         cmap: str = "viridis",
         limits: tuple[float, float] | None = None,
         smooth: bool = False,
+        colorbar: bool = True,
+        color_label: str = "",
+        contours: int | Sequence[float] | None = None,
+        contour_color: Any = None,
+        contour_width: float = 1.2,
+        vectors: Any = None,
+        arrow_color: Any = 0xFFFFFF,
+        arrow_width: float = 1.3,
+        arrow_scale: float | None = None,
         energy: Quantities = None,
         plots: Quantities = None,
         plot_label: str = "",
@@ -76,17 +87,25 @@ class Image(LiveSimulation):
         unattended_frames: int = UNATTENDED_FRAMES,
         pointer: Callable[[Pointer], object] | None = None,
     ) -> None:
-        columns, rows = _checked_cells(as_array(field)).shape[:2]
-        if limits is not None and not (np.isfinite(limits).all() and limits[0] < limits[1]):
-            raise ViewError(f"limits are {limits!r}; they are two numbers, the lower one first")
+        cells = _checked_cells(as_array(field))
+        columns, rows = cells.shape[:2]
         if size < 16:
             raise ViewError(f"size {size} is too small to show anything; it is in pixels")
         self._field = field
-        self._limits = limits
-        self._around_zero = cmap == "coolwarm"
+        self._scale = ColorScale(cmap, limits)
         self._shape = (columns, rows)
-        self._table = np.array([*(table(cmap, LEVELS) * 255.0 + 0.5), NOT_FINITE]).astype(np.uint8)
         self._cells: np.ndarray | None = None
+        self._marks = GridMarks(
+            self._scale,
+            is_scalar=cells.ndim == 2,
+            contours=contours,
+            contour_color=contour_color,
+            contour_width=contour_width,
+            vectors=vectors,
+            arrow_color=arrow_color,
+            arrow_width=arrow_width,
+            arrow_scale=arrow_scale,
+        )
         longest = max(columns, rows)
         super().__init__(
             step=step,
@@ -98,7 +117,10 @@ class Image(LiveSimulation):
             pointer=pointer,
             size=(max(16, round(size * columns / longest)), max(16, round(size * rows / longest))),
             smooth=smooth,
-            colors=base64.b64encode(self._table.tobytes()).decode(),
+            colorbar=colorbar and cells.ndim == 2,
+            color_label=color_label,
+            marks=self._marks.looks,
+            table=self._scale.as_text(),
             plot_label=plot_label,
             label=label,
         )
@@ -115,46 +137,46 @@ class Image(LiveSimulation):
             -(-count // min(MOST_CELLS, 2 * pixels))
             for count, pixels in zip(self._shape, (self.width, self.height), strict=True)
         ]
-        shown = cells[:: strides[0], :: strides[1]][:, ::-1].swapaxes(0, 1)
+        spaced = cells[:: strides[0], :: strides[1]]
+        shown = spaced[:, ::-1].swapaxes(0, 1)
         message: dict[str, Any] = {"columns": shown.shape[1], "rows": shown.shape[0], "shape": list(self._shape)}
         if shown.ndim == 2:
-            shown, low, high, strange = self._levels(shown)
+            shown, low, high, strange = self._scale.levels(shown)
             message |= {"low": low, "high": high, "strange": strange}
+            self._marks.draw_contours(spaced, low, high)
         elif shown.dtype != np.uint8:
             shown = (np.nan_to_num(shown).clip(0.0, 1.0) * 255.0 + 0.5).astype(np.uint8)
         self._cells = np.ascontiguousarray(shown)
-        return Frame(message, [self._cells.tobytes()])
+        self._marks.draw_arrows(self._shape, (self.width, self.height))
+        more, parts = self._marks.frame_parts()
+        return Frame({**message, **more}, [self._cells.tobytes(), *parts])
 
-    def _levels(self, values: np.ndarray) -> tuple[np.ndarray, float, float, int]:
-        """The level of each number, the numbers at both ends, and how many are not finite."""
-        values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
-        finite = np.isfinite(values)
-        strange = int(values.size - np.count_nonzero(finite))
-        if self._limits is not None:
-            low, high = map(float, self._limits)
-        elif strange == values.size:
-            low, high = 0.0, 1.0
-        else:
-            known = values[finite] if strange else values
-            low, high = float(known.min()), float(known.max())
-            if self._around_zero:
-                low, high = -max(-low, high), max(-low, high)
-        span = high - low if high > low else 1.0
-        with np.errstate(invalid="ignore", over="ignore"):
-            levels = ((values - low) * (LEVELS / span)).clip(0, LEVELS - 1)
-        if strange:
-            levels[~finite] = LEVELS
-        return levels.astype(np.uint8), low, high, strange
+    def page_look(self, sources: Sources) -> dict[str, Any]:
+        """What a page needs to make such frames itself."""
+        return {
+            "field": sources.array("field", self._field, _checked_cells(as_array(self._field))),
+            "scale": self._scale.described(),
+            **self._marks.page_look(sources),
+        }
 
-    def painted(self) -> Picture:
+    def pointed(self) -> tuple[int, int]:
+        """Cells across and upwards, and the column and row of a cell."""
+        return 2, 2
+
+    def painted(self, make: type[Picture] = Picture) -> Picture:
         """The cells, enlarged to the view's size."""
         assert self._cells is not None
-        colors = self._table[self._cells] if self._cells.ndim == 2 else self._cells
+        colors = self._scale.colors[self._cells] if self._cells.ndim == 2 else self._cells
         way = Pillow.Resampling.BILINEAR if self.smooth else Pillow.Resampling.NEAREST
-        view = Picture(self.width, self.height)
+        view = make(self.width, self.height)
         view.pixels[:] = np.asarray(Pillow.fromarray(colors).resize((self.width, self.height), way))
+        self._marks.paint(view)
         view.frame()
         return view
+
+    def legend(self) -> ColorScale | None:
+        """The colour map, if it is to be shown."""
+        return self._scale if self.colorbar else None
 
     def pick(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, float], tuple[int, int]]:
         """The position in cells, and the index of the cell there; outside of the view that of the nearest one."""

@@ -14,14 +14,18 @@ import numpy as np
 import traitlets
 
 from tinote.viz.draw.arrays import ViewError, as_colors, as_positions
-from tinote.viz.draw.pictures import Picture
+from tinote.viz.draw.colormap import ColorScale
+from tinote.viz.draw.pictures import Picture, as_jpeg
 from tinote.viz.live.cover import DENSITY_COUNT, Cover, density, discs
+from tinote.viz.live.mark_values import as_inks, as_radii, is_single
+from tinote.viz.live.marks import ARROW_COLOR, EDGE_COLOR, Inks, Marks, Plane, Sight, Space, read_inks
 from tinote.viz.live.pointer import Pointer
-from tinote.viz.live.projection import Camera, box_edges, depth, faded, point_at, see
+from tinote.viz.live.projection import Camera, box_edges, depth, faded, point_at, rasterised, see
 from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
+from tinote.viz.live.strokes import HIDDEN, paint_glows
 from tinote.viz.notebook.view import Frame, static_source
-
-__all__ = ["Particles"]
+from tinote.viz.pages.sources import Sources
+from tinote.viz.space.rasterise import Rasteriser
 
 DEFAULT_COLOR = 0x3B7DD8
 """Readable on a light and on a dark page."""
@@ -32,8 +36,11 @@ GRASP = 10.0
 POSITION_BYTES = 4
 """What the page is sent of a particle that it paints itself."""
 
-HIDDEN = 0xFFFF
-"""Both coordinates of a particle that is outside of the bounds or not finite, and is not painted."""
+NIGHT = "#0b0e14"
+"""Behind what glows, if no other background is given."""
+
+RADIUS_UNIT = 64.0
+"""Codes of a pixel of radii that the page is sent, 16 bits each."""
 
 Bounds = tuple[tuple[float, float], ...]
 
@@ -52,8 +59,20 @@ class Particles(LiveSimulation):
     - `step()`: advances the simulation by one step; `reset()` takes it back to its start. Both may launch kernels.
     - `bounds`: ((left, right), (bottom, top)), what the view shows, in the units of `x`, from 0 to 1 by itself; in
       space three pairs, the last one upwards. Particles outside are counted, not painted.
-    - `color`: 0xRRGGBB, a CSS colour, or one a particle; `radius`: in pixels; `background`: a colour, or the page's own
-      if not given.
+    - `color`: 0xRRGGBB, a CSS colour, or one a particle; or numbers, one a particle, which become colours: a field or
+      array of floats, or a function that returns one, read after each frame. `radius`: in pixels, also one a particle;
+      `background`: a colour, or the page's own if not given.
+    - `cmap`, `limits`: the colour map of numbers ("viridis", "plasma", "magma", "inferno", "gray", or "coolwarm" for
+      numbers around zero) and the numbers at its two ends; without `limits` the least and greatest of each frame. With
+      a `cmap`, integers are numbers too. `colorbar`: whether the map is shown below the view, as `color_label`.
+    - `glow`: particles and trails shine, on a dark background.
+    - `edges`: pairs of indices of particles that a line joins, (M, 2) integers: a field, an array, or a function that
+      returns one, read after each frame; the pair (-1, -1) is no edge.
+    - `arrows`: a vector a particle, of the shape of `x`, as an arrow of `arrow_scale` units of `x` for each unit of
+      it; without one, the longest of a frame is 12 % of the shortest side of the bounds.
+    - `trail`: over how many frames a fading line shows where each particle has been.
+    - `edge_color`, `arrow_color`: as `color`; numbers have the same map and limits. `trail_color`: a colour; without
+      one, that of the particle. `edge_width`, `arrow_width`, `trail_width`: in pixels.
     - `energy` or `plots`: a function that returns a number, or a dictionary of them, sampled once a frame and drawn
       below over the step number.
     - `steps_per_frame`: steps between two pictures, which the slider changes; `size`: width, or (width, height), in
@@ -65,16 +84,20 @@ class Particles(LiveSimulation):
       The pointer, pressed beside the particles or with Shift, and the arrow keys turn it.
     - `unattended_frames`: how many frames are made where a program executes the notebook and nobody can press play.
 
-    More than 150,000 particles are shown as a density, one pixel each, the darker the more of them there are; no single
-    one can be grabbed then. Fewer, but enough for a picture to take fewer bytes than their positions (57,600 on 480 ×
-    480 pixels), are painted by the kernel, if they have one colour: with a disc each, as the page would.
+    More than 150,000 particles in the plane are shown as a density, one pixel each, the darker the more of them there
+    are; no single one can be grabbed then. Fewer, but enough for a picture to take fewer bytes than their positions
+    (57,600 on 480 × 480 pixels), are painted by the kernel, if they have one colour: with a disc each, as the page
+    would. In space that many, of any colours, are painted by compiled kernels, the nearest in each pixel.
 
     Nothing is computed while the view is out of sight. `play()`, `pause()`, `single_step()`, `reset()`, `stop()` and
     `advance(frames)` do from a cell what the buttons do. A step that raises stops the view, which shows the error;
     `exception` keeps it.
     """
 
-    _esm = static_source("kernel.js", "view.js", "chart.js", "simulation.js", "particles.js")
+    PAGE_KIND = "particles"
+    _esm = static_source(
+        "kernel.js", "view.js", "chart.js", "colorbar.js", "simulation.js", "strokes.js", "particles.js"
+    )
     _css = static_source("simulation.css", "kernel.css")
 
     radius = traitlets.Float(2.0).tag(sync=True)
@@ -84,6 +107,10 @@ class Particles(LiveSimulation):
 
     colors = traitlets.Bytes().tag(sync=True)
     """Those of particles in the plane that have their own, three bytes each; in space they come with each frame."""
+
+    glow = traitlets.Bool(False).tag(sync=True)
+    marks = traitlets.Dict().tag(sync=True)
+    """How edges, arrows and trails look; those that there are."""
 
     reach = traitlets.Float(GRASP).tag(sync=True)
     in_space = traitlets.Bool(False).tag(sync=True)
@@ -97,8 +124,23 @@ class Particles(LiveSimulation):
         *,
         bounds: Bounds | None = None,
         color: Any = DEFAULT_COLOR,
-        radius: float = 2.0,
+        radius: Any = 2.0,
         background: Any = None,
+        cmap: str | None = None,
+        limits: tuple[float, float] | None = None,
+        colorbar: bool = True,
+        color_label: str = "",
+        glow: bool = False,
+        edges: Any = None,
+        edge_color: Any = EDGE_COLOR,
+        edge_width: float = 1.5,
+        arrows: Any = None,
+        arrow_color: Any = ARROW_COLOR,
+        arrow_width: float = 1.5,
+        arrow_scale: float | None = None,
+        trail: int = 0,
+        trail_color: Any = None,
+        trail_width: float = 2.0,
         energy: Quantities = None,
         plots: Quantities = None,
         plot_label: str = "",
@@ -117,13 +159,39 @@ class Particles(LiveSimulation):
         self._count = len(points)
         self._bounds = _checked_bounds(UNIT + UNIT[:1] * in_space if bounds is None else bounds, points.shape[1])
         self._turning = False
+        self._rasteriser = Rasteriser()
         self._depth = 0.0  # Of the plane in which the pointer moves in space.
-        self._colors = as_colors(color, self._count)
+        self._scale = ColorScale(cmap or "viridis", limits)
+        self._color = color
+        self._radius = radius
+        self._numbers = cmap is not None
+        self._marks = Marks(
+            points,
+            edges=edges,
+            edge_color=edge_color,
+            edge_width=edge_width,
+            arrows=arrows,
+            arrow_color=arrow_color,
+            arrow_width=arrow_width,
+            arrow_scale=arrow_scale,
+            trail=trail,
+            trail_color=trail_color,
+            trail_width=trail_width,
+            glow=glow,
+            numbers=self._numbers,
+        )
+        found = as_inks(color, self._count, numbers=self._numbers and not is_single(color))
+        # Colours are read once, and numbers after each frame.
+        self._colors = None if callable(color) or found.dtype != np.uint8 else found
+        radii = as_radii(radius, self._count)
+        self._has_one_radius = is_single(radius)
         self._captured: np.ndarray | Cover | None = None
-        self._shown_colors = self._colors
+        self._shown_colors = np.zeros(3, np.uint8)
+        self._shown_radii: np.ndarray | None = None
         self._edges = np.zeros((0, 4))
-        if not radius > 0:
-            raise ViewError(f"radius is {radius}; it is a number of pixels, more than 0")
+        if glow and background is None:
+            background = NIGHT
+        fixed = self._colors is not None and not in_space
         super().__init__(
             step=step,
             reset=reset,
@@ -133,12 +201,17 @@ class Particles(LiveSimulation):
             unattended_frames=unattended_frames,
             size=size,
             pointer=pointer,
-            radius=float(radius),
+            radius=float(radius) if self._has_one_radius else float(radii.max(initial=0.0)),
             in_space=in_space,
             azimuth=float(azimuth),
             elevation=_height(elevation),
-            color=_css(self._colors) if self._colors.ndim == 1 and not in_space else "",
-            colors=self._colors.tobytes() if self._colors.ndim == 2 and not in_space else b"",
+            color=_css(found) if fixed and found.ndim == 1 else "",
+            colors=found.tobytes() if fixed and found.ndim == 2 else b"",
+            table=self._scale.as_text(),
+            color_label=color_label,
+            colorbar=colorbar and self._has_numbers(points),
+            glow=bool(glow),
+            marks=self._marks.looks,
             background="" if background is None else _css(as_colors(background, name="background")),
             plot_label=plot_label,
             label=label,
@@ -152,30 +225,80 @@ class Particles(LiveSimulation):
 
     def capture(self) -> Frame:
         """The positions as 16-bit fractions of the bounds, or of the picture that the camera takes, x to the right and
-        y up; in space with the colours, which change with the distance.
+        y up; in space with the colours, which change with the distance. Then what is used of marks, codes of colours
+        and radii, by the names that the message gives as `parts`.
         """
         points = as_positions(self._x, space=self.in_space)
-        self._count = len(points)
-        if self._colors.ndim == 2 and len(self._colors) != len(points):
-            raise ViewError(f"x now has {len(points)} particles, and there are {len(self._colors)} colours")
-        if not self.in_space:
-            return self._capture_plane(points, self._bounds, self._colors, {})
-        if points.shape[1] != 3:
+        if self.in_space and points.shape[1] != 3:
             raise ViewError(f"x now has {points.shape[1]} coordinates, and had 3")
-        bounds, camera = np.array(self._bounds), self._camera()
-        seen = see(points, bounds, camera)
-        self._edges = box_edges(bounds, camera)
-        colors = faded(self._colors if self._colors.ndim == 1 else self._colors[seen.index], seen.nearness)
-        return self._capture_plane(seen.positions, UNIT, colors, {"edges": self._edges.round(5).tolist()})
+        self._count = len(points)
+        inks, message = self._read_inks(points)
+        radii = None if self._has_one_radius else as_radii(self._radius, self._count)
+        sight: Sight = Space(self._bounds, self._camera()) if self.in_space else Plane(self._bounds)
+        laid, parts = self._marks.lay(points, self.steps, sight, inks)
+        message |= laid
+        colors = inks["color"]
+        if self.in_space:
+            bounds, camera = np.array(self._bounds), self._camera()
+            self._edges = box_edges(bounds, camera)
+            message["edges"] = self._edges.round(5).tolist()
+            if POSITION_BYTES * self._count > self.width * self.height and not self.glow:
+                each = self.radius if radii is None else radii
+                size = (self.width, self.height)
+                found = rasterised(self._rasteriser, points, bounds, camera, size, each, colors.colors)
+                return self._capture_cover(found, message, parts)
+            seen = see(points, bounds, camera)
+            shown = colors.colors if colors.colors.ndim == 1 else colors.colors[seen.index]
+            colors = Inks(faded(shown, seen.nearness))
+            points = seen.positions
+            radii = None if radii is None else radii[seen.index]
+        self._shown_radii = radii
+        if radii is not None:
+            parts["radii"] = (radii * RADIUS_UNIT + 0.5).clip(0, 0xFFFF).astype(np.uint16).tobytes()
+        return self._capture_plane(points, UNIT if self.in_space else self._bounds, colors, message, parts)
 
-    def _capture_plane(self, points: np.ndarray, bounds: Bounds, colors: np.ndarray, more: dict[str, Any]) -> Frame:
+    def _read_inks(self, points: np.ndarray) -> tuple[dict[str, Inks], dict[str, Any]]:
+        """What particles, edges and arrows are painted with now, and the ends of the colour map."""
+        color = self._colors
+        if color is None:
+            color = as_inks(self._color, self._count, numbers=self._numbers)
+        elif color.ndim == 2 and len(color) != self._count:
+            raise ViewError(f"x now has {self._count} particles, and there are {len(color)} colours")
+        return read_inks({"color": color, **self._marks.read(points)}, self._scale)
+
+    def _has_numbers(self, points: np.ndarray) -> bool:
+        return "low" in self._read_inks(points)[1]
+
+    def _capture_plane(
+        self, points: np.ndarray, bounds: Bounds, colors: Inks, more: dict[str, Any], parts: dict[str, bytes]
+    ) -> Frame:
         """The frame of points in the plane; `more` goes into its message."""
-        self._shown_colors = colors
+        self._shown_colors = colors.colors
         size = (self.width, self.height)
+        covers = POSITION_BYTES * len(points) > self.width * self.height
+        plain = colors.colors.ndim == 1 and self._shown_radii is None and not self.glow
         if len(points) > DENSITY_COUNT:
-            return self._capture_cover(density(points, bounds, size, colors), more)
-        if colors.ndim == 1 and POSITION_BYTES * len(points) > self.width * self.height:
-            return self._capture_cover(discs(points, bounds, size, self.radius), more)
+            found = density(points, bounds, size, colors.colors)
+        elif covers and plain:
+            found = discs(points, bounds, size, self.radius)
+        else:
+            return self._capture_discs(points, bounds, colors, more, parts)
+        return self._capture_cover(found, more, parts)
+
+    def _capture_cover(self, found: Cover, more: dict[str, Any], parts: dict[str, bytes]) -> Frame:
+        """A picture instead of positions: the colours, where there are several, as a JPEG, which is a fifth of their
+        bytes, and the cover as it is, or a bit a pixel.
+        """
+        self._captured = found
+        form = "bits" if found.is_sharp else "bytes"
+        message = {"count": self._count, "outside": self._count - found.inside, "cover": form, **more}
+        cover = np.packbits(found.cover > 0) if found.is_sharp else found.cover
+        colors = b"" if found.colors is None else as_jpeg(found.colors)
+        return _frame(message, [cover.tobytes(), colors], parts)
+
+    def _capture_discs(
+        self, points: np.ndarray, bounds: Bounds, colors: Inks, more: dict[str, Any], parts: dict[str, bytes]
+    ) -> Frame:
         low, high = np.array(bounds, points.dtype).T
         with np.errstate(invalid="ignore", over="ignore"):
             packed = (points - low) * ((HIDDEN - 1) / (high - low))
@@ -186,35 +309,76 @@ class Particles(LiveSimulation):
             packed[~inside] = HIDDEN
         captured = self._captured = packed.astype(np.uint16)
         message = {"count": self._count, "outside": self._count - shown, **more}
-        return Frame(message, [captured.tobytes(), colors.tobytes() if colors.ndim == 2 and self.in_space else b""])
+        each = colors.colors.ndim == 2 and colors.codes is None and (self.in_space or self._colors is None)
+        if colors.codes is not None:
+            parts["codes"] = colors.codes.tobytes()
+        return _frame(message, [captured.tobytes(), colors.colors.tobytes() if each else b""], parts)
 
-    def _capture_cover(self, found: Cover, more: dict[str, Any]) -> Frame:
-        self._captured = found
-        message = {"count": self._count, "outside": self._count - found.inside, "cover": True, **more}
-        return Frame(message, [found.cover.tobytes(), b"" if found.colors is None else found.colors.tobytes()])
+    def page_look(self, sources: Sources) -> dict[str, Any]:
+        """What a page needs to make such frames itself."""
+        points = as_positions(self._x, space=True)
+        color = self._colors
+        if color is None:
+            color = as_inks(self._color, len(points), numbers=self._numbers and not is_single(self._color))
+        radii = None if self._has_one_radius else as_radii(self._radius, len(points))
+        return {
+            "x": sources.array("x", self._x, points),
+            "bounds": self._bounds,
+            "scale": self._scale.described(),
+            "color": sources.inks("color", self._color if self._colors is None else self._colors, color),
+            "isFixed": self._colors is not None,
+            "radius": None if radii is None else sources.array("radius", self._radius, radii),
+            "azimuth": self.azimuth,
+            "elevation": self.elevation,
+            **self._marks.page_look(sources, points),
+        }
 
-    def painted(self) -> Picture:
+    def pointed(self) -> tuple[int, int]:
+        """Coordinates, and the number of a particle."""
+        return (3 if self.in_space else 2), 1
+
+    def kept(self, *, whole: bool) -> Frame:
+        """The trail: all of it, or the latest positions."""
+        return Frame(*self._marks.trail_part(whole=whole))
+
+    def painted(self, make: type[Picture] = Picture) -> Picture:
         """The particles as a picture."""
         captured = self._captured
         assert captured is not None
         paper = (
             as_colors(self.background, name="background") if self.background else np.array([255, 255, 255], np.uint8)
         )
-        view = Picture(self.width, self.height, paper)
+        if isinstance(captured, Cover) or self.glow:
+            make = Picture  # What they show is made pixel by pixel, from what is below.
+        view = make(self.width, self.height, paper)
+        self._marks.paint_below(view)
         if isinstance(captured, Cover):
+            self._marks.paint_above(view)  # As in the page, which lays a cover over everything.
             cover = captured.cover[:, :, None] / 255.0
             ink = self._shown_colors if captured.colors is None else captured.colors
             view.pixels[:] = (view.pixels * (1.0 - cover) + ink * cover + 0.5).astype(np.uint8)
         else:
-            visible = captured[:, 0] != HIDDEN
-            colors = self._shown_colors if self._shown_colors.ndim == 1 else self._shown_colors[visible]
-            centers = captured[visible] / (HIDDEN - 1) * [self.width, -self.height] + [0, self.height]
-            view.discs(centers, self.radius, colors)
+            self._paint_discs(view, captured)
+            self._marks.paint_above(view)
         if self.in_space:
             ends = self._edges.reshape(-1, 2, 2) * [self.width, -self.height] + [0, self.height]
             view.lines(ends[:, 0], ends[:, 1], 0.75, np.array(EDGES, np.uint8))
         view.frame()
         return view
+
+    def _paint_discs(self, view: Picture, captured: np.ndarray) -> None:
+        visible = captured[:, 0] != HIDDEN
+        colors = self._shown_colors if self._shown_colors.ndim == 1 else self._shown_colors[visible]
+        radii = self.radius if self._shown_radii is None else self._shown_radii[visible]
+        centers = captured[visible] / (HIDDEN - 1) * [self.width, -self.height] + [0, self.height]
+        if self.glow:
+            paint_glows(view, centers, radii, colors)
+        else:
+            view.discs(centers, radii, colors)
+
+    def legend(self) -> ColorScale | None:
+        """The colour map of numbers, if it is to be shown."""
+        return self._scale if self.colorbar else None
 
     def pick(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], int | None]:
         """The position in the units of the bounds; when the button goes down, the particle that is nearest, if it is
@@ -245,7 +409,7 @@ class Particles(LiveSimulation):
                 element = int(seen.index[under[-1]])
             elif away.size and away.min() <= max(2 * self.radius, self.reach):
                 element = int(seen.index[np.argmin(away)])
-            self._depth = 0.0 if element is None else depth(points[element], bounds, camera)
+            self._depth = 0.0 if element is None else float(depth(points[element], bounds, camera))
         return tuple(point_at((across, up), self._depth, bounds, camera).tolist()), element
 
     def _pixels_away(self, positions: np.ndarray, across: float, up: float) -> np.ndarray:
@@ -273,6 +437,12 @@ class Particles(LiveSimulation):
             self.turn(self.azimuth + around, self.elevation + above)
         else:
             super().obey(message)
+
+
+def _frame(message: dict[str, Any], buffers: list[bytes], parts: dict[str, bytes]) -> Frame:
+    """A frame with further binary parts, in the order of their names in its message; what is empty is not sent."""
+    used = {name: part for name, part in parts.items() if part}
+    return Frame({**message, **({"parts": list(used)} if used else {})}, [*buffers, *used.values()])
 
 
 def _height(elevation: float) -> float:

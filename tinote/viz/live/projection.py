@@ -12,11 +12,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinote.viz.live.cover import Cover
+from tinote.viz.space.camera import Eye
+from tinote.viz.space.content import Content, Lighting, Spheres
+from tinote.viz.space.rasterise import Fog, Rasteriser
+
 DISTANCE = 4.0
 FOG = np.array([0x8A, 0x90, 0x99], np.float32)
 """What distant particles fade towards: it stands out from neither a light nor a dark page."""
 
 THICKEST_FOG = 0.65
+
+
+AS_THEY_ARE = Lighting((1.0, 1.0, 1.0), (1.0, 1.0, 1.0), ())
+"""Colours are shown without light and shadow, as the page paints them."""
 
 
 class Camera(NamedTuple):
@@ -44,7 +53,7 @@ def see(points: np.ndarray, bounds: np.ndarray, camera: Camera) -> Seen:
     low, high = bounds.T
     with np.errstate(invalid="ignore"):
         index = np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))
-    positions, nearness = _project(points[index], bounds, camera)
+    positions, nearness = project(points[index], bounds, camera)
     order = np.argsort(nearness, kind="stable")
     return Seen(positions[order], nearness[order], index[order])
 
@@ -52,7 +61,7 @@ def see(points: np.ndarray, bounds: np.ndarray, camera: Camera) -> Seen:
 def box_edges(bounds: np.ndarray, camera: Camera) -> np.ndarray:
     """The twelve edges of the box as fractions of the picture, shape (12, 4): x and y of either end."""
     corners = np.array(list(itertools.product(*bounds)))
-    positions, _ = _project(corners, bounds, camera)
+    positions, _ = project(corners, bounds, camera)
     # Corners that differ in one coordinate: their numbers differ in one binary digit.
     pairs = [(a, a | digit) for a in range(8) for digit in (1, 2, 4) if not a & digit]
     return np.array([[*positions[a], *positions[b]] for a, b in pairs])
@@ -64,12 +73,49 @@ def faded(colors: np.ndarray, nearness: np.ndarray) -> np.ndarray:
     return (colors * (1.0 - fog) + FOG * fog + 0.5).astype(np.uint8)
 
 
-def depth(point: np.ndarray, bounds: np.ndarray, camera: Camera) -> float:
-    """How far in front of the middle of the box a point (3,) lies, towards the camera, in radii of the sphere around
+def eye_of(bounds: np.ndarray, camera: Camera) -> Eye:
+    """The camera of this view in the units of the scene."""
+    center, radius = _sphere(bounds)
+    towards = _axes(camera)[2]
+    angle = 2.0 * math.degrees(math.atan(float(_extent(camera)[1]) / math.sqrt(DISTANCE**2 - 1.0)))
+    position = center + DISTANCE * radius * towards
+    near, far = (DISTANCE - 2.0) * radius, (DISTANCE + 2.0) * radius
+    return Eye(tuple(position.tolist()), tuple(center.tolist()), (0.0, 0.0, 1.0), angle, None, near, far)
+
+
+def rasterised(
+    rasteriser: Rasteriser,
+    points: np.ndarray,
+    bounds: np.ndarray,
+    camera: Camera,
+    size: tuple[int, int],
+    radii: float | np.ndarray,
+    colors: np.ndarray,
+) -> Cover:
+    """What the camera sees of many particles at `points` (N, 3), those within `bounds`, in a picture of `size` (width,
+    height): the nearest in each pixel, whose colour fades with the distance. `radii` in pixels, one or (N,); `colors`
+    (3,) or (N, 3), uint8.
+    """
+    spheres = Spheres(
+        np.ascontiguousarray(points, np.float32),
+        np.array(radii, np.float32).reshape(-1),
+        np.ascontiguousarray(colors.reshape(-1, 3)),
+        in_pixels=True,
+    )
+    _, radius = _sphere(bounds)
+    fog = Fog(THICKEST_FOG, (DISTANCE - 1.0) * radius, (DISTANCE + 1.0) * radius, FOG.tolist())
+    content = Content((spheres,), AS_THEY_ARE)
+    # Where nothing is, the colour does not matter, but a JPEG of it blends best with the fog's.
+    found = rasteriser.layer(content, eye_of(bounds, camera), size, FOG.tolist(), box=bounds.tolist(), fog=fog)
+    return Cover(found.cover, found.picture, found.within, is_sharp=True)
+
+
+def depth(points: np.ndarray, bounds: np.ndarray, camera: Camera) -> Any:
+    """How far in front of the middle of the box points (..., 3) lie, towards the camera, in radii of the sphere around
     the box.
     """
     center, radius = _sphere(bounds)
-    return float((point - center) @ _axes(camera)[2] / radius)
+    return (points - center) @ _axes(camera)[2] / radius
 
 
 def point_at(position: tuple[float, float], depth: float, bounds: np.ndarray, camera: Camera) -> np.ndarray:
@@ -105,7 +151,7 @@ def _scale(depth: Any) -> Any:
     return math.sqrt(DISTANCE**2 - 1.0) / (DISTANCE - depth)
 
 
-def _project(points: np.ndarray, bounds: np.ndarray, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
+def project(points: np.ndarray, bounds: np.ndarray, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
     """Fractions of the picture and nearness of points, in units of the sphere around the box."""
     right, up, towards = _axes(camera)
     center, radius = _sphere(bounds)

@@ -1,4 +1,4 @@
-"""Frames of a view, kept for a GIF that repeats."""
+"""Frames of a view, kept for a looping GIF."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST_RECORDING = 600
 
 
 class FrameRecorder:
-    """What a view shows while it plays, with the pace at which it was shown; what is past the longest is left out."""
+    """What a view shows while it plays, with the pace at which it was shown; later ones are left out."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.pictures import Picture
 from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
 from tinote.viz.notebook.view import Frame, static_source
-
-__all__ = ["Plot"]
+from tinote.viz.pages.sources import Sources
 
 
 class Plot(LiveSimulation):
@@ -17,12 +18,13 @@ class Plot(LiveSimulation):
     - `quantities`: a function that returns a number, or a dictionary of up to six of them, sampled once a frame.
     - `step()`: advances by one step: of a simulation, or of an optimisation, whose loss is plotted.
     - `label`: what the vertical axis shows; `size`: (width, height) in pixels; `steps_per_frame`: steps
-      between two samples, which the slider changes; `reset()`: takes all back to its start.
+      between two samples, which the slider changes; `reset()`: returns to the start.
     - `unattended_frames`: how many frames are made where a program executes the notebook and nobody can press play.
 
     `plot.history.table()` are the samples as an array: the step number, then the quantities.
     """
 
+    PAGE_KIND = "plot"
     _esm = static_source("kernel.js", "view.js", "chart.js", "simulation.js", "running_plot.js")
     _css = static_source("simulation.css", "kernel.css")
 
@@ -60,5 +62,10 @@ class Plot(LiveSimulation):
         """Nothing but the samples, which every frame has."""
         return Frame({}, [])
 
-    def painted(self) -> None:
+    def page_look(self, sources: Sources) -> dict[str, Any]:
+        """Nothing but the samples."""
+        del sources
+        return {}
+
+    def painted(self, make: type[Picture] = Picture) -> None:
         """There is no stage above the plot."""

@@ -1,6 +1,6 @@
 """A view that runs a simulation: play, pause, step, reset, speed, Stop, and a plot of running quantities.
 
-While it plays, an asyncio task asks for a frame's credit, lets a worker thread advance the simulation (native code
+While it plays, an asyncio task waits for a frame credit, lets a worker thread advance the simulation (native code
 releases the interpreter, so other cells stay usable), and sends the frame. The worker does everything that touches the
 simulation, one job after another, each in an empty context: what the user's step launches is never recorded on a tape
 that a cell has opened.
@@ -10,29 +10,36 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import importlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import traitlets
 
+from tinote.lang.capture.automatic import AutomaticCapture, StepCapture
+from tinote.runtime.launch import LaunchStopped
 from tinote.runtime.owner import current_owner, new_owner
 from tinote.runtime.threads import stop_all
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import CHART_HEIGHT, History, as_series, draw_chart
+from tinote.viz.draw.colorbar import COLORBAR_HEIGHT, draw_colorbar
+from tinote.viz.draw.colormap import ColorScale
 from tinote.viz.draw.film import check_film, write_film
-from tinote.viz.draw.pictures import Picture
+from tinote.viz.draw.pen import Pen, PixelPen, VectorPen
+from tinote.viz.draw.pictures import PICTURE_FORMATS, Picture, check_picture
+from tinote.viz.draw.vector import Part, VectorPicture, elements_of, write_svg
 from tinote.viz.live.pointer import Pointer, PointerQueue
 from tinote.viz.live.recording import LONGEST_RECORDING, FrameRecorder
 from tinote.viz.notebook.error_view import error_as_html
 from tinote.viz.notebook.front_end import remember_output
 from tinote.viz.notebook.progress import progress
 from tinote.viz.notebook.view import Frame, LiveView, Outcome, Worker, describe_error
-
-__all__ = ["LiveSimulation"]
+from tinote.viz.pages.sources import BoundSlider, Sources, ViewFunctions
 
 UNATTENDED_FRAMES = 60
 """Frames that a view advances where a program executes the notebook and nobody can press play."""
@@ -46,6 +53,9 @@ FRAME_SECONDS = 1.0 / 60.0
 STOP_PATIENCE_SECONDS = 0.5
 """Stop gives the step under way this long to return before it stops the kernels that run."""
 
+PAGES = (".html", ".htm")
+"""The endings of names that pages may have."""
+
 Quantities = Callable[[], float] | Mapping[str, Callable[[], float]] | None
 
 
@@ -54,11 +64,14 @@ class LiveSimulation(LiveView):
 
     `step()` advances it by one step, `reset()` takes it back to its start, `energy` or `plots` are numbers that are
     sampled after each frame. A subclass captures and draws the state: `capture` runs on the worker, between steps, and
-    `painted` wherever a picture is wanted, of what was captured last.
+    `painted` draws what was captured last, wherever a picture is wanted.
 
     `pointer(pointer)` is called between frames while a button is held on the view, and once when it is let go; also
     while the simulation is paused.
     """
+
+    PAGE_KIND: ClassVar[str]
+    """By which a page knows what paints the view."""
 
     state = traitlets.Enum(("paused", "playing", "stopped"), "paused").tag(sync=True)
     steps_per_frame = traitlets.Int(1, min=1).tag(sync=True)
@@ -79,6 +92,17 @@ class LiveSimulation(LiveView):
     width = traitlets.Int(480).tag(sync=True)
     height = traitlets.Int(480).tag(sync=True)
     chart_height = traitlets.Int(CHART_HEIGHT).tag(sync=True)
+    table = traitlets.Unicode().tag(sync=True)
+    """Of a view that shows numbers as colours: those of the 256 bytes that numbers are sent as, three bytes each, in
+    base 64.
+    """
+
+    colorbar = traitlets.Bool(False).tag(sync=True)
+    """Whether a bar below the stage tells which numbers they stand for, as `color_label`."""
+
+    color_label = traitlets.Unicode().tag(sync=True)
+    step_note = traitlets.Unicode().tag(sync=True)
+    """How steps run, in a sentence: the tooltip of their number."""
 
     def __init__(
         self,
@@ -104,17 +128,22 @@ class LiveSimulation(LiveView):
         width, height = (size, size) if isinstance(size, int) else (int(size[0]), int(size[1]))
         if width < 16 or height < 16:
             raise ViewError(f"size {size} is too small to show anything; it is in pixels")
-        self._step = step
+        self._step = None if step is None else AutomaticCapture(step)
+        self._functions = ViewFunctions(step, reset, pointer, Pointer)
         self._reset = reset
         self._pointer = pointer
         self._pointing = PointerQueue()
         self._last_frame: Frame | None = None  # Made last, whether or not a page was there to paint it.
-        self._is_pointed = False  # a frame is under way that the pointer has asked for
+        self._is_ahead = False  # frames have been made that no page was sent
+        self.page_sliders: dict[str, BoundSlider] = {}
+        """The sliders that are bound to the view, by their labels."""
+        self._is_pointed = False  # a frame that the pointer has requested is under way
         self._recording: FrameRecorder | None = None
         self._quantities = {**as_series(energy, "energy"), **as_series(plots, "value")}
         self.history = History(tuple(self._quantities))
         self.steps = 0
         self.exception: BaseException | None = None
+        self._interrupted: LaunchStopped | None = None  # what Stop has ended, since nobody waits for that job any more
         self._unattended_frames = unattended_frames
         self._worker: Worker | None = None
         self._task: asyncio.Task[None] | None = None
@@ -144,17 +173,54 @@ class LiveSimulation(LiveView):
         """The present state as a frame, kept for `painted` as well. Runs on the worker, between steps."""
         raise NotImplementedError
 
-    def painted(self) -> Picture | None:
+    def painted(self, make: type[Picture] = Picture) -> Picture | None:
         """The state that was captured last as a picture of `width` × `height` pixels, on white where the view follows
-        the page; None for a view that shows its plot alone.
+        the page; None for a view that shows its plot alone. `make` may keep discs and strokes as they are, for a
+        vector graphic.
         """
         raise NotImplementedError
+
+    def kept(self, *, whole: bool) -> Frame:
+        """What pages keep from frame to frame, beside the plot: all of it (`whole`), or what the last frame has added.
+        Its binary parts follow those of the frame.
+        """
+        del whole
+        return Frame({}, [])
+
+    def legend(self) -> ColorScale | None:
+        """The colour map that is explained below the stage, if there is one."""
+        return None
 
     def pick(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], Any]:
         """What lies at a position on the stage: see `pointer.Picker`. Runs on the worker."""
         raise NotImplementedError
 
+    def page_look(self, sources: Sources) -> dict[str, Any]:
+        """What a page needs to make the frames of this view itself, beside its traits."""
+        raise NotImplementedError
+
+    def pointed(self) -> tuple[int, int]:
+        """How many numbers the position of a pointer has here, and what it points at; 0 where that is nothing."""
+        return 2, 0
+
     # What a user calls.
+
+    @property
+    def captured(self) -> StepCapture | None:
+        """How the view's step runs: replayed as a captured program (`ti.capture`) where that does what the function
+        does, else as the function, and why. None for a view without a step.
+
+        A step that changes nothing but memory and numbers in Python is captured by itself while it runs, which makes
+        many steps a frame cheap, and captured anew when something changes that it depends on.
+        """
+        return None if self._step is None else self._step.how
+
+    def expect_changes(self, function: Callable[..., object]) -> None:
+        """`function` will be called between steps, as that of a slider is: the numbers in Python that it assigns are
+        variables of the captured step, which is not captured anew for them.
+        """
+        if self._step is not None:
+            self._step.expect_changes(function)
 
     def play(self) -> None:
         """Run until `pause` or `stop`; frames are made while the view is in sight."""
@@ -163,19 +229,19 @@ class LiveSimulation(LiveView):
         self._on_loop(self._play)
 
     def pause(self) -> None:
-        """Hold after the step that is being made; `play` goes on from there."""
+        """Pause after the step in progress; `play` continues from there."""
         self._on_loop(self._pause)
 
     def stop(self) -> None:
         """End the run and free its thread; `play` starts it again.
 
         A kernel that does not return within half a second is stopped, and with it any other one that runs just then:
-        the runtime cannot tell whose it is.
+        the runtime cannot tell whose it is. The view then says which kernel that was, and where.
         """
         self._on_loop(self._stop)
 
     def single_step(self) -> None:
-        """Make one frame (`steps_per_frame` steps) and hold."""
+        """Make one frame (`steps_per_frame` steps) and pause."""
         self._on_loop(lambda: self._single_step(self.steps_per_frame))
 
     def reset(self) -> None:
@@ -190,8 +256,8 @@ class LiveSimulation(LiveView):
             self._on_loop(lambda: self._spawn(self._act(self._renewed)))
 
     def change(self, action: Callable[[], object]) -> None:
-        """Call `action()` between two steps, in which it may change fields or launch kernels, and paint what comes of
-        it. Where no page shows the view, it is called now.
+        """Call `action()` between two steps, in which it may change fields or launch kernels, and paint the result.
+        Where no page shows the view, it is called now.
         """
 
         def job() -> Frame:
@@ -207,17 +273,45 @@ class LiveSimulation(LiveView):
         """The state and the plot below it, on white or the view's background, as a PNG file."""
         return self._drawn().png()
 
+    def save(self, path: str | Path) -> Path:
+        """Write the view as one HTML page that runs: it begins in the present state, and needs neither Python nor a
+        server nor a network. For an ending of a picture, such as ".png" or ".svg", write a `snapshot`. Returns where
+        it is. Raises `ViewError` for another ending, and `CaptureError`, at the user's line, for a step, a reset or a
+        function of what is shown that cannot be captured; warns of a quantity or a pointer's handler that cannot, and
+        that the page lacks.
+        """
+        path = Path(path)
+        if path.suffix.lower() not in PAGES:
+            check_picture(path, (*PAGES, *PICTURE_FORMATS, ".svg"))
+            self.snapshot(path)
+            return path
+        # What writes pages knows the language, and Markdown: it is loaded when it is needed.
+        return importlib.import_module("tinote.viz.pages.export").save(self, path)
+
+    def page_functions(self) -> ViewFunctions:
+        """What the view calls, for a page that calls it."""
+        return self._functions._replace(quantities=dict(self._quantities), pointed=self.pointed())
+
     def snapshot(self, path: str | Path) -> None:
-        """Write the picture to a file; the name's ending says the format."""
-        self._drawn().save(Path(path))
+        """Write the picture to a file. Its extension says the format; in an SVG, discs, strokes and the plot stay sharp
+        at every size, and what is made of pixels is embedded. Raises `ViewError` for an extension of another kind.
+        """
+        path = Path(path)
+        check_picture(path, (*PICTURE_FORMATS, ".svg"))
+        if path.suffix.lower() == ".svg":
+            self._capture_now()
+            self._write_svg(path)
+        else:
+            self._drawn().save(path)
 
     def record(
         self, path: str | Path, frames: int = 60, frames_per_second: float = 25.0, width: int | None = None
     ) -> None:
         """Make `frames` frames here and now, as `advance` does, and write them to a film, beginning with the present
         state: a GIF, or an MP4 or WebM, which need the program ffmpeg (on the PATH, or from the library
-        imageio-ffmpeg). The name's ending says which. `width`: that of the film in pixels, the view's own by itself. A
-        recording of more than a second shows a bar, and at the end the size of the file is printed. Raises `ViewError`.
+        imageio-ffmpeg). The file's extension says which. `width`: that of the film in pixels, by default the view's
+        own. A recording of more than a second shows a progress bar, and at the end the size of the file is printed.
+        Raises `ViewError`.
         """
         longest = LONGEST_RECORDING if Path(path).suffix.lower() == ".gif" else None
         if frames < 1 or (longest is not None and frames >= longest):
@@ -246,6 +340,8 @@ class LiveSimulation(LiveView):
         self._halt.clear()
         for _ in range(frames):
             self._apart(self._make_frame, self.steps_per_frame)
+            self._is_ahead = True
+            self._note_how_steps_run()
 
     # On the event loop's thread.
 
@@ -299,6 +395,9 @@ class LiveSimulation(LiveView):
         outcome = await worker.run(lambda: self._apart(self._present))
         impatience.cancel()
         worker.close()
+        if self._interrupted is not None:
+            self._note_error(self._interrupted)
+            self._interrupted = None
         if outcome.value is not None and self.comm is not None:
             self.send_frame(outcome.value)
 
@@ -312,7 +411,7 @@ class LiveSimulation(LiveView):
         due = time.perf_counter()
         while True:
             await self.credits.wait()
-            # By a clock, since each sleep ends a little late; but what is lost by more is not made up for in a burst.
+            # Paced by a clock, since each sleep ends a little late; longer delays are not made up for in a burst.
             due = max(due, time.perf_counter() - FRAME_SECONDS / 4) + FRAME_SECONDS
             if not await self._act(lambda: self._make_frame(self.steps_per_frame)):
                 return
@@ -344,12 +443,21 @@ class LiveSimulation(LiveView):
         """
         if self.comm is None:
             return False  # The view has been closed since this was asked for.
-        outcome: Outcome[Frame] = await self._hired().run(lambda: self._apart(job))
+
+        def noting() -> Frame:
+            try:
+                return self._apart(job)
+            except LaunchStopped as stopped:
+                self._interrupted = stopped
+                raise
+
+        outcome: Outcome[Frame] = await self._hired().run(noting)
         if outcome.value is None:
             if outcome.error is not None:
                 self._fail(outcome.error)
             return False
         self.send_frame(outcome.value)
+        self._note_how_steps_run()
         return True
 
     def _hired(self) -> Worker:
@@ -358,7 +466,7 @@ class LiveSimulation(LiveView):
         return self._worker
 
     def _fail(self, error: BaseException) -> None:
-        """The step failed: show why, and hold. The task that was playing has ended or ends by itself, since this may
+        """The step failed: show why, and pause. The task that was playing has ended or ends by itself, since this may
         run inside of it.
         """
         self._note_error(error)
@@ -371,25 +479,64 @@ class LiveSimulation(LiveView):
         self.error = "" if error is None else describe_error(error)
         self.error_card = "" if error is None else error_as_html(error)
 
+    def _note_how_steps_run(self) -> None:
+        if self._step is not None:
+            note = self._step.how.sentence
+            if note != self.step_note:
+                self.step_note = note
+
     # On the worker, or wherever `advance` is called.
+
+    def _capture_now(self) -> None:
+        """Capture what is there now, unless the worker does so, while it runs."""
+        if self.state != "playing" or self._last_frame is None:
+            self._apart(self._present)
 
     def _drawn(self) -> Picture:
         """The state and the plot below it: what the worker has captured last, while it runs, else what is there now."""
-        if self.state != "playing" or self._last_frame is None:
-            self._apart(self._present)
+        self._capture_now()
         return self._whole()
 
     def _whole(self) -> Picture:
         """What was captured last, and the plot below it."""
         stage = self.painted()
-        if stage is not None and not self.series:
-            return stage
-        top = 0 if stage is None else self.height
-        whole = Picture(self.width, top + self.chart_height, (255, 255, 255))
-        if stage is not None:
-            whole.pixels[:top] = stage.pixels
-        whole.pixels[top:] = draw_chart(self.history, self.width, self.chart_height, y_label=self.plot_label)
+        parts = [] if stage is None else [stage.pixels]
+        for height, draw in self._below():
+            pen = PixelPen(self.width, height)
+            draw(pen)
+            parts.append(pen.pixels())
+        whole = Picture(self.width, sum(len(part) for part in parts))
+        whole.pixels[:] = np.concatenate(parts)
         return whole
+
+    def _write_svg(self, path: Path) -> None:
+        """The same as an SVG file."""
+        stage = self.painted(VectorPicture)
+        parts: list[Part] = []
+        if stage is not None:
+            parts.append((stage.height, elements_of(stage)))
+        for height, draw in self._below():
+            pen = VectorPen()
+            draw(pen)
+            parts.append((height, pen.elements))
+        write_svg(path, self.width, parts)
+
+    def _below(self) -> list[tuple[int, Callable[[Pen], None]]]:
+        """What stands below the stage: how high each part is, and what draws it."""
+        parts: list[tuple[int, Callable[[Pen], None]]] = []
+        scale = self.legend()
+        if scale is not None and self._last_frame is not None:
+            low, high = (self._last_frame.message[name] for name in ("low", "high"))
+            bar = partial(
+                draw_colorbar, colors=scale.colors, low=low, high=high, width=self.width, label=self.color_label
+            )
+            parts.append((COLORBAR_HEIGHT, bar))
+        if self.series:
+            size = {"width": self.width, "height": self.chart_height}
+            parts.append(
+                (self.chart_height, partial(draw_chart, history=self.history, y_label=self.plot_label, **size))
+            )
+        return parts
 
     def _whole_png(self) -> bytes:
         return self._whole().png()
@@ -414,6 +561,8 @@ class LiveSimulation(LiveView):
 
     def _make_frame(self, steps: int) -> Frame:
         self._tell_pointer()
+        if self._step is not None:
+            self._step.renew()
         for _ in range(steps):
             if self._halt.is_set():
                 break
@@ -453,10 +602,13 @@ class LiveSimulation(LiveView):
         """The last frame, with the whole plot: what a cell has changed since belongs to no step yet. The view shows
         that when it looks at the fields again.
         """
-        last = self._last_frame
-        if last is None:
-            return self._present()
-        return Frame({**last.message, "whole": True}, [*last.buffers[:-1], self._samples(whole=True)])
+        return self._present() if self._last_frame is None else self._with_kept(self._last_frame, whole=True)
+
+    def _with_kept(self, frame: Frame, *, whole: bool) -> Frame:
+        """A frame of the state, and what pages keep from frame to frame."""
+        kept = self.kept(whole=whole)
+        message = {**frame.message, **kept.message, "whole": whole}
+        return Frame(message, [*frame.buffers, *kept.buffers, self._samples(whole=whole)])
 
     def _samples(self, *, whole: bool) -> bytes:
         """All samples of the plot, or the latest."""
@@ -473,9 +625,9 @@ class LiveSimulation(LiveView):
             latest = self.history.latest
             if latest is None or latest[0] != self.steps:
                 self.history.append(self.steps, [float(quantity()) for quantity in self._quantities.values()])
-        message = {**frame.message, "step": self.steps, "whole": whole}
-        self._last_frame = Frame(message, [*frame.buffers, self._samples(whole=whole)])
-        return self._last_frame
+        self._last_frame = Frame({**frame.message, "step": self.steps}, frame.buffers)
+        whole, self._is_ahead = whole or self._is_ahead, False
+        return self._with_kept(self._last_frame, whole=whole)
 
     # What the base asks for.
 

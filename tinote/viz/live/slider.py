@@ -13,11 +13,13 @@ from tinote.viz.draw.arrays import ViewError
 from tinote.viz.live.simulation import LiveSimulation
 from tinote.viz.notebook.composed import picture_of
 from tinote.viz.notebook.front_end import Bundle, with_picture
-
-__all__ = ["slider"]
+from tinote.viz.pages.sources import BoundSlider
 
 STEPS = 200
 """Places of a slider whose step is not given."""
+
+MOST_DIGITS = 9
+"""Digits of a value beside the slider."""
 
 
 class ParameterSlider(FloatSlider):
@@ -45,12 +47,12 @@ def slider(
 
     `target` is a field of shape (), which is given the value, or a function that is called with it. A function may
     launch kernels, such as those of a gradient, which the view then shows. Either happens between two steps of `view`,
-    which is painted afterwards; while one change is still waiting, later ones take its place.
+    which is painted afterwards; while one change is still waiting, later ones take its place. Numbers in Python that
+    the function assigns are variables of a captured step (`view.captured`), which is not captured anew for them.
 
-    `value` is where the slider stands at first, and is given to the target at once; without it, that of the field, or
-    `low`. `step` is the distance between two places of it, a two-hundredth of the range by itself; `label` stands
-    before it, by itself the field's name. Raises `ViewError` for a target of another kind, and for a range that is
-    empty.
+    `value` is where the slider starts, and is given to the target at once; without it, that of the field, or
+    `low`. `step` is the distance between two of its positions, by default 1/200 of the range; `label` is shown before
+    it, by default the field's name. Raises `ViewError` for a target of another kind, and for a range that is empty.
     """
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ViewError(f"a slider from {low} to {high}; its lower end comes first")
@@ -64,15 +66,18 @@ def slider(
     start = value if value is not None else low if field is None else float(field[None])
     if not low <= start <= high:
         raise ViewError(f"the value {start} is not between {low} and {high}")
+    distance = (high - low) / STEPS if step is None else step
+    if not 0 < distance < math.inf:
+        raise ViewError(f"the step of a slider is {step}; it is more than 0")
     widget = ParameterSlider(
         value=start,
         min=low,
         max=high,
-        step=step or (high - low) / STEPS,
+        step=distance,
         description=label or getattr(target, "name", ""),
-        readout_format=".4",
+        readout_format=_readout_format(low, high, distance),
         style={"description_width": "initial"},
-        layout=Layout(width="auto", max_width=f"{view.width}px"),
+        layout=Layout(width="100%", max_width=f"{view.width}px", margin="2px auto"),  # Below the middle, as the view.
     )
     lock = threading.Lock()
     waiting: list[float] = []
@@ -91,6 +96,17 @@ def slider(
             view.change(apply)
 
     widget.observe(changed, "value")
+    view.page_sliders[widget.description] = BoundSlider(widget, target)
+    if field is None:
+        view.expect_changes(target)
     if value is not None or field is None:
         changed({"new": start})
     return widget
+
+
+def _readout_format(low: float, high: float, step: float) -> str:
+    """How the value is written, as d3-format has it: with the significant digits that tell two places apart, and one
+    more for a value between them, and without zeros at the end.
+    """
+    digits = 2 + math.floor(math.log10(max(abs(low), abs(high))) + 1e-9) - math.floor(math.log10(step) + 1e-9)
+    return f".{min(max(digits, 4), MOST_DIGITS)}"

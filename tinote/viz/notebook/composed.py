@@ -1,8 +1,8 @@
 """Views among other widgets: the text and the picture of a box of ipywidgets that has one in it.
 
-A box displays itself as a widget alone, of which nothing remains where widgets do not run. From the first live view on,
+A box displays itself only as a widget, of which nothing remains where widgets do not run. From the first live view on,
 IPython is told to add the pictures of the views, and what the sliders and the other controls say, laid out as the box
-is. Boxes without a view are displayed as ever.
+is. Boxes without a view are displayed as usual.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ipywidgets import Box, HBox, Widget
 from PIL import Image
 
 from tinote.viz.draw.pictures import Picture
-from tinote.viz.notebook.front_end import Audience, Bundle, audience, with_picture
+from tinote.viz.notebook.front_end import Audience, Bundle, audience, for_page, page_bundle, with_picture
 
 GAP = 8
 ROW = 26
@@ -46,6 +46,9 @@ def bundle_of(box: Box) -> Bundle:
     views = [part for part in _parts(box) if _has_picture(part)]
     if not views:
         return _live_bundle(box)
+    running = [view for view in views if hasattr(view, "PAGE_KIND")]
+    if for_page() and running:
+        return page_bundle(running, repr(box))  # Their sliders are among what they are in a page.
     if audience() is not Audience.PERSON:
         for view in views:
             getattr(view, "prepare_unattended", lambda: None)()
@@ -84,7 +87,7 @@ def _parts(box: Box) -> Iterator[Widget]:
 def _words(control: Any) -> str:
     """What a control says, by its name and value."""
     name, value = str(getattr(control, "description", "")), getattr(control, "value", "")
-    shown = format(value, ".4g") if isinstance(value, float) else str(value)
+    shown = format(value, ".6g") if isinstance(value, float) else str(value)
     return f"{name} {shown}".strip()
 
 

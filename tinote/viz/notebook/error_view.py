@@ -1,11 +1,11 @@
 """An error as a notebook shows it: the user's line with the caret, what is wrong, what helps, the section of the manual
-about it, and, folded, how the program came there.
+about it, and, folded, the call stack.
 
 IPython's own text of an error stays in the notebook for programs (nbval, nbclient, `tinote run`) and for front ends
 that show no HTML. The view follows it directly, and its style sheet hides the text in JupyterLab, Notebook 7 and the
-pages of nbconvert; elsewhere it adds to the text what that lacks, the link and the way there. Where styles are stripped
-(an untrusted notebook, a code-hosting site) `hidden` hides the view, and the text is what is seen. It has a value
-because some sanitisers drop attributes that have none.
+pages of nbconvert; elsewhere it adds to the text what that lacks: the link and the call stack. Where styles are
+stripped (an untrusted notebook, a code-hosting site) `hidden` hides the view, and the text is what is seen. It has a
+value because some sanitisers drop attributes that have none.
 """
 
 from __future__ import annotations
@@ -20,13 +20,11 @@ from typing import Any
 
 from IPython.display import publish_display_data
 
-from tinote.errors import CompilerBug, TinoteError, excerpts, is_users, users_trace
+from tinote.errors import CompilerBug, TinoteError, excerpts, interruption_of, is_users, users_trace
 from tinote.manual import section_of
 from tinote.source import Span, location_name
 from tinote.viz.notebook.front_end import Audience, audience
 from tinote.viz.notebook.view import static_source
-
-__all__ = ["error_as_html", "show_errors"]
 
 STYLES = "errors.css"
 
@@ -41,11 +39,7 @@ _ROW = re.compile(r"( *\d* +\| )(.*)", re.DOTALL)
 
 def error_as_html(error: BaseException) -> str:
     """`error` as one element with a style sheet of its own, without scripts. What comes from the user is escaped."""
-    located = (
-        _located(error)
-        if isinstance(error, TinoteError)
-        else _raised(error) + _line("message", str(error) or type(error).__name__)
-    )
+    located = _located(error) if isinstance(error, TinoteError) else _raised(error)
     more = "".join(filter(None, (_manual_link(error), _way_here(error))))
     name = html.escape(type(error).__name__)
     return (
@@ -67,12 +61,20 @@ def _located(error: TinoteError) -> str:
 
 
 def _raised(error: BaseException) -> str:
-    """An exception that has no place of its own: where the user's code stood last, if it did, and what it says."""
+    """An exception without a location of its own: the innermost frame of the user's code, if any, and the message; of
+    an interrupt the kernel that it has ended.
+    """
     place = ""
     for last in traceback.extract_tb(users_trace(error))[-1:]:
         columns = last.colno or 0, last.end_lineno or 0, last.end_colno or 0
         place = _excerpt(Span(last.filename, last.lineno or 0, *columns))
-    return place + _line("message", str(error) or type(error).__name__)
+    interrupted = interruption_of(error)
+    if interrupted is None:
+        return place + _line("message", str(error) or type(error).__name__)
+    message, kernel = _line("message", interrupted.text), _excerpt(interrupted.span)
+    if not kernel:
+        return place + message
+    return kernel + message + (_line("note", "note: called here") + place if place else "")
 
 
 def _line(kind: str, text: str) -> str:
@@ -134,7 +136,7 @@ def _frame(file: str, line: int, function: str) -> str:
 
 
 def show_errors(shell: Any, *, on: bool) -> None:
-    """Let an IPython shell show the view under each error of this package that ends a cell; or not any more."""
+    """Make an IPython shell show the view under each error of this package that ends a cell; or stop doing so."""
     registered: Sequence[Any] = shell.events.callbacks["post_run_cell"]
     if on and _show_result not in registered:
         shell.events.register("post_run_cell", _show_result)
@@ -145,7 +147,9 @@ def show_errors(shell: Any, *, on: bool) -> None:
 def _show_result(result: Any) -> None:
     """A cell has ended. In a terminal, and where the view cannot be made, the text says it."""
     error = result.error_in_exec
-    if not isinstance(error, TinoteError | CompilerBug) or audience() is Audience.NOBODY:
+    if not isinstance(error, TinoteError | CompilerBug) and (error is None or interruption_of(error) is None):
+        return
+    if audience() is Audience.NOBODY:
         return
     try:
         shown = error_as_html(error)

@@ -137,7 +137,7 @@ def _dots(points: np.ndarray) -> Picture:
 
 
 def register(shell: Any) -> None:
-    """Let IPython's `shell` show fields and kernels so."""
+    """Make IPython's `shell` show fields and kernels this way."""
     formatter = shell.display_formatter.formatters["text/html"]
     formatter.for_type(Field, field_html)
     formatter.for_type(StructField, struct_html)
@@ -145,7 +145,7 @@ def register(shell: Any) -> None:
 
 
 def unregister(shell: Any) -> None:
-    """Take that back."""
+    """Undo `register`."""
     formatter = shell.display_formatter.formatters["text/html"]
     formatter.pop(Field, None)
     formatter.pop(StructField, None)

@@ -10,16 +10,15 @@ from __future__ import annotations
 import base64
 import contextvars
 import enum
+import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from IPython.core.getipython import get_ipython
 
 from tinote.viz.draw.pictures import captioned
-
-__all__ = ["VIEW_TYPE", "Audience", "Bundle", "audience", "cell_hooks", "remember_output", "with_picture"]
 
 #: What IPython displays: data by MIME type, and metadata.
 Bundle = tuple[dict[str, Any], dict[str, Any]]
@@ -28,6 +27,9 @@ VIEW_TYPE = "application/vnd.tinote.view+json"
 """The MIME type that marks an output as one of our views: the extension in `viz/labextensions/` shows it live where its
 kernel is, and else its picture. Other front ends do not know the type, and choose among the others.
 """
+
+PAGE_TYPE = "application/vnd.tinote.page+json"
+"""The MIME type of views as a page runs them: in outputs of a notebook that is executed for one."""
 
 HINT = "run the cell to make it live"
 """What stands below the pictures that stay in a notebook."""
@@ -55,6 +57,24 @@ def audience() -> Audience:
     return Audience.PERSON if request["content"].get("allow_stdin") else Audience.PROGRAM
 
 
+def for_page() -> bool:
+    """Whether the notebook is executed to become a page (`tinote page`)."""
+    return audience() is Audience.PROGRAM and bool(os.environ.get("TINOTE_PAGE"))
+
+
+def cell_id() -> str:
+    """By which the front end knows the cell that runs now; "" where it does not say, and outside of a notebook."""
+    kernel: Any = getattr(get_ipython(), "kernel", None)
+    request = kernel.get_parent() if kernel is not None else None
+    return str(((request or {}).get("metadata") or {}).get("cellId", ""))
+
+
+def in_marimo() -> bool:
+    """Whether a marimo notebook runs: it shows our views live by themselves, without IPython."""
+    marimo = sys.modules.get("marimo")
+    return marimo is not None and marimo.running_in_notebook()
+
+
 def with_picture(
     live: Callable[[], Bundle | None], text: str, picture: Callable[[], bytes], about: dict[str, Any]
 ) -> Bundle:
@@ -65,13 +85,27 @@ def with_picture(
     data, metadata = found if found is not None else ({}, {})
     if data:
         data = {VIEW_TYPE: {"version": 1}, **data}
+    if for_page():
+        data = {PAGE_TYPE: {"version": 1, "name": text, "reason": "it is no live view of a simulation"}}
     png = captioned(picture(), HINT, about.get("width"))
     return {**data, "text/plain": text, "image/png": base64.b64encode(png).decode()}, {**metadata, "image/png": about}
+
+
+def page_bundle(views: Sequence[Any], text: str) -> Bundle:
+    """What an output holds of `views` for a page."""
+    # What makes pages knows the views, and the language: it is loaded when it is needed.
+    stored = importlib.import_module("tinote.viz.pages.stored").stored
+    return {PAGE_TYPE: stored(views), "text/plain": text}, {}
 
 
 def cell_hooks() -> Any:
     """IPython's event registry (`register`, `unregister`), or None outside of IPython."""
     return getattr(get_ipython(), "events", None)
+
+
+def users_names() -> dict[str, Any]:
+    """What cells have defined; nothing outside of IPython."""
+    return getattr(get_ipython(), "user_ns", {})
 
 
 def remember_output() -> Callable[[], None]:

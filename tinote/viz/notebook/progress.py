@@ -1,11 +1,12 @@
-"""A bar for loops that take long, such as those of an optimisation, and for compilations in a notebook."""
+"""A progress bar for long loops, such as those of an optimisation, and for compilations in a notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from tqdm.notebook import tqdm as widget_bar
+from IPython.display import display
+from tqdm.notebook import tqdm as tqdm_of_widgets
 from tqdm.std import tqdm as text_bar
 
 from tinote.viz.draw.arrays import ViewError
@@ -20,9 +21,34 @@ INTERVAL_SECONDS = 0.2
 """The quantities are computed no more often than this: reading a field takes longer than many a step."""
 
 
+class WidgetBar(tqdm_of_widgets):  # type: ignore[misc]
+    """tqdm's bar of widgets. At its end its text takes its place in the notebook, or nothing where it is not to stay: a
+    notebook that is opened again would look for the widgets in vain.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._output: Any = None
+        super().__init__(*args, **options, display=False)
+        if not self.disable and self.delay <= 0:
+            self.display()
+
+    def display(self, *args: Any, check_delay: bool = True, **options: Any) -> None:
+        """Show what there is to show now."""
+        super().display(*args, check_delay=False, **options)
+        if check_delay and self._output is None:
+            self._output = display(self.container, display_id=True)
+
+    def close(self) -> None:
+        """The end: nothing is counted any more."""
+        super().close()
+        if self._output is not None:
+            self._output.update({"text/plain": str(self)} if self.leave else {"text/html": ""}, raw=True)
+            self._output = None
+
+
 def bar_kind() -> Any:
     """tqdm's class of bars for whoever is watching: of widgets for a person at a notebook, else of text."""
-    return widget_bar if audience() is Audience.PERSON else text_bar
+    return WidgetBar if audience() is Audience.PERSON else text_bar
 
 
 def progress(
@@ -60,9 +86,9 @@ class CompilationBar:
         self._bar: Any = None
 
     def show(self, text: str) -> None:
-        """In place of what was shown before."""
+        """Show this state in place of the one before."""
         if self._bar is None:
-            self._bar = widget_bar(desc=text, leave=False, bar_format="{desc}{bar}")
+            self._bar = WidgetBar(desc=text, leave=False, bar_format="{desc}{bar}")
             _, unknown, _ = self._bar.container.children
             unknown.layout.display = "none"  # Nobody knows how much there is to do: the bar would stay an empty box.
         else:

@@ -3,11 +3,11 @@
 A frame is sent only while fewer than a *window* of earlier ones are unacknowledged, so a slow browser slows the view
 down instead of queueing frames. Acknowledgements are cumulative (frame 7 covers 1 to 6): the browser leaves out frames
 that it cannot paint in time, and is asked for one only twice a window. A page that is loaded again says `ready`;
-whatever was in flight then is taken as lost. A view that is scrolled out of sight gets no frames.
+whatever was in flight then counts as lost. A view that is scrolled out of sight gets no frames.
 
 Messages from the browser may be delivered on another thread than the kernel's main one, and on one after the other:
-then they overtake each other. So a page numbers what it says of itself, and what is older than the last known changes
-nothing. `FrameCredits` is safe to use from several threads.
+then they overtake each other. So a page numbers its reports, and outdated ones are ignored. `FrameCredits` is safe to
+use from several threads.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ from tinote.errors import TinoteError
 from tinote.source import Span, location_name
 from tinote.viz.draw.syntax import syntax_script
 from tinote.viz.notebook.composed import keep_pictures_of_boxes
-from tinote.viz.notebook.front_end import Audience, Bundle, audience, with_picture
-
-__all__ = ["Frame", "FrameCredits", "LiveView", "Outcome", "Worker", "describe_error", "static_source"]
+from tinote.viz.notebook.front_end import Audience, Bundle, audience, for_page, in_marimo, page_bundle, with_picture
 
 SYNTAX = "syntax.js"
 STATIC = Path(__file__).parents[1] / "static"
@@ -91,6 +89,11 @@ class FrameCredits:
         return any(self._views.values())
 
     @property
+    def copies(self) -> set[str]:
+        """The copies of the view on pages, by their names."""
+        return set(self._views)
+
+    @property
     def in_flight(self) -> int:
         """Frames sent and not acknowledged."""
         return self.sent - self.acknowledged
@@ -140,7 +143,7 @@ class FrameCredits:
 
     def ready(self, view: str, visible: bool = True, order: int = 0) -> None:
         """A page (again) shows the view, as `view`: frames in flight were lost with the old page. Other copies have to
-        `report` again. `order` numbers what the copy says, from 0; what has been overtaken is not believed.
+        `report` again. `order` numbers what the copy says, from 0; outdated reports are ignored.
         """
         with self._lock:
             known = {view: self._views[view]} if view in self._views else {}
@@ -157,7 +160,7 @@ class FrameCredits:
         self._wake()
 
     def _is_news(self, view: str, order: int) -> bool:
-        """Whether nothing that `view` said later has come before this, which is noted. The lock is held."""
+        """Whether this is the latest report of `view` so far, which is noted. The lock must be held."""
         latest = self._orders.get(view, 0)
         self._orders[view] = max(latest, order)
         return order >= latest
@@ -165,7 +168,7 @@ class FrameCredits:
     def gone(self, view: str, order: int = 0) -> None:
         """The copy `view` has been taken off its page."""
         with self._lock:
-            self._is_news(view, order)  # It is the last that the copy says.
+            self._is_news(view, order)  # No later report of this copy counts.
             self._views.pop(view, None)
             if not self._views:
                 self.acknowledged = self.sent
@@ -197,7 +200,7 @@ def _finish(future: asyncio.Future[None]) -> None:
 
 
 class Outcome(NamedTuple, Generic[Value]):
-    """What a job on a worker came to: its value, or the exception that it raised."""
+    """The outcome of a job on a worker: its value, or the exception that it raised."""
 
     value: Value | None
     error: BaseException | None
@@ -338,6 +341,8 @@ class LiveView(anywidget.AnyWidget):
         super().close()
 
     def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
-        if audience() is not Audience.PERSON:
+        if for_page() and hasattr(self, "PAGE_KIND"):
+            return page_bundle([self], repr(self))
+        if audience() is not Audience.PERSON and not in_marimo():
             self.prepare_unattended()
         return with_picture(super()._repr_mimebundle_, repr(self), self.picture, {"alt": self.label or repr(self)})

@@ -30,6 +30,12 @@ class History {
     }
     this.taken += 1;
   }
+  /** Remove the latest sample: what it measured has changed since. */
+  forgetLatest() {
+    if (this.latest && this.kept[this.kept.length - 1] === this.latest) this.kept.pop();
+    this.taken -= this.latest ? 1 : 0;
+    this.latest = this.kept[this.kept.length - 1] ?? null;
+  }
   /** Take the rows in `view`, a DataView of float64: instead of all before (`whole`), or after them. */
   receive(view, whole) {
     if (whole) this.clear();

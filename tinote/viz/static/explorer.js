@@ -1,7 +1,7 @@
 // The IR explorer: a list of stages, two of them side by side, and the source that they come from.
 
 const HINT = "↑ ↓ stages or lines · Enter holds · d u b definition, use, back · n p differences · / search";
-const PREVIOUS = "previous"; // on the left: the stage on the right as it was in the previous run
+const PREVIOUS = "previous"; // on the left: the stage on the right as it was in the previous run, or as another has it
 
 class Explorer {
   constructor(model, root) {
@@ -29,8 +29,8 @@ class Explorer {
     });
     const theme = () => root.classList.toggle("is-dark", isDark(root));
     this.unwatch = watchTheme(theme);
-    // What lies behind it is known once it is on the page, and how many lines it has room for. What is selected stays
-    // in sight when there is less room.
+    // The colour behind it, and how many lines it has room for, are known once it is on the page. What is selected
+    // stays in sight when there is less room.
     let width = 0;
     this.placed = new ResizeObserver(() => {
       theme();
@@ -38,13 +38,17 @@ class Explorer {
       if (root.clientWidth === width) return;
       width = root.clientWidth;
       this.list.reveal();
-      this.panels.reveal();
+      this.walker.follow();
     });
     this.placed.observe(root);
+    this.restore = () => this.views.size && this.#restore(model.get("state") ?? {});
+    model.on("restore", this.restore);
   }
 
   close() {
+    clearTimeout(this.noting);
     this.model.off("msg:custom", this.receive);
+    this.model.off("restore", this.restore);
     this.unattend();
     this.unwatch();
     this.placed.disconnect();
@@ -103,7 +107,6 @@ class Explorer {
         class: "toggle",
         "aria-pressed": "false",
         hidden: true,
-        title: "Compare with what this kernel was before it changed last (r)",
         onclick: () => this.#togglePrevious(),
       },
       "Previous run",
@@ -116,7 +119,19 @@ class Explorer {
       make("span", { class: "gap" }),
       this.search.input,
       this.search.filter,
-      make("span", { class: "tools" }, this.compare, this.fold, previous, next, fullScreenButton(this.root)),
+      make(
+        "span",
+        { class: "tools" },
+        this.compare,
+        this.fold,
+        previous,
+        next,
+        copyButton(
+          () => this.#link(),
+          (text) => this.#say(text),
+        ),
+        fullScreenButton(this.root),
+      ),
     );
 
     this.list = new StageList({
@@ -131,6 +146,7 @@ class Explorer {
       left: () => this.#hover(null),
       named: () => {},
       name: () => "",
+      term: () => "",
       look: (row) => (this.focus?.rows.has(row) ? (row === this.focus.row ? "strong" : "lit") : ""),
       stretch: (row) =>
         row === this.focus?.row && this.focus.end > this.focus.column ? [this.focus.column, this.focus.end] : null,
@@ -146,6 +162,7 @@ class Explorer {
         left: () => this.#hover(null),
         named: (word, line) => this.#name(word, number, line),
         name: () => this.variable,
+        term: (word) => (lines.kind === "ir" ? this.glossary.sentence(word) : ""),
         look: (line) => this.#look(number, line),
         scrolled: (top) => this.#scrolled(number, top),
       });
@@ -168,9 +185,16 @@ class Explorer {
         pointed: (place) => this.#hover(placeFocus(place)),
         chosen: (place) => this.#choose(placeFocus(place), null),
         left: () => this.#hover(null),
-        changed: () => this.source.renew(),
+        changed: () => {
+          this.source.renew();
+          this.#note();
+        },
       },
-      { flow: () => this.walker.draw(), values: () => this.values.draw() },
+      {
+        flow: () => this.walker.draw(),
+        values: () => this.values.draw(),
+        glossary: () => this.glossary.draw(),
+      },
     );
     this.values = new Values({
       ask: (question) =>
@@ -188,6 +212,7 @@ class Explorer {
       look: (side, line) => this.#look(side, line),
       pin: (focus, from) => this.#pin(focus, from),
       hover: (focus) => this.#hover(focus),
+      room: () => this.panels.room,
       drawn: () => this.panels.renew("flow"),
     });
     this.search.host.panes = this.panes;
@@ -217,11 +242,78 @@ class Explorer {
 
   // What the kernel, or the page's own data, says
 
-  #open({ titles, start, view, stages }) {
+  #open({ titles, start, view, stages, glossary }) {
+    this.titles = titles;
+    this.glossary = new Glossary(glossary, () => {
+      this.panels.show("glossary");
+      this.panels.element.scrollIntoView({ block: "nearest" });
+    });
     this.switch.offer(titles);
     this.views.set(start, structuredClone(view)); // The same widget may be shown several times.
     for (const stage of stages) this.#keep(stage);
-    this.#showView(start);
+    this.view = start;
+    this.#restore(this.model.get("state") ?? {});
+  }
+
+  // What is shown, to be found again
+
+  get state() {
+    const { stages } = this.shown;
+    const tops = this.panes.map((lines) => Math.round(lines.element.scrollTop / ROW_HEIGHT));
+    return {
+      view: this.titles[this.view],
+      stage: stages[this.right].key,
+      ...(this.left === null ? {} : { left: this.left === PREVIOUS ? PREVIOUS : stages[this.left].key }),
+      ...selectionOf(this.pinned, this.source, this.panes),
+      ...(this.panels.open ? { tab: this.panels.open } : {}),
+      ...(this.onlyDifferences ? { only: "differences" } : {}),
+      ...(this.shown.inserted ? { passes: "shown" } : {}),
+      top: tops.join("-"),
+    };
+  }
+
+  /** Show what a state says, as soon as its lines have arrived; what it does not say is as usual. */
+  #restore(state) {
+    this.wanted = state;
+    this.onlyDifferences = state.only === "differences";
+    this.fold.setAttribute("aria-pressed", String(this.onlyDifferences));
+    const view = this.titles.indexOf(state.view);
+    this.#showView(view >= 0 ? view : this.view);
+  }
+
+  /** The lines are there: the rest of the state that is wanted. */
+  #settle() {
+    const { tab, ...wanted } = this.wanted;
+    this.wanted = null;
+    const focusOf = (side, line) => this.#stageFocus(side, line);
+    this.pinned = selectedIn(wanted, this.source, this.panes, focusOf);
+    if (this.pinned && this.pinned.side >= 0)
+      this.panes[this.pinned.side].moveTo(this.panes[this.pinned.side].visualOf[this.pinned.line], false);
+    const tops = wanted.top?.split("-").map(Number) ?? [];
+    this.panes.forEach((lines, side) => {
+      if (tops[side] >= 0) lines.element.scrollTop = tops[side] * ROW_HEIGHT;
+    });
+    this.panels.show(tab ?? "");
+    this.noted = fragmentOf(this.state);
+  }
+
+  /** Tell the model, a little later, that something else is shown. */
+  #note() {
+    clearTimeout(this.noting);
+    this.noting = setTimeout(() => {
+      if (this.wanted || !this.shown?.stages || unattended.has(this.model)) return;
+      const state = this.state;
+      if (this.noted === fragmentOf(state)) return;
+      this.noted = fragmentOf(state);
+      this.model.set("state", state);
+      this.model.save_changes();
+      this.root.dataset.noted = this.noted;
+    }, 150);
+  }
+
+  #link() {
+    const fragment = fragmentOf(this.state);
+    return this.model.link?.(fragment) ?? `ti.viz.explore(${this.model.get("opening").given}, state="${fragment}")`;
   }
 
   #keep(stage) {
@@ -264,7 +356,7 @@ class Explorer {
     }
   }
 
-  /** LLVM's own passes have come: stages among those of a view, whose later ones have other numbers from now on. */
+  /** LLVM's own passes have arrived: stages among those of a view, whose later stages are renumbered. */
   #insert({ view, problem, shown, inserted }) {
     if (problem) {
       if (view === this.view) this.list.refuse(problem);
@@ -280,7 +372,7 @@ class Explorer {
       this.asked.delete(key);
     }
     const memory = before.memory ?? { left: null, right: shown.start };
-    this.views.set(view, { ...shown, memory: { left: moved(memory.left), right: moved(memory.right) } });
+    this.views.set(view, { ...shown, inserted, memory: { left: moved(memory.left), right: moved(memory.right) } });
     if (view !== this.view) return;
     Object.assign(this, this.shown.memory);
     this.#select(this.right);
@@ -309,7 +401,7 @@ class Explorer {
     return this.shown.stages[stage].lines;
   }
 
-  /** The lines of a stage, or of its like in the previous run; asks for them if they have not come yet. */
+  /** The lines of a stage, or of its counterpart in the previous run; asks for them if they have not arrived yet. */
   #stage(stage, kind = "stage") {
     const key = `${this.view}/${this.#origin(stage)}${kind === PREVIOUS ? `/${kind}` : ""}`;
     if (!this.stages.has(key) && !this.asked.has(key)) {
@@ -335,17 +427,23 @@ class Explorer {
     this.docs = [null, null];
     if (!this.panelContents.has(this.view)) this.panelContents.set(this.view, new Map());
     this.panels.offer(
-      [...(this.shown.panels ?? []), ["flow", "Data flow"], ...(this.shown.parameters ? [["values", "Values"]] : [])],
+      [
+        ...(this.shown.panels ?? []),
+        ["flow", "Data flow"],
+        ...(this.shown.parameters ? [["values", "Values"]] : []),
+        ["glossary", "Glossary"],
+      ],
       this.panelContents.get(this.view),
     );
     this.values.offer(this.shown.parameters ?? [], this.shown.seeded);
     if (problem) {
+      this.wanted = null;
       this.#say(problem.trim().split("\n")[0]);
       this.counts.replaceChildren();
       return;
     }
     const memory = this.shown.memory ?? { left: null, right: start };
-    Object.assign(this, memory);
+    Object.assign(this, this.wanted ? stagesOf(this.wanted, this.shown, memory) : memory);
     this.source.open(sources);
     this.body.style.setProperty("--source-rows", String(Math.max(4, Math.min(14, this.source.rows.length))));
     if (stages) this.#select(this.right);
@@ -365,7 +463,7 @@ class Explorer {
     const label =
       this.left === PREVIOUS ? "the stage before" : before >= 0 ? `before: ${stages[before].name}` : "nothing before";
     const previous = this.shown.previous
-      ? [make("option", { value: PREVIOUS }, `previous run: ${stages[this.right].name}`)]
+      ? [make("option", { value: PREVIOUS }, `${this.shown.beside || "previous run"}: ${stages[this.right].name}`)]
       : [];
     this.panes[0].choice.replaceChildren(
       make("option", { value: "before" }, label),
@@ -374,6 +472,10 @@ class Explorer {
     );
     this.panes[0].choice.value = this.left === null ? "before" : String(this.left);
     this.compare.hidden = !this.shown.previous;
+    this.compare.textContent = this.shown.beside ? `Beside ${this.shown.beside}` : "Previous run";
+    this.compare.title = this.shown.beside
+      ? `Show the same stage of ${this.shown.beside} on the left (r)`
+      : "Compare with what this kernel was before it changed last (r)";
     this.compare.setAttribute("aria-pressed", String(this.left === PREVIOUS));
     this.panes[1].choice.replaceChildren(...changed.map(option));
     this.panes[1].choice.value = String(this.right);
@@ -416,10 +518,16 @@ class Explorer {
     const { name } = facts[1];
     const sentence = this.shown.about[name.split(" %")[0]];
     this.about.replaceChildren(
-      make("span", { class: "sentence" }, make("b", {}, name), sentence ? ` ${sentence}` : ""),
+      make(
+        "span",
+        { class: "sentence" },
+        make("b", { title: this.glossary.sentence(name) }, name),
+        " ",
+        ...this.glossary.explained(sentence ?? ""),
+      ),
       ...targetParts(found[1]?.target, (text) => this.#say(text)),
     );
-    if (!found[0] || !found[1]) return; // Again when the lines have come.
+    if (!found[0] || !found[1]) return; // Called again when the lines have arrived.
     const [left, right] = found;
     this.docs = found;
     this.source.open(this.shown.sources, compared ? left.facts.fresh : []);
@@ -460,6 +568,7 @@ class Explorer {
     });
     this.#count();
     this.walker.trail = [];
+    if (this.wanted) this.#settle();
     if (this.pinned) this.#reveal(this.pinned, null);
     this.#light();
     this.walker.follow();
@@ -467,6 +576,7 @@ class Explorer {
       this.painted += 1;
       this.root.dataset.painted = String(this.painted);
       this.root.dataset.shown = `${this.view}/${compared ? PREVIOUS : wanted[0]}/${wanted[1]}`;
+      this.#note();
       this.#prefetch();
     });
   }
@@ -498,6 +608,7 @@ class Explorer {
   #scrolled(side, top) {
     const other = this.panes[1 - side].element;
     if (this.aligned && Math.abs(other.scrollTop - top) > 1) other.scrollTop = top;
+    this.#note();
   }
 
   #togglePrevious() {
@@ -523,7 +634,7 @@ class Explorer {
     pane.moveTo(target);
   }
 
-  // What is lit
+  // Highlights
 
   #look(side, line) {
     const focus = this.focus;
@@ -584,6 +695,7 @@ class Explorer {
     this.pinned = focus;
     this.hover = null;
     this.#light();
+    this.#note();
     this.walker.follow();
     this.#reveal(focus, from);
   }
@@ -591,6 +703,7 @@ class Explorer {
   #unpin() {
     this.pinned = this.hover = null;
     this.#light();
+    this.#note();
     this.walker.follow();
   }
 
@@ -619,7 +732,7 @@ class Explorer {
     if (!focus) {
       this.#say(
         this.aligned
-          ? `${HINT}${this.shown.previous ? " · r previous run" : ""}`
+          ? `${HINT}${this.shown.previous ? ` · r ${this.shown.beside || "previous run"}` : ""}`
           : this.docs.some((stage) => stage.problem)
             ? "Nothing to compare"
             : "Different languages: tied by the source line",

@@ -1,7 +1,7 @@
 // Which line of one stage stands beside which line of another: lines are aligned by the variables they bind, others by
 // their text. The pictures align lines by the same algorithm (explorer/align.py).
 
-/** What became of a row of two aligned stages. */
+/** What happened to a row of two aligned stages. */
 const SAME = 0;
 const CHANGED = 1;
 const GONE = 2;
@@ -9,15 +9,15 @@ const NEW = 3;
 const MOVED = 4;
 const FOLDED = 5;
 
-/** The variable that a line of IR is told by: the first that it binds, or the index of its loop; "" for none. */
+/** The variable that identifies a line of IR: the first that it binds, or the index of its loop; "" for none. */
 const known = (text) => /^(%[\w.]+): /.exec(text)?.[1] ?? /^(?:for|task) [^%]*(%[\w.]+): /.exec(text)?.[1] ?? "";
 
 /** The word of an operation: `mul`, `load`, `for`. */
 const operation = (text) => / = ([a-z]\w*)/.exec(text)?.[1] ?? /^\w*/.exec(text)[0];
 
 /**
- * What each line is known by: its variable, or its text without indentation. What a gradient computes again is known
- * by the primal's variable. Names of LLVM, and labels, count within their function.
+ * The key of each line: its variable, or its text without indentation. What a gradient recomputes takes the primal's
+ * variable. Names of LLVM, and labels, count within their function.
  */
 function identities(texts, kind, recomputed) {
   if (kind === "ir")
@@ -52,7 +52,7 @@ function align(leftStage, rightStage, kind) {
   const left = leftStage.texts.map((text) => text.trim());
   const right = rightStage.texts.map((text) => text.trim());
   const derived = (stage) => Object.keys(stage.primals).length > 0;
-  // Only where one side is a gradient and the other is not do primal and recomputed lines stand for each other.
+  // Only where one side is a gradient and the other is not do primal and recomputed lines correspond.
   const across = derived(leftStage) !== derived(rightStage);
   const recomputed = (stage) => (line) => (across && !stage.adjoints.has(line) ? stage.primals[line] : "");
   const partner = new Int32Array(left.length).fill(-1);

@@ -3,7 +3,7 @@
 
 /**
  * The search field. `host.docs()` are the two stages in sight, `host.panes` their lines; `host.say(text)` tells how
- * much was found, `host.quiet()` that nobody searches; `host.filtered()` that other lines are to be shown.
+ * much was found, `host.quiet()` that no search is active; `host.filtered()` that other lines are to be shown.
  */
 class Search {
   constructor(host) {

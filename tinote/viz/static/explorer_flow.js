@@ -1,9 +1,11 @@
 // The data-flow graph of what is selected: the lines that it is computed from, and those that use it.
 
 const NODE = { width: 168, height: 24, across: 44, down: 8 };
+const NARROW = { width: 104, across: 24, letter: 7.4, border: 22 };
+const ZOOM = { least: 0.5, most: 2, step: 1.2 };
 const MOST_NODES = 48;
 
-/** The lines within so many steps of `centre`, nearest first, at most MOST_NODES. */
+/** The lines within that many steps of `centre`, nearest first, at most MOST_NODES. */
 function nearby(centre, edges, steps) {
   const found = new Set(centre);
   let edge = [...centre];
@@ -48,16 +50,27 @@ function nodeName(text) {
 }
 
 /**
- * The graph around the lines `centre` of a stage. `host.go(line)` makes a line the selected one, `host.pointed(line)`
- * lights it up, `host.left()` nothing.
+ * The graph around the lines `centre` of a stage, in columns as narrow as they must be to fit a width of `room` pixels,
+ * but not narrower than what stands in them. `host.go(line)` makes a line the selected one, `host.pointed(line)`
+ * highlights it,
+ * `host.left()` nothing.
  */
-function flowGraph(stage, centre, host) {
+function flowGraph(stage, centre, room, host) {
   const { sources, users } = stage.names.flow;
   const lines = new Set([...nearby(centre, sources, 3), ...nearby(centre, users, 2)]);
   const { columns, places } = laidOut(lines, sources);
-  const left = ({ column }) => 8 + column * (NODE.width + NODE.across);
+  const longest = Math.max(...[...lines].map((line) => nodeName(stage.texts[line]).length));
+  const narrow = {
+    width: Math.max(NARROW.width, Math.min(NODE.width, longest * NARROW.letter + NARROW.border)),
+    across: NARROW.across,
+  };
+  const least = narrow.width + narrow.across;
+  const most = NODE.width + NODE.across;
+  const part = Math.max(0, Math.min(1, ((room - 16) / columns.length - least) / (most - least)));
+  const [wide, across] = ["width", "across"].map((size) => narrow[size] + part * (NODE[size] - narrow[size]));
+  const left = ({ column }) => 8 + column * (wide + across);
   const top = ({ row }) => 8 + row * (NODE.height + NODE.down);
-  const width = 8 + columns.length * (NODE.width + NODE.across);
+  const width = 16 + columns.length * (wide + across) - across;
   const height = 16 + Math.max(...columns.map((column) => column.length)) * (NODE.height + NODE.down);
   let wires = "";
   for (const line of lines) {
@@ -65,14 +78,9 @@ function flowGraph(stage, centre, host) {
     for (const source of sources.get(line) ?? []) {
       const from = places.get(source);
       if (!from) continue;
-      const [x1, y1, x2, y2] = [
-        left(from) + NODE.width,
-        top(from) + NODE.height / 2,
-        left(to),
-        top(to) + NODE.height / 2,
-      ];
+      const [x1, y1, x2, y2] = [left(from) + wide, top(from) + NODE.height / 2, left(to), top(to) + NODE.height / 2];
       const near = centre.includes(line) || centre.includes(source) ? "is-near" : "";
-      const bend = NODE.across / 2;
+      const bend = across / 2;
       wires += `<path class="${near}" d="M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}"/>`;
     }
   }
@@ -97,6 +105,7 @@ function flowGraph(stage, centre, host) {
       },
       nodeName(stage.texts[line]),
     );
+    node.style.width = `${wide}px`;
     node.style.left = `${left(places.get(line))}px`;
     node.style.top = `${top(places.get(line))}px`;
     node.addEventListener("click", () => host.go(line));
@@ -108,10 +117,10 @@ function flowGraph(stage, centre, host) {
   }
   graph.addEventListener("keydown", (event) => {
     const at = places.get(Number(event.target.dataset?.line));
-    const [across, down] = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[
+    const [aside, down] = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[
       event.key
     ] ?? [0, 0];
-    const column = at && (across || down) && columns[at.column + across];
+    const column = at && (aside || down) && columns[at.column + aside];
     if (!column) return;
     event.preventDefault();
     const target = nodes.get(column[Math.max(0, Math.min(column.length - 1, at.row + down))]);
@@ -121,18 +130,76 @@ function flowGraph(stage, centre, host) {
   return graph;
 }
 
+/**
+ * `graph` with buttons, keys (+ - 0) and the wheel (with Ctrl) to zoom it. At first it fits a width of `room` pixels if
+ * it can still be read then; `zoom.factor` is what its reader made of that.
+ */
+function zoomable(graph, room, zoom) {
+  const fit = Math.max(ZOOM.least, Math.min(1, room / parseFloat(graph.style.width)));
+  const to = (factor) => {
+    zoom.factor = Math.max(ZOOM.least / fit, Math.min(ZOOM.most / fit, factor));
+    graph.style.zoom = String(fit * zoom.factor);
+    size.textContent = `${Math.round(fit * zoom.factor * 100)} %`;
+  };
+  const steps = { "-": () => zoom.factor / ZOOM.step, 0: () => 1, "+": () => zoom.factor * ZOOM.step };
+  const button = (key, text, label) =>
+    make(
+      "button",
+      {
+        type: "button",
+        class: "step",
+        "aria-label": label,
+        title: `${label} (${key})`,
+        onclick: () => to(steps[key]()),
+      },
+      text,
+    );
+  const size = make("span", { class: "size", role: "status" });
+  const frame = make(
+    "div",
+    { class: "flow" },
+    make(
+      "div",
+      { class: "zoom", role: "group", "aria-label": "Zoom" },
+      size,
+      button("-", "−", "Zoom out"),
+      button("0", "↔", "Fit the width"),
+      button("+", "+", "Zoom in"),
+    ),
+    graph,
+  );
+  frame.addEventListener("keydown", (event) => {
+    const step = steps[event.key === "=" ? "+" : event.key];
+    if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    to(step());
+  });
+  frame.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      to(zoom.factor * ZOOM.step ** (-event.deltaY / 100));
+    },
+    { passive: false },
+  );
+  to(zoom.factor);
+  return frame;
+}
+
 const NOTHING_SELECTED = "Select a line of IR or LLVM IR, or of the source: click it, or press Enter on it.";
 
 /**
  * Walks along the data flow, by click, key or graph. `host.panes` and `host.docs()` are the lines and stages in sight,
- * `host.pinned()` what is selected, `host.pin(focus, from)` selects, `host.hover(focus)` lights up,
- * `host.focusOf(side, line)` is what a line points at, `host.look(side, line)` how it is lit; `host.drawn()` asks for
- * the graph to be drawn again.
+ * `host.pinned()` what is selected, `host.pin(focus, from)` selects, `host.hover(focus)` highlights,
+ * `host.focusOf(side, line)` is what a line points at, `host.look(side, line)` how it is highlighted, `host.room()`
+ * how many pixels the graph may be wide; `host.drawn()` asks for it to be drawn again.
  */
 class Walker {
   constructor(host) {
     this.host = host;
     this.trail = []; // where it came from, as [side, line]
+    this.zoom = { factor: 1 }; // of what fits
   }
 
   go(side, line, remember = true) {
@@ -184,11 +251,13 @@ class Walker {
     const stage = found && this.host.docs()[found.side];
     if (!found?.lines.length || !NAMES[stage.kind]) return make("p", { class: "empty" }, NOTHING_SELECTED);
     const { side, lines } = found;
-    return flowGraph(stage, lines, {
+    const room = this.host.room();
+    const graph = flowGraph(stage, lines, room, {
       go: (line) => this.go(side, line),
       pointed: (line) => this.host.hover(this.host.focusOf(side, line)),
       left: () => this.host.hover(null),
     });
+    return zoomable(graph, room, this.zoom);
   }
 
   /** Something else is selected: draw the graph again, and keep the keyboard in it. */

@@ -44,7 +44,8 @@ let nextId = 0;
 /**
  * The grid. `host` is told what happens: `pointed(line, column)`, `chosen(line, column, name)`, `left()`, `named(name,
  * line)`, `scrolled(top)`; and asked how a line looks: `look(line)` gives "", "lit" or "strong", `stretch(line)` the
- * columns to underline, `note(line)` what stands behind it, `name()` the variable under the pointer.
+ * columns to underline, `note(line)` what stands behind it, `name()` the variable under the pointer, `term(word)` what
+ * a word of the language means.
  */
 class Lines {
   constructor(label, host) {
@@ -73,7 +74,7 @@ class Lines {
       host.named("");
     });
     this.element.addEventListener("click", (event) => {
-      // Somebody selects text to copy it.
+      // The user is selecting text to copy.
       if (!getSelection()?.isCollapsed && this.element.contains(getSelection().anchorNode)) return;
       const { row, column } = this.#under(event);
       if (row < 0) return;
@@ -263,6 +264,8 @@ class Lines {
   #point(event) {
     const name = event.target.closest?.("[data-name]")?.dataset.name ?? "";
     const { row, column } = this.#under(event);
+    const key = event.target.closest?.(".word-key");
+    if (key && !key.title) key.title = this.host.term(key.textContent);
     const here = `${row} ${column}`;
     if (here === this.pointed) return;
     this.pointed = here;

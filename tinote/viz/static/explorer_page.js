@@ -3,13 +3,32 @@
 /** Show an explorer in a page of its own: `data` is everything that it could ask a kernel for. */
 function showPage(root, data) {
   const listeners = new Set();
+  let state = location.hash.length > 1 ? stateOf(location.hash) : data.state;
   const reply = (message) => queueMicrotask(() => listeners.forEach((listener) => listener(message)));
   const model = {
     get: (name) =>
-      name === "label"
-        ? data.name
-        : { titles: data.titles, start: data.start, view: data.views[data.start], stages: [] },
-    on: (event, listener) => event === "msg:custom" && listeners.add(listener),
+      ({
+        label: data.name,
+        state,
+        opening: {
+          titles: data.titles,
+          start: data.start,
+          view: data.views[data.start],
+          stages: [],
+          glossary: data.glossary,
+        },
+      })[name],
+    set: (_, shown) => (state = shown),
+    save_changes: () => history.replaceState(null, "", `#${fragmentOf(state)}`),
+    link: (fragment) => `${location.href.split("#")[0]}#${fragment}`,
+    on: (event, listener) => {
+      if (event === "msg:custom") listeners.add(listener);
+      else if (event === "restore")
+        addEventListener("hashchange", () => {
+          state = stateOf(location.hash);
+          listener();
+        });
+    },
     off: (_, listener) => listeners.delete(listener),
     send: (message) => {
       if (message.kind === "view") reply({ kind: "view", ...data.views[message.view] });

@@ -3,8 +3,8 @@
 
 /**
  * `host.ask(name)` asks for a panel's tables; `host.pointed(place)` and `host.chosen(place)` tell that a row is
- * pointed at or chosen, `host.left()` that none is; `host.changed()` that the panel in sight, or its notes, are
- * others. A panel is made of tables, or draws itself: `drawn` names those that do, as functions that give an element.
+ * pointed at or chosen, `host.left()` that none is; `host.changed()` that the panel in sight, or its notes, have
+ * changed. A panel is made of tables, or draws itself: `drawn` names those that do, as functions that give an element.
  */
 class Panels {
   constructor(host, drawn) {
@@ -36,7 +36,7 @@ class Panels {
     if (this.open) this.#need();
   }
 
-  /** A panel's tables have come. */
+  /** A panel's tables have arrived. */
   receive(name) {
     if (name === this.open) this.#fill();
     this.host.changed();
@@ -49,12 +49,18 @@ class Panels {
     return this.body.firstElementChild;
   }
 
-  /** Scroll the panel, and nothing around it, so that the operation that its graph is about is in the middle. */
+  /** Scroll the panel, and nothing around it, so that the operation or the word that it is about is in the middle. */
   reveal() {
-    const node = this.body.querySelector(".node.is-centre");
+    const node = this.body.querySelector(".node.is-centre, .entry.is-wanted");
     if (!node) return;
-    this.body.scrollLeft = node.offsetLeft + (node.offsetWidth - this.body.clientWidth) / 2;
-    this.body.scrollTop = node.offsetTop + (node.offsetHeight - this.body.clientHeight) / 2;
+    const [own, box] = [node.getBoundingClientRect(), this.body.getBoundingClientRect()];
+    this.body.scrollLeft += own.left - box.left + (own.width - this.body.clientWidth) / 2;
+    this.body.scrollTop += own.top - box.top + (own.height - this.body.clientHeight) / 2;
+  }
+
+  /** How many pixels its content may be wide: its padding and a scroll bar aside. */
+  get room() {
+    return this.body.offsetWidth - 36;
   }
 
   /** What stands beside a row of the source: { text, tone, title }, or nothing. */
@@ -63,8 +69,14 @@ class Panels {
   }
 
   toggle(name) {
-    this.open = this.open === name ? "" : name;
     this.focused = name;
+    this.show(this.open === name ? "" : name);
+  }
+
+  /** Open a panel, or with "" none; one that is not offered is none. */
+  show(name) {
+    this.open = this.known.some(([other]) => other === name) ? name : "";
+    if (this.open) this.focused = this.open;
     this.#draw();
     if (this.open) this.#need();
     this.host.changed();

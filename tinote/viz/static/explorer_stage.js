@@ -49,7 +49,7 @@ class Stage {
   }
 }
 
-/** What a place in the source, [row, first column, last column or -1], lights up. */
+/** What a place in the source, [row, first column, last column or -1], highlights. */
 const placeFocus = ([row, column, end]) => ({
   side: -1,
   line: row,

@@ -1,9 +1,9 @@
 // The panel of observed values: a form for the iteration and the arguments, and what each line of the stage on the
-// right came to.
+// right evaluated to.
 
 /**
  * `host.ask(question)` sends { iteration, arguments } to the kernel, `host.go(line)` selects a line of the right pane,
- * `host.pointed(line)` lights it up, `host.left()` nothing; `host.drawn()` asks for the panel to be drawn again.
+ * `host.pointed(line)` highlights it, `host.left()` nothing; `host.drawn()` asks for the panel to be drawn again.
  */
 class Values {
   constructor(host) {
@@ -48,7 +48,7 @@ class Values {
     this.answer = null;
   }
 
-  /** Another stage: what was observed in the last one is no longer true of it. */
+  /** Another stage: what was observed in the last one does not apply to it. */
   forget() {
     this.answer = null;
     this.host.drawn();

@@ -32,7 +32,8 @@ export default {
       { type: "button", title: "End the loop", onclick: () => say(model, { kind: "close" }) },
       "Stop",
     );
-    const bar = make("div", { class: "tinote-bar" }, make("span", {}, title), close);
+    const name = make("span", {}, title);
+    const bar = make("div", { class: "tinote-bar" }, name, close);
     const stage = make("div", { class: "tinote-noticed" }, canvas);
     el.append(make("div", { class: "tinote-window" }, bar, stage));
     const context = canvas.getContext("2d");
@@ -84,21 +85,45 @@ export default {
     canvas.addEventListener("keyup", (event) => key(event, "Release"));
     canvas.addEventListener("blur", () => say(model, { kind: "blur" }));
 
-    let newest = 0;
-    return connect({
+    let looks = 0; // The kernel may handle two messages in the wrong order.
+    const look = () => {
+      looks += 1;
+      name.textContent = [title, drawing.reason].filter(Boolean).join(" · ");
+      say(model, { kind: "look", draws: drawing.draws, order: looks });
+    };
+    const drawing = new PageDrawing(model, look);
+    if (drawing.reason) look();
+    /** Decode a picture: a promise of what does `below()` and lays the picture over it. */
+    const over = (part, type, below) =>
+      createImageBitmap(new Blob([part], { type })).then((bitmap) => () => {
+        below();
+        context.drawImage(bitmap, 0, 0, width, height);
+        bitmap.close();
+      });
+    const disconnect = connect({
       model,
       el,
       stage,
       attended: (isThere) => {
         close.disabled = !isThere;
       },
+      keep: (message, buffers) => message.scene && drawing.keep(message.scene, buffers),
       paint: (message, buffers) => {
-        newest = message.frame;
-        return createImageBitmap(new Blob([buffers[0]], { type: "image/jpeg" })).then((bitmap) => {
-          if (message.frame === newest) context.drawImage(bitmap, 0, 0, width, height);
-          bitmap.close();
-        });
+        const drawnBy = (who) => {
+          el.dataset.draws = who;
+        };
+        if (!message.scene) return over(buffers[0], "image/jpeg", () => drawnBy("kernel"));
+        const below = () => {
+          drawnBy("page");
+          drawing.paint(context, message.scene.eye, message.paper, message.paper);
+        };
+        return message.above ? over(buffers[buffers.length - 1], "image/png", below) : below();
       },
     });
+    return () => {
+      drawing.close();
+      disconnect();
+      release(el);
+    };
   },
 };

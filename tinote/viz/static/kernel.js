@@ -6,7 +6,7 @@ const NOTICES = {
   gone: "kernel gone: run the cell again",
 };
 const ENDED = ["restarting", "autorestarting", "terminating", "dead"];
-const unattended = new WeakSet(); // Models whose kernel nothing can be told.
+const unattended = new WeakSet(); // Models whose kernel cannot be reached.
 
 /** Send `message` to the kernel of `model`, unless it is out of reach. */
 function say(model, message) {
@@ -15,7 +15,7 @@ function say(model, message) {
 
 /**
  * Call `changed` with "live" now, with "reconnecting" while the page has lost the kernel of `model`, with "live" again
- * once it is back, and with "gone", for good, when what it knew of `model` has ended with it. A front end that tells of
+ * once it is back, and with "gone", for good, when the kernel that knew `model` has ended. A front end that tells of
  * its kernel has it as `widget_manager.kernel`; others say only that a view in `el` is cut off. Returns what undoes it.
  */
 function watchKernel(model, el, changed) {

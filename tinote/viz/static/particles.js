@@ -1,13 +1,7 @@
 // Particles as small discs, painted into the pixels of a canvas.
 
-const HIDDEN = 0xffff;
+const RADIUS_UNIT = 64;
 const PHASES = 4; // Discs are prepared at this many positions within a pixel, so that slow ones do not jump.
-
-/** "#rrggbb" as the bytes of an opaque pixel. */
-function packed(css) {
-  const value = parseInt(css.slice(1), 16);
-  return 0xff000000 | ((value & 255) << 16) | (value & 0xff00) | (value >> 16);
-}
 
 /**
  * For each position within a pixel, the pixels that a disc covers: `whole` as offsets into a picture `width` pixels
@@ -38,21 +32,10 @@ function stamps(radius, width) {
 }
 
 /**
- * `below` with `cover`/256 of `above` over it; both colours as packed bytes 0xAABBGGRR, two of them computed at a
- * time.
- */
-function blend(below, above, cover) {
-  const rest = 256 - cover;
-  const redBlue = (((below & 0xff00ff) * rest + (above & 0xff00ff) * cover) >>> 8) & 0xff00ff;
-  const green = (((below & 0xff00) * rest + (above & 0xff00) * cover) >>> 8) & 0xff00;
-  return 0xff000000 | redBlue | green;
-}
-
-/**
  * Paint discs into `pixels` (packed RGBA, width × height). `positions` holds 16-bit fractions, x to the right and y
- * up; `color` is that of all, packed, or `colors` has three bytes a particle.
+ * up; `color` is that of all, packed, or `inks` has one for each.
  */
-function splat(pixels, width, height, positions, { reach, discs }, color, colors) {
+function splat({ pixels, width, height }, positions, { reach, discs }, color, inks) {
   const toX = width / (HIDDEN - 1);
   const toY = height / (HIDDEN - 1);
   const count = positions.length >> 1;
@@ -64,9 +47,7 @@ function splat(pixels, width, height, positions, { reach, discs }, color, colors
     const column = Math.floor(x);
     const row = Math.floor(y);
     const disc = discs[(((y - row) * PHASES) | 0) * PHASES + (((x - column) * PHASES) | 0)];
-    const ink = colors
-      ? 0xff000000 | (colors[3 * index + 2] << 16) | (colors[3 * index + 1] << 8) | colors[3 * index]
-      : color;
+    const ink = inks ? inks[index] : color;
     if (column >= reach && row >= reach && column < width - reach && row < height - reach) {
       const at = row * width + column;
       const { whole, edge } = disc;
@@ -88,20 +69,33 @@ function splat(pixels, width, height, positions, { reach, discs }, color, colors
 }
 
 /**
- * Paint a picture of discs or of a density into `pixels`: each has `cover`/255 of `color`, packed, over what is there,
- * or of its own colour, if `colors` has three bytes a pixel.
+ * Paint discs one by one: each of its own radius, if `radii` has them, 64 units a pixel; with halos, if they are
+ * `glowing`.
  */
-function layOver(pixels, cover, color, colors) {
-  for (let at = 0; at < cover.length; at += 1) {
-    if (!cover[at]) continue;
-    const ink = colors ? 0xff000000 | (colors[3 * at + 2] << 16) | (colors[3 * at + 1] << 8) | colors[3 * at] : color;
-    pixels[at] = blend(pixels[at], ink, (cover[at] * 257) >> 8);
+function paintDiscs(target, positions, radius, radii, color, inks, glowing) {
+  const { width, height, scale } = target;
+  for (let index = 0; index < positions.length >> 1; index += 1) {
+    const u = positions[2 * index];
+    if (u === HIDDEN) continue;
+    const own = (radii ? radii[index] / RADIUS_UNIT : radius) * scale;
+    if (!own) continue;
+    const x = (u / (HIDDEN - 1)) * width;
+    const y = (1 - positions[2 * index + 1] / (HIDDEN - 1)) * height;
+    paintDisc(target, x, y, own, inks ? inks[index] : color, glowing);
   }
 }
 
-/** The bytes of a DataView as an array of `Kind`, copied, since a message's parts may lie at odd places. */
-function copied(view, Kind) {
-  return new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
+/** A picture of discs or of a density in `pixels`: each has `cover`/255 of `color`, packed. */
+function uncovered(pixels, cover, color) {
+  const ink = color & 0xffffff;
+  for (let at = 0; at < cover.length; at += 1) pixels[at] = (cover[at] << 24) | ink;
+}
+
+/** Bits, eight to a byte, the highest first, as bytes that are 0 or 255. */
+function bitsAsBytes(bits) {
+  const bytes = new Uint8Array(8 * bits.length);
+  for (let at = 0; at < bytes.length; at += 1) bytes[at] = -((bits[at >> 3] >> (7 - (at & 7))) & 1);
+  return bytes;
 }
 
 /** Draw lines, given by fractions from the bottom left, over what `context`'s canvas shows. */
@@ -170,47 +164,109 @@ export default {
     const scale = fitCanvas(canvas, model.get("width"), model.get("height"));
     const context = canvas.getContext("2d");
     const image = context.createImageData(canvas.width, canvas.height);
-    const pixels = new Uint32Array(image.data.buffer);
+    const target = pixelsOf(image, scale);
     const prepare = () => stamps(model.get("radius") * scale, canvas.width);
     let discs = prepare();
+    const table = colorTable(model);
+    const bar = model.get("colorbar") ? colorBar(model) : null;
+    const looks = model.get("marks");
+    const marked = Object.keys(looks).length > 0;
+    const glowing = model.get("glow");
     const own = model.get("colors").byteLength ? copied(model.get("colors"), Uint8Array) : null;
+    const ownInks = inksOf(own, own ? own.length / 3 : 0, table);
     let last = null;
+    let trail = []; // The codes of the frames that a trail reaches back to.
     // A cover has a pixel for each CSS pixel, and is enlarged where the screen has more.
     const coarse = document.createElement("canvas");
     [coarse.width, coarse.height] = [model.get("width"), model.get("height")];
     const coarseContext = coarse.getContext("2d");
     let coarseImage = null;
-    const paintCover = (paper, color) => {
+    const paintCover = (color) => {
       coarseImage ??= coarseContext.createImageData(coarse.width, coarse.height);
-      const coarsePixels = new Uint32Array(coarseImage.data.buffer);
-      coarsePixels.fill(paper);
-      layOver(coarsePixels, last.cover, color, last.colors);
+      uncovered(new Uint32Array(coarseImage.data.buffer), last.cover, color);
       coarseContext.putImageData(coarseImage, 0, 0);
+      if (last.bitmap) {
+        coarseContext.globalCompositeOperation = "source-in"; // Its colours, as much as is covered.
+        coarseContext.drawImage(last.bitmap, 0, 0);
+        coarseContext.globalCompositeOperation = "source-over";
+      }
       context.drawImage(coarse, 0, 0, canvas.width, canvas.height);
     };
     const paint = () => {
-      const paper = packed(model.get("background") || (isDark(el) ? "#14181d" : "#ffffff"));
+      const paper = model.get("background") || (isDark(el) ? "#14181d" : "#ffffff");
       const color = packed(model.get("color") || "#000000");
-      if (last?.cover) paintCover(paper, color);
-      else paintDiscs(paper, color);
-      if (last?.edges) drawEdges(context, last.edges, isDark(el) ? "#5d6672" : "#a6abb3", scale);
+      if (last?.cover && !marked) {
+        context.fillStyle = paper;
+        context.fillRect(0, 0, canvas.width, canvas.height);
+      } else {
+        target.pixels.fill(packed(paper));
+        if (last) paintMarked(color);
+        context.putImageData(image, 0, 0);
+      }
+      if (last?.cover) paintCover(color);
+      if (last?.box) drawEdges(context, last.box, isDark(el) ? "#5d6672" : "#a6abb3", scale);
     };
-    const paintDiscs = (paper, color) => {
-      pixels.fill(paper);
-      if (last) splat(pixels, canvas.width, canvas.height, last.positions, discs, color, last.colors);
-      context.putImageData(image, 0, 0);
+    const paintMarked = (color) => {
+      paintBelow(color);
+      if (!last.cover) paintParticles(color);
+      if (last.arrows) paintArrows(target, last.arrows, last.arrowInks, looks.arrows);
     };
-    const show = (message, [positions, colors]) => {
-      const cover = message.cover ? copied(positions, Uint8Array) : null;
+    const paintBelow = (color) => {
+      if (looks.trail) {
+        const one = looks.trail.color ? packedParts(looks.trail.color) : color;
+        const inks = looks.trail.color ? null : last.trailInks;
+        paintTrails(target, trail, inks ? (index) => inks[index] : () => one, looks.trail, glowing);
+      }
+      if (last.edges) paintEdges(target, last.edges, last.edgeInks, looks.edges);
+    };
+    const paintParticles = (color) => {
+      const { positions, radii, inks } = last;
+      if (radii || glowing) paintDiscs(target, positions, model.get("radius"), radii, color, inks, glowing);
+      else splat(target, positions, discs, color, inks);
+    };
+    const keep = (message, buffers) => {
+      if (!message.trail) return;
+      const [count, codes] = [2 * message.count, copied(buffers[buffers.length - 2], Uint16Array)];
+      const rows = message.trail === "whole" ? [] : trail;
+      for (let at = 0; at < codes.length; at += count) rows.push(codes.subarray(at, at + count));
+      trail = rows.slice(-looks.trail.length - 1);
+    };
+    const show = (message, buffers) => {
+      const [, colors] = buffers;
+      if (!message.cover || !colors.byteLength) return showDecoded(message, buffers, null);
+      return createImageBitmap(new Blob([colors], { type: "image/jpeg" })).then(
+        (bitmap) => () => showDecoded(message, buffers, bitmap),
+      );
+    };
+    const showDecoded = (message, [positions, colors, ...more], bitmap) => {
+      const part = Object.fromEntries((message.parts ?? []).map((name, at) => [name, more[at]]));
+      const bytes = (name) => part[name] && copied(part[name], Uint8Array);
+      const codes = (name) => part[name] && copied(part[name], Uint16Array);
+      const sent = message.cover ? copied(positions, Uint8Array) : null;
+      const cover = message.cover === "bits" ? bitsAsBytes(sent) : sent;
+      const rgb = !cover && colors.byteLength ? copied(colors, Uint8Array) : null;
+      const [edges, arrows] = [codes("edges"), codes("arrows")];
+      const inks = cover ? null : (inksOf(bytes("codes") ?? rgb, positions.byteLength >> 2, table) ?? ownInks);
+      last?.bitmap?.close();
       last = {
         cover,
-        edges: message.edges,
+        bitmap,
+        box: message.edges,
         positions: cover ? null : copied(positions, Uint16Array),
-        colors: colors.byteLength ? copied(colors, Uint8Array) : cover ? null : own,
+        inks,
+        radii: codes("radii"),
+        edges,
+        edgeInks: inksOf(bytes("edges_inks"), edges?.length >> 2, table),
+        arrows,
+        arrowInks: inksOf(bytes("arrows_inks"), arrows?.length >> 2, table),
+        trailInks: inksOf(bytes("trail_inks"), message.count, table) ?? inks,
       };
+      if (bar && "low" in message) bar.show(message.low, message.high);
       paint();
       const words = [counted(message.count, "particle", "particles")];
       if (message.outside) words.push(`${message.outside.toLocaleString("en")} outside`);
+      if ("longest" in message) words.push(`arrows up to ${Number(message.longest.toPrecision(3))}`);
+      if (message.strange) words.push(`${message.strange.toLocaleString("en")} not finite`);
       canvas.setAttribute("aria-label", `${model.get("label")}: ${words.join(", ")}`);
       return words;
     };
@@ -231,11 +287,13 @@ export default {
           Math.max(2 * model.get("radius"), model.get("reach")),
         ));
     if (inSpace) turnCamera(model, canvas, (event) => !model.get("can_point") || !takes(event));
-    const looks = ["change:radius", "change:color", "change:background"];
-    for (const event of looks) model.on(event, restyled);
-    const dispose = simulationView({ model, el, stage: canvas, show, repaint: paint, takes });
+    const styles = ["change:radius", "change:color", "change:background"];
+    for (const event of styles) model.on(event, restyled);
+    const dispose = simulationView({ model, el, stage: canvas, below: bar?.node, show, keep, repaint: paint, takes });
     return () => {
-      for (const event of looks) model.off(event, restyled);
+      for (const event of styles) model.off(event, restyled);
+      bar?.dispose();
+      last?.bitmap?.close();
       dispose();
     };
   },

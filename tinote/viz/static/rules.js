@@ -13,7 +13,7 @@ class RuleView {
     root.classList.add("tinote-rules");
     this.#build();
     this.unwatch = watchTheme(() => this.#theme());
-    // What lies behind it is known once it is on the page.
+    // The colour behind it is known once it is on the page.
     this.placed = new ResizeObserver(() => this.#theme());
     this.placed.observe(root);
   }

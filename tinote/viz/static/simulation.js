@@ -25,7 +25,7 @@ function sign(name) {
   return svg;
 }
 
-/** Text that must read as a number of things. */
+/** A count with its noun, in the singular or plural. */
 function counted(count, one, many) {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
@@ -55,7 +55,7 @@ function sendPointer(model, stage, takes) {
   let told = 0;
   stage.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || held !== null || !takes(event)) return;
-    event.preventDefault(); // Text beside the stage is not selected.
+    event.preventDefault(); // Do not select text beside the stage.
     held = event.pointerId;
     stage.setPointerCapture(held);
     tell("press", event);
@@ -77,10 +77,12 @@ function sendPointer(model, stage, takes) {
 /**
  * A view of a simulation in `el`. `stage` is what the state is painted on, or null for a plot alone, `show(message,
  * buffers)` paints a frame on it and returns words for the status line, `repaint()` paints the last one again in the
- * page's present theme. The last buffer of a frame holds the samples of the plot. Of presses on the stage the
- * simulation is told those for which `takes(event)` holds.
+ * page's present theme, `keep(message, buffers)` takes every frame, also one that is not painted. Where a frame has
+ * to be decoded first, `show` gives a promise of the function that paints it and returns the words. The last buffer
+ * of a frame holds the samples of the plot. `below` stands between the stage and the buttons. Of presses on the stage
+ * the simulation is told those for which `takes(event)` holds. The kernel knows this copy of the view as `view`.
  */
-function simulationView({ model, el, stage, show, repaint, takes = () => true }) {
+function simulationView({ model, el, stage, below, show, keep = () => {}, repaint, takes = () => true, view }) {
   const names = model.get("series");
   const history = new History(1 + names.length);
   const width = model.get("width");
@@ -95,7 +97,7 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
     );
   const command = (kind) => () => say(model, { kind });
   const run = button("play", "Play", () => say(model, { kind: model.get("state") === "playing" ? "pause" : "play" }));
-  // The slider's value may still wait here for an answer to the one before.
+  // The slider's value may still be waiting here for the previous one to be acknowledged.
   const step = button("step", "Step: advance one frame", () =>
     say(model, { kind: "step", steps: model.get("steps_per_frame") }),
   );
@@ -125,7 +127,8 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
   if (model.get("can_reset")) controls.append(reset);
   // Of several copies of the view, the one whose button was pressed gets the file.
   const here = Math.random().toString(36).slice(2);
-  const record = button("record", "Record a GIF", () => say(model, { kind: "record", page: here }));
+  const film = model.get("film") ? "Record a film" : "Record a GIF";
+  const record = button("record", film, () => say(model, { kind: "record", page: here }));
   const save = button("save", "Save a picture", () => say(model, { kind: "snapshot", page: here }));
   controls.append(
     stop,
@@ -142,6 +145,7 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
     style: `max-width:${width}px`,
   });
   if (stage) group.append(make("div", { class: "tinote-noticed" }, stage));
+  if (below) group.append(below);
   if (stage && model.get("can_point")) sendPointer(model, stage, takes);
   if (model.get("can_step")) group.append(controls);
   group.append(status, announce);
@@ -180,7 +184,7 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
       : "no values yet";
     chart.setAttribute("aria-label", `Plot over the step number: ${now}`);
   };
-  let isThere = true; // Whether the kernel can be told anything.
+  let isThere = true; // Whether the kernel can be reached.
   const showState = () => {
     const state = isThere ? model.get("state") : "cut off";
     const playing = state === "playing";
@@ -207,7 +211,7 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
   const showRecording = () => {
     const recording = model.get("recording");
     record.setAttribute("aria-pressed", String(recording));
-    record.title = recording ? "End the recording and save it" : "Record a GIF";
+    record.title = recording ? "End the recording and save it" : film;
     record.setAttribute("aria-label", record.title);
   };
   const showError = () => {
@@ -219,8 +223,12 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
     repaint();
     drawPlot();
   };
+  const showNote = () => {
+    status.title = model.get("step_note");
+  };
   const watched = {
     "change:state": showState,
+    "change:step_note": showNote,
     "change:steps_per_frame": showSpeed,
     "change:error_card": showError,
     "change:recording": showRecording,
@@ -245,13 +253,20 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
       isThere = now;
       showState();
     },
-    keep: (message, buffers) => names.length && history.receive(buffers[buffers.length - 1], message.whole),
+    view,
+    keep: (message, buffers) => {
+      if (names.length) history.receive(buffers[buffers.length - 1], message.whole);
+      keep(message, buffers);
+    },
     paint: (message, buffers) => {
-      const words = show(message, buffers);
-      status.textContent = [`step ${message.step.toLocaleString("en")}`, ...words].join(" · ");
-      el.dataset.step = String(message.step);
-      drawPlot();
-      if (model.get("state") !== "playing") describePlot();
+      const describe = (words) => {
+        status.textContent = [`step ${message.step.toLocaleString("en")}`, ...words].join(" · ");
+        el.dataset.step = String(message.step);
+        drawPlot();
+        if (model.get("state") !== "playing") describePlot();
+      };
+      const shown = show(message, buffers);
+      return shown instanceof Promise ? shown.then((lay) => () => describe(lay())) : describe(shown);
     },
   });
   return () => {
@@ -260,5 +275,6 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
     forgetTheme();
     resizes.disconnect();
     for (const [event, handler] of Object.entries(watched)) model.off(event, handler);
+    release(el);
   };
 }

@@ -3,18 +3,23 @@
 const BACKLOG = 2; // Frames that wait to be painted, one at a time; of more, the oldest are left out.
 const PATIENCE = 300; // Milliseconds in which the first frame mostly comes.
 
+/** A name that no other copy of a view has. */
+const newName = () => Math.random().toString(36).slice(2);
+
 /**
  * Connect a view of `model` in `el`: `keep(message, buffers)` takes every frame, `paint(message, buffers)` those that
- * are painted. The kernel says which frames are to be acknowledged: an answer for each would make the front end show a
- * busy and an idle kernel at each. What keeps frames from coming is said over `stage`, and `attended(isThere)` is
- * called when the kernel cannot be told anything any more, or can be again. Returns what undoes it.
+ * are painted. Where a frame has to be decoded first, `paint` gives a promise of the function that paints it, which is
+ * not called once a later frame has been painted: decoding takes longer for one frame than for another. The kernel says
+ * which frames are to be acknowledged: an answer for each would make the front end show a busy and an idle kernel at
+ * each. A notice over `stage` says why no frames arrive, and `attended(isThere)` is called when the kernel becomes
+ * unreachable, and when it is reachable again. `view` is this copy's name. Returns what undoes it.
  */
-function connect({ model, el, stage, keep, paint, attended = () => {} }) {
-  const view = Math.random().toString(36).slice(2);
+function connect({ model, el, stage, keep, paint, attended = () => {}, view = newName() }) {
   const pending = [];
   let scheduled = 0;
   let inSight = true;
   let painted = 0;
+  let newest = 0; // The number of the frame that is on the stage.
   let waiting = 0;
   const visible = () => inSight && !document.hidden;
   let order = 0; // The kernel may handle two messages in the wrong order.
@@ -29,16 +34,29 @@ function connect({ model, el, stage, keep, paint, attended = () => {} }) {
     const { message, buffers, arrived, asked } = pending.shift();
     if (pending.length) scheduled = requestAnimationFrame(draw);
     const finish = () => {
+      newest = message.frame;
       painted += 1;
       clearTimeout(waiting);
       if (el.dataset.kernel === "live") notice("");
       el.dataset.painted = String(painted);
       el.dataset.frame = String(message.frame);
+    };
+    const acknowledge = () => {
       if (asked) say(model, { kind: "ack", frame: message.frame, waited: (performance.now() - arrived) / 1000 });
     };
-    const decoding = paint(message, buffers); // A promise where the picture has to be decoded first.
-    if (decoding) decoding.then(finish);
-    else finish();
+    const decoding = paint(message, buffers);
+    if (decoding) {
+      decoding
+        .then((lay) => {
+          if (message.frame < newest) return;
+          lay();
+          finish();
+        })
+        .finally(acknowledge); // What cannot be decoded must not keep the frames after it from being sent.
+    } else {
+      finish();
+      acknowledge();
+    }
   };
   const receive = (message, buffers) => {
     if (message.kind === "report") {
@@ -72,7 +90,7 @@ function connect({ model, el, stage, keep, paint, attended = () => {} }) {
     if (state !== "live") return;
     // A cell that runs keeps the kernel from answering.
     if (!painted) waiting = setTimeout(() => notice("waiting"), PATIENCE);
-    begin(); // Also when it is back: what was on its way when the connection broke is lost.
+    begin(); // Also after a reconnection: messages in flight when the connection broke are lost.
   });
   return () => {
     clearTimeout(waiting);
@@ -83,6 +101,15 @@ function connect({ model, el, stage, keep, paint, attended = () => {} }) {
     cancelAnimationFrame(scheduled);
     tell("gone");
   };
+}
+
+/**
+ * Give back what a view that is gone holds, its pixels above all: ipywidgets keeps the elements of the notebooks that
+ * were open in a page.
+ */
+function release(el) {
+  for (const canvas of el.querySelectorAll("canvas")) canvas.width = canvas.height = 0;
+  el.replaceChildren();
 }
 
 /** Whether the page is dark, judged by the colour behind `el`. */
@@ -124,7 +151,7 @@ function watchTheme(changed) {
 function keepKeys(el) {
   const suppress = (node) => node.setAttribute("data-lm-suppress-shortcuts", "true");
   suppress(el);
-  // A shortcut for whatever has the focus is matched before anything around that is asked.
+  // Shortcuts of the focused element are matched before those of the elements around it.
   el.addEventListener("focusin", (event) => suppress(event.target));
   el.addEventListener("keydown", (event) => {
     if (!event.ctrlKey && !event.metaKey) event.stopPropagation();

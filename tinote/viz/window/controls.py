@@ -1,4 +1,4 @@
-"""Sliders, buttons, check boxes and lines of text that are drawn into a frame and worked with the pointer.
+"""Sliders, buttons, check boxes and lines of text that are drawn into a frame and operated with the pointer.
 
 A program asks for them while it makes a frame (`ti.ui.Gui`) or once (`ti.GUI.slider`); either way a frame paints them
 over what was drawn, and the pointer's presses since the frame before decide what they say.

@@ -7,6 +7,7 @@ the cell ends, its output becomes a plain picture of the last frame.
 
 from __future__ import annotations
 
+import os
 import time
 from functools import partial
 from typing import Any
@@ -15,12 +16,13 @@ import traitlets
 from anywidget import AnyWidget
 from IPython.display import DisplayHandle, display
 
+from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.notebook.front_end import Audience, audience, cell_hooks, with_picture
 from tinote.viz.notebook.view import Frame, LiveView, static_source
+from tinote.viz.space.parts import LIBRARY, SceneSender
 from tinote.viz.window.events import Event, EventQueue, KeyNames
-
-__all__ = ["NotebookWindow"]
+from tinote.viz.window.scene_frame import SceneFrame
 
 BLIND_INTERVAL = 1.0 / 30.0
 """Seconds between frames where nothing says how fast the page paints them."""
@@ -30,21 +32,29 @@ STALE_SECONDS = 2.0
 the running cell.
 """
 
+RENDERERS = ("auto", "page", "kernel")
+RENDERER_VARIABLE = "TINOTE_GUI_RENDERER"
+"""Who draws scenes in space: "page", by WebGL also without a graphics card, "kernel", or "auto"."""
+
 
 class Screen(LiveView):
     """The widget: a canvas that shows JPEG frames and sends back keys, pointer and wheel."""
 
-    _esm = static_source("kernel.js", "view.js", "gui.js")
+    _esm = static_source("kernel.js", "view.js", "space.js", "gui.js")
     _css = static_source("gui.css", "kernel.css")
 
     width = traitlets.Int().tag(sync=True)
     height = traitlets.Int().tag(sync=True)
+    renderer = traitlets.Enum(RENDERERS, "auto").tag(sync=True)
+    """Who draws scenes in space: as for `ti.viz.Scene`."""
 
     def __init__(self, events: EventQueue, **traits: Any) -> None:
         super().__init__(**traits)
         self.events = events
         self.last: bytes = b""
-        self.last_acknowledged = 0.0
+        self.draws = False  # The page draws scenes itself.
+        self._latest_look = 0
+        self.sender = SceneSender()
         # Recent kernels hand a widget's messages to the thread that last sent one, which is the one that the loop
         # blocks. Ours may go where the page sent them, to a thread of their own; kernels without this rule do not look
         # at the attribute.
@@ -52,6 +62,7 @@ class Screen(LiveView):
             self.comm._reply_subshell_for = lambda _data, sender: sender  # type: ignore[attr-defined]
 
     def first_frame(self) -> None:
+        self.sender.forget()
         if self.last:
             self.send_frame(Frame({}, [self.last]))
 
@@ -64,6 +75,14 @@ class Screen(LiveView):
                 self.closed_by_user = True
             case "blur":
                 self.events.release_all()
+            case "look":
+                order = int(message.get("order", 0))
+                if order >= self._latest_look:  # Another one may have overtaken it.
+                    self._latest_look = order
+                    self.sender.forget()
+                    self.draws = bool(message.get("draws"))
+            case "library":
+                self.send({"kind": "library"}, buffers=[LIBRARY.read_bytes()])
 
     closed_by_user = False
 
@@ -76,11 +95,14 @@ class NotebookWindow:
 
     def __init__(self, title: str, width: int, height: int, events: EventQueue) -> None:
         self._title = title
-        self._picture: Picture | None = None
+        self._frame: Picture | SceneFrame | None = None
         self._handle: DisplayHandle | None = None
         self._sent_at = 0.0
         live = audience() is Audience.PERSON
-        self.screen = Screen(events, width=width, height=height, label=title) if live else None
+        renderer = os.environ.get(RENDERER_VARIABLE) or "auto"
+        if renderer not in RENDERERS:
+            raise ViewError(f"{RENDERER_VARIABLE} is {renderer!r}; it is one of {', '.join(RENDERERS)}")
+        self.screen = Screen(events, width=width, height=height, label=title, renderer=renderer) if live else None
         hooks = cell_hooks()
         if hooks is not None:
             hooks.register("post_run_cell", self._cell_ended)
@@ -92,16 +114,31 @@ class NotebookWindow:
         """Whether the close button was pressed."""
         return self.screen is not None and self.screen.closed_by_user
 
-    def show(self, picture: Picture) -> None:
+    @property
+    def draws_scenes(self) -> bool:
+        """Whether the page draws scenes in space itself."""
+        return self.screen is not None and self.screen.draws
+
+    def show(self, frame: Picture | SceneFrame) -> None:
         """Send a frame if the page keeps up; the newest one is kept in any case."""
-        self._picture = picture
+        self._frame = frame
         if self._handle is None:
             self._handle = display(self._bundle(live=True), raw=True, display_id=True)
         if self.screen is None or not self._due():
             return
         self._sent_at = time.monotonic()
-        self.screen.last = picture.jpeg()
+        drawn_there = frame.for_page(self.screen.sender) if isinstance(frame, SceneFrame) else None
+        if drawn_there is not None:
+            self.screen.last = b""
+            self.screen.send_frame(drawn_there)
+            return
+        self.screen.last = self._picture().jpeg()
         self.screen.send_frame(Frame({}, [self.screen.last]))
+
+    def _picture(self) -> Picture:
+        """The last frame as a picture."""
+        assert self._frame is not None
+        return self._frame.picture() if isinstance(self._frame, SceneFrame) else self._frame
 
     def _due(self) -> bool:
         assert self.screen is not None
@@ -112,10 +149,9 @@ class NotebookWindow:
 
     def _bundle(self, live: bool) -> dict[str, Any]:
         """The window where it is `live`, and the last frame."""
-        assert self._picture is not None
         screen = self.screen if live else None
         show = (lambda: None) if screen is None else partial(AnyWidget._repr_mimebundle_, screen)
-        data, _ = with_picture(show, self._title, self._picture.png, {})
+        data, _ = with_picture(show, self._title, self._picture().png, {})
         return data
 
     def _cell_ended(self, *_: object) -> None:
@@ -128,7 +164,7 @@ class NotebookWindow:
         self.open = False
         if self._hooks is not None:
             self._hooks.unregister("post_run_cell", self._cell_ended)
-        if self._handle is not None and self._picture is not None:
+        if self._handle is not None and self._frame is not None:
             self._handle.update(self._bundle(live=False), raw=True)
         if self.screen is not None:
             self.screen.close()

@@ -22,9 +22,13 @@ from tinote.viz.draw.arrays import ViewError, as_array, as_colors, as_image, as_
 from tinote.viz.draw.colormap import colored
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.notebook.front_end import Audience, audience
+from tinote.viz.space.camera import Eye, clip_depth
+from tinote.viz.space.content import Content
+from tinote.viz.space.rasterise import Rasteriser
 from tinote.viz.window.controls import Panel, PointerState
 from tinote.viz.window.events import Event, EventQueue, KeyNames
 from tinote.viz.window.frames import NotebookWindow
+from tinote.viz.window.scene_frame import SceneFrame, draw_scene
 from tinote.viz.window.widgets import Button, Label, Slider, Widgets
 
 UNATTENDED_FRAMES = 60
@@ -89,8 +93,12 @@ class GUI(KeyNames):
         self.pointer = PointerState(self._events, self.res)
         self._panels: list[Panel] = []
         self._widgets = Widgets(self.pointer, self._events, self.res)
-        self._canvas = self._blank()
-        self._shown = self._canvas
+        self._drawn = self._blank()
+        self._scene: tuple[Content, Eye] | None = None  # Drawn into `_drawn` when something is drawn over it.
+        self._shown: Picture | SceneFrame = self._drawn
+        self._scenes: list[tuple[Content, Eye]] = []  # Of the frame that is being drawn,
+        self._scenes_shown: list[tuple[Content, Eye]] = []  # and of the one before.
+        self._rasteriser, self._depths = Rasteriser(), Rasteriser()
         self._running = True
         self._window: NotebookWindow | None = None
         self._next_show = 0.0
@@ -142,18 +150,17 @@ class GUI(KeyNames):
         Waits so that frames come at most `fps_limit` times a second where somebody watches. `KeyboardInterrupt` leaves
         the GUI usable.
         """
-        finished = self._canvas
-        for panel in (*self._panels, self._widgets.panel()):
-            panel.paint(finished)
+        finished = self._finished(file is None)
         self._panels.clear()
         self.pointer.next_frame()
-        self._canvas = self._blank()
+        self._drawn = self._blank()
         self._shown = finished
+        self._scenes_shown, self._scenes = self._scenes, []
         self.frame += 1
         if self._frame_limit is not None and self.frame >= self._frame_limit:
             self._events.add(Event(self.PRESS, self.EXIT))  # as the close button does, for loops that wait for it
         if file is not None:
-            finished.save(Path(file))
+            _picture_of(finished).save(Path(file))
             return
         if not self.show_gui or self._audience is Audience.NOBODY:
             return
@@ -166,10 +173,31 @@ class GUI(KeyNames):
                 time.sleep(self._next_show - now)
             self._next_show = max(now, self._next_show) + 1.0 / self.fps_limit
 
+    def _finished(self, to_be_shown: bool) -> Picture | SceneFrame:
+        """The frame with its controls; one of a scene is left to the page, if that draws it."""
+        panels = (*self._panels, self._widgets.panel())
+        if self._scene is not None and to_be_shown and self._window is not None and self._window.draws_scenes:
+            content, eye = self._scene
+            self._scene = None
+            return SceneFrame(self._drawn, content, eye, panels, self._rasteriser)
+        finished = self._canvas
+        for panel in panels:
+            panel.paint(finished)
+        return finished
+
+    @property
+    def _canvas(self) -> Picture:
+        """What is drawn into: the frame with its scene."""
+        if self._scene is not None:
+            (content, eye), self._scene = self._scene, None
+            draw_scene(self._drawn, content, eye, self._rasteriser)
+        return self._drawn
+
     @_interruptible
     def clear(self, color: Any = None) -> None:
         """Begin the frame anew, from the background or another colour."""
         self._canvas.fill(self._background() if color is None else as_colors(color))
+        self._scenes.clear()
 
     def _background(self) -> np.ndarray:
         return as_colors(self.background_color, name="background_color")
@@ -320,14 +348,32 @@ class GUI(KeyNames):
         self._canvas.pixels[:] = as_image(img, self.res)
 
     @_interruptible
+    def set_scene(self, content: Content, eye: Eye) -> None:
+        """Draw a scene in space, as a camera sees it, over what is there."""
+        _ = self._canvas  # With the scene before.
+        self._scene = (content, eye)
+        self._scenes.append(self._scene)
+
+    @_interruptible
     def get_image(self) -> np.ndarray:
         """The last frame that was shown (before the first: the one being drawn), as set_image takes it: (width, height,
         4), float32 in [0, 1].
         """
-        picture = self._shown if self.frame else self._canvas
+        picture = _picture_of(self._shown) if self.frame else self._canvas
         image = np.ones((*self.res, 4), np.float32)
         image[:, :, :3] = picture.pixels[::-1].swapaxes(0, 1) / np.float32(255.0)
         return image
+
+    @_interruptible
+    def get_depth(self) -> np.ndarray:
+        """The depth buffer of the scenes in space that have been set in this frame; before that, of the last frame that
+        was shown: (width, height), float32, from 1 at the camera's near plane to 0 at the far one and where nothing is.
+        """
+        found = np.zeros(self.res, np.float32)
+        for content, eye in self._scenes or self._scenes_shown:
+            depth = clip_depth(eye, self._depths.visible(content, eye, self.res).depth)
+            np.maximum(found, depth[::-1].T, out=found)
+        return found
 
     # Controls.
 
@@ -379,8 +425,12 @@ class GUI(KeyNames):
         return self._events.cursor
 
 
+def _picture_of(frame: Picture | SceneFrame) -> Picture:
+    return frame.picture() if isinstance(frame, SceneFrame) else frame
+
+
 def _frame_limit(audience_now: Audience) -> int | None:
-    """How many frames `running` holds: the environment's word, or a bound where a program executes the notebook."""
+    """How many frames `running` holds: the environment variable's value, or a limit where a program executes it."""
     text = os.environ.get(FRAMES_VARIABLE, "")
     if text:
         if not text.isdecimal():

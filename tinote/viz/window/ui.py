@@ -1,4 +1,4 @@
-"""`ti.ui` in the plane: `Window`, its `Canvas` and its `Gui`, drawn and shown as `ti.GUI` is.
+"""`ti.ui`: `Window`, its `Canvas` and its `Gui`, drawn and shown as `ti.GUI` is.
 
     window = ti.ui.Window("waves", (512, 512))
     canvas, gui = window.get_canvas(), window.get_gui()
@@ -9,7 +9,7 @@
         window.show()
 
 Positions are in [0, 1] from the bottom left, as for `ti.GUI`; radii and widths are shares of the window's height, and
-colours are triples in [0, 1]. Scenes in space are left out.
+colours are triples in [0, 1]. `Scene` and `Camera` (`scene.py`) draw in space.
 """
 
 from __future__ import annotations
@@ -21,18 +21,20 @@ from typing import Any
 
 import numpy as np
 
-from tinote.lang.session.missing import refuse
 from tinote.viz.draw.arrays import ViewError, as_array, as_positions
 from tinote.viz.draw.colormap import colored
 from tinote.viz.window.controls import Box, Panel, PointerState
 from tinote.viz.window.events import Event, KeyNames
 from tinote.viz.window.gui import GUI, stretched
+from tinote.viz.window.scene import Camera, ProjectionMode, Scene, make_camera
 
 #: `ti.ui.ESCAPE`, `ti.ui.PRESS`, …
 _KEYS = {name: value for name, value in vars(KeyNames).items() if name.isupper()}
 globals().update(_KEYS)
 
-__all__ = ["Canvas", "Gui", "Window", *_KEYS]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    "Camera", "Canvas", "Gui", "ProjectionMode", "Scene", "Window", "make_camera", *_KEYS,
+]  # fmt: skip
 
 
 class Window:
@@ -40,7 +42,8 @@ class Window:
     `show_window=False` draws without showing, for recording with `save_image`.
 
     `vsync` and `pos` are accepted for programs that set them, and change nothing. `running` and the frames' rate are
-    those of `ti.GUI`.
+    those of `ti.GUI`. Scenes in space are drawn by the page where it has a graphics card and hears of the running cell,
+    else here; the environment variable `TINOTE_GUI_RENDERER` ("page" or "kernel") decides otherwise.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Window:
         self._gui = GUI(name, res, show_gui=show_window)
         self._gui.fps_limit = min(fps_limit, 60.0)
         self._canvas = Canvas(self._gui)
+        self._scene = Scene()
         self._controls = Gui(self._gui)
 
     @property
@@ -82,9 +86,9 @@ class Window:
 
     GUI = property(get_gui)
 
-    def get_scene(self) -> None:
-        """Scenes in space are left out."""
-        refuse("Scene", "ti.ui")
+    def get_scene(self) -> Scene:
+        """What is seen in space; `Canvas.scene` draws it."""
+        return self._scene
 
     def show(self) -> None:
         """End the frame: display it, and begin the next one from the background."""
@@ -117,6 +121,22 @@ class Window:
     def get_image_buffer_as_numpy(self) -> np.ndarray:
         """The last frame that was shown (before the first: the one being drawn): (width, height, 4), float32."""
         return self._gui.get_image()
+
+    def get_depth_buffer_as_numpy(self) -> np.ndarray:
+        """How deep the scenes in space are that have been drawn in this frame; before that, in the last one: (width,
+        height), float32, from 1 at the camera's near plane to 0 at the far one and where nothing is.
+        """
+        return self._gui.get_depth()
+
+    def get_depth_buffer(self, depth: Any) -> None:
+        """Write the same into `depth`, a field or array of the window's size. Raises `ViewError` for another one."""
+        shape = tuple(getattr(depth, "shape", ()))
+        if shape != self._gui.res:
+            raise ViewError(f"depth has shape {shape}, and the window {self._gui.res}")
+        if isinstance(depth, np.ndarray):
+            depth[:] = self._gui.get_depth()
+        else:
+            depth.from_numpy(self._gui.get_depth())
 
     def save_image(self, filename: str | Path) -> None:
         """Write the frame that is being drawn to a file (.png, .jpg, …); the next one begins from the background."""
@@ -199,9 +219,11 @@ class Canvas:
         centers, vectors = _every(field, arrow_spacing)
         self._gui.arrows(centers, scale * vectors, 0.5 * width * self._height, np.asarray(color, dtype=float))
 
-    def scene(self, scene: Any) -> None:
-        """Scenes in space are left out."""
-        refuse("Scene", "ti.ui")
+    def scene(self, scene: Scene) -> None:
+        """Draw a scene in space over what is there, and empty it for the next frame."""
+        if not isinstance(scene, Scene):
+            raise ViewError(f"{scene!r} is not a scene", hint="get one with window.get_scene()")
+        self._gui.set_scene(*scene.take(self._gui.res[0] / self._gui.res[1]))
 
 
 class Gui:
@@ -211,6 +233,7 @@ class Gui:
         self._gui = gui
         self._pointer: PointerState = gui.pointer
         self._panel: Panel | None = None
+        self._begun_in = 0
 
     @contextmanager
     def sub_window(self, name: str, x: float, y: float, width: float, height: float) -> Iterator[Gui]:
@@ -225,6 +248,7 @@ class Gui:
         """Begin a box of controls, as `sub_window`; `end` ends it."""
         across, down = self._gui.res
         self._panel = Panel(self._pointer, Box(x * across, y * down, width * across, height * down), name)
+        self._begun_in = self._gui.frame
         self._gui.overlay(self._panel)
 
     def end(self) -> None:
@@ -232,7 +256,7 @@ class Gui:
         self._panel = None
 
     def _open(self) -> Panel:
-        if self._panel is None:
+        if self._panel is None or self._begun_in != self._gui.frame:  # Each frame has boxes of its own.
             self.begin("", 0.0, 0.0, 0.4, 0.0)
         assert self._panel is not None
         return self._panel

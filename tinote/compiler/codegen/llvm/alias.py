@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinote.compiler.codegen.llvm.text import Metadata
+from tinote.ir.lanes import LoadTile
 from tinote.ir.nodes import Buffer, BufferKind, NewStack, Op
 
 #: Scopes of one domain. An access lists all but one of them, so a module with a single domain would grow with the
@@ -15,16 +16,16 @@ _BASE = 32
 class Aliasing:
     """The alias metadata of a module.
 
-    No field, temporary, private copy or stack overlaps another one. They are numbered; every place of a number, to the
-    base `_BASE`, is a domain, and each digit there a scope, which excludes the others. Two numbers differ in one place
-    at least. Arrays may overlap each other and fields, and nothing else.
+    No field, temporary, private copy, stack, tile or `noalias` array overlaps another one. They are numbered; every
+    place of a number, to the base `_BASE`, is a domain, and each digit there a scope, which excludes the others. Two
+    numbers differ in one place at least. Other arrays may overlap each other and fields, and nothing else.
     """
 
     __slots__ = ("_digits", "_metadata", "_numbers", "_of_arrays", "_texts", "_unreachable")
 
-    def __init__(self, metadata: Metadata, buffers: Sequence[Buffer], stacks: Sequence[NewStack]) -> None:
+    def __init__(self, metadata: Metadata, buffers: Sequence[Buffer], stacks: Sequence[NewStack | LoadTile]) -> None:
         self._metadata = metadata
-        things = [*[b for b in buffers if b.kind is not BufferKind.ARRAY], *stacks]
+        things = [*[b for b in buffers if not _is_aliased(b)], *stacks]
         self._numbers: dict[Buffer | Op, int] = {thing: number for number, thing in enumerate(things)}
         #: The scopes of each place of a number.
         self._digits: list[list[int]] = []
@@ -32,8 +33,8 @@ class Aliasing:
         while greatest > 0 or (things and not self._digits):
             self._digits.append(self._scopes(min(greatest + 1, _BASE)))
             greatest //= _BASE
-        #: The scope of what no array overlaps, if there are arrays.
-        arrays = any(b.kind is BufferKind.ARRAY for b in buffers)
+        #: The scope of what no array overlaps, if there are arrays that may overlap others.
+        arrays = any(map(_is_aliased, buffers))
         unreachable = any(_is_unreachable(thing) for thing in things)
         self._unreachable = self._scopes(1) if arrays and unreachable else []
         self._of_arrays = f", !noalias !{self._list(self._unreachable)}" if self._unreachable else ""
@@ -47,8 +48,10 @@ class Aliasing:
         return self._metadata.add("!{" + ", ".join([f"!{scope}" for scope in scopes]) + "}")
 
     def of(self, thing: Buffer | Op) -> str:
-        """The metadata of an access to a buffer, or to the memory of a stack (named by the operation that makes it)."""
-        if isinstance(thing, Buffer) and thing.kind is BufferKind.ARRAY:
+        """The metadata of an access to a buffer, or to the memory of a stack or tile, which the operation that makes it
+        names.
+        """
+        if isinstance(thing, Buffer) and _is_aliased(thing):
             return self._of_arrays
         found = self._texts.get(thing)
         if found is None:
@@ -65,6 +68,11 @@ class Aliasing:
             others += [scope for scope in scopes if scope != scopes[digit]]
         found = f", !alias.scope !{self._list(mine)}"
         return found + f", !noalias !{self._list(others)}" if others else found
+
+
+def _is_aliased(buffer: Buffer) -> bool:
+    """Whether it may overlap other arrays and fields."""
+    return buffer.kind is BufferKind.ARRAY and not buffer.noalias
 
 
 def _is_unreachable(thing: Buffer | Op) -> bool:

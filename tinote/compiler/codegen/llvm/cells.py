@@ -7,9 +7,10 @@ from tinote.compiler.codegen.llvm.memory import load_cell, store_cell
 from tinote.compiler.codegen.llvm.ranges import range_of
 from tinote.compiler.codegen.llvm.stacks import Stacks
 from tinote.compiler.codegen.llvm.text import MEMORY_TYPES, number
+from tinote.compiler.codegen.llvm.tiles import get_of_tile, local_tile, set_of_tile
 from tinote.errors import CompilerBug
 from tinote.ir.nodes import Atom, Local, Op
-from tinote.ir.types import Ref, Scalar, Tensor, element_type, shape_of, u1
+from tinote.ir.types import Ref, Scalar, Tensor, Tile, element_type, shape_of, u1
 
 #: Local arrays up to this size live on the machine's stack while there is room, larger ones in the arena.
 _LARGEST_ON_STACK = 16 << 10
@@ -17,6 +18,9 @@ _LARGEST_ON_STACK = 16 << 10
 
 def local(e: Emitter, stacks: Stacks, op: Local) -> None:
     ref = op.out.type
+    if isinstance(ref, Tile):
+        local_tile(e, stacks, op)
+        return
     assert isinstance(ref, Ref)
     t = element_type(ref.content)
     count = ref.content.count if isinstance(ref.content, Tensor) else 1
@@ -24,7 +28,7 @@ def local(e: Emitter, stacks: Stacks, op: Local) -> None:
     if count > 1 and not (size <= _LARGEST_ON_STACK and e.fits_stack(size)):
         address = stacks.allocate(str(size), op.loc, "a local array")
     else:
-        address = e.first(f"alloca [{count} x {MEMORY_TYPES[t]}], align {16 if count > 1 else t.size}")
+        address = e.first(f"alloca [{count} x {MEMORY_TYPES[t]}], align {16 if count > 1 else t.alignment}")
     e.env[op.out] = address
     if op.args:
         if isinstance(ref.content, Tensor):
@@ -33,7 +37,7 @@ def local(e: Emitter, stacks: Stacks, op: Local) -> None:
     elif count == 1:
         store_cell(e, t, "false" if t is u1 else number(t, 0), address)
     else:
-        e.do(f"call void @llvm.memset.p0.i64(ptr align {t.size} {address}, i8 0, i64 {size}, i1 false)")
+        e.do(f"call void @llvm.memset.p0.i64(ptr align {t.alignment} {address}, i8 0, i64 {size}, i1 false)")
 
 
 def _component(e: Emitter, ref: Atom, indices: tuple[Atom, ...]) -> tuple[Scalar, str]:
@@ -61,10 +65,16 @@ def _component(e: Emitter, ref: Atom, indices: tuple[Atom, ...]) -> tuple[Scalar
 
 
 def get(e: Emitter, op: Op) -> None:
+    if isinstance(op.args[0].type, Tile):
+        get_of_tile(e, op)
+        return
     t, address = _component(e, op.args[0], op.args[1:])
     e.env[op.out] = load_cell(e, t, address)
 
 
 def set_(e: Emitter, op: Op) -> None:
+    if isinstance(op.args[0].type, Tile):
+        set_of_tile(e, op)
+        return
     t, address = _component(e, op.args[0], op.args[1:-1])
     store_cell(e, t, e.use(op.args[-1]), address)

@@ -9,8 +9,11 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from tinote.compiler.codegen.llvm.ranges import Ranges, range_of, result_range
+from tinote.ir.lanes import lanes_of
 from tinote.ir.nodes import Atom, Atomic, For, If, Lit, Memory, Op, Pop, Prim, Print, Push, Region, While
 from tinote.ir.query import walk
+from tinote.ir.types import Scalar
 
 #: Work between two polls of the stop word (about 0.1 ms; a poll costs some nanoseconds).
 BETWEEN_POLLS = 1 << 18
@@ -20,6 +23,9 @@ _LONGEST_STRIP = 1 << 15
 #: Strips are multiples of what machine code may do at once, so that only the last one leaves a rest.
 _WHOLE = 64
 _LONGEST_UNPOLLED = 1 << 16
+#: Work for which it does not pay to ask whether it is time to poll: a loop of at most as much, by the ranges of its
+#: bounds, counts as half of it to whoever contains it.
+_SHORT = 1 << 12
 _ATOMIC_COST = 20
 #: Work within a CPU's reordering window: it overlaps shorter iterations anyway.
 _LOOK_AHEAD = 256
@@ -40,8 +46,8 @@ class Polling(Enum):
 
 
 class LoopPlan(NamedTuple):
-    """`cost` is one iteration's, without the loops inside that account for themselves; `strip` the iterations in a
-    strip.
+    """`cost` is one iteration's (in lanes, its share of what runs for all), without the loops inside that account for
+    themselves; `strip` the iterations in a strip, a multiple of the lanes.
     """
 
     polling: Polling
@@ -81,15 +87,19 @@ def is_too_long(body: Region) -> bool:
 class Loops:
     """The plans of all loops in a task, and its cost."""
 
-    __slots__ = ("plans",)
+    __slots__ = ("_ranges", "plans")
 
     def __init__(self) -> None:
         self.plans: dict[Op, LoopPlan] = {}
+        self._ranges: Ranges = {}
 
-    def plan(self, region: Region) -> LoopPlan:
-        """A plan for running `region` again and again, as a loop whose number of iterations is not known."""
+    def plan(self, region: Region, lanes: int, ranges: Ranges) -> LoopPlan:
+        """A plan for running `region` again and again, as a loop whose number of iterations is not known. `lanes`: how
+        many iterations it stands for; `ranges`: of its index.
+        """
+        self._ranges = dict(ranges)
         cost, long = self._region(region)
-        return _plan(cost, long)
+        return _plan(cost, long, lanes)
 
     def _region(self, region: Region) -> tuple[int, bool]:
         """Cost, and whether there are loops inside that account for themselves."""
@@ -102,12 +112,19 @@ class Loops:
 
     def _op(self, op: Op) -> tuple[int, bool]:
         if isinstance(op, For):
+            lows, highs = range_of(self._ranges, op.lo), range_of(self._ranges, op.hi)
+            self._ranges[op.index] = lows[0], max(highs[1] - 1, lows[0])
             cost, long = self._region(op.body)
-            count = trip_count(op)
+            lanes, count = lanes_of(op), trip_count(op)
+            most = highs[1] - lows[0]
+            if count is None and most >= 0 and cost * most <= _SHORT:
+                count = most // 2
+            if count is not None:
+                count = -(-count // lanes)
             if count is not None and not long and count < _LONGEST_UNPOLLED and count * cost <= BETWEEN_POLLS:
                 self.plans[op] = LoopPlan(Polling.NEVER, cost, 0)
                 return count * cost, False
-            self.plans[op] = _plan(cost, long)
+            self.plans[op] = _plan(cost, long, lanes)
             return 1, True
         if isinstance(op, While):
             cost = sum(self._region(r)[0] for r in op.regions)
@@ -116,6 +133,11 @@ class Loops:
         if isinstance(op, If):
             then, orelse = (self._region(r) for r in op.regions)
             return max(then[0], orelse[0]), then[1] or orelse[1]
+        if isinstance(op, Prim) and len(op.outs) == 1:
+            t = op.outs[0].type
+            known = result_range(self._ranges, op, t) if isinstance(t, Scalar) and t.kind != "f" else None
+            if known is not None and isinstance(t, Scalar) and t.lowest <= known[0] and known[1] <= t.highest:
+                self._ranges[op.outs[0]] = known
         return int(own_cost(op)), False
 
 
@@ -130,8 +152,10 @@ def own_cost(op: Op) -> float:
     return 1 if isinstance(op, Memory | Push | Pop) else 0
 
 
-def _plan(cost: int, long: bool) -> LoopPlan:
+def _plan(cost: int, long: bool, lanes: int) -> LoopPlan:
+    cost = -(-cost // lanes)
     if long:
         return LoopPlan(Polling.ITERATIONS, cost, 1)
     strip = min(_LONGEST_STRIP, BETWEEN_POLLS // cost)
-    return LoopPlan(Polling.STRIPS, cost, strip - strip % _WHOLE if strip > _WHOLE else max(1, strip))
+    whole = _WHOLE if strip > _WHOLE else lanes
+    return LoopPlan(Polling.STRIPS, cost, max(whole, strip - strip % whole))

@@ -31,7 +31,7 @@ class DebugScope(NamedTuple):
 
 
 class DebugInfo:
-    """Makes and numbers the locations of a module. One scope a function; inlined code has one of its own."""
+    """Makes and numbers the locations of a module. One scope per function; inlined code has one of its own."""
 
     __slots__ = ("_files", "_inlined", "_known", "_metadata", "unit")
 

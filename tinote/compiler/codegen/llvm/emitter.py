@@ -16,7 +16,7 @@ class Emitter(FunctionText):
     """`env` says what stands for a variable. `tid` is the thread's number as LLVM text."""
 
     def __init__(self, module: Shared, region: Region, tid: str, loc: Span) -> None:
-        super().__init__(module.flags, module.helpers)
+        super().__init__(module.flags, module.helpers, fused=module.options.fused)
         self.module = module
         self.debug_scope = module.debug.function(module.fn.name, module.fn.loc)
         self.mark = module.debug.location(loc, self.debug_scope)
@@ -30,6 +30,10 @@ class Emitter(FunctionText):
         self.proved_text = ""
         #: where checks note that they fail, while they do not leave the task: the address of an i1
         self.gathered = ""
+        #: variables that stand for lanes where it is asked how a scalar was made
+        self.one_lane: dict[Var, Var] = {}
+        #: what accesses to the memory of each tile alias
+        self.tiles: dict[Var, str] = {}
         self.written = {root_of(op.buffer) for op in walk(region) if isinstance(op, Store | Atomic)}
         self._pointers: dict[Buffer, str] = {}
         self._constants: dict[tuple[Buffer, int], str] = {}

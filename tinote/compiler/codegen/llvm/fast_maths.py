@@ -1,17 +1,20 @@
-"""Functions of f32 that vectorise: inline polynomials for fast maths, where a call to the C library would stop
+"""Functions of f32 and f64 that vectorise: inline polynomials for fast maths, where a call to the C library would stop
 vectorisation.
 
 Range reductions after Cody and Waite ("Software Manual for the Elementary Functions", 1980); the polynomials are
-minimax fits of our own. Errors, measured over all of the range: at most 2 units in the last place. NaN and infinities
-come out as from the C library. An argument of sin or cos beyond 1e15 gives NaN: its neighbours in f32 are millions of
-turns apart.
+minimax fits of our own (Remez). Errors, measured over all of the range: at most 2 units in the last place, of tanh in
+f64 2.5. NaN and infinities come out as from the C library. An argument of sin or cos beyond 1e15 gives NaN: its
+neighbours in f32 are millions of turns apart. In f64 these two, whose arguments may be large and exact, are functions
+with variants on vectors: beyond 2^30 they call the C library.
 """
 
 from __future__ import annotations
 
 import math
+from functools import partial
 
-from tinote.compiler.codegen.llvm.text import FunctionText, number
+from tinote.compiler.codegen.llvm import variants
+from tinote.compiler.codegen.llvm.text import TYPES, FunctionText, number
 from tinote.ir.types import Scalar, f16, f32, f64
 
 _EXP = (0.4999999403953552, 0.1666652113199234, 0.04166838899254799, 0.0083687175065279, 0.0013814596459269524)
@@ -26,25 +29,54 @@ _TANH = (
     0.021702967584133148, -0.008182673715054989, 0.0021475369576364756,
 )  # fmt: skip
 
+_EXP_F64 = (
+    0.500000000000001, 0.16666666666666696, 0.041666666666534326, 0.008333333333309115, 0.0013888888942740429,
+    0.00019841269913874781, 2.4801493874664938e-05, 2.7557219033058857e-06, 2.763000954732722e-07,
+    2.5117092044077697e-08,
+)  # fmt: skip
+# Of log((1 + s) / (1 - s)) - 2 s, divided by s cubed, in the square of s.
+_LOG_F64 = (
+    0.6666666666666715, 0.3999999999951811, 0.2857142872265394, 0.2222220036823239, 0.18183479885213238,
+    0.1531603439284649, 0.14777529595124564,
+)  # fmt: skip
+
+# As for f32: of (sin r - r) / r^3 and of (cos r - 1 + r^2 / 2) / r^4, in the square of r.
+_SIN_F64 = (
+    -0.1666666666666663, 0.008333333333322108, -0.00019841269829580174, 2.7557313618018093e-06, -2.5050747218137655e-08,
+    1.5896197625471767e-10,
+)  # fmt: skip
+_COS_F64 = (
+    0.041666666666666595, -0.001388888888887304, 2.4801587288841377e-05, -2.75573141762335e-07, 2.0875700415245024e-09,
+    -1.1358513910113248e-11,
+)  # fmt: skip
+
 # ln 2 and pi/2 in two pieces: the first has few digits, or an exact product by way of `fma`.
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
-_HALF_PI_HIGH, _HALF_PI_LOW = 1.5707963267948966, 6.123233995736766e-17
+_LN2_HIGH_F64, _LN2_LOW_F64 = 0.693147180369123816490, 1.90821492927058770002e-10
+_HALF_PI_HIGH, _HALF_PI_LOW, _HALF_PI_LOWEST = 1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33
 # Added to a number, they round it to an integer, which then stands in its low bits.
 _ROUND_F32, _ROUND_F64 = 12582912.0, 6755399441055744.0
-_FARTHEST_ANGLE = 1e15
+_FARTHEST_ANGLE, _FARTHEST_ANGLE_F64 = 1e15, 2.0**30
+# What is nearer to 0 is its own sine.
+_SMALLEST_ANGLE_F64 = 2.0**-27
 
 
 def _f(value: float) -> str:
     return number(f32, f32.round(value))
 
 
-def _polynomial(name: str, coefficients: tuple[float, ...], at: str) -> str:
+def _d(value: float) -> str:
+    return number(f64, value)
+
+
+def _polynomial(name: str, coefficients: tuple[float, ...], at: str, t: Scalar = f32) -> str:
     """Horner's rule: the value is called `name`."""
+    literals = [number(t, t.round(c)) for c in coefficients]
     lines: list[str] = []
-    last = _f(coefficients[-1])
+    last = literals[-1]
     for k in reversed(range(len(coefficients) - 1)):
         out = name if k == 0 else f"{name}.{k}"
-        lines.append(f"  {out} = call float @llvm.fmuladd.f32(float {last}, float {at}, float {_f(coefficients[k])})")
+        lines.append(_muladd(out, last, at, literals[k], t))
         last = out
     return "\n".join(lines)
 
@@ -115,15 +147,52 @@ def _log() -> str:
 """
 
 
-def _wave(quarter: int) -> str:
+def _product(name: str, factor: str, constant: float, fused: bool) -> str:
+    """A product of f64 in two parts, `{name}` and `{name}.lost`, which together are exact."""
+    product = f"  {name} = fmul double {factor}, {_d(constant)}"
+    if fused:
+        return f"""\
+{product}
+  {name}.minus = fneg double {name}
+  {name}.lost = call double @llvm.fma.f64(double {factor}, double {_d(constant)}, double {name}.minus)"""
+    # Dekker's: in halves of 26 bits, whose products are exact.
+    high = constant * 134217729.0 - (constant * 134217729.0 - constant)
+    low = constant - high
+    return f"""\
+{product}
+  {name}.scaled = fmul double {factor}, {_d(134217729.0)}
+  {name}.rest = fsub double {name}.scaled, {factor}
+  {name}.upper = fsub double {name}.scaled, {name}.rest
+  {name}.lower = fsub double {factor}, {name}.upper
+  {name}.1 = fmul double {name}.upper, {_d(high)}
+  {name}.2 = fsub double {name}.1, {name}
+  {name}.3 = fmul double {name}.upper, {_d(low)}
+  {name}.4 = fadd double {name}.2, {name}.3
+  {name}.5 = fmul double {name}.lower, {_d(high)}
+  {name}.6 = fadd double {name}.4, {name}.5
+  {name}.7 = fmul double {name}.lower, {_d(low)}
+  {name}.lost = fadd double {name}.6, {name}.7"""
+
+
+def _less_turns(name: str, angle: str, fused: bool) -> str:
+    """`%n` times the high part of a quarter turn off an angle, with one rounding."""
+    if fused:
+        return f"  {name} = call double @llvm.fma.f64(double %n, double {_d(-_HALF_PI_HIGH)}, double {angle})"
+    # The difference is exact, because both are near each other.
+    return f"""\
+{_product(f"{name}.turns", "%n", -_HALF_PI_HIGH, fused)}
+  {name}.difference = fadd double {angle}, {name}.turns
+  {name} = fadd double {name}.difference, {name}.turns.lost"""
+
+
+def _wave(quarter: int, fused: bool) -> str:
     """The sine, a number of quarter turns ahead."""
-    d = lambda value: number(f64, value)  # noqa: E731
     return f"""\
   %xd = fpext float %x to double
-{_muladd("%t", "%xd", d(2 / math.pi), d(_ROUND_F64), f64)}
-  %n = fsub double %t, {d(_ROUND_F64)}
-  %r.high = call double @llvm.fma.f64(double %n, double {d(-_HALF_PI_HIGH)}, double %xd)
-  %r.low = call double @llvm.fma.f64(double %n, double {d(-_HALF_PI_LOW)}, double %r.high)
+{_muladd("%t", "%xd", _d(2 / math.pi), _d(_ROUND_F64), f64)}
+  %n = fsub double %t, {_d(_ROUND_F64)}
+{_less_turns("%r.high", "%xd", fused)}
+{_muladd("%r.low", "%n", _d(-_HALF_PI_LOW), "%r.high", f64)}
   %r = fptrunc double %r.low to float
   %bits = bitcast double %t to i64
   %turns = trunc i64 %bits to i32
@@ -158,7 +227,7 @@ def _tanh() -> str:
   %xz = fmul float %x, %z
 {_muladd("%small", "%xz", "%p", "%x")}
   %twice = fadd float %size, %size
-  %e = call float @fast.exp(float %twice)
+  %e = call float @fast.exp.f32(float %twice)
   %below = fadd float %e, {_f(1.0)}
   %part = fdiv float {_f(2.0)}, %below
   %large = fsub float {_f(1.0)}, %part
@@ -168,20 +237,189 @@ def _tanh() -> str:
 """
 
 
-_BODIES = {"exp": _exp, "log": _log, "sin": lambda: _wave(0), "cos": lambda: _wave(1), "tanh": _tanh}
-_NEEDS = {"tanh": "exp"}
+def _expm1_reduced() -> str:
+    """Of `%y`: `%t`, whose low bits are a whole number n, and `%q`, the exponential of `%y` - n ln 2, less 1.
+
+    Shifts are logical and numbers are turned to integers by their bits: AVX2 has no other for 64 bits.
+    """
+    return f"""\
+{_muladd("%t", "%y", _d(1 / math.log(2)), _d(_ROUND_F64), f64)}
+  %n = fsub double %t, {_d(_ROUND_F64)}
+{_muladd("%r.high", "%n", _d(-_LN2_HIGH_F64), "%y", f64)}
+{_muladd("%r", "%n", _d(-_LN2_LOW_F64), "%r.high", f64)}
+{_polynomial("%p", _EXP_F64, "%r", f64)}
+  %rr = fmul double %r, %r
+{_muladd("%q", "%p", "%rr", "%r", f64)}
+  %bits = bitcast double %t to i64
+"""
+
+
+def _exp_f64() -> str:
+    return f"""\
+  %x.over = fcmp ogt double %x, {_d(710.0)}
+  %x.capped = select i1 %x.over, double {_d(710.0)}, double %x
+  %x.under = fcmp olt double %x.capped, {_d(-746.0)}
+  %y = select i1 %x.under, double {_d(-746.0)}, double %x.capped
+{_expm1_reduced()}  %e = fadd double %q, {_d(1.0)}
+  %power = sub i64 %bits, {0x4338000000000000 - 2048}
+  %half = lshr i64 %power, 1
+  %rest = sub i64 %power, %half
+  %half.biased = sub i64 %half, 1
+  %rest.biased = sub i64 %rest, 1
+  %half.shifted = shl i64 %half.biased, 52
+  %rest.shifted = shl i64 %rest.biased, 52
+  %scale.1 = bitcast i64 %half.shifted to double
+  %scale.2 = bitcast i64 %rest.shifted to double
+  %scaled = fmul double %e, %scale.1
+  %result = fmul double %scaled, %scale.2
+"""
+
+
+def _tanh_f64() -> str:
+    return f"""\
+  %size = call double @llvm.fabs.f64(double %x)
+  %far = fcmp ogt double %size, {_d(22.0)}
+  %capped = select i1 %far, double {_d(22.0)}, double %size
+  %y = fadd double %capped, %capped
+{_expm1_reduced()}  %power = sub i64 %bits, {0x4338000000000000 - 1023}
+  %shifted = shl i64 %power, 52
+  %scale = bitcast i64 %shifted to double
+  %scale.less = fsub double %scale, {_d(1.0)}
+{_muladd("%e", "%scale", "%q", "%scale.less", f64)}
+  %below = fadd double %e, {_d(2.0)}
+  %value = fdiv double %e, %below
+  %result = call double @llvm.copysign.f64(double %value, double %x)
+"""
+
+
+def _log_f64() -> str:
+    root_half = 0x3FE6A09E667F3BCD
+    return f"""\
+  %tiny = fcmp olt double %x, {_d(2.0**-1022)}
+  %larger = fmul double %x, {_d(2.0**54)}
+  %y = select i1 %tiny, double %larger, double %x
+  %shift = select i1 %tiny, i64 {1023 + 54}, i64 1023
+  %bits = bitcast double %y to i64
+  %above = sub i64 %bits, {root_half - 0x3FF0000000000000}
+  %exponent = lshr i64 %above, 52
+  %k = sub i64 %exponent, %shift
+  %k.bits = add i64 %k, {0x4338000000000000}
+  %k.rounded = bitcast i64 %k.bits to double
+  %kf = fsub double %k.rounded, {_d(_ROUND_F64)}
+  %fraction = and i64 %above, {(1 << 52) - 1}
+  %m.bits = add i64 %fraction, {root_half}
+  %m = bitcast i64 %m.bits to double
+  %f = fsub double %m, {_d(1.0)}
+  %below = fadd double %f, {_d(2.0)}
+  %s = fdiv double %f, %below
+  %z = fmul double %s, %s
+{_polynomial("%p", _LOG_F64, "%z", f64)}
+  %ff = fmul double %f, %f
+  %half = fmul double %ff, {_d(0.5)}
+{_muladd("%w.1", "%z", "%p", "%half", f64)}
+  %w.2 = fmul double %s, %w.1
+{_muladd("%w.3", "%kf", _d(_LN2_LOW_F64), "%w.2", f64)}
+  %w.4 = fsub double %half, %w.3
+  %w.5 = fsub double %w.4, %f
+  %w.6 = fneg double %w.5
+{_muladd("%w", "%kf", _d(_LN2_HIGH_F64), "%w.6", f64)}
+  %positive = fcmp ogt double %x, {_d(0.0)}
+  %zero = fcmp oeq double %x, {_d(0.0)}
+  %other = select i1 %zero, double {_d(-math.inf)}, double {_d(math.nan)}
+  %some = select i1 %positive, double %w, double %other
+  %endless = fcmp oeq double %x, {_d(math.inf)}
+  %result = select i1 %endless, double %x, double %some
+"""
+
+
+def _wave_f64(name: str, quarter: int, fused: bool) -> str:
+    """The sine, a number of quarter turns ahead; past the farthest angle the C library's function of that name.
+
+    The angle less n quarter turns is kept in two parts, `%r` and `%s`: its difference with the high part of the turns
+    is exact, and what the product with the low part and its sum lose is found exactly (Dekker, Knuth).
+    """
+    return f"""\
+entry:
+  %size = call double @llvm.fabs.f64(double %a)
+  %far = fcmp uge double %size, {_d(_FARTHEST_ANGLE_F64)}
+  br i1 %far, label %library, label %near
+near:
+{_muladd("%t", "%a", _d(2 / math.pi), _d(_ROUND_F64), f64)}
+  %n = fsub double %t, {_d(_ROUND_F64)}
+{_less_turns("%exact", "%a", fused)}
+{_product("%product", "%n", -_HALF_PI_LOW, fused)}
+  %r = fadd double %exact, %product
+  %r.product = fsub double %r, %exact
+  %r.exact = fsub double %r, %r.product
+  %lost.product = fsub double %product, %r.product
+  %lost.exact = fsub double %exact, %r.exact
+  %s.sum = fadd double %lost.exact, %lost.product
+  %s.both = fadd double %s.sum, %product.lost
+{_muladd("%s", "%n", _d(-_HALF_PI_LOWEST), "%s.both", f64)}
+  %z = fmul double %r, %r
+{_polynomial("%ps", _SIN_F64, "%z", f64)}
+  %rz = fmul double %r, %z
+{_muladd("%s.slope", "%z", _d(-0.5), _d(1.0), f64)}
+  %s.sine = fmul double %s, %s.slope
+{_muladd("%beyond", "%rz", "%ps", "%s.sine", f64)}
+  %sine.sum = fadd double %r, %beyond
+  %tiny = fcmp olt double %size, {_d(_SMALLEST_ANGLE_F64)}
+  %sine = select i1 %tiny, double %a, double %sine.sum
+{_polynomial("%pc", _COS_F64, "%z", f64)}
+  %half = fmul double %z, {_d(0.5)}
+  %c = fsub double {_d(1.0)}, %half
+  %c.less = fsub double {_d(1.0)}, %c
+  %c.rest = fsub double %c.less, %half
+  %minus.r = fneg double %r
+{_muladd("%c.1", "%minus.r", "%s", "%c.rest", f64)}
+  %zz = fmul double %z, %z
+{_muladd("%c.2", "%zz", "%pc", "%c.1", f64)}
+  %cosine = fadd double %c, %c.2
+  %bits = bitcast double %t to i64
+  %q = add i64 %bits, {quarter}
+  %odd = and i64 %q, 1
+  %use.cosine = icmp ne i64 %odd, 0
+  %chosen = select i1 %use.cosine, double %cosine, double %sine
+  %second = and i64 %q, 2
+  %sign = shl i64 %second, 62
+  %chosen.bits = bitcast double %chosen to i64
+  %signed = xor i64 %chosen.bits, %sign
+  %value = bitcast i64 %signed to double
+  ret double %value
+library:
+  %called = call double @llvm.{name}.f64(double %a)
+  ret double %called
+"""
+
+
+_BODIES = {
+    f32: {"exp": _exp, "log": _log, "tanh": _tanh},
+    f64: {"exp": _exp_f64, "log": _log_f64, "tanh": _tanh_f64},
+}
+#: How many quarter turns a function is ahead of the sine.
+_WAVES = {"sin": 0, "cos": 1}
+_NEEDS = {(f32, "tanh"): "exp"}
 
 
 def inline(f: FunctionText, name: str, t: Scalar, a: str) -> str | None:
-    """A function of f32 or f16 inline, under fast maths; None when the C library's is to be called."""
-    if not f.flags or name not in _BODIES or (t is not f32 and t is not f16):
+    """A function of f16, f32 or f64 inline, under fast maths; None when the C library's is to be called."""
+    if not f.flags:
         return None
-    for wanted in (_NEEDS.get(name, name), name):
-        symbol = f"@fast.{wanted}"
+    if t is f64 and name in _WAVES:
+        body = partial(_wave_f64, name, _WAVES[name], f.fused)
+        return f.value(f"call {TYPES[t]} {variants.function(f, f'fast.{name}', t, 'a', body)}({TYPES[t]} {a})")
+    within = f32 if t is f16 else t
+    if name not in _WAVES and name not in _BODIES.get(within, {}):
+        return None
+    ty = TYPES[within]
+    for wanted in (_NEEDS.get((within, name), name), name):
+        symbol = f"@fast.{wanted}.f{within.bits}"
         if symbol not in f.helpers:
-            header = f"define internal float {symbol}(float %x) alwaysinline nounwind willreturn memory(none) {{\n"
-            f.helpers[symbol] = f"{header}{_BODIES[wanted]()}  ret float %result\n}}\n"
-    if t is f32:
-        return f.value(f"call float @fast.{name}(float {a})")
+            header = f"define internal {ty} {symbol}({ty} %x) alwaysinline nounwind willreturn memory(none) {{\n"
+            text = _wave(_WAVES[wanted], f.fused) if wanted in _WAVES else _BODIES[within][wanted]()
+            f.helpers[symbol] = f"{header}{text}  ret {ty} %result\n}}\n"
+    symbol = f"@fast.{name}.f{within.bits}"
+    if t is within:
+        return f.value(f"call {ty} {symbol}({ty} {a})")
     wide = f.value(f"fpext half {a} to float")
-    return f.value(f"fptrunc float {f.value(f'call float @fast.{name}(float {wide})')} to half")
+    return f.value(f"fptrunc float {f.value(f'call float {symbol}(float {wide})')} to half")

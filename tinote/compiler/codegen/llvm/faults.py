@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tinote.compiler.codegen.llvm.emitter import Emitter
+from tinote.compiler.codegen.llvm.lanes import first_fault
 from tinote.compiler.codegen.llvm.text import TYPES
 from tinote.compiler.codegen.sites import array_named, bounds_site, fault_site, first_index, print_site, shown_by
 from tinote.errors import CompilerBug
 from tinote.ir.nodes import Atom, Check, FaultKind, Lit, Print
-from tinote.ir.types import Scalar
+from tinote.ir.types import Lanes, Scalar
 from tinote.runtime.sites import Site
 
 
@@ -44,6 +45,8 @@ def fail_unless(e: Emitter, good: str, site: Site, words: list[str]) -> None:
 
 
 def check(e: Emitter, op: Check) -> None:
+    if isinstance(op.args[0].type, Lanes):
+        op = first_fault(e, op)
     condition = op.args[0]
     if type(condition) is Lit and condition.value:
         return

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from tinote.compiler.codegen.llvm import cells as llvm_cells
 from tinote.compiler.codegen.llvm import faults as llvm_faults
+from tinote.compiler.codegen.llvm import lanes as llvm_lanes
 from tinote.compiler.codegen.llvm import memory as llvm_memory
 from tinote.compiler.codegen.llvm.cost import BETWEEN_POLLS, LoopPlan, Loops, Polling, is_latency_bound, is_too_long
 from tinote.compiler.codegen.llvm.emitter import Emitter
@@ -17,10 +18,11 @@ from tinote.compiler.codegen.llvm.shared import Shared
 from tinote.compiler.codegen.llvm.stacks import Stacks
 from tinote.compiler.codegen.llvm.sums import steps_of_sums
 from tinote.compiler.codegen.llvm.text import TYPES
+from tinote.compiler.codegen.llvm.tiles import load_tile, store_tile
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
 from tinote.ir.checks import checks_alone, without_checks
-from tinote.ir.magnitudes import Magnitudes
+from tinote.ir.lanes import Broadcast, LoadTile, MaskedLoad, MaskedStore, Ramp, Reduce, StoreTile, lanes_of
 from tinote.ir.nodes import (
     Atomic,
     Check,
@@ -43,10 +45,8 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.query import walk
-from tinote.ir.types import Scalar, i64, u64
+from tinote.ir.types import Lanes, Scalar, i64, u64
 from tinote.source import NOWHERE, Span
-
-__all__ = ["TaskText"]
 
 
 class TaskText(Emitter):
@@ -60,7 +60,6 @@ class TaskText(Emitter):
         self.groups: tuple[int, ...] = ()
         self._offsets = offset_arithmetic(region)
         self._sums = steps_of_sums(region) if self.flags else set[Op]()
-        self._magnitudes = Magnitudes()
         self._fuel = ""
 
     # walking
@@ -84,6 +83,12 @@ class TaskText(Emitter):
     def prim(self, op: Prim) -> None:
         out = op.outs[0]
         t = out.type
+        if isinstance(t, Lanes):
+            llvm_lanes.prim(self, op)
+            return
+        if op.prim is p.extract:
+            llvm_lanes.extract(self, op)
+            return
         if not isinstance(t, Scalar):
             raise CompilerBug("LLVM code", f"a tensor value in machine code: {op!r}")
         if t.bits >= 32 and t.kind == "i":
@@ -99,11 +104,8 @@ class TaskText(Emitter):
             return
         operands = [self.use(a) for a in op.args]
         self.summing = op in self._sums
-        text = self.env[out] = emit_prim(self, op.prim, t, op.args, operands)
-        if t.kind == "f" and self.flags:
-            self._magnitudes.note(op)
-            if self._magnitudes.is_positive(out):
-                self.positive.add(text)
+        self.env[out] = emit_prim(self, op.prim, t, op.args, operands)
+        self.definitions[out] = op
 
     # loops
 
@@ -120,10 +122,12 @@ class TaskText(Emitter):
             hi,
             initial,
             plan,
+            op.loc,
             parallel=op.parallel,
             vectorize=op.vectorize,
             reverse=op.reverse,
             runs=lows[1] < highs[0],
+            lanes=lanes_of(op),
         )
         for out, text in zip(op.outs, outs, strict=True):
             self.env[out] = text
@@ -135,22 +139,24 @@ class TaskText(Emitter):
         hi: str,
         initial: list[str],
         plan: LoopPlan,
+        loc: Span,
         *,
         parallel: bool,
         vectorize: bool,
         reverse: bool,
         runs: bool,
+        lanes: int,
     ) -> list[str]:
-        """A loop over [lo, hi) in i64; `runs`: at least one iteration for certain. Returns the carried values at its
-        end.
+        """A loop over [lo, hi) in i64; `runs`: at least one iteration for certain; `lanes`: how many iterations the
+        body stands for. Returns the carried values at its end.
         """
-        group = self.module.metadata.distinct("!{}") if parallel or vectorize else None
+        group = self.module.metadata.distinct("!{}") if (parallel and lanes == 1) or vectorize else None
         if plan.polling is not Polling.STRIPS:
-            return self._plain_loop(body, lo, hi, initial, plan, group, vectorize, reverse, runs)
+            return self._plain_loop(body, lo, hi, initial, plan, loc, group, vectorize, reverse, runs, lanes)
         # Strips of iterations, each a loop that nothing interrupts.
         step = plan.strip
         less = "ult" if body.params[0].type is u64 else "slt"
-        carried = [TYPES[v.type] for v in body.params[1:]]  # type: ignore[index]
+        carried = [TYPES[v.type] for v in _carried(body, lanes)]  # type: ignore[index]
         before, strip, done = self.block, self.label(), self.label()
         before = self._guard(lo, hi, strip, done, runs, less)
         self.begin(strip)
@@ -163,8 +169,8 @@ class TaskText(Emitter):
         count = self.value(f"call i64 @llvm.umin.i64(i64 {rest}, i64 {step})")
         end = self.value(f"sub i64 {start}, {count}" if reverse else f"add i64 {start}, {count}")
         first, last = (end, start) if reverse else (start, end)
-        results = self._plain_loop(body, first, last, values, plan, group, vectorize, reverse, True)
-        self._burn(self.value(f"mul nuw nsw i64 {count}, {plan.cost}"))
+        results = self._plain_loop(body, first, last, values, plan, loc, group, vectorize, reverse, True, lanes)
+        self._burn(self.value(f"mul nuw nsw i64 {count}, {plan.cost}"), loc)
         more = self.value(f"icmp ne i64 {end}, {lo if reverse else hi}")
         latch = self.block
         self.do(f"br i1 {more}, label %{strip}, label %{done}")
@@ -194,10 +200,12 @@ class TaskText(Emitter):
         hi: str,
         initial: list[str],
         plan: LoopPlan,
+        loc: Span,
         group: int | None,
         vectorize: bool,
         reverse: bool,
         runs: bool,
+        lanes: int,
     ) -> list[str]:
         """The loop itself: entered if it has an iteration, left at its bottom."""
         if vectorize and any(isinstance(op, Check) for op in walk(body)):
@@ -207,8 +215,9 @@ class TaskText(Emitter):
         t = index.type
         assert isinstance(t, Scalar)
         unsigned = t is u64
-        carried = [TYPES[v.type] for v in body.params[1:]]  # type: ignore[index]
-        loop, done = self.label(), self.label()
+        params = _carried(body, lanes)
+        carried = [TYPES[v.type] for v in params]  # type: ignore[index]
+        loop, done, rest = self.label(), self.label(), ""
         start = self.value(f"add i64 {hi}, -1") if reverse else lo
         before = self._guard(lo, hi, loop, done, runs, "ult" if unsigned else "slt")
         self.begin(loop)
@@ -217,8 +226,14 @@ class TaskText(Emitter):
         values = [self.name() for _ in carried]
         holes = [self.hole() for _ in carried]
         self._bind_index(index, iteration)
-        for v, name in zip(body.params[1:], values, strict=True):
+        for v, name in zip(params, values, strict=True):
             self.env[v] = name
+        if lanes > 1:
+            mask = body.params[1]
+            assert isinstance(mask.type, Lanes)
+            # The rest cannot wrap as an unsigned number, but what follows the last lanes may.
+            rest = self.value(f"sub i64 {hi}, {iteration}")
+            self.env[mask] = llvm_lanes.mask_below(self, rest, mask.type)
         outer = (self.groups, self.group_text, self.proved_text)
         if group is not None:
             self.groups = (*self.groups, group)
@@ -232,11 +247,13 @@ class TaskText(Emitter):
         results = self.region(body)
         self.groups, self.group_text, self.proved_text = outer
         if plan.polling is Polling.ITERATIONS:
-            self._burn(str(plan.cost))
-        wraps = "" if unsigned else " nsw"
-        following = self.value(f"add{wraps} i64 {iteration}, {-1 if reverse else 1}")
+            self._burn(str(plan.cost * lanes), loc)
+        wraps = "" if unsigned or lanes > 1 else " nsw"
+        following = self.value(f"add{wraps} i64 {iteration}, {-1 if reverse else lanes}")
         if reverse:
             more = self.value(f"icmp {'ugt' if unsigned else 'sgt'} i64 {iteration}, {lo}")
+        elif lanes > 1:
+            more = self.value(f"icmp ugt i64 {rest}, {lanes}")
         else:
             more = self.value(f"icmp {'ult' if unsigned else 'slt'} i64 {following}, {hi}")
         latch = self.block
@@ -331,7 +348,7 @@ class TaskText(Emitter):
         self.do(f"br i1 {condition}, label %{inside}, label %{done}")
         self.begin(inside)
         results = self.region(op.body)
-        self._burn(str(self.loops.plans[op].cost))
+        self._burn(str(self.loops.plans[op].cost), op.loc)
         self.groups, self.group_text, self.proved_text = outer
         latch = self.block
         self.do(f"br label %{head}")
@@ -360,8 +377,8 @@ class TaskText(Emitter):
 
     # the stop word
 
-    def _burn(self, work: str) -> None:
-        """Account for work; look at the stop word when enough has come together."""
+    def _burn(self, work: str, loc: Span) -> None:
+        """Account for work of the loop at `loc`; look at the stop word when enough has come together."""
         if not self._fuel:
             self._fuel = self.first("alloca i64")
             self.head.append(f"store i64 0, ptr {self._fuel}")
@@ -374,7 +391,7 @@ class TaskText(Emitter):
         self.cold_block(
             poll,
             f"store i64 0, ptr {self._fuel}",
-            f"{status} = call i32 @tn_poll(ptr %block, i32 {self.tid})",
+            f"{status} = call i32 @tn_poll(ptr %block, i32 {self.module.loop_site(loc)})",
             f"{stop} = icmp eq i32 {status}, 0",
             f"br i1 {stop}, label %{on}, label %{stopped}, !prof !{self.module.likely}",
         )
@@ -385,6 +402,11 @@ class TaskText(Emitter):
         """Call once when the body is complete."""
         if self.words:
             self.head.insert(0, f"%words = alloca [{self.words} x i64]")
+
+
+def _carried(body: Region, lanes: int) -> tuple[Var, ...]:
+    """The parameters of a loop after its index, and its mask if it runs in lanes."""
+    return body.params[2:] if lanes > 1 else body.params[1:]
 
 
 _HANDLERS: dict[type[Op], Callable[[TaskText, Op], None]] = {
@@ -404,4 +426,11 @@ _HANDLERS: dict[type[Op], Callable[[TaskText, Op], None]] = {
     Pop: lambda e, op: e.stacks.pop(op),  # pyright: ignore[reportArgumentType]
     Check: llvm_faults.check,
     Print: llvm_faults.print_,
+    LoadTile: lambda e, op: load_tile(e, e.stacks, op),  # pyright: ignore[reportArgumentType]
+    StoreTile: store_tile,
+    MaskedLoad: llvm_lanes.masked_load,
+    MaskedStore: llvm_lanes.masked_store,
+    Broadcast: llvm_lanes.broadcast,
+    Ramp: llvm_lanes.ramp,
+    Reduce: llvm_lanes.reduce,
 }  # type: ignore[assignment]

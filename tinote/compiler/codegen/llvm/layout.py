@@ -7,8 +7,6 @@ slot of its own, little endian.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from tinote.errors import CompilerBug
 from tinote.ir.nodes import Buffer, BufferKind, Function, Var
 from tinote.ir.query import buffers_of
@@ -16,7 +14,6 @@ from tinote.ir.query import buffers_of
 FIRST = 128
 
 
-@dataclass(slots=True)
 class Layout:
     """`slots` is the number of 8-byte slots from `FIRST` on; `scratch_bytes` what one thread needs for private copies.
 
@@ -25,13 +22,14 @@ class Layout:
     returned value.
     """
 
-    parameters: dict[Var, int] = field(default_factory=dict)
-    pointers: dict[Buffer, int] = field(default_factory=dict)
-    extents: dict[tuple[Buffer, int], int] = field(default_factory=dict)
-    temporaries: dict[Buffer, int] = field(default_factory=dict)
-    results: tuple[int, ...] = ()
-    slots: int = 0
-    scratch_bytes: int = 0
+    def __init__(self) -> None:
+        self.parameters: dict[Var, int] = {}
+        self.pointers: dict[Buffer, int] = {}
+        self.extents: dict[tuple[Buffer, int], int] = {}
+        self.temporaries: dict[Buffer, int] = {}
+        self.results: tuple[int, ...] = ()
+        self.slots = 0
+        self.scratch_bytes = 0
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
+from tinote.compiler.codegen.llvm import variants
 from tinote.compiler.codegen.llvm.fast_maths import inline
 from tinote.compiler.codegen.llvm.text import TYPES, FunctionText, number
 from tinote.ir.nodes import Atom, Lit
 from tinote.ir.types import Scalar, f16, f32
-
-__all__ = [
-    "acos", "asin", "atan2", "cos", "exp", "floor_divide", "log", "modulo",
-    "over_sqrt", "power", "rsqrt", "sin", "sqrt", "tan", "tanh", "truncating_modulo",
-]  # fmt: skip
 
 Atoms = tuple[Atom, ...]
 _LONGEST_UNROLLED_POWER = 16
@@ -48,16 +45,16 @@ tanh = _intrinsic("tanh")
 
 def sqrt(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
     root = _call(f, "sqrt", t, a, flags=f.estimate_flags)
-    f.roots[root] = a
+    f.roots[root] = a, bool(f.flags) and f.magnitudes.is_positive(atoms[0])
     return root
 
 
 def rsqrt(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
-    return over_sqrt(f, t, number(t, 1.0), a, sqrt(f, t, atoms, a))
+    return over_sqrt(f, t, number(t, 1.0), sqrt(f, t, atoms, a))
 
 
-def over_sqrt(f: FunctionText, t: Scalar, numerator: str, a: str, root: str) -> str:
-    """`numerator` over the square root of `a`, which is `root`.
+def over_sqrt(f: FunctionText, t: Scalar, numerator: str, root: str) -> str:
+    """`numerator` over a square root.
 
     Under fast maths LLVM takes an estimate of the reciprocal root and a step of Newton's method for f32, which makes a
     NaN of 0 and of infinity, and of what is denormal. Zero and infinity are corrected after it, what is denormal is
@@ -66,7 +63,8 @@ def over_sqrt(f: FunctionText, t: Scalar, numerator: str, a: str, root: str) -> 
     if t is not f32 or not f.flags:
         return f.value(f"fdiv{f.flags} {TYPES[t]} {numerator}, {root}")
     one, zero, infinity = (number(t, x) for x in (1.0, 0.0, math.inf))
-    if a in f.positive:
+    a, positive = f.roots[root]
+    if positive:
         near = f.value(f"fdiv{f.estimate_flags} float {one}, {root}")
         wrong, right = f.value(f"fcmp oeq float {a}, {infinity}"), zero
     else:
@@ -114,7 +112,13 @@ def floor_divide(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> st
     ty = TYPES[t]
     quotient = _call(f, "floor", t, f.value(f"fdiv {ty} {a}, {b}"), flags="")
     negated = f.value(f"fneg {ty} {quotient}")
-    rest = _call(f, "fma", t, negated, b, a, flags="")
+    if t is f32 and not f.fused:
+        # In f64 the product is exact, and what is left of it is an f32.
+        wide = [f.value(f"fpext float {x} to double") for x in (negated, b, a)]
+        rest = f.value(f"fadd double {f.value(f'fmul double {wide[0]}, {wide[1]}')}, {wide[2]}")
+        rest = f.value(f"fptrunc double {rest} to float")
+    else:
+        rest = _call(f, "fma", t, negated, b, a, flags="")
     rest = f.value(f"select i1 {f.value(f'fcmp oeq {ty} {quotient}, {number(t, 0.0)}')}, {ty} {a}, {ty} {rest}")
     # The remainder has the sign of the divisor, unless the quotient is too large.
     signed = _call(f, "copysign", t, rest, b, flags="")
@@ -129,16 +133,8 @@ def modulo(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
     """The exact remainder with the sign of `b`. A function of its own, which has variants on vectors: it branches."""
     if t is f16:
         return _in_single(f, modulo, atoms, a, b)
-    name = f"modulo.{t.name}"
-    if f"@{name}" not in f.helpers:
-        lanes = [128 // t.bits, 256 // t.bits, 512 // t.bits]
-        variants = [f"_ZGV_LLVM_N{n}vv_{name}({name}.x{n})" for n in lanes]
-        attributes = f'noinline nounwind willreturn memory(none) "vector-function-abi-variant"="{",".join(variants)}"'
-        f.helpers[f"@{name}"] = _modulo_text(f"internal {TYPES[t]} @{name}", t, 1, attributes)
-        for n in lanes:
-            header = f"weak_odr hidden <{n} x {TYPES[t]}> @{name}.x{n}"
-            f.helpers[f"@{name}.x{n}"] = _modulo_text(header, t, n, "nounwind willreturn memory(none)")
-    return f.value(f"call {TYPES[t]} @{name}({TYPES[t]} {a}, {TYPES[t]} {b})")
+    symbol = variants.function(f, "modulo", t, "ab", partial(_modulo_text, t, f.fused))
+    return f.value(f"call {TYPES[t]} {symbol}({TYPES[t]} {a}, {TYPES[t]} {b})")
 
 
 def _in_single(f: FunctionText, emit: Callable[..., str], atoms: Atoms, a: str, b: str) -> str:
@@ -147,35 +143,35 @@ def _in_single(f: FunctionText, emit: Callable[..., str], atoms: Atoms, a: str, 
     return f.value(f"fptrunc float {emit(f, f32, atoms, *wide)} to half")
 
 
-def _modulo_text(header: str, t: Scalar, lanes: int, attributes: str) -> str:
-    """A function that gives the remainder of one pair of numbers, or of several.
+def _modulo_text(t: Scalar, fused: bool) -> str:
+    """The remainder of a pair of numbers.
 
     a - q·b in one rounding is exact if the rounded quotient has all digits before the point; it may be one too large,
     and then the remainder, which has the other sign, is off by `b` as that of a negative number is. Elsewhere, and for
     what is not finite, the C library's `fmod`.
     """
-    scalar = TYPES[t]
-    ty, flag = (scalar, "i1") if lanes == 1 else (f"<{lanes} x {scalar}>", f"<{lanes} x i1>")
-    suffix = f"f{t.bits}" if lanes == 1 else f"v{lanes}f{t.bits}"
-
-    def each(value: float) -> str:
-        text = number(t, value)
-        return text if lanes == 1 else f"splat ({scalar} {text})"
-
-    some = "%big" if lanes == 1 else "%some"
-    reduced = f"  %some = call i1 @llvm.vector.reduce.or.v{lanes}i1({flag} %big)\n" if lanes > 1 else ""
+    ty, suffix = TYPES[t], f"f{t.bits}"
+    difference = f"  %difference = call {ty} @llvm.fma.{suffix}({ty} %minus, {ty} %b, {ty} %a)"
+    if t is f32 and not fused:
+        # In f64 the product is exact, and what is left of it is an f32.
+        difference = """\
+  %minus.wide = fpext float %minus to double
+  %b.wide = fpext float %b to double
+  %a.wide = fpext float %a to double
+  %product = fmul double %minus.wide, %b.wide
+  %left = fadd double %product, %a.wide
+  %difference = fptrunc double %left to float"""
     return f"""\
-define {header}({ty} %a, {ty} %b) {attributes} {{
 entry:
   %x = fdiv {ty} %a, %b
   %q = call {ty} @llvm.trunc.{suffix}({ty} %x)
   %minus = fneg {ty} %q
-  %difference = call {ty} @llvm.fma.{suffix}({ty} %minus, {ty} %b, {ty} %a)
+{difference}
   %size = call {ty} @llvm.fabs.{suffix}({ty} %x)
-  %none = fcmp olt {ty} %size, {each(1.0)}
-  %near = select {flag} %none, {ty} %a, {ty} %difference
-  %big = fcmp uge {ty} %size, {each(2.0 ** (t.mantissa - 1))}
-{reduced}  br i1 {some}, label %far, label %done
+  %none = fcmp olt {ty} %size, {number(t, 1.0)}
+  %near = select i1 %none, {ty} %a, {ty} %difference
+  %big = fcmp uge {ty} %size, {number(t, 2.0 ** (t.mantissa - 1))}
+  br i1 %big, label %far, label %done
 far:
   %exact = frem {ty} %a, %b
   br label %done
@@ -184,9 +180,8 @@ done:
   %signed = call {ty} @llvm.copysign.{suffix}({ty} %rest, {ty} %b)
   %other = fcmp une {ty} %signed, %rest
   %moved = fadd {ty} %rest, %b
-  %result = select {flag} %other, {ty} %moved, {ty} %signed
+  %result = select i1 %other, {ty} %moved, {ty} %signed
   ret {ty} %result
-}}
 """
 
 

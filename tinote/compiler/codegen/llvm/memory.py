@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tinote.compiler.codegen.llvm.emitter import Emitter
-from tinote.compiler.codegen.llvm.primitives import combine
+from tinote.compiler.codegen.llvm.primitives import combine, tangent_at
 from tinote.compiler.codegen.llvm.text import MEMORY_TYPES, TYPES
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, BufferKind, Extent, Lit, Load, Memory, Store
-from tinote.ir.types import Scalar, f16, u1
+from tinote.ir.types import Lanes, Scalar, Tangents, element_type, f16, u1
 
 
 def _address(e: Emitter, op: Memory) -> tuple[Buffer, str]:
@@ -40,10 +40,20 @@ def load(e: Emitter, op: Load) -> None:
     e.env[op.out] = load_cell(e, buffer.dtype, address, access(e, buffer, e.group_text))
 
 
-def load_cell(e: Emitter, t: Scalar, address: str, metadata: str = "") -> str:
-    """Load a scalar; a truth value is a byte in memory."""
-    value = e.value(f"load {MEMORY_TYPES[t]}, ptr {address}, align {t.size}{metadata}")
-    return e.value(f"icmp ne i8 {value}, 0") if t is u1 else value
+def load_cell(e: Emitter, t: Scalar | Lanes, address: str, metadata: str = "") -> str:
+    """Load a scalar, or lanes that follow each other."""
+    value = e.value(f"load {MEMORY_TYPES[t]}, ptr {address}, align {element_type(t).alignment}{metadata}")
+    return from_memory(e, t, value)
+
+
+def from_memory(e: Emitter, t: Scalar | Lanes, value: str) -> str:
+    """What was loaded as a value: a truth value is a byte in memory."""
+    return e.value(f"icmp ne {MEMORY_TYPES[t]} {value}, zeroinitializer") if element_type(t) is u1 else value
+
+
+def to_memory(e: Emitter, t: Scalar | Lanes, value: str) -> str:
+    """A value as it is stored."""
+    return e.value(f"zext {TYPES[t]} {value} to {MEMORY_TYPES[t]}") if element_type(t) is u1 else value
 
 
 def store(e: Emitter, op: Store) -> None:
@@ -51,11 +61,11 @@ def store(e: Emitter, op: Store) -> None:
     store_cell(e, buffer.dtype, e.use(op.value), address, access(e, buffer, e.group_text))
 
 
-def store_cell(e: Emitter, t: Scalar, value: str, address: str, metadata: str = "") -> None:
-    """Store a scalar; a truth value is a byte in memory."""
-    if t is u1:
-        value = e.value(f"zext i1 {value} to i8")
-    e.do(f"store {MEMORY_TYPES[t]} {value}, ptr {address}, align {t.size}{metadata}")
+def store_cell(e: Emitter, t: Scalar | Lanes, value: str, address: str, metadata: str = "") -> None:
+    """Store a scalar, or lanes one after the other."""
+    e.do(
+        f"store {MEMORY_TYPES[t]} {to_memory(e, t, value)}, ptr {address}, align {element_type(t).alignment}{metadata}"
+    )
 
 
 _WORDS = {p.add: "add", p.and_: "and", p.or_: "or", p.xor: "xor"}
@@ -79,6 +89,8 @@ def atomic(e: Emitter, op: Atomic) -> None:
 
 
 def _atomic_update(e: Emitter, prim: p.Primitive, t: Scalar, address: str, value: str, metadata: str) -> str:
+    if isinstance(t, Tangents):
+        return _update_tangents(e, prim, t, address, value, metadata)
     ty, stored = TYPES[t], MEMORY_TYPES[t]
     if t.kind in "iu":
         word = _WORDS.get(prim)
@@ -118,6 +130,16 @@ def _atomic_update(e: Emitter, prim: p.Primitive, t: Scalar, address: str, value
     e.fill(at, f"{seen} = phi {bits} [ {first}, %{before} ], [ {now}, %{e.block} ]")
     e.do(f"br i1 {won}, label %{done}, label %{loop}")
     e.begin(done)
+    return old
+
+
+def _update_tangents(e: Emitter, prim: p.Primitive, t: Tangents, address: str, value: str, metadata: str) -> str:
+    """One direction after the other: each tangent is a number of its own."""
+    old = "poison"
+    for k in range(t.count):
+        at = e.value(f"getelementptr inbounds i8, ptr {address}, i64 {k * t.scalar.size}")
+        before = _atomic_update(e, prim, t.scalar, at, tangent_at(e, t, value, k), metadata)
+        old = e.value(f"insertelement {TYPES[t]} {old}, {TYPES[t.scalar]} {before}, i64 {k}")
     return old
 
 

@@ -1,6 +1,6 @@
 """LLVM IR text for a function in its lowered form.
 
-    func axpy(%n: i32):                        define i32 @task_0(ptr %block, i64 %lo, i64 %hi, i32 %tid) { … }
+    func axpy(%n: i32):                        define internal i32 @task_0(ptr %block, i64 %lo, i64 %hi, i32 %tid) { … }
       task parallel %i in 0 .. 1024: …   ->    define i32 @entry(ptr %block) { … @tn_parallel_for(…, @task_0, …) … }
 
 The text holds no addresses and no names of the user's: everything outside comes through the launch block
@@ -10,9 +10,8 @@ file, and `Module.digest` leaves them out.
 
 from __future__ import annotations
 
-import hashlib
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tinote.compiler.codegen.llvm import privates as llvm_privates
 from tinote.compiler.codegen.llvm.cost import PARALLEL_WORTH
@@ -25,11 +24,11 @@ from tinote.compiler.codegen.llvm.text import TYPES
 from tinote.compiler.codegen.llvm.work import iteration_work
 from tinote.errors import CompilerBug
 from tinote.ir.buffers import root_of
+from tinote.ir.lanes import lanes_of
 from tinote.ir.nodes import Atom, Function, Lit, Load, Region, Task
 from tinote.ir.types import Scalar
 from tinote.runtime.sites import Site
-
-__all__ = ["Layout", "Module", "Options", "generate"]
+from tinote.runtime.store import digest
 
 _DEFAULT = Options()
 _MERGED_BY_CALLER = 1 << 13
@@ -44,8 +43,7 @@ declare void @tn_arena_release(ptr, i32, i64) nounwind
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(NamedTuple):
     """`text` for `runtime.jit`; `layout` and `sites` for `runtime.launch`.
 
     `digest` identifies the machine code: the text without debug locations, and the options.
@@ -89,8 +87,8 @@ class _ModuleText(Shared):
             entry.operation(op)
         entry.close(self.fn.region.yields)
         plain, located = self._assemble(False), self._assemble(True)
-        digest = hashlib.blake2b(f"{self.options.vector_width}\n{plain}".encode(), digest_size=16).hexdigest()
-        return Module(located, self.layout, tuple(self.sites), digest, tuple(entry.clocks))
+        code = digest(str(self.options.vector_width), plain)
+        return Module(located, self.layout, tuple(self.sites), code, tuple(entry.clocks))
 
     def _assemble(self, with_debug: bool) -> str:
         lines: list[str] = []
@@ -117,7 +115,7 @@ class _ModuleText(Shared):
     def serial(self, task: Task, number: int) -> str:
         """A serial task as a function; returns its name."""
         e = TaskText(self, task.body, "0", task.loc)
-        e.loops.plan(task.body)
+        e.loops.plan(task.body, 1, e.ranges)
         e.region(task.body)
         e.do("ret i32 0")
         e.finish()
@@ -130,12 +128,15 @@ class _ModuleText(Shared):
         lows, highs = range_of(e.ranges, task.args[0]), range_of(e.ranges, task.args[1])
         e.ranges[index] = (lows[0], max(highs[1] - 1, lows[0]))
         moves = llvm_privates.begin_copies(e, task, places)
-        plan = e.loops.plan(task.body)
-        e.loop(task.body, "%lo", "%hi", [], plan, parallel=True, vectorize=task.vectorize, reverse=False, runs=False)
+        lanes = lanes_of(task)
+        plan = e.loops.plan(task.body, lanes, e.ranges)
+        options = {"parallel": True, "vectorize": task.vectorize, "reverse": False, "runs": False}
+        e.loop(task.body, "%lo", "%hi", [], plan, task.loc, **options, lanes=lanes)
         llvm_privates.end_copies(e, moves)
         e.do("ret i32 0")
         e.finish()
-        self.add(f"define i32 @task_{number}(ptr %block, i64 %lo, i64 %hi, i32 %tid) noinline #0", e)
+        # Internal, so that LLVM takes the bounds for constants where the entry function alone calls it with literals.
+        self.add(f"define internal i32 @task_{number}(ptr %block, i64 %lo, i64 %hi, i32 %tid) noinline #0", e)
         return f"@task_{number}"
 
     def clear_flags(self, e: TaskText) -> None:
@@ -249,8 +250,9 @@ class _Entry:
         self._leave_if_failed(self._run(task, name, lo, hi))
         for which, (private, offset) in enumerate(zip(task.privates, places.offsets, strict=True)):
             merger = module.merger(task, number, which, offset)
-            count = llvm_privates.merge_count(private)
-            if count <= _MERGED_BY_CALLER:
+            count = llvm_privates.merge_count(e, private)
+            # That of a target whose shape is known at launch only is small (`passes/privatise.py`).
+            if private.is_flat or int(count) <= _MERGED_BY_CALLER:
                 e.value(f"call i32 {merger}(ptr %block, i64 0, i64 {count}, i32 0)")
             else:
                 e.value(

@@ -15,9 +15,7 @@ from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom
 from tinote.ir.primitives import Primitive
-from tinote.ir.types import Scalar, f16, f32, f64, i64, u1
-
-__all__ = ["EMITTERS", "NO_CODE", "combine", "emit_prim"]
+from tinote.ir.types import Scalar, Tangents, f16, f32, f64, i64, tangent_type, u1
 
 Emitter = Callable[..., str]
 Atoms = tuple[Atom, ...]
@@ -69,14 +67,15 @@ def _arithmetic(word: str) -> Emitter:
 
 def _div(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
     if b in f.roots:
-        return llvm_maths.over_sqrt(f, t, a, f.roots[b], b)
+        return llvm_maths.over_sqrt(f, t, a, b)
     return f.value(f"fdiv{f.flags} {TYPES[t]} {a}, {b}")
 
 
 def _strong_mul(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
     product = f.value(f"fmul{f.flags} {TYPES[t]} {a}, {b}")
     counts = f.value(f"fcmp une {TYPES[t]} {a}, {number(t, 0.0)}")
-    return f.value(f"select{f.flags} i1 {counts}, {TYPES[t]} {product}, {TYPES[t]} {a}")
+    truth = TYPES[tangent_type(u1, t.count)] if isinstance(t, Tangents) else "i1"
+    return f.value(f"select{f.flags} {truth} {counts}, {TYPES[t]} {product}, {TYPES[t]} {a}")
 
 
 def _neg(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
@@ -147,13 +146,20 @@ def _integral(word: str) -> Emitter:
 
 
 def _suffix(t: Scalar) -> str:
-    return f"f{t.bits}"
+    return f"v{t.count}f{t.bits}" if isinstance(t, Tangents) else f"f{t.bits}"
 
 
 def _cast(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
-    s = _operand_type(atoms)
+    return _converted(f, _operand_type(atoms), t, a)
+
+
+def _converted(f: FunctionText, s: Scalar, t: Scalar, a: str) -> str:
     if s is t:
         return a
+    if isinstance(t, Tangents):
+        if isinstance(s, Tangents):
+            return _joined(f, t, [_converted(f, s.scalar, t.scalar, tangent_at(f, s, a, k)) for k in range(t.count)])
+        return _spread(f, t, _converted(f, s, t.scalar, a))
     source, target = TYPES[s], TYPES[t]
     if t is u1:
         return (
@@ -181,6 +187,35 @@ def _cast(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
     if t.bits > s.bits:
         return f.value(f"{'sext' if s.kind == 'i' else 'zext'} {source} {a} to {target}")
     return a
+
+
+def tangent_at(f: FunctionText, t: Tangents, a: str, position: int) -> str:
+    """One of several tangents."""
+    return f.value(f"extractelement {TYPES[t]} {a}, i64 {position}")
+
+
+def _joined(f: FunctionText, t: Tangents, numbers: list[str]) -> str:
+    found = "poison"
+    for k, one in enumerate(numbers):
+        found = f.value(f"insertelement {TYPES[t]} {found}, {TYPES[t.scalar]} {one}, i64 {k}")
+    return found
+
+
+def _spread(f: FunctionText, t: Tangents, a: str) -> str:
+    """A number along all directions."""
+    ty, first = TYPES[t], f.value(f"insertelement {TYPES[t]} poison, {TYPES[t.scalar]} {a}, i64 0")
+    return f.value(f"shufflevector {ty} {first}, {ty} poison, <{t.count} x i32> zeroinitializer")
+
+
+def _join_tangents(f: FunctionText, t: Scalar, atoms: Atoms, *operands: str) -> str:
+    assert isinstance(t, Tangents)
+    return _joined(f, t, list(operands))
+
+
+def _direction(f: FunctionText, t: Scalar, atoms: Atoms, a: str, position: str) -> str:
+    joined = _operand_type(atoms)
+    assert isinstance(joined, Tangents)
+    return tangent_at(f, joined, a, int(position))
 
 
 def _saturated(f: FunctionText, s: Scalar, t: Scalar, a: str) -> str:
@@ -294,6 +329,8 @@ EMITTERS: dict[Primitive, Emitter] = {
     p.strong_mul: _strong_mul,
     p.stop_gradient_once: lambda f, t, atoms, x: x,
     p.cast: _cast,
+    p.join_tangents: _join_tangents,
+    p.tangent_at: _direction,
     p.bitcast: _bitcast,
     p.random_bits: _random_bits,
 }

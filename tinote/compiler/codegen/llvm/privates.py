@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 from tinote.compiler.codegen.llvm import memory as llvm_memory
 from tinote.compiler.codegen.llvm.function import TaskText
+from tinote.compiler.codegen.llvm.lanes import combined
 from tinote.compiler.codegen.llvm.layout import buffer_bytes
 from tinote.compiler.codegen.llvm.primitives import combine
 from tinote.compiler.codegen.llvm.text import MEMORY_TYPES, number
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Buffer, Private, Task
-from tinote.ir.types import u1
+from tinote.ir.types import Lanes, u1
 from tinote.runtime import layout as block
 
 _FLAG_BYTES = 64
@@ -67,27 +68,35 @@ def begin_copies(e: TaskText, task: Task, slots: Slice) -> list[tuple[str, str, 
         size = buffer_bytes(private.copy)
         home = e.value(f"getelementptr i8, ptr {base}, i64 {offset}")
         address = home
+        if private.is_flat:
+            e.assign_pointer(private.copy, address)
+            count = merge_count(e, private)
+            lanes = private.lanes
+            _fill(e, private, address, count if lanes == 1 else e.value(f"mul nuw nsw i64 {count}, {lanes}"))
+            continue
         if size <= _LARGEST_IN_REGISTERS:
             address = e.first(f"alloca [{size} x i8], align 64")
             moves.append((home, address, size))
         e.assign_pointer(private.copy, address)
-        _fill(e, private, address, size)
+        _fill(e, private, address, str(size // private.copy.dtype.size))
     return moves
 
 
-def _fill(e: TaskText, private: Private, address: str, size: int) -> None:
+def _fill(e: TaskText, private: Private, address: str, count: str) -> None:
+    """Set `count` numbers of a copy to the neutral element."""
     t = private.copy.dtype
     start = p.neutral(private.prim, t)
     if start == 0 and not (t.kind == "f" and math.copysign(1.0, start) < 0):
-        if size == t.size:
-            e.do(f"store {MEMORY_TYPES[t]} {'0' if t is u1 else number(t, 0)}, ptr {address}, align {t.size}")
+        if count == "1":
+            e.do(f"store {MEMORY_TYPES[t]} {'0' if t is u1 else number(t, 0)}, ptr {address}, align {t.alignment}")
         else:
+            size = str(int(count) * t.size) if count.isdigit() else e.value(f"mul nuw nsw i64 {count}, {t.size}")
             e.do(f"call void @llvm.memset.p0.i64(ptr align 64 {address}, i8 0, i64 {size}, i1 false)")
         return
     text = str(int(start)) if t is u1 else number(t, start)
-    with e.counted("0", str(size // t.size)) as iteration:
+    with e.counted("0", count) as iteration:
         at = e.value(f"getelementptr inbounds {MEMORY_TYPES[t]}, ptr {address}, i64 {iteration}")
-        e.do(f"store {MEMORY_TYPES[t]} {text}, ptr {at}, align {t.size}")
+        e.do(f"store {MEMORY_TYPES[t]} {text}, ptr {at}, align {t.alignment}")
 
 
 def end_copies(e: TaskText, moves: list[tuple[str, str, int]]) -> None:
@@ -116,8 +125,18 @@ class _Run(NamedTuple):
     target_step: int
 
 
+def _one_column(private: Private) -> Buffer:
+    """The copy as if it had a single column."""
+    copy, lanes = private.copy, private.lanes
+    if lanes == 1:
+        return copy
+    strides = tuple([stride // lanes for stride in copy.strides or ()][:-1])
+    apart = tuple([stride // lanes for stride in copy.element_strides])
+    return Buffer(copy.name, copy.dtype, copy.shape[:-1], copy.element, copy.kind, strides, apart)
+
+
 def _total(private: Private) -> int:
-    return math.prod(n for n in private.copy.shape if n is not None) * math.prod(private.copy.element)
+    return math.prod(n for n in private.target.shape if n is not None) * math.prod(private.target.element)
 
 
 def _step(buffer: Buffer) -> int | None:
@@ -134,8 +153,10 @@ def _step(buffer: Buffer) -> int | None:
 
 def _runs(private: Private) -> list[_Run]:
     """The copy and its target as runs of equal length, if they are few; else none."""
-    copy, target = private.copy, private.target
+    copy, target = _one_column(private), private.target
     size = copy.dtype.size
+    if private.is_flat:
+        return [_Run(0, 0, size, size)]
     same = copy.strides == target.strides and copy.element_strides == target.element_strides
     if same and buffer_bytes(copy) == _total(private) * size:
         # All of the memory, in whatever order.
@@ -150,9 +171,15 @@ def _runs(private: Private) -> list[_Run]:
     return found
 
 
-def merge_count(private: Private) -> int:
+def merge_count(e: TaskText, private: Private) -> str:
     """How far the range of a merging function goes."""
-    return _total(private) // max(1, len(_runs(private)))
+    if not private.is_flat:
+        return str(_total(private) // max(1, len(_runs(private))))
+    target = private.target
+    count = str(math.prod(target.element))
+    for axis in range(target.rank):
+        count = e.value(f"mul nuw nsw i64 {count}, {e.wide_extent(target, axis)}")
+    return count
 
 
 def merge(e: TaskText, private: Private, offset: int) -> None:
@@ -187,16 +214,22 @@ def _combine_at(e: TaskText, private: Private, home: str, into: str, here: str, 
     """Combine the number at offset `here` of a copy into the one at `there` of the target."""
     t = private.copy.dtype
     address = e.value(f"getelementptr inbounds i8, ptr {into}, i64 {there}")
+    lanes = private.lanes
+    if lanes > 1:
+        here = e.value(f"mul nuw nsw i64 {here}, {lanes}")
     mine_at = e.value(f"getelementptr inbounds i8, ptr {home}, i64 {here}")
     target_metadata = llvm_memory.access(e, private.target)
     old = llvm_memory.load_cell(e, t, address, target_metadata)
-    mine = llvm_memory.load_cell(e, t, mine_at, llvm_memory.access(e, private.copy))
+    metadata = llvm_memory.access(e, private.copy)
+    mine = llvm_memory.load_cell(e, t if lanes == 1 else Lanes(t, lanes), mine_at, metadata)
+    if lanes > 1:
+        mine = combined(e, private.prim, Lanes(t, lanes), mine)
     llvm_memory.store_cell(e, t, combine(e, private.prim, t, old, mine), address, target_metadata)
 
 
 def _element_offsets(e: TaskText, private: Private, element: str) -> tuple[str, str]:
     """Byte offsets of an element, counted in row-major order, in the copy and in the target."""
-    copy, target = private.copy, private.target
+    copy, target = _one_column(private), private.target
     extents = (*copy.shape, *copy.element)
     in_copy = (*(copy.strides or ()), *copy.element_strides)
     in_target = (*(target.strides or ()), *target.element_strides)

@@ -30,4 +30,4 @@ def result_range(ranges: Ranges, op: Prim, t: Scalar) -> Interval | None:
     if any(not isinstance(a.type, Scalar) or a.type.kind == "f" for a in op.args):
         return None
     args = op.args[1:] if op.prim is p.select else op.args
-    return apply_to_intervals(op.prim, [range_of(ranges, a) for a in args], span_of_type(t))
+    return apply_to_intervals(op.prim, [range_of(ranges, a) for a in args])

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tinote.compiler.codegen.llvm.alias import Aliasing
 from tinote.compiler.codegen.llvm.debug import DebugInfo
 from tinote.compiler.codegen.llvm.layout import make_layout
 from tinote.compiler.codegen.llvm.text import Metadata
+from tinote.ir.lanes import LoadTile
 from tinote.ir.nodes import Function, NewStack
 from tinote.ir.query import buffers_of, walk
-from tinote.runtime.sites import Site
-
-__all__ = ["Options", "Shared"]
+from tinote.runtime.sites import Site, SiteKind
+from tinote.source import Span
 
 #: Contraction and approximate functions. Where sums may be reordered and roots estimated, their operations say so.
 _FAST_MATH = " nsz contract afn"
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """What the code depends on beside the function.
 
     `fast_math`: contraction, approximate functions, estimates of reciprocal roots, reductions by + in another order.
     What else it permits `passes/rearrange.py` does, which knows where no number overflows.
     `vector_width`: the vectors to prefer, in bits (0: the target's choice). `source`: the user's file. `line_tables`:
-    debug locations go into the object, not only into LLVM's remarks and text. `profile`: measure each task.
+    debug locations go into the object, not only into LLVM's remarks and text. `profile`: measure each task. `fused`:
+    the target multiplies and adds with one rounding.
     """
 
     fast_math: bool = True
@@ -33,6 +33,7 @@ class Options:
     source: str = ""
     line_tables: bool = False
     profile: bool = False
+    fused: bool = True
 
 
 class Shared:
@@ -49,13 +50,20 @@ class Shared:
         self.metadata.add("!{}")
         self.debug = DebugInfo(options.source or fn.loc.file, options.line_tables)
         self.buffers = buffers_of(fn)
-        stacks = [op for op in walk(fn.region) if isinstance(op, NewStack)]
+        stacks = [op for op in walk(fn.region) if isinstance(op, NewStack | LoadTile)]
         self.aliasing = Aliasing(self.metadata, self.buffers, stacks)
         self.likely = self.metadata.add('!{!"branch_weights", i32 2000, i32 1}')
         self.unlikely = self.metadata.add('!{!"branch_weights", i32 1, i32 2000}')
         self.sites: list[Site] = []
+        self._loop_sites: dict[Span, int] = {}
 
     def site(self, site: Site) -> int:
         """The number of a site."""
         self.sites.append(site)
         return len(self.sites) - 1
+
+    def loop_site(self, loc: Span) -> int:
+        """The number by which a launch that is interrupted tells that it was in the loop at `loc`."""
+        if loc not in self._loop_sites:
+            self._loop_sites[loc] = self.site(Site(SiteKind.INTERRUPT, loc, self.fn.name))
+        return self._loop_sites[loc]

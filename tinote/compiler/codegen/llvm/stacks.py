@@ -16,7 +16,7 @@ from tinote.compiler.codegen.llvm.text import MEMORY_TYPES
 from tinote.errors import CompilerBug
 from tinote.ir.nodes import Lit, NewStack, Op, Pop, Push, Region, Var
 from tinote.ir.query import walk
-from tinote.ir.types import Scalar, Stack
+from tinote.ir.types import Lanes, Scalar, Stack, Tensor, element_type
 from tinote.runtime.sites import Site, SiteKind
 from tinote.source import Span
 
@@ -28,14 +28,20 @@ _MOST_VALUES = 1 << 48
 
 
 class _Open(NamedTuple):
-    """A stack: its values' type, its memory (for a chain: the cell that holds the current chunk), the cell that counts,
-    and what its accesses alias."""
+    """A stack: its values' type (lanes: a row of them for each push), its memory (for a chain: the cell that holds the
+    current chunk), the cell that counts, and what its accesses alias.
+    """
 
-    dtype: Scalar
+    content: Scalar | Lanes
     memory: str
     top: str
     chained: bool
     metadata: str
+
+
+def _size(t: Scalar | Lanes) -> int:
+    """Bytes of a value: of all lanes, which lie side by side."""
+    return t.dtype.size * t.lanes if isinstance(t, Lanes) else t.size
 
 
 class Stacks:
@@ -90,7 +96,7 @@ class Stacks:
     def new(self, op: NewStack) -> None:
         e = self._e
         stack = op.out.type
-        if not isinstance(stack, Stack) or not isinstance(stack.content, Scalar):
+        if not isinstance(stack, Stack) or isinstance(stack.content, Tensor):
             raise CompilerBug("LLVM code", f"a stack of tensors in machine code: {op!r}")
         t = stack.content
         top = e.first("alloca i64")
@@ -104,19 +110,23 @@ class Stacks:
         else:
             e.do(f"store i64 0, ptr {top}")
             capacity = op.args[0]
-            size = max(int(capacity.value), 1) * t.size if isinstance(capacity, Lit) else None
-            if size is not None and size <= _LARGEST_ON_STACK and e.fits_stack(size):
-                memory = e.first(f"alloca [{size // t.size} x {MEMORY_TYPES[t]}], align 64")
+            values = max(int(capacity.value), 1) if isinstance(capacity, Lit) else None
+            if (
+                values is not None
+                and values * element_type(t).size <= _LARGEST_ON_STACK
+                and e.fits_stack(values * _size(t))
+            ):
+                memory = e.first(f"alloca [{values} x {MEMORY_TYPES[t]}], align 64")
             else:
                 memory = self.allocate(self._bytes(e.use(capacity), t), op.loc)
                 metadata = e.module.aliasing.of(op)
         self._open[op.out] = _Open(t, memory, top, not op.args, metadata)
 
-    def _bytes(self, capacity: str, t: Scalar) -> str:
+    def _bytes(self, capacity: str, t: Scalar | Lanes) -> str:
         e = self._e
         least = e.value(f"call i64 @llvm.smax.i64(i64 {capacity}, i64 1)")
         values = e.value(f"call i64 @llvm.smin.i64(i64 {least}, i64 {_MOST_VALUES})")
-        return e.value(f"mul nuw nsw i64 {values}, {t.size}")
+        return e.value(f"mul nuw nsw i64 {values}, {_size(t)}")
 
     def _of(self, op: Op) -> _Open:
         stack = self._open.get(op.args[0])  # type: ignore[arg-type]
@@ -131,7 +141,7 @@ class Stacks:
         if stack.chained:
             self._next_chunk(stack, op)
         top = e.value(f"load i64, ptr {stack.top}")
-        llvm_memory.store_cell(e, stack.dtype, value, self._slot(stack, top), stack.metadata)
+        llvm_memory.store_cell(e, stack.content, value, self._slot(stack, top), stack.metadata)
         e.do(f"store i64 {e.value(f'add nuw nsw i64 {top}, 1')}, ptr {stack.top}")
 
     def pop(self, op: Pop) -> None:
@@ -141,14 +151,14 @@ class Stacks:
             self._previous_chunk(stack)
         top = e.value(f"add nsw i64 {e.value(f'load i64, ptr {stack.top}')}, -1")
         e.do(f"store i64 {top}, ptr {stack.top}")
-        e.env[op.out] = llvm_memory.load_cell(e, stack.dtype, self._slot(stack, top), stack.metadata)
+        e.env[op.out] = llvm_memory.load_cell(e, stack.content, self._slot(stack, top), stack.metadata)
 
     def _slot(self, stack: _Open, index: str) -> str:
         e = self._e
         base = stack.memory
         if stack.chained:
             base = e.value(f"getelementptr i8, ptr {e.value(f'load ptr, ptr {stack.memory}')}, i64 {_CHUNK_HEADER}")
-        return e.value(f"getelementptr inbounds {MEMORY_TYPES[stack.dtype]}, ptr {base}, i64 {index}")
+        return e.value(f"getelementptr inbounds {MEMORY_TYPES[stack.content]}, ptr {base}, i64 {index}")
 
     def _next_chunk(self, stack: _Open, op: Push) -> None:
         """Before a push: when the chunk is full, go on with the next one, which may be there from before."""
@@ -185,7 +195,7 @@ class Stacks:
 
     def _chunk(self, stack: _Open, op: Push) -> str:
         e = self._e
-        size = str(_CHUNK_HEADER + _CHUNK_VALUES * stack.dtype.size)
+        size = str(_CHUNK_HEADER + _CHUNK_VALUES * _size(stack.content))
         address = e.value(f"call ptr @tn_arena_alloc(ptr %block, i32 {e.tid}, i64 {size})")
         fail_unless(e, e.value(f"icmp ne ptr {address}, null"), Site(SiteKind.MEMORY, op.loc), [size])
         return address

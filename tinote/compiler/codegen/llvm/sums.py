@@ -13,8 +13,6 @@ from tinote.ir.nodes import Atom, For, If, Op, Prim, Region, Var, While
 from tinote.ir.query import walk
 from tinote.ir.types import Scalar
 
-__all__ = ["steps_of_sums"]
-
 #: For each variable the carried values, as bits, that it is a sum of, or that it is added to.
 Sets = dict[Var, int]
 

@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import struct
 
-from tinote.ir.nodes import Lit, Var
-from tinote.ir.types import Scalar, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from tinote.compiler.codegen.llvm.widen import OWN_CALL, OWN_NAME, vector_name, widened
+from tinote.ir.magnitudes import Magnitudes
+from tinote.ir.nodes import Lit, Prim, Var
+from tinote.ir.types import Lanes, Scalar, Tangents, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 
-__all__ = ["MEMORY_TYPES", "TYPES", "FunctionText", "Metadata", "literal", "number"]
 
-#: How a scalar is written as a value …
-TYPES: dict[Scalar, str] = {
+class _Types(dict[Scalar | Lanes, str]):
+    """How types are written: scalars as the table says, lanes and tangents along several directions as vectors."""
+
+    def __missing__(self, t: Scalar | Lanes) -> str:
+        if isinstance(t, Lanes):
+            text = f"<{t.lanes} x {self[t.dtype]}>"
+        elif isinstance(t, Tangents):
+            text = f"<{t.count} x {self[t.scalar]}>"
+        else:
+            raise KeyError(t)
+        self[t] = text
+        return text
+
+
+#: How a scalar or lanes are written as a value …
+TYPES = _Types({
     f16: "half", f32: "float", f64: "double", u1: "i1",
     i8: "i8", i16: "i16", i32: "i32", i64: "i64", u8: "i8", u16: "i16", u32: "i32", u64: "i64",
-}  # fmt: skip
+})  # fmt: skip
 #: … and in memory, where a truth value takes a byte.
-MEMORY_TYPES: dict[Scalar, str] = {**TYPES, u1: "i8"}
+MEMORY_TYPES = _Types({**TYPES, u1: "i8"})
 
 
 def number(t: Scalar, value: float) -> str:
-    """A number of a type as LLVM writes it; floats by their bits."""
+    """A number of a type as LLVM writes it, along all directions; floats by their bits."""
+    if isinstance(t, Tangents):
+        return f"splat ({TYPES[t.scalar]} {number(t.scalar, value)})"
     if t.kind == "f":
         if t is f16:
             return f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
@@ -83,30 +100,38 @@ class FunctionText:
         "block",
         "cold",
         "cold_marks",
+        "definitions",
         "flags",
+        "fused",
         "head",
         "helpers",
+        "lanes",
         "lines",
+        "magnitudes",
         "mark",
         "marks",
         "no_wrap",
-        "positive",
         "ranges",
         "roots",
         "summing",
     )
 
-    def __init__(self, flags: str = "", helpers: dict[str, str] | None = None) -> None:
+    def __init__(self, flags: str = "", helpers: dict[str, str] | None = None, *, fused: bool = True) -> None:
         #: fast-math flags of floating point instructions, with a leading blank
         self.flags = flags
+        #: whether the target multiplies and adds with one rounding
+        self.fused = fused
         #: functions that the module needs beside its own, name to text
         self.helpers: dict[str, str] = {} if helpers is None else helpers
+        #: how many lanes what is emitted is for: 0, outside of primitives on lanes
+        self.lanes = 0
         #: what integer variables are known to lie between
         self.ranges: dict[Var, tuple[int, int]] = {}
-        #: square roots, by name, and what they are of
-        self.roots: dict[str, str] = {}
-        #: float values, by name, that are certainly more than zero and normal (or NaN)
-        self.positive: set[str] = set()
+        #: the applications of primitives so far, and how large their results are
+        self.definitions: dict[Var, Prim] = {}
+        self.magnitudes = Magnitudes(self.definitions)
+        #: square roots, by name: what they are of, and whether that is certainly more than zero and normal (or NaN)
+        self.roots: dict[str, tuple[str, bool]] = {}
         #: whether the integer operation that is being emitted cannot wrap
         self.no_wrap = False
         #: whether the addition that is being emitted is a step of a sum that a loop carries
@@ -149,11 +174,63 @@ class FunctionText:
 
     def value(self, text: str) -> str:
         """An instruction with a value; returns its name."""
+        if self.lanes:
+            own = OWN_CALL.match(text)
+            if own and not self._on_vectors(own["name"]):
+                return self._in_parts(own["type"], own["name"], own["arguments"])
+            text = widened(text, self.lanes)
         self._values += 1
         name = f"%v{self._values}"
         self.lines.append(f"{name} = {text}")
         self.marks.append(self.mark)
         return name
+
+    def _on_vectors(self, name: str) -> bool:
+        """Whether a function of our own has a form on vectors, which is made of its text if that does not branch."""
+        wide = vector_name(name, self.lanes)
+        if wide == name:
+            return False
+        if wide not in self.helpers:
+            text = self.helpers[name]
+            if "br " in text:
+                return False
+            self.helpers[wide] = widened(text, self.lanes)
+            for called in OWN_NAME.findall(text):
+                self._on_vectors(called)
+        return True
+
+    def _in_parts(self, ty: str, name: str, arguments: str) -> str:
+        """A call of a function that has no form for this number of lanes: of its form for half of them, or of itself
+        for each lane.
+        """
+        lanes, half = self.lanes, self.lanes // 2
+        self.lanes = 0
+        ends = [", ".join([f"i32 {k}" for k in range(start, start + half)]) for start in (0, half)]
+        parts: list[str] = []
+        for k in range(2):
+            given: list[str] = []
+            for argument in arguments.split(", "):
+                t, _, operand = argument.partition(" ")
+                if operand.startswith("%"):
+                    vector = f"<{lanes} x {t}>"
+                    operand = (
+                        self.value(f"shufflevector {vector} {operand}, {vector} poison, <{half} x i32> <{ends[k]}>")
+                        if half > 1
+                        else self.value(f"extractelement {vector} {operand}, i64 {k}")
+                    )
+                given.append(f"{t} {operand}")
+            self.lanes = half if half > 1 else 0
+            parts.append(self.value(f"call {ty} {name}({', '.join(given)})"))
+            self.lanes = 0
+        if half > 1:
+            every = ", ".join([f"i32 {k}" for k in range(lanes)])
+            joined = ", ".join([f"<{half} x {ty}> {part}" for part in parts])
+            result = self.value(f"shufflevector {joined}, <{lanes} x i32> <{every}>")
+        else:
+            first = self.value(f"insertelement <2 x {ty}> poison, {ty} {parts[0]}, i64 0")
+            result = self.value(f"insertelement <2 x {ty}> {first}, {ty} {parts[1]}, i64 1")
+        self.lanes = lanes
+        return result
 
     def first(self, text: str) -> str:
         """An instruction with a value that runs once at the start of the function."""

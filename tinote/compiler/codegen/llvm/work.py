@@ -10,6 +10,7 @@ from tinote.compiler.codegen.llvm.function import TaskText
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
+from tinote.ir.lanes import lanes_of
 from tinote.ir.query import definitions, walk
 from tinote.ir.types import Scalar
 
@@ -35,7 +36,7 @@ def iteration_work(e: TaskText, task: ir.Task, lo: str, hi: str) -> Amount:
     """
     amounts = _Amounts(e, task)
     amounts.known[task.body.params[0]] = amounts.middle(_amount(lo), _amount(hi))
-    work = amounts.region(task.body)
+    work = amounts.share(amounts.region(task.body), task)
     return max(1, int(work)) if isinstance(work, int) else amounts.call("smax", work, 1)
 
 
@@ -67,6 +68,13 @@ class _Amounts:
         total = self._do(p.add, lo, hi)
         return total // 2 if isinstance(total, int) else self._e.value(f"ashr i64 {total}, 1")
 
+    def share(self, work: Amount, loop: ir.For | ir.Task) -> Amount:
+        """The work of one iteration, of a loop's body that may stand for several."""
+        lanes = lanes_of(loop)
+        if lanes == 1:
+            return work
+        return work // lanes if isinstance(work, int) else self._e.value(f"udiv i64 {work}, {lanes}")
+
     def region(self, region: ir.Region) -> Amount:
         total: Amount = 1
         for op in region.body:
@@ -82,7 +90,7 @@ class _Amounts:
             else:
                 trip_count = self._do(p.minimum, self._do(p.maximum, self._do(p.sub, hi, lo), 0), _MOST)
                 self.known[op.index] = self.middle(lo, hi)
-            inner = self.region(op.body)
+            inner = self.share(self.region(op.body), op)
             return self._do(p.mul, self._do(p.minimum, inner, 1 << 20), trip_count)
         if isinstance(op, ir.While):
             return self._do(

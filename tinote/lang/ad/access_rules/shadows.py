@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.driver import BoundArray
+from tinote.compiler.launch.native import BoundArray
 from tinote.ir.checked_accesses import Word
 from tinote.ir.nodes import Buffer
 from tinote.lang.kernels.arguments import ExternalArray

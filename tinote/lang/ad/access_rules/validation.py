@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.compiler.driver import BoundArray, Code
+from tinote.compiler.launch.native import BoundArray, Code
 from tinote.compiler.requests import Checks, Request
 from tinote.errors import DifferentiationError
 from tinote.ir.checked_accesses import CheckedAccesses, Kind, Ledger, Site, Word
@@ -96,8 +96,8 @@ class AccessRules(Observer):
         """A kernel is about to be launched with `arguments`; gives what is to be launched in its place."""
         self.look_outside()
         native, facts = instance.specialisation.compiled(Request(checks=Checks.ACCESS_RULES))
+        assert facts is not None and facts.checks is not None
         checks = facts.checks
-        assert checks is not None
         ledger = np.zeros(len(Ledger), np.uint32)
         self._launches.append(instance.kernel_name)
         ledger[Ledger.FIRST_CODE] = self._enter(checks.sites, instance.kernel_name, launches=True)
@@ -111,7 +111,7 @@ class AccessRules(Observer):
         return launch
 
     def launched(self) -> None:
-        """The launch that was announced has ended well. Raises `AccessRuleError`."""
+        """The launch that was announced has completed. Raises `AccessRuleError`."""
         assert self._pending is not None
         launch, arguments, checks = self._pending
         self._pending = None

@@ -18,7 +18,7 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.bars import bar
 from tinote.lang.ad.checks.locate import Suspect, suspects_of
-from tinote.lang.ad.functional.forward_mode import FwdMode
+from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.functional import pull_back, recorded, refuse_open_recorder
 from tinote.lang.ad.functional.inputs import Derivative, shape_of, size_of
 from tinote.lang.ad.journal.events import Custom, Launch
@@ -26,9 +26,8 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.memory.states import State, preserving_duals, preserving_gradients
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
+from tinote.lang.data.traced import Trace
 from tinote.source import Span, location_name
-
-__all__ = ["Compared", "Element", "GradientReport", "compare", "gradcheck", "require_f64"]
 
 _FLOOR = 1e-3  # below this share of a field's largest slope, numbers are compared to that share
 
@@ -310,7 +309,7 @@ def _compare_modes(
     start.put_back()
     task.loss_field.fill(0)
     try:
-        with FwdMode(loss=task.loss_field, param=list(task.wrt), seed=seeds):
+        with ForwardMode([task.loss_field], list(task.wrt), seeds, Trace()):
             task.f(*args)
             forward = task.loss_field.dual.to_numpy().item()
     except DifferentiationError as refused:

@@ -11,14 +11,12 @@ import numpy as np
 from tinote.compiler.requests import GRADIENT
 from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.memory.states import MemoryCopies
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, memory_of, recorder
+from tinote.runtime.memory import MemoryCopies
 from tinote.source import Span, location_name
-
-__all__ = ["Suspect", "suspects_of"]
 
 
 class Suspect(NamedTuple):

@@ -17,16 +17,15 @@ from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.checks.gradcheck import Compared, GradientReport, compare, require_f64
 from tinote.lang.ad.journal.events import Computed, Custom, Launch, Read, Write
-from tinote.lang.ad.journal.journal import Journal, living_buffers
+from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.observer import Observer
+from tinote.lang.ad.journal.saved_values import living_buffers
 from tinote.lang.ad.memory.states import State
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import plain
 from tinote.lang.session.state import session
 from tinote.source import Span, caller
-
-__all__ = ["GradientCheck"]
 
 _STEP, _ELEMENTS = 1e-4, 200
 

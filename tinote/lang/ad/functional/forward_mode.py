@@ -1,23 +1,18 @@
-"""Forward mode: launches inside the block compute tangents beside their values.
-
-with ti.ad.FwdMode(loss=y, param=x, seed=[1.0, 0.0]):
-    compute_y()
-# y.dual now holds the Jacobian of y times the seed
-"""
+"""Forward mode along one direction: launches inside the block compute tangents beside their values (`fwd_mode.py`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextvars import Token
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from tinote.compiler.requests import TANGENT, Derivative, Request
 from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer, BufferKind
-from tinote.lang.ad.functional.seeds import seed_array
+from tinote.lang.ad.functional.seeds import seed_array, store_seed
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
 from tinote.lang.ad.journal.temporary_adjoints import (
@@ -37,17 +32,11 @@ from tinote.lang.session.state import Recorder, recorder, session
 from tinote.runtime.clearing import clear_memories
 from tinote.source import NOWHERE, caller
 
-__all__ = ["FwdMode", "forward_along"]
 
-
-class FwdMode(Recorder):
-    """Compute a Jacobian-vector product along with the launches in a `with` block.
-
-    `loss`: the field, or fields, whose derivative is wanted, of any shape. `param`: the field, or fields, that the
-    derivative is taken along, of any shape. `seed`: the direction, of the shape of `param` (a sequence of them for
-    several); it may be left out for a single 0-D number, where it is 1. All of them need `needs_dual=True`. At entry
-    the duals of all fields are set to zero and those of `param` to the seed; at exit `loss.dual` holds the product and
-    the duals of `param` are set back to zero. Raises `DifferentiationError`.
+class ForwardMode(Recorder):
+    """The recorder of a block. At entry the duals of all fields are set to zero and those of `param`, fields, to the
+    directions `seed`, one for each; at exit the duals of `loss`, fields, hold the product, and those of `param` are set
+    back to zero. Raises `DifferentiationError`.
     """
 
     #: A write from Python inside of the block stores a number with its tangent, that of a constant is zero.
@@ -55,33 +44,32 @@ class FwdMode(Recorder):
     #: The gradient of a kernel is one more computation, whose tangents are those of adjoints.
     gradients: Request = Request(Derivative.FORWARD_OVER_REVERSE)
 
-    def __init__(self, loss: Field | Sequence[Field], param: Field | Sequence[Field], seed: Any = None) -> None:
-        losses, params = _fields(loss, "loss"), _fields(param, "param")
-        several = not isinstance(param, Field)
-        seeds = [seed] if not several else [None] * len(params) if seed is None else list(seed)
-        self._along(losses, params, seeds, Trace())
+    def __init__(self, losses: list[Field], params: list[Field], seeds: Sequence[Any], trace: Trace) -> None:
+        self._seeds = [_direction(field, one) for field, one in zip(params, seeds, strict=True)]
+        self._follow(losses, params, trace)
 
-    def _along(self, losses: list[Field], params: list[Field], seeds: list[Any], trace: Trace) -> None:
-        if len(seeds) != len(params):
-            raise DifferentiationError(f"{len(params)} parameters need as many seeds, not {len(seeds)}", caller())
+    def _follow(self, losses: list[Field], params: list[Field], trace: Trace) -> None:
         self.losses = losses
         self.params = params
         self.trace = trace
-        self._seeds = [_direction(field, one) for field, one in zip(params, seeds, strict=True)]
         self._token: Token[Recorder | None] | None = None
         self._lost = LostValues(tangents=True)
         #: the temporary duals of memory without one that holds values which vary
         self._tangents: dict[Buffer, Buffer] = {}
         self._temporaries = TemporaryAdjoints((), self._tangents)
 
-    def __enter__(self) -> FwdMode:
+    def __enter__(self) -> Self:
         if recorder.get() is not None:
             raise DifferentiationError("forward mode cannot be opened inside of another block or tape", caller())
-        clear_memories([field.dual.memory for field in list(session.fields) if field.has_dual], 1)
-        for field, direction in zip(self.params, self._seeds, strict=True):
-            field.dual.from_numpy(direction)
+        self._point()
         self._token = recorder.set(self)
         return self
+
+    def _point(self) -> None:
+        """Set all duals."""
+        clear_memories([field.dual.memory for field in list(session.fields) if field.has_dual], 1)
+        for field, direction in zip(self.params, self._seeds, strict=True):
+            store_seed(field.dual, direction)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -92,6 +80,9 @@ class FwdMode(Recorder):
         self.trace.close()
         self._tangents.clear()
         self._temporaries = NO_ADJOINTS
+        self._clear_seeds()
+
+    def _clear_seeds(self) -> None:
         for field in self.params:
             field.dual.fill(0)
 
@@ -99,7 +90,7 @@ class FwdMode(Recorder):
         """The kernel is launched in its version with tangents."""
         takes = bool(values) and Traced in map(type, values)
         active = takes and any(type(value) is Traced and self.trace.is_active(value) for value in values)
-        numbers_flow = takes or instance.returns_floats
+        numbers_flow = active or instance.returns_floats
         arguments = arguments_of(instance, values, PUSHFORWARD if numbers_flow else TANGENT)
         arguments.refuse_shared()
         if any(b.primal is not None and b.tangent is None for b in arguments.accesses.written):
@@ -215,29 +206,8 @@ class _GradientOfNumbers:
         return code.launch((*constants(values), *nothing, *tangents, *nothing))
 
 
-def forward_along(losses: list[Field], params: list[Field], seeds: list[Any], trace: Trace) -> FwdMode:
-    """Forward mode for a function: along fields and numbers of `trace`, which have their tangents."""
-    found = FwdMode.__new__(FwdMode)
-    found._along(losses, params, seeds, trace)
-    return found
-
-
-def _fields(given: Any, what: str) -> list[Field]:
-    found = [given] if isinstance(given, Field) else list(given) if isinstance(given, list | tuple) else []
-    if not found or not all(isinstance(f, Field) for f in found):
-        raise DifferentiationError(
-            f"the {what} of forward mode must be a field or a list of fields, not {given!r}", caller()
-        )
-    for field in found:
-        if not field.has_dual:
-            raise DifferentiationError(
-                f"the {what} '{field.name}' has no dual", caller(), hint="make it with needs_dual=True"
-            )
-    return found
-
-
 def _direction(field: Field, seed: Any) -> np.ndarray[Any, Any]:
-    """A seed as the field's dual holds it."""
+    """A seed as an array."""
     shape = field.shape + field.element
     if seed is None:
         if shape != ():
@@ -245,5 +215,4 @@ def _direction(field: Field, seed: Any) -> np.ndarray[Any, Any]:
                 f"the parameter '{field.name}' has shape {shape}: forward mode needs a seed of that shape", caller()
             )
         seed = 1.0
-    direction = seed_array(seed, shape, f" of '{field.name}'", "the parameter")
-    return direction.astype(np.float64 if field.dtype.bits == 64 else np.float32)
+    return seed_array(seed, shape, f" of '{field.name}'", "the parameter")

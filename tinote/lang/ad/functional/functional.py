@@ -1,4 +1,4 @@
-"""Derivatives as functions: `grad`, `value_and_grad`, `vjp`, `jvp`, `jacobian` and `hvp`, beside the tape.
+"""Derivatives as functions: `grad`, `value_and_grad`, `vjp`, `jvp`, `jacobian`, `hvp` and `value_grad_hvp`.
 
     slope = ti.ad.grad(simulate, wrt=x, loss=energy)    # simulate(dt) reads the field x and leaves its result in energy
     slope(dt)                                           # an array of the shape of x
@@ -21,37 +21,41 @@ twice, or shares memory with another, is refused. The gradients and duals of all
 
 from __future__ import annotations
 
+import functools
+import importlib
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tinote.errors import DifferentiationError, Note
-from tinote.lang.ad.functional.forward_mode import forward_along
-from tinote.lang.ad.functional.inputs import Array, Bound, Derivative, arrays_among, number_or_array, shape_of
+from tinote.ir.types import f64, machine_epsilon
+from tinote.lang.ad.functional.directions import MOST_DIRECTIONS, OneDirectionOnly, SeveralDirections, directions_for
+from tinote.lang.ad.functional.forward_mode import ForwardMode
+from tinote.lang.ad.functional.inputs import (
+    Array,
+    Bound,
+    Derivative,
+    arrays_among,
+    number_in,
+    number_or_array,
+    shape_of,
+)
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
-from tinote.lang.ad.functional.seeds import seed_array
+from tinote.lang.ad.functional.seeds import seed_array, store_seed
+from tinote.lang.ad.functional.sparse import Pattern, misses, probe, values
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.sweep import Sweep
-from tinote.lang.ad.memory.states import State, preserving_duals, preserving_gradients
+from tinote.lang.ad.memory.states import GradientsBefore, State, clear_duals, preserving_duals, preserving_gradients
+from tinote.lang.capture.planned import Planned
+from tinote.lang.data.captured_arrays import zeros
 from tinote.lang.data.fields import Field
-from tinote.lang.data.matrix import numpy_type
-from tinote.lang.data.traced import Trace, Traced
-from tinote.lang.session.state import gradient_memories, recorder, session
+from tinote.lang.data.traced import Trace, Traced, constants
+from tinote.lang.session.state import gradient_memories, memory_of, recorder
+from tinote.runtime.memory import MemoryCopies
+from tinote.runtime.seam import heard
 from tinote.source import caller
-
-__all__ = [
-    "Run",
-    "grad",
-    "hvp",
-    "jacobian",
-    "jvp",
-    "pull_back",
-    "recorded",
-    "refuse_open_recorder",
-    "value_and_grad",
-    "vjp",
-]
 
 Fields = Field | Sequence[Field] | None
 Positions = int | Sequence[int] | None
@@ -68,7 +72,7 @@ def grad(
     set to 0 before. Raises `DifferentiationError`.
     """
     both = _value_and_grad("grad", f, argnums, wrt, loss)
-    return lambda *args, **kwargs: both(*args, **kwargs)[1]
+    return _calling(f, lambda *args, **kwargs: both(*args, **kwargs)[1])
 
 
 def value_and_grad(
@@ -87,15 +91,16 @@ def _value_and_grad(
 
     def run(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         refuse_open_recorder(what)
-        with preserving_gradients():
+        with GradientsBefore() as before:
             if task.loss is not None:
                 task.loss.fill(0)
-            ran = recorded(task, args, kwargs)
-            value = np.asarray(ran.value).item()
+            ran = recorded(task, args, kwargs, before)
+            value = ran.number
             found = ran.gradients(pull_back(ran, np.ones(())))
+        ran.bound.give_back(task)
         return value, task.shaped(found)
 
-    return run
+    return _planned(task, run, makes_arrays=True)
 
 
 def vjp(
@@ -112,13 +117,14 @@ def vjp(
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         refuse_open_recorder("vjp")
         direction = _seed_for(task, seed)
-        with preserving_gradients():
-            ran = recorded(task, args, kwargs)
+        with GradientsBefore() as before:
+            ran = recorded(task, args, kwargs, before)
             value = ran.value
             found = ran.gradients(pull_back(ran, direction))
+        ran.bound.give_back(task)
         return value, task.shaped(found)
 
-    return run
+    return _planned(task, run)
 
 
 def jvp(
@@ -137,7 +143,7 @@ def jvp(
         with preserving_duals():
             return _pushed(task, lambda bound: bound.directions(seed, task), args, kwargs)
 
-    return run
+    return _planned(task, run)
 
 
 def jacobian(
@@ -147,31 +153,56 @@ def jacobian(
     wrt: Fields = None,
     loss: Field | None = None,
     mode: str | None = None,
+    sparse: bool = False,
+    sparsity: Any = None,
 ) -> Callable[..., Any]:
     """A function that runs `f` with its arguments and gives the Jacobian of its result with respect to the inputs: an
     array of the shape of the result followed by that of the input, a tuple for several. `argnums`, `wrt` and `loss` say
     what the inputs and the result are, as for `vjp`.
 
-    `mode`: `"forward"` (a run of `f` for each number of the inputs; fields need duals) or `"reverse"` (a reverse run
-    for each number of the result; fields need gradients). By default the one with fewer runs, as far as the fields have
-    what it needs. `f` starts from the same fields and arrays each time. Raises `DifferentiationError`.
+    `mode`: `"forward"` (fields need duals) or `"reverse"` (one run of `f`, and a reverse run for each number of the
+    result; fields need gradients). By default forward mode where the inputs have fewer numbers than the result, as far
+    as the fields have what it needs. Raises `DifferentiationError`.
+
+    In forward mode a run of `f` gives up to 16 columns at once: it computes its values once, and that many tangents of
+    each. Where numbers that depend on the inputs go through Python (results of kernels, elements that are read, number
+    arguments), a run gives one column. `f` starts from the same fields and arrays each time.
+
+    `sparse=True`, in forward mode, gives a `scipy.sparse.csr_array` for each input, of the shape (numbers of the
+    result, numbers of the input), both counted row by row. Columns that have no row in common are computed together,
+    so that about as many directions do as a row has elements. Which elements there are is found out anew at each call,
+    by about 2 log₂(columns) times as many directions; it is that of the path that the program takes for these inputs.
+    `sparsity`, a sparse matrix or an array for each input, is taken for what `sparse=True` would find, with elements
+    where there is or may be one: that saves finding out. It may come from an earlier call, as long as the program takes
+    the same path. The result is checked along a random direction: a `DifferentiationError` says in which row an element
+    is missing from `sparsity`, unless it is smaller than half of the digits of its row.
     """
     task = Derivative("jacobian", f, wrt, loss, argnums)
     if mode not in (None, "forward", "reverse"):
         raise DifferentiationError(f"the mode of a Jacobian is 'forward' or 'reverse', not {mode!r}", task.span)
-    if mode is not None:
-        task.require("dual" if mode == "forward" else "grad")
+    sparse = sparse or sparsity is not None
+    if sparse:
+        _require_sparse(task, mode)
+    if mode is not None or sparse:
+        task.require("dual" if mode != "reverse" else "grad")
     elif not task.has("dual"):
         task.require("grad")
 
     def run(*args: Any, **kwargs: Any) -> Any:
         refuse_open_recorder("jacobian")
-        forward = mode == "forward" or (mode is None and _forward_is_shorter(task, args))
+        if sparse and (listener := heard()) is not None:
+            listener.taking("a sparse Jacobian, whose pattern is found out")
         with preserving_gradients(), preserving_duals():
-            found = _columns(task, args, kwargs) if forward else _rows(task, args, kwargs)
+            if sparse:
+                # One width for all: what runs is compiled once.
+                found = _elements(_Columns(task, args, kwargs, MOST_DIRECTIONS), sparsity)
+            elif mode == "forward" or (mode is None and _forward_is_shorter(task, args)):
+                found = _columns(_Columns(task, args, kwargs))
+            else:
+                found = _rows(task, args, kwargs)
         return task.shaped(found)
 
-    return run
+    return _calling(f, run) if sparse else _planned(task, run, makes_arrays=True)
 
 
 def hvp(
@@ -181,31 +212,65 @@ def hvp(
     a single number, and the vector, which has the structure of a gradient and so has the product. `argnums`, `wrt` and
     `loss` say what the inputs and the result are, as for `grad`.
 
-    Forward mode over reverse mode: the cost is a small multiple of that of a gradient. Fields with a gradient get a
-    dual, and so do the gradients, if they have none. Raises `DifferentiationError`.
+    Forward mode over reverse mode: the cost is a small multiple of that of a gradient, which comes with it:
+    `value_grad_hvp`. Fields with a gradient get a dual, and so do the gradients, if they have none. Raises
+    `DifferentiationError`.
     """
-    task = Derivative("hvp", f, wrt, loss, argnums)
+    everything = _value_grad_hvp("hvp", f, argnums, wrt, loss)
+    return _calling(f, lambda vector, *args, **kwargs: everything(vector, *args, **kwargs)[2])
+
+
+def value_grad_hvp(
+    f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, loss: Field | None = None
+) -> Callable[..., tuple[Any, Any, Any]]:
+    """As `hvp` with the same `f`, `argnums`, `wrt` and `loss`, but gives all that one run and one reverse sweep find
+    out: `(value, gradient, product)`, the result, a number, its gradient, and the product of its Hessian and the
+    vector, which have the structure of the vector. For methods that take a step by all three, such as Newton's with
+    conjugate gradients. Raises `DifferentiationError`.
+    """
+    return _value_grad_hvp("value_grad_hvp", f, argnums, wrt, loss)
+
+
+def _value_grad_hvp(
+    what: str, f: Callable[..., Any], argnums: Positions, wrt: Fields, loss: Field | None
+) -> Callable[..., tuple[Any, Any, Any]]:
+    task = Derivative(what, f, wrt, loss, argnums)
     task.require_scalar()
     task.require("grad")
 
-    def run(vector: Any, *args: Any, **kwargs: Any) -> Any:
-        refuse_open_recorder("hvp")
+    def run(vector: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+        refuse_open_recorder(what)
         journal = SecondOrder()
         bound = task.bound(args, journal.trace, duals=True)
         give_gradients_duals()
         directions = bound.directions(vector, task)
-        with preserving_gradients(), preserving_duals():
-            for field in list(session.fields):
-                if field.has_dual:
-                    field.dual.fill(0)
+        with GradientsBefore() as before, preserving_duals():
+            journal.gradients_before = before
+            clear_duals()
             bound.point(directions)
             if task.loss is not None:
                 task.loss.fill(0)
             ran = _recorded(task, bound, journal, kwargs)
+            value = ran.number
             sweep = pull_back(ran, np.ones(()))
-            return task.shaped([one.second(sweep) for one in bound.inputs])
+            gradient = ran.gradients(sweep)
+            product = [one.second(sweep) for one in bound.inputs]
+        bound.give_back(task)
+        return value, task.shaped(gradient), task.shaped(product)
 
-    return run
+    return _planned(task, run, attaches=give_gradients_duals)
+
+
+def _planned(task: Derivative, run: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """The same, by plans where it is called again and again for small arrays. `options`: of `Planned`."""
+    planned = Planned(run, task.f, [*task.wrt, *([] if task.loss is None else [task.loss])], **options)
+    return _calling(task.f, lambda *args, **kwargs: planned(*args, **kwargs))
+
+
+def _calling(f: Callable[..., Any], derivative: Callable[..., Any]) -> Callable[..., Any]:
+    """A derivative, of which a capture is to know what it calls."""
+    derivative.__tinote_calls__ = f  # type: ignore[attr-defined]
+    return derivative
 
 
 # ---- modes of a Jacobian
@@ -225,7 +290,7 @@ def _rows(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
     ran = recorded(task, args, kwargs)
     shape = () if task.loss is None else shape_of(task.loss)
     count = int(np.prod(shape))
-    found = [np.zeros((count, *one.shape)) for one in ran.bound.inputs]
+    found = [zeros((count, *one.shape)) for one in ran.bound.inputs]
     try:
         for row in range(count):
             seed = np.zeros(count)
@@ -238,22 +303,161 @@ def _rows(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
     return [whole.reshape(shape + one.shape) for whole, one in zip(found, ran.bound.inputs, strict=True)]
 
 
-def _columns(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Array]:
-    result = () if task.loss is None else shape_of(task.loss)
-    shapes = [one.shape for one in task.bound(args, Trace()).inputs]
-    start = State(gradients=True)
-    arrays = [(array, array.copy()) for array in arrays_among([*args, *kwargs.values()])]
-    found = [np.zeros((*result, int(np.prod(shape)))) for shape in shapes]
-    columns = [(which, column) for which, whole in enumerate(found) for column in range(whole.shape[-1])]
-    for number, (which, column) in enumerate(columns, 1):
-        start.put_back()
-        for array, held in arrays:
-            array[...] = held
-        seeds = [np.zeros(shape) for shape in shapes]
-        seeds[which].reshape(-1)[column] = 1
-        pushed = _pushed(task, lambda _, seeds=seeds: seeds, args, kwargs, repeats=number < len(columns))
-        found[which][..., column] = pushed[1]
-    return [whole.reshape(result + shape) for whole, shape in zip(found, shapes, strict=True)]
+class _Columns:
+    """Products of the Jacobian of a run of `f` with directions, in forward mode. `count`: how many are asked for at
+    once, if it is always as many. `shapes`: of the inputs, whose numbers count one input after the other, `ends` where
+    each ends.
+    """
+
+    def __init__(
+        self, task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any], count: int | None = None
+    ) -> None:
+        self.task = task
+        self._count = count
+        self._args = args
+        self._kwargs = kwargs
+        inputs = task.bound(args, Trace()).inputs
+        self.shapes = [one.shape for one in inputs]
+        self.ends: list[int] = np.cumsum([math.prod(shape) for shape in self.shapes]).tolist()
+        self.result = () if task.loss is None else shape_of(task.loss)
+        self._start = State(gradients=True)
+        self._arrays = [(array, array.copy()) for array in arrays_among([*args, *kwargs.values()])]
+        fields = [one.field for one in inputs if one.field is not None] + ([task.loss] if task.loss else [])
+        #: the coarsest of the numbers that go in and come out
+        self.epsilon = max([machine_epsilon(field.dtype) for field in fields], default=machine_epsilon(f64))
+        #: whether a run may follow several directions
+        self._several = task.loss is not None and all(one.number is None for one in inputs)
+        self._has_run = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many numbers the result has, and the inputs."""
+        return math.prod(self.result), self.ends[-1]
+
+    def product(self, count: int, directions: Callable[[int, int], Array], *, last: bool = True) -> Array:
+        """The Jacobian times `count` directions: of the shape of the result followed by their number.
+        `directions(first, width)` gives those from `first` on, of the shape (numbers of the inputs, `width`); zeros
+        where there are no more. `last`: there will be no further run of `f`, which starts each time from the same.
+        """
+        if self._several:
+            try:
+                return self._blocks(count, directions_for(self._count or count), directions, last)
+            except OneDirectionOnly:
+                self._several = False
+        return self._blocks(count, 1, directions, last)
+
+    def _blocks(self, count: int, width: int, directions: Callable[[int, int], Array], last: bool) -> Array:
+        found = zeros((*self.result, count))
+        for first in range(0, count, width):
+            if self._has_run:
+                self._start.put_back()
+                for array, held in self._arrays:
+                    array[...] = held
+            self._has_run = True
+            end = min(first + width, count)
+            product = self._run(directions(first, width), end < count or not last)
+            found[..., first:end] = product[..., : end - first] if isinstance(product, np.ndarray) else product
+        return found
+
+    def _run(self, directions: Array, repeats: bool) -> Any:
+        width = directions.shape[-1]
+        parts = np.split(directions, self.ends[:-1])
+        if width > 1:
+            seeds = [part.reshape(*shape, width) for part, shape in zip(parts, self.shapes, strict=True)]
+            return _pushed_along(self.task, seeds, self._args, self._kwargs, repeats=repeats)
+        seeds = [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
+        product = _pushed(self.task, lambda _: seeds, self._args, self._kwargs, repeats=repeats)[1]
+        return product[..., None] if isinstance(product, np.ndarray) else product
+
+
+def _columns(jacobian: _Columns) -> list[Array]:
+    """All of it: along the unit vectors."""
+    count = jacobian.ends[-1]
+    found = jacobian.product(count, lambda first, width: np.eye(count, width, -first))
+    parts = np.split(found, jacobian.ends[:-1], axis=-1)
+    return [part.reshape(jacobian.result + shape) for part, shape in zip(parts, jacobian.shapes, strict=True)]
+
+
+def _elements(jacobian: _Columns, sparsity: Any) -> list[Any]:
+    """The elements that there are, as a sparse matrix for each input."""
+    height, width = jacobian.shape
+
+    def product(direction: Array, amounts: Array, *, last: bool = False) -> Array:
+        def some(first: int, count: int) -> Array:
+            found = np.zeros((width, count))
+            there = np.flatnonzero((direction >= first) & (direction < first + count))
+            found[there, direction[there] - first] = amounts[there]
+            return found
+
+        count = int(direction.max(initial=-1)) + 1
+        return jacobian.product(count, some, last=last).reshape(height, count)
+
+    last_product = functools.partial(product, last=True)
+    if sparsity is None:
+        pattern = probe(product, jacobian.shape)
+        numbers, row = values(last_product, pattern), None
+    else:
+        pattern = _given_pattern(jacobian, sparsity)
+        numbers = values(product, pattern)
+        row = misses(last_product, pattern, numbers, jacobian.epsilon)
+    if row is not None:
+        raise DifferentiationError(
+            f"the Jacobian has elements in row {row} that sparsity= has not",
+            jacobian.task.span,
+            hint="sparse=True finds out which elements there are",
+        )
+    csr_array = _scipy_sparse(jacobian.task).csr_array
+    found: list[Any] = []
+    for first, end in zip([0, *jacobian.ends], jacobian.ends, strict=False):
+        own = (pattern.columns >= first) & (pattern.columns < end)
+        indices = pattern.rows[own], pattern.columns[own] - first
+        found.append(csr_array((numbers[own], indices), shape=(height, end - first)))
+    return found
+
+
+def _given_pattern(jacobian: _Columns, sparsity: Any) -> Pattern:
+    """What the user says. Raises `DifferentiationError` for other shapes than those of the Jacobian."""
+    task, module = jacobian.task, _scipy_sparse(jacobian.task)
+    count = len(jacobian.shapes)
+    given = task.parts(sparsity, "sparsity") if count > 1 else [sparsity]
+    height = jacobian.shape[0]
+    rows: list[Array] = []
+    columns: list[Array] = []
+    for one, first, end in zip(given, [0, *jacobian.ends], jacobian.ends, strict=False):
+        found = module.coo_array(one)
+        if found.shape != (height, end - first):
+            raise DifferentiationError(
+                f"sparsity= has shape {found.shape}, but the Jacobian has shape {(height, end - first)}", task.span
+            )
+        rows.append(found.coords[0].astype(np.intp))
+        columns.append(found.coords[1].astype(np.intp) + first)
+    keys = np.unique(np.concatenate(rows) * jacobian.shape[1] + np.concatenate(columns))
+    return Pattern(keys // jacobian.shape[1], keys % jacobian.shape[1], jacobian.shape)
+
+
+def _require_sparse(task: Derivative, mode: str | None) -> None:
+    """Raise where there can be no sparse Jacobian."""
+    _scipy_sparse(task)
+    if mode == "reverse":
+        raise DifferentiationError("a sparse Jacobian is computed in forward mode", task.span, hint="leave mode= out")
+    if task.loss is None:
+        raise DifferentiationError(
+            "the Jacobian of a single number is a gradient, which is not sparse",
+            task.span,
+            hint="name the field with the result in loss=, or use ti.ad.grad",
+        )
+
+
+def _scipy_sparse(task: Derivative) -> Any:
+    """`scipy.sparse`, which is there only if SciPy is installed."""
+    try:
+        return importlib.import_module("scipy.sparse")
+    except ImportError:
+        raise DifferentiationError(
+            "a sparse Jacobian is a matrix of SciPy's, which is not installed",
+            task.span,
+            hint="pip install scipy",
+        ) from None
 
 
 # ---- runs
@@ -266,10 +470,33 @@ class Run(NamedTuple):
     bound: Bound
     result: Traced | Field
 
+    def clear_gradients(self) -> None:
+        """Set the gradients that a sweep touches to zero."""
+        before = self.journal.gradients_before
+        if before is None:
+            for memory in gradient_memories():
+                memory.clear()
+            for one in self.bound.inputs:
+                if one.stand_in is not None:
+                    one.stand_in.grad.fill(0)
+            return
+        fields = [one.field for one in self.bound.inputs if one.field is not None and one.stand_in is None]
+        fields += [self.result] if isinstance(self.result, Field) else []
+        fresh = {one.stand_in.grad.buffer for one in self.bound.inputs if one.stand_in is not None}
+        changed = self.journal.changed_gradients() | {field.grad.buffer for field in fields}
+        for memory in map(memory_of, changed - fresh):
+            before.add(memory)
+            memory.clear()
+
     @property
     def value(self) -> Any:
         """What came out."""
-        return number_or_array(self.result) if isinstance(self.result, Field) else self.result.value
+        return number_or_array(self.result) if isinstance(self.result, Field) else self.number
+
+    @property
+    def number(self) -> Any:
+        """The single number that came out."""
+        return number_in(self.result) if isinstance(self.result, Field) else constants((self.result,))[0]
 
     def gradients(self, sweep: Sweep) -> list[Any]:
         """What a sweep has left, for each input."""
@@ -282,9 +509,12 @@ def refuse_open_recorder(what: str) -> None:
         raise DifferentiationError(f"ti.ad.{what} cannot run inside of a tape or another block", caller())
 
 
-def recorded(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
-    """Run `f` under a recording."""
+def recorded(
+    task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any], before: MemoryCopies | None = None
+) -> Run:
+    """Run `f` under a recording. `before`: gets the gradients that it and its sweep will change."""
     journal = Journal()
+    journal.gradients_before = before
     return _recorded(task, task.bound(args, journal.trace), journal, kwargs)
 
 
@@ -313,10 +543,9 @@ def _result(task: Derivative, returned: Any, trace: Trace) -> Traced | Field:
         return task.loss
     if type(returned) is Traced and returned.trace is trace:
         return returned
-    what = "nothing" if returned is None else f"{returned!r}"
+    what = "nothing" if returned is None else f"{returned!r}, to which no kernel and no input leads"
     raise DifferentiationError(
-        f"ti.ad.{task.what} differentiates what the function returns, but that is {what}, which no kernel returned and "
-        "nothing that is differentiated leads to",
+        f"ti.ad.{task.what} differentiates what the function returns, and that is {what}",
         task.span,
         hint="return a number that a kernel returns, or name the 0-D field with the result in loss=",
     )
@@ -328,16 +557,12 @@ def pull_back(run: Run, seed: Array, *, keep: bool = False) -> Sweep:
     """
     sweep = run.journal.sweep()
     try:
-        for memory in gradient_memories():
-            memory.clear()
-        for one in run.bound.inputs:  # a stand-in's gradient is new
-            if one.field is not None:
-                one.field.grad.fill(0)
+        run.clear_gradients()
         if isinstance(run.result, Field):
             # A loss of a single number may have shape (1,).
-            run.result.grad.from_numpy(seed.astype(numpy_type(run.result.dtype)).reshape(shape_of(run.result)))
+            store_seed(run.result.grad, seed)
         else:
-            sweep.seed(run.result, float(seed))
+            sweep.seed(run.result, seed.item())
         sweep.run()
         return sweep
     finally:
@@ -357,14 +582,30 @@ def _pushed(
     trace = Trace()
     bound = task.bound(args, trace, duals=True, repeats=repeats)
     along = bound.point_numbers(seeds(bound))
-    with forward_along([], [field for field, _ in along], [d for _, d in along], trace):
+    with ForwardMode([], [field for field, _ in along], [d for _, d in along], trace):
         with bound.running():
             returned = task.f(*bound.args, **kwargs)
         result = _result(task, returned, trace)
         # At the end of the block the duals of the inputs are cleared, and the result may be one.
         if isinstance(result, Field):
             return number_or_array(result), number_or_array(result.dual)
-        return result.value, result.tangent
+        return constants((result,))[0], result.tangent
+
+
+def _pushed_along(
+    task: Derivative, seeds: list[Array], args: tuple[Any, ...], kwargs: dict[str, Any], *, repeats: bool
+) -> Array:
+    """The Jacobian of the field `loss` times several directions: of its shape followed by their number. `seeds`: for
+    each input of its shape followed by the same. Raises `OneDirectionOnly`.
+    """
+    assert task.loss is not None
+    trace = Trace()
+    bound = task.bound(args, trace, repeats=repeats)
+    fields = [one.field for one in bound.inputs if one.field is not None]
+    with SeveralDirections(fields, seeds, trace) as mode:
+        with bound.running():
+            task.f(*bound.args, **kwargs)
+        return mode.tangents(task.loss)
 
 
 def _seed_for(task: Derivative, seed: Any) -> Array:

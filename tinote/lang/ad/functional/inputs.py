@@ -15,18 +15,20 @@ from typing import Any
 import numpy as np
 
 from tinote.errors import DifferentiationError
-from tinote.lang.ad.functional.seeds import seed_array
+from tinote.lang.ad.functional.seeds import seed_array, store_seed
 from tinote.lang.ad.journal.sweep import Sweep
+from tinote.lang.data.captured_arrays import taken_copy
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import numpy_type
-from tinote.lang.data.ndarrays import stand_in
+from tinote.lang.data.ndarrays import StandIn, stand_in
 from tinote.lang.data.traced import Trace, Traced
 from tinote.lang.kernels.stand_ins import StandIns, stand_ins
+from tinote.runtime.seam import heard
 from tinote.source import Span, caller
 
-__all__ = ["Array", "Bound", "Derivative", "Input", "arrays_among", "number_or_array", "shape_of", "size_of"]
-
 Array = np.ndarray[Any, Any]
+#: How many stand-ins one derivative keeps between its calls.
+_MOST_IDLE = 16
 
 
 class Derivative:
@@ -51,6 +53,22 @@ class Derivative:
         if loss is not None and not isinstance(loss, Field):
             raise DifferentiationError(f"the loss of ti.ad.{what} must be a field, not {loss!r}", self.span)
         self.loss: Field | None = loss
+        self._idle: dict[tuple[Any, ...], StandIn] = {}
+
+    def stand_in(self, position: int, array: Array, *, needs_dual: bool) -> StandIn:
+        """What stands in for `array`, the argument at `position`: what an earlier call has given back, if it fits."""
+        found = self._idle.pop(_idle_key(position, array), None) if heard() is None else None
+        if found is None or found.has_dual is not needs_dual or not found.is_alive:
+            return stand_in(array, needs_dual=needs_dual)
+        found.hold(array)
+        return found
+
+    def give_back(self, position: int, used: StandIn) -> None:
+        """A call is over, and nobody else has its stand-in for the argument at `position`."""
+        if heard() is None and used.let_go():
+            if len(self._idle) >= _MOST_IDLE:
+                self._idle.clear()
+            self._idle[_idle_key(position, used)] = used
 
     def _positions(self, argnums: Any) -> list[int]:
         if argnums is None:
@@ -112,6 +130,21 @@ class Derivative:
         fields = tuple(found[count:]) if self.several else found[count] if self.wrt else None
         return arguments if not self.wrt else fields if not count else (arguments, fields)
 
+    def parts(self, given: Any, what: str) -> list[Any]:
+        """The other way round: one for each input. Raises `DifferentiationError` where there are more or fewer."""
+        count = len(self.argnums)
+        both = bool(count and self.wrt)
+        arguments, fields = given if both else (given, given)
+        parts: list[Any] = []
+        if count:
+            parts += list(arguments) if self.several_arguments else [arguments]
+        if self.wrt:
+            parts += list(fields) if self.several else [fields]
+        wanted = count + len(self.wrt)
+        if len(parts) != wanted:
+            raise DifferentiationError(f"{wanted} inputs need as many {what}, not {len(parts)}", caller())
+        return parts
+
 
 class Input:
     """One field, array or number that is differentiated with respect to."""
@@ -119,7 +152,8 @@ class Input:
     def __init__(self, field: Field | None = None, number: Traced | None = None, given: Any = None) -> None:
         self.field = field
         self.number = number
-        self.given = given  # the array that the field stands in for
+        self.given = given  # the array or tensor that the field stands in for
+        self.stand_in = field if given is not None and isinstance(field, StandIn) else None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -130,18 +164,23 @@ class Input:
         if self.number is not None:
             return sweep.adjoint(self.number).value
         assert self.field is not None
-        return self._like_given(number_or_array(self.field.grad))
+        return self._derivative(self.field.grad)
 
     def second(self, sweep: Sweep) -> Any:
         """The tangent of the adjoint."""
         if self.number is not None:
             return sweep.adjoint(self.number).tangent
         assert self.field is not None
-        return self._like_given(number_or_array(self.field.grad.dual))
+        return self._derivative(self.field.grad.dual)
+
+    def _derivative(self, found: Field) -> Any:
+        if self.stand_in is not None and self.stand_in.shape and heard() is None:
+            return self._like_given(self.stand_in.taken(found))
+        return self._like_given(number_or_array(found))
 
     def _like_given(self, found: Any) -> Any:
         if self.given is None or isinstance(self.given, np.ndarray):
-            return np.asarray(found) if self.given is not None else found
+            return np.asanyarray(found) if self.given is not None else found
         return sys.modules["torch"].from_numpy(np.asarray(found))
 
 
@@ -161,8 +200,8 @@ class Bound:
                     hint="pass it by position",
                 )
             made = _argument(task, position, found[position], trace, duals)
-            if made.given is not None and made.field is not None:
-                self._stand_ins.add(made.field, _numpy(made.given), position)
+            if made.stand_in is not None:
+                self._stand_ins.add(made.stand_in, _numpy(made.given), position)
             self.inputs.append(made)
             found[position] = made.number if made.number is not None else made.field
         self.inputs += [Input(field) for field in task.wrt]
@@ -199,33 +238,33 @@ class Bound:
         if not self._repeats:
             self._stand_ins.put_back()
 
+    def give_back(self, task: Derivative) -> None:
+        """The run is over, and its results are there: the stand-ins may serve another one."""
+        self.args = ()
+        self._stand_ins = StandIns(task.span)
+        for position, one in zip(task.argnums, self.inputs, strict=False):
+            used, one.field, one.stand_in = one.stand_in, None, None
+            if used is not None and used.references() == used.unshared:
+                task.give_back(position, used)
+
     def point(self, directions: Sequence[Array]) -> None:
         """Set the tangents of the inputs."""
         for field, direction in self.point_numbers(directions):
-            field.dual.from_numpy(direction.astype(numpy_type(field.dtype)))
+            store_seed(field.dual, direction)
 
     def point_numbers(self, directions: Sequence[Array]) -> list[tuple[Field, Array]]:
         """Set the tangents of the inputs that are numbers; gives the others with their directions."""
         fields: list[tuple[Field, Array]] = []
         for one, direction in zip(self.inputs, directions, strict=True):
             if one.number is not None:
-                one.number.tangent = float(direction)
+                one.number.tangent = direction.item()
             elif one.field is not None:
                 fields.append((one.field, direction))
         return fields
 
     def directions(self, seed: Any, task: Derivative) -> list[Array]:
         """A seed, of the structure of a result, as an array for each input. Raises `DifferentiationError`."""
-        count = len(task.argnums)
-        both = bool(count and task.wrt)
-        arguments, fields = seed if both else (seed, seed)
-        parts: list[Any] = []
-        if count:
-            parts += list(arguments) if task.several_arguments else [arguments]
-        if task.wrt:
-            parts += list(fields) if task.several else [fields]
-        if len(parts) != len(self.inputs):
-            raise DifferentiationError(f"{len(self.inputs)} inputs need as many seeds, not {len(parts)}", caller())
+        parts = task.parts(seed, "seeds")
         return [self._direction(one, part) for one, part in zip(self.inputs, parts, strict=True)]
 
     @staticmethod
@@ -251,7 +290,7 @@ def _argument(task: Derivative, position: int, value: Any, trace: Trace, duals: 
                 task.span,
                 hint=f"pass {float(value)!r}, or choose other arguments with argnums=",
             )
-        return Input(number=trace.new(float(value)))
+        return Input(number=trace.new(value if type(value) is Traced else float(value)))
     array = _numpy(value)
     if array is None or array.dtype.kind != "f":
         what = f"an array of {array.dtype}" if array is not None else repr(value)
@@ -260,7 +299,11 @@ def _argument(task: Derivative, position: int, value: Any, trace: Trace, duals: 
             task.span,
             hint="choose others with argnums=, or name fields in wrt=",
         )
-    return Input(stand_in(array, needs_dual=duals), given=value)
+    return Input(task.stand_in(position, array, needs_dual=duals), given=value)
+
+
+def _idle_key(position: int, array: Array | StandIn) -> tuple[Any, ...]:
+    return position, array.shape, numpy_type(array.dtype) if isinstance(array, StandIn) else array.dtype
 
 
 def _numpy(value: Any) -> Any:
@@ -294,8 +337,19 @@ def size_of(field: Field) -> int:
 
 def number_or_array(field: Field) -> Any:
     """A number for a 0-D field of numbers, an array otherwise."""
-    found = field.array_copy()
-    return found.item() if found.shape == () else found
+    found = field.held()
+    return taken_copy(found) if found.shape else _item(found)
+
+
+def number_in(field: Field) -> Any:
+    """The number of a field of a single one, which may have shape (1,)."""
+    return _item(field.held().reshape(()))
+
+
+def _item(array: Array) -> Any:
+    value = array.item()
+    listener = heard()
+    return value if listener is None else listener.reading(array, (), value)
 
 
 def _fields(given: Any, what: str, function: str, span: Span) -> list[Field]:

@@ -16,8 +16,6 @@ from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read,
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, span_in
 from tinote.source import Span
 
-__all__ = ["LostValues"]
-
 
 class LostValues:
     """Fields without a companion (a gradient; in forward mode, `tangents`, a dual) that hold active values, and

@@ -10,16 +10,15 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, Load
 from tinote.ir.query import walk
+from tinote.lang.ad.journal.sweep_observer import SweepObserver
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
-from tinote.lang.ad.memory.states import MemoryCopies
+from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import IndexRegion, IndexRegions, is_element, region_at, whole_region
 from tinote.lang.kernels.arguments import Arguments, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.maths_derivatives import Dual
 from tinote.lang.session.state import Recorder, memory_of
+from tinote.runtime.memory import MemoryCopies
 from tinote.source import Span, caller
-
-__all__ = ["CustomSweep"]
 
 
 class CustomSweep(Recorder):
@@ -27,8 +26,10 @@ class CustomSweep(Recorder):
     `kernel.grad` runs: what runs in the whole reverse sweep. `name` and `span`: of the call whose gradient it is.
     `stale`: elements that do not hold what they held at its end, and must not be read before they get new values.
     `adjoints`: of traced numbers from outside; `temporaries`: of memory without a gradient, which a gradient of the
-    user's does not see.
+    user's does not see. `observer`: who looks on at the whole sweep, for a custom VJP that sweeps through launches.
     """
+
+    observer: SweepObserver | None = None
 
     def __init__(
         self,

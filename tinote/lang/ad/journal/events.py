@@ -7,7 +7,6 @@ gradient paths (`broken_path.py`), the picture of a tape (`graph.py`), the check
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,10 +25,8 @@ from tinote.lang.data.traced import Computed
 from tinote.lang.kernels.access_region import AccessRegions
 from tinote.lang.kernels.arguments import Arguments, ExternalArray
 from tinote.lang.kernels.kernel import Instance
-from tinote.runtime.memory import Memory
+from tinote.runtime.memory import Memory, MemoryCopies
 from tinote.source import NOWHERE, Span
-
-__all__ = ["Computed", "Custom", "Event", "Launch", "Read", "Write"]
 
 #: of launches without external arrays
 _NO_COPIES: Mapping[Buffer, Memory] = {}
@@ -168,7 +165,8 @@ class Custom:
     not all has to be kept. `numbers`: the traced numbers from outside that went into it. `active`: of what it loaded,
     the memory without a gradient that held differentiated values, with the place where these were put there.
     `reads_active`: of a stretch that passes adjoints of such memory on: from where those are that something behind it
-    needs, also where those are that it needs itself.
+    needs, also where those are that it needs itself. `kept_bytes`: what it keeps for its gradient at most, as far as it
+    says.
     """
 
     name: str
@@ -187,6 +185,7 @@ class Custom:
     numbers: frozenset[int] = frozenset()
     active: dict[Buffer, Span] = field(default_factory=dict)
     reads_active: Callable[[set[Buffer]], set[Buffer]] | None = None
+    kept_bytes: int = 0
 
     @property
     def touched(self) -> set[Buffer]:
@@ -203,26 +202,24 @@ class Custom:
         """While this lasts, these arrays hold what they held then. Raises `DifferentiationError` for one that has
         changed and cannot be written to.
         """
-        now: list[tuple[ExternalArray, bytes]] = []
+        now = MemoryCopies()
         try:
             for array, kept in self.copies.items():
                 assert isinstance(array, ExternalArray)
-                bound = array.bound
-                present = ctypes.string_at(bound.address, bound.nbytes)
-                if present == bytes(kept.view()):
+                memory = array.bound.memory
+                if memory.view() == kept.view():
                     continue
-                if not bound.writable:
+                if not array.bound.writable:
                     raise DifferentiationError(
                         f"the array '{array.name}', which is read-only, has changed since '{self.name}' ran",
                         self.span,
                         hint="pass a copy of it",
                     )
-                now.append((array, present))
-                ctypes.memmove(bound.address, kept.address, bound.nbytes)
+                now.add(memory)
+                memory.restore(kept)
             yield
         finally:
-            for array, present in now:
-                ctypes.memmove(array.bound.address, present, len(present))
+            now.put_back()
 
 
 class Read:

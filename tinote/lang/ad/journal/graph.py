@@ -24,8 +24,6 @@ from tinote.lang.ad.journal.graph_picture import Group, Lane, Mark, Row, draw
 from tinote.runtime.memory import readable_size
 from tinote.source import Span
 
-__all__ = ["Block", "Step", "TapeGraph", "Use", "graph_of"]
-
 _LONGEST_BLOCK = 24
 
 

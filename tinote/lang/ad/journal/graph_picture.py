@@ -1,12 +1,10 @@
-"""The picture of a tape as SVG: time runs down, a row a launch, a vertical lane a field, a mark where they meet."""
+"""The picture of a tape as SVG: time runs down, a row per launch, a vertical lane per field, a mark where they meet."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Sequence
 from typing import NamedTuple
-
-__all__ = ["Group", "Lane", "Mark", "Row", "draw"]
 
 _ROW, _TOP, _LETTER = 28, 64, 7.2
 _PAPER, _EDGE, _INK, _MUTED = "#ffffff", "#d8dbe0", "#1f2328", "#59636e"

@@ -21,7 +21,7 @@ from tinote.lang.ad.journal.events import Custom, Event, Launch, Read, Write
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.journal.saved_values import SavedValues, living_buffers, refuse_old_values
+from tinote.lang.ad.journal.saved_values import SavedValues, refuse_old_values
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.temporary_adjoints import (
     LendingLaunch,
@@ -33,24 +33,38 @@ from tinote.lang.ad.journal.temporary_adjoints import (
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, traced_array
 from tinote.lang.index_regions import IndexRegion, is_element, region_at
-from tinote.lang.kernels.arguments import Arguments, arguments_of, lendable, lending, own
+from tinote.lang.kernels.arguments import (
+    Arguments,
+    arguments_of,
+    lendable,
+    lending,
+    own,
+    recorded_arguments,
+    remember,
+    remembered,
+)
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import (
     Recorder,
     Watcher,
     claim_gradients,
     end_watch,
+    gradient_memories,
     is_only_owner,
+    memory_of,
     recorder,
     session,
     watch,
 )
+from tinote.runtime.memory import MemoryCopies
+from tinote.runtime.seam import heard
 from tinote.source import NOWHERE, Span, caller
 
-__all__ = ["Journal", "living_buffers"]
-
-
 _NOTHING_ACTIVE: dict[Buffer, Span] = {}
+
+
+def _is_active(value: Any) -> bool:
+    return type(value) is Traced and value.number != 0
 
 
 class Journal(Recorder):
@@ -83,6 +97,8 @@ class Journal(Recorder):
     #: launches without arrays with temporary gradients, and for how much active memory
     _lent: dict[tuple[Instance, Request], tuple[int, Arguments]]
     _tokens: tuple[Token[Recorder | None], Token[Watcher | None]] | None = None
+    #: gets what gradients held before they change, if they are to hold it again in the end
+    gradients_before: MemoryCopies | None = None
 
     def __init__(
         self,
@@ -116,6 +132,8 @@ class Journal(Recorder):
 
     def start(self) -> None:
         """Become the recorder of this context, and hear what other contexts write."""
+        if self._observers and (listener := heard()) is not None:
+            listener.taking("a tape that checks, or that does steps again")
         self._tokens = recorder.set(self), watch(self)
 
     def stop(self) -> None:
@@ -132,7 +150,9 @@ class Journal(Recorder):
         given, flow, arguments = values, self.flow(instance, values), instance.taped
         if flow is not None:
             values, arguments = constants(values), None
-        elif arguments is not None and arguments.request is not self._usual:
+        elif values and Traced in map(type, values):
+            values = constants(values)
+        if flow is None and arguments is not None and arguments.request is not self._usual:
             arguments = None
         launch: Launch | None = None
         try:
@@ -148,6 +168,9 @@ class Journal(Recorder):
             if arguments is None:
                 arguments = arguments_of(instance, values)
         self._pending = launch
+        if self.gradients_before is not None and arguments.writes_companions:
+            for buffer in arguments.accesses.written:
+                self._keep_gradient(buffer)
         if self.trace.root.taken_out is not None:
             look_for_plain(self.trace, given, arguments)
         native = None if launch is None else launch.old_values
@@ -188,7 +211,11 @@ class Journal(Recorder):
     def flow(self, instance: Instance, values: tuple[Any, ...]) -> NumberFlow | None:
         """What runs a launch that traced numbers go into or come out of."""
         tangents = self.derivative.has_tangents
-        if instance.returns_floats or tangents or (values and Traced in map(type, values)):
+        if (
+            instance.returns_floats
+            or tangents
+            or (values and Traced in map(type, values) and any(map(_is_active, values)))
+        ):
             return NumberFlow(self.trace, instance, tangents=tangents)
         return None
 
@@ -202,10 +229,12 @@ class Journal(Recorder):
         """What a launch does to memory; it has temporary gradients where differentiated values go through memory
         without one. Raises `DifferentiationError`.
         """
-        found = arguments_of(instance, values, self.request(flow))
+        found = recorded_arguments(instance, values, self.request(flow))
         if self.active or found.stores_to_none:
             return self._lending(instance, found)
-        if flow is None and not found.values:
+        if found.values:
+            remember(instance, found)
+        elif flow is None:
             instance.taped = found
         return found
 
@@ -230,7 +259,10 @@ class Journal(Recorder):
                 plain.refuse_broken_paths()
                 return plain
             self._activate_all(map(plain.actual, request.temporaries), plain)
-            found = None if plain.values else instance.with_temporaries.get(request)
+            if not plain.values:
+                found = instance.with_temporaries.get(request)
+            else:
+                found = remembered(instance, plain.values, request) if self.tangents is None else None
             if found is None:
                 found = Arguments(specialisation, plain.values, request, self.tangents)
                 found.plain = plain
@@ -243,6 +275,9 @@ class Journal(Recorder):
             found = Arguments(specialisation, plain.values, plain.request)
             found.refused = error
             self._activate_all(plain.accesses.written, plain)
+        else:
+            if found.values and self.tangents is None:
+                remember(instance, found)
         return found
 
     def _activate_all(self, buffers: Iterable[Buffer], arguments: Arguments) -> None:
@@ -297,7 +332,7 @@ class Journal(Recorder):
             self.overwriting(buffer)
 
     def custom(self, custom: Custom) -> None:
-        """A stretch with a custom VJP has ended well."""
+        """A stretch with a custom VJP has completed."""
         for one in self._observers:
             one.custom(custom)
         self.note_active(custom)
@@ -309,6 +344,7 @@ class Journal(Recorder):
     # ---- Python
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
+        self._keep_gradient(buffer)
         if self._observers or self.saved.log.keeps(buffer) or self.derivative.has_tangents:
             self.overwriting(buffer, region_at(buffer, position))
         traced = None if source is not None else self._numbers_in(value, buffer)
@@ -343,6 +379,8 @@ class Journal(Recorder):
             return None
         array = traced_array(value)
         items = [one.number if self.trace.is_active(one) else 0 for one in array.ravel().tolist()]
+        if not any(items):
+            return None
         return np.array(items, np.int64).reshape(array.shape)
 
     def _was_used(self, buffer: Buffer, position: Any) -> bool:
@@ -384,7 +422,34 @@ class Journal(Recorder):
 
     def overwriting(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
         """Elements of a field, by default all, are about to be written, by whomever."""
+        self._keep_gradient(buffer)
         self.saved.overwriting(buffer, region, exempt=bool(self._observers) and recorder.get() is not self)
+
+    def _keep_gradient(self, buffer: Buffer) -> None:
+        if self.gradients_before is not None and buffer.primal is not None and buffer.primal.adjoint is buffer:
+            self.gradients_before.add(memory_of(buffer))
+
+    def may_change_gradients(self) -> None:
+        """What follows is not recorded launch by launch, and may change the gradient of any field."""
+        if self.gradients_before is not None:
+            for memory in gradient_memories():
+                self.gradients_before.add(memory)
+
+    def changed_gradients(self) -> set[Buffer]:
+        """The gradients that a reverse sweep reads or writes."""
+        found: set[Buffer | None] = set()
+        for event in self.events:
+            if isinstance(event, Launch):
+                found |= event.arguments.gradients
+            elif isinstance(event, Write):
+                found.add(event.target.adjoint)
+                if event.source is not None:
+                    found.add(event.source.adjoint)
+            elif isinstance(event, Read):
+                found.add(event.buffer.adjoint)
+            elif isinstance(event, Custom):
+                found.update([f.grad.buffer for f in list(session.fields) if f.has_grad])
+        return {buffer for buffer in found if buffer is not None}
 
     @property
     def copied_bytes(self) -> int:
@@ -448,10 +513,10 @@ class Journal(Recorder):
             for event in self.records:
                 claim_gradients(event.gradient_tasks, clear=clear)
 
-    def reverse(self, *, restore: bool = True) -> None:
+    def reverse(self) -> None:
         """Run the gradients of all that was recorded."""
         if self.events:
-            self.sweep().run(restore=restore)
+            self.sweep().run()
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
         """A reverse sweep through all that was recorded, to be run; by default of `derivative`."""

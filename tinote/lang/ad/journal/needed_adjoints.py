@@ -19,8 +19,6 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.events import Custom, Event, Launch, Read, Write
 from tinote.lang.kernels.arguments import Arguments
 
-__all__ = ["Needed", "chosen", "lends", "needed_adjoints", "reaches"]
-
 
 class Needed(NamedTuple):
     """The `events` of a journal, each launch with the gradient that is to run, and the memory that needs a temporary

@@ -12,8 +12,6 @@ from tinote.lang.data.traced import Trace, Traced, constants
 from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.kernels.kernel import Instance
 
-__all__ = ["PUSHFORWARD", "NumberFlow", "look_for_plain"]
-
 PUSHFORWARD = Request(Derivative.FORWARD, arguments=True)
 
 

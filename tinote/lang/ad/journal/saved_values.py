@@ -8,7 +8,6 @@ overwrite at any time, each launch gets a copy of what it needs.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -20,16 +19,15 @@ from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saving_launch import SavingLaunch
 from tinote.lang.ad.journal.temporary_adjoints import tangent_of
+from tinote.lang.ad.memory.access_trace import Overwritten
 from tinote.lang.ad.memory.undo import UndoLog
 from tinote.lang.index_regions import IndexRegion, whole_region
-from tinote.lang.kernels.access_region import NOTHING
+from tinote.lang.kernels.access_region import NOTHING, AccessRegions
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, session
 from tinote.runtime.memory import Memory
-
-__all__ = ["SavedValues", "living_buffers", "refuse_old_values"]
-
+from tinote.runtime.pool import pool
 
 #: This part of the session's memory limit may hold values that a custom VJP might read. One that computes them again
 #: needs none; another gets an error where a value was not kept.
@@ -49,8 +47,9 @@ class SavedValues:
     """
 
     __slots__ = (
-        "_fit", "_has_copies", "_known", "_looks_at_all", "_observers", "_other_bytes", "_tangents", "again",
-        "between_launches", "copied", "count", "is_complete", "log", "temporary_tangents",
+        "_fit", "_follows", "_has_copies", "_known", "_looks_at_all", "_observers", "_other_bytes", "_overwritten",
+        "_tangents", "_traces", "again", "between_launches", "copied", "count", "is_complete", "log",
+        "temporary_tangents",
     )  # fmt: skip
 
     def __init__(
@@ -73,9 +72,14 @@ class SavedValues:
         self._fit = fit
         # Whether every write is looked at, not only what is written over something needed.
         self._looks_at_all = again or (len(observers) > 0 and any(one.sees_every_write for one in observers))
+        # Whether an earlier recording may tell what launches overwrite: where it is nothing, and where it is something,
+        # which is then not told the observers, and holds for values alone.
+        self._follows = between_launches and not self._looks_at_all
+        self._traces = not (tangents or observers)
         self._other_bytes = 0  # of external arrays, and of old values
         self._has_copies = False  # whether there are any of external arrays
-        self._known = False  # whether the launch under way is known to overwrite nothing that is needed
+        self._overwritten: Overwritten = ()  # by the launch under way, if that is not known, of what is needed
+        self._known = False  # whether it is known what the launch under way overwrites of what is needed
 
     @property
     def nbytes(self) -> int:
@@ -100,19 +104,45 @@ class SavedValues:
         )
         regions = (arguments.fixed_regions or arguments.regions(values)) if watches else NOTHING
         before = after = len(log.entries)
-        self._known = regions is NOTHING or (self.between_launches and not self._looks_at_all and log.knows(regions))
+        self._known = regions is NOTHING
         if not self._known:
-            log.need(regions.live_in_before)
-            if self.again:
-                self._need_all_of(_inputs(arguments))
-            for buffer, region in regions.written:
-                self.overwriting(buffer, region)
+            overwritten = log.known(regions, self._traces) if self._follows else None
+            if overwritten is None:
+                self._keep_unknown(regions, arguments)
+            else:
+                self._known = True
+                if overwritten:
+                    self._keep_known(regions, overwritten)
             after = len(log.entries)
         saving = self._saving(instance, values, arguments, saves_by) if facts.old_values else None
         launch = Launch(instance, values, arguments, regions, before, after, saving, flow)
         if arguments.external_arrays:
             self._keep_arrays(launch)
         return launch
+
+    def _keep_known(self, regions: AccessRegions, overwritten: Overwritten) -> None:
+        """Keep what a launch is known to overwrite of what is needed."""
+        try:
+            for k, parts in overwritten:
+                buffer = regions.written[k][0]
+                self.copied.append((self.count, buffer, self.log.keep(buffer, parts, self._make_room)))
+        except BaseException:
+            self.log.not_kept()
+            raise
+
+    def _keep_unknown(self, regions: AccessRegions, arguments: Arguments) -> None:
+        """Find out what a launch overwrites of what is needed, and keep it."""
+        log, overwritten = self.log, list[tuple[int, tuple[IndexRegion, ...]]]()
+        log.launching()
+        log.need(regions.live_in_before)
+        if self.again:
+            self._need_all_of(_inputs(arguments))
+        for k, (buffer, region) in enumerate(regions.written):
+            before = len(log.entries)
+            self._overwriting(buffer, region, exempt=False, by_launch=self._traces)
+            if len(log.entries) > before:
+                overwritten.append((k, tuple([entry.region for entry in log.entries[before:]])))
+        self._overwritten = tuple(overwritten)
 
     def _keep_arrays(self, launch: Launch) -> None:
         """Keep what the gradient will need of external arrays as they are before a launch."""
@@ -124,14 +154,14 @@ class SavedValues:
                 self._keep_external(inputs, buffer)
 
     def launched(self, launch: Launch) -> None:
-        """That launch has ended well."""
+        """That launch has completed."""
         self.count += 1
         if self.between_launches:
             if launch.arguments.external_arrays:
                 self._keep_arrays_left(launch)
             if not self._known:
                 self.log.need(launch.regions.live_in)
-                self.log.completed(launch.regions)
+                self.log.completed(launch.regions, self._overwritten)
 
     def _keep_arrays_left(self, launch: Launch) -> None:
         """Keep what the gradient will need of external arrays as a launch has left them."""
@@ -149,7 +179,7 @@ class SavedValues:
             self.distrust(_inputs(launch.arguments))
 
     def custom(self, custom: Custom) -> list[Buffer]:
-        """A stretch with a custom VJP has ended well: its gradient finds all fields again as they are now. Gives those
+        """A stretch with a custom VJP has completed: its gradient finds all fields again as they are now. Gives those
         that it may read.
         """
         self.count += 1
@@ -165,11 +195,14 @@ class SavedValues:
         """Elements of a field, by default all, are about to be written, by whomever; `exempt`: in another context, or
         within a custom stretch.
         """
+        self._overwriting(buffer, region, exempt=exempt, by_launch=False)
+
+    def _overwriting(self, buffer: Buffer, region: IndexRegion | None, *, exempt: bool, by_launch: bool) -> None:
         for one in self._observers:
             one.overwriting(buffer, exempt=exempt)
         for each in (buffer, tangent_of(buffer, self.temporary_tangents)) if self._tangents else (buffer,):
             if each is not None and self.log.keeps(each):
-                nbytes = self.log.overwrite(each, region, self._make_room, self._most_optional)
+                nbytes = self.log.overwrite(each, region, self._make_room, self._most_optional, by_launch=by_launch)
                 if nbytes:
                     self.copied.append((self.count, buffer, nbytes))
 
@@ -184,6 +217,7 @@ class SavedValues:
             self._fit(self.nbytes + nbytes)
             return
         limit = session.config.memory_limit
+        pool.trim(limit - self.nbytes - nbytes)  # what is idle counts against the limit, too
         if self.nbytes + nbytes > limit:
             raise KernelMemoryError(
                 f"the tape would hold more than {limit:,} bytes of overwritten values of '{buffer.name}'",
@@ -219,8 +253,7 @@ class SavedValues:
         nbytes = buffer.bound.nbytes
         self._has_copies = True
         self._make_room(buffer, nbytes)
-        kept = copies[buffer] = Memory(nbytes)
-        ctypes.memmove(kept.address, buffer.bound.address, nbytes)
+        copies[buffer] = buffer.bound.memory.copy()
         self._other_bytes += nbytes
 
     def distrust(self, buffers: Iterable[Buffer]) -> None:

@@ -13,8 +13,7 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.data.layout import array_over
 from tinote.lang.session.state import memory_of
 from tinote.runtime.memory import Memory
-
-__all__ = ["SavingLaunch"]
+from tinote.runtime.seam import heard
 
 
 class SavingLaunch:
@@ -32,8 +31,8 @@ class SavingLaunch:
     ) -> None:
         self.mode = mode
         self._native, facts = specialisation.compiled(mode)
+        assert facts is not None and facts.saved is not None
         saved = facts.saved
-        assert saved is not None
         self._arrays = len(specialisation.arrays)
         shapes = saved.shapes(values[self._arrays :], _Present(specialisation.arrays, values))
         sizes = [max(math.prod(s), 1) * b.dtype.size for s, b in zip(shapes, saved.buffers, strict=True)]
@@ -58,7 +57,10 @@ class _Present:
         self._shapes = {buffer: bound.shape for buffer, bound in zip(arrays, values, strict=False)}
 
     def load(self, buffer: Buffer, index: tuple[int, ...]) -> Any:
-        return array_over(buffer, memory_of(buffer))[index].item()
+        found = array_over(buffer, memory_of(buffer))
+        if (listener := heard()) is not None:
+            listener.taking(f"memory whose size is in '{buffer.name}'")
+        return found[index].item()
 
     def store(self, buffer: Buffer, index: tuple[int, ...], value: Any) -> None:
         raise NotImplementedError(f"{buffer!r} is only read")

@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.requests import Checks, Request
+from tinote.compiler.requests import Request
 from tinote.errors import KernelFiniteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.saved_values import SavedValues
+from tinote.lang.ad.journal.sweep_observer import SweepObserver
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints, tangent_of
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.traced import Traced
-from tinote.lang.maths_derivatives import Dual
+from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.session.state import recorder
-
-__all__ = ["Sweep"]
+from tinote.runtime.seam import heard
 
 Array = np.ndarray[Any, Any]
 
@@ -34,6 +34,7 @@ class Sweep:
     has run. `initialising_writes`: whether there may be any (`Write.initialises`). `active`: memory without a gradient
     that holds active values; `tangents`: its temporary duals. `at`: the launch or custom stretch that was run last.
     `adjoints`: of traced numbers; they may be seeded. `temporaries`: of memory without a gradient, while it runs.
+    `observer`: who looks on, if anybody does.
     """
 
     __slots__ = (
@@ -48,6 +49,7 @@ class Sweep:
         "_tangents",
         "adjoints",
         "at",
+        "observer",
         "temporaries",
     )
 
@@ -64,6 +66,7 @@ class Sweep:
         self._active = active
         self._tangents = tangents
         self.temporaries = NO_ADJOINTS
+        self.observer: SweepObserver | None = None
         self._events = events
         self._saved = saved
         self._gradients = gradients
@@ -74,32 +77,31 @@ class Sweep:
         self.at: Event | None = None
         self.adjoints: dict[int, Dual] = {}
 
-    def run(self, *, restore: bool = True) -> None:
-        """Accumulate the gradients. Afterwards the fields hold again what they hold now, unless `restore` is false and
-        nobody asks for that.
-        """
+    def run(self) -> None:
+        """Accumulate the gradients. Afterwards the fields hold again what they hold now."""
         if not self._active:
-            self._run(self._events, restore=restore)
+            self._run(self._events, restore=True)
             return
         needed = needed_adjoints(self._events, self._active, self.adjoints)
         self.temporaries = TemporaryAdjoints(needed.buffers, self._tangents)
         try:
-            self._run(needed.events, restore=restore)
+            self._run(needed.events, restore=True)
         finally:
             self.temporaries = NO_ADJOINTS
 
-    def run_within(self, temporaries: TemporaryAdjoints, wanted: Collection[Buffer], *, restore: bool) -> None:
-        """The same as a part of another sweep, which has the temporary adjoints; those of `wanted` are perhaps not
-        zero.
+    def run_within(self, temporaries: TemporaryAdjoints, wanted: Collection[Buffer]) -> None:
+        """The same as a part of another sweep, which has the temporary adjoints and brings the fields back; those of
+        `wanted` are perhaps not zero.
         """
         needed = needed_adjoints(self._events, self._active, self.adjoints, wanted)
         self.temporaries = temporaries
-        self._run(needed.events, restore=restore)
+        self._run(needed.events, restore=False)
 
     def _run(self, events: Sequence[Event], *, restore: bool) -> None:
         rewind, saves = self._rewind, self._saved.between_launches
         overwrites_read = _read_before(events, self.adjoints, self.temporaries) if self._has_initialising_writes else ()
         position = len(events)
+        launch, custom = self._watched(self.launch), self._watched(self.custom)
         try:
             rewind.begin(restores=restore)
             for event in reversed(events):
@@ -110,7 +112,7 @@ class Sweep:
                         rewind.undo_to(event.after)
                     if event.regions.live_in_before:
                         self._restore(event)
-                    self.launch(event)
+                    launch(event)
                 elif isinstance(event, Computed):
                     self.computed(event)
                 elif isinstance(event, Read):
@@ -122,9 +124,22 @@ class Sweep:
                     self.at = self._events[position]
                     if saves and rewind.shown > event.after:
                         rewind.undo_to(event.after)
-                    self.custom(event)
+                    custom(event)
         finally:
             rewind.end()
+
+    def _watched(self, run: Callable[[Any], None]) -> Callable[[Any], None]:
+        """`run`, between words to who looks on."""
+        observer = self.observer
+        if observer is None:
+            return run
+
+        def watched(event: Any) -> None:
+            observer.before(self.temporaries, event)
+            run(event)
+            observer.after(self.temporaries, event)
+
+        return watched
 
     def _restore(self, launch: Launch) -> None:
         """Bring back what the gradient reads of the values from before the launch. It runs the launch's effects on
@@ -168,6 +183,7 @@ class Sweep:
             return
         tangent = adjoint.tangent
         if write.numbers is not None:
+            _refuse_numbers()
             values = self._array(adjoint)[write.position]
             tangents = None if tangent is None else self._array(tangent)[write.position]
             self._add_all(write.numbers, values, tangents)
@@ -185,8 +201,13 @@ class Sweep:
 
     def _move(self, target: Buffer, source: Buffer | None, write: Write) -> None:
         values = self._array(target)
+        listener = heard()
         if source is not None:
+            if listener is not None:
+                listener.taking("the sum of two gradients, of a field that was copied in a tape")
             self._array(source)[...] += values
+        if listener is not None:
+            listener.assigning(values, write.position, 0, 0)
         values[write.position] = 0
 
     # ---- traced numbers
@@ -221,6 +242,7 @@ class Sweep:
         """The adjoint of a number that was read is that of the element."""
         found, adjoint = self.adjoints.pop(read.number, None), self.temporaries.of(read.buffer)
         if found is not None and adjoint is not None:
+            _refuse_numbers()
             self._array(adjoint)[read.position] += found.value
             if adjoint.tangent is not None:
                 self._array(adjoint.tangent)[read.position] += found.tangent
@@ -233,7 +255,7 @@ class Sweep:
         if found is None or not (found.value or found.tangent):
             return
         for operand, slope in zip(event.operands, event.slopes(), strict=True):
-            if type(operand) is Traced:
+            if type(operand) is Traced and operand.number:
                 self.add(operand.number, found * slope)
 
     def custom(self, custom: Custom) -> None:
@@ -241,10 +263,14 @@ class Sweep:
         inner = CustomSweep(
             self._gradients, custom.name, custom.span, self._rewind.stale, self.adjoints, self.temporaries
         )
+        inner.observer = self.observer
         for buffer in custom.scratch:
             if buffer.dtype.kind == "f":  # a read before it is computed shows
                 inner.overwriting(buffer)
-                numbers(buffer)[...] = np.nan
+                held = numbers(buffer)
+                if (listener := heard()) is not None:
+                    listener.assigning(held, ..., np.nan, np.nan)
+                held[...] = np.nan
         token = recorder.set(inner)
         try:
             with custom.arrays_again():
@@ -257,10 +283,10 @@ class Sweep:
         if self._done is not None:
             self._done(custom)
 
-    def run_launches(self) -> None:
-        """Run the launches themselves once more, with checks for NaN and infinity, each on the fields as it found them.
-        The last runs first, as the log of overwritten values is read backwards; raises the `KernelFiniteError` of the
-        first launch that has one. For a journal that keeps what launches read.
+    def run_launches(self, run: Callable[[Launch], None]) -> None:
+        """Let `run` launch each of the launches themselves once more, on the fields as it found them. The last comes
+        first, as the log of overwritten values is read backwards; raises the `KernelFiniteError` of the first launch
+        that has one. For a journal that keeps what launches read.
         """
         rewind = self._rewind
         first: KernelFiniteError | None = None
@@ -273,7 +299,7 @@ class Sweep:
                 for buffer, region in event.regions.written:
                     rewind.disturb(buffer, region)
                 try:
-                    event.instance.specialisation.code(Request(checks=Checks.FINITE)).launch(event.replay_arguments())
+                    run(event)
                 except KernelFiniteError as error:
                     first, self.at = error, event
                 # Earlier launches find again what this one has overwritten once more.
@@ -282,6 +308,12 @@ class Sweep:
             rewind.end()
         if first is not None:
             raise first
+
+
+def _refuse_numbers() -> None:
+    """Derivatives of what Python computes are numbers in Python, which a captured step does not have."""
+    if (listener := heard()) is not None:
+        listener.taking("the derivative of a number that Python has")
 
 
 def _read_before(events: Sequence[Event], seeds: Collection[int], temporaries: TemporaryAdjoints) -> set[int]:

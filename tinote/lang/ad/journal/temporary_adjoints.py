@@ -12,33 +12,28 @@ from typing import Any
 from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.requests import Request
 from tinote.ir.buffers import Buffer, bytes_of
+from tinote.ir.types import tangent_type
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.traced import tangents_in
 from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.session.state import memory_of, session
 from tinote.runtime.memory import Memory
-
-__all__ = [
-    "NO_ADJOINTS",
-    "LendingLaunch",
-    "TemporaryAdjoints",
-    "tangent_of",
-    "temporary_companion",
-    "write_tangents",
-]
+from tinote.runtime.seam import heard
 
 
-def temporary_companion(buffer: Buffer, kind: str) -> Buffer:
-    """A gradient ("grad") or dual ("dual") that is zero, lies row by row, and is there as long as anybody holds it."""
-    made = Buffer(f"{buffer.name}.{kind}", buffer.dtype, buffer.shape, buffer.element)
+def temporary_companion(buffer: Buffer, kind: str, directions: int = 1) -> Buffer:
+    """A gradient ("grad") or dual ("dual") that is zero, lies row by row, and is there as long as anybody holds it. A
+    dual has a tangent along each of its `directions`.
+    """
+    made = Buffer(f"{buffer.name}.{kind}", tangent_type(buffer.dtype, directions), buffer.shape, buffer.element)
     made.primal = buffer
-    session.memories[made] = Memory(max(bytes_of(buffer) or 0, buffer.dtype.size))
+    session.memories[made] = Memory(max(bytes_of(made) or 0, made.dtype.size))
     return made
 
 
 def tangent_of(buffer: Buffer, temporaries: Mapping[Buffer, Buffer]) -> Buffer | None:
-    """The dual of a buffer, its own or a temporary one."""
-    return buffer.tangent or temporaries.get(buffer)
+    """The dual of a buffer: a temporary one, or its own."""
+    return temporaries.get(buffer) or buffer.tangent
 
 
 def write_tangents(
@@ -48,6 +43,8 @@ def write_tangents(
     tangent = tangent_of(buffer, temporaries)
     if tangent is None:
         return
+    if (listener := heard()) is not None:
+        listener.taking(f"the tangents that are written to '{buffer.name}'")
     if source is None:
         numbers(tangent)[position] = tangents_in(value)
         return

@@ -1,73 +1,96 @@
-"""Which launches are known to overwrite nothing that is needed, because an earlier recording began with the same ones.
+"""What launches overwrite of what is needed, because an earlier recording began with the same ones.
 
-A program that is differentiated again and again launches the same kernels on the same elements each time. Whether a
-launch overwrites anything needed follows from its regions and from those before it alone, so that the answer for one
+A program that is differentiated again and again launches the same kernels on the same elements each time. What a launch
+overwrites of what is needed follows from its regions and from those before it alone, so that the answer for one
 recording holds for the next, launch by launch, for as long as the regions are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import NamedTuple
 
-__all__ = ["AccessTrace"]
+from tinote.lang.index_regions import IndexRegion
 
 #: How many traces are remembered, and how many launches of each.
 _MOST_TRACES = 64
 _LONGEST = 1 << 16
 
-#: Launches in the order of an earlier recording that overwrote nothing needed, by the first of them. A launch is told
-#: by the number of its regions: numbers keep no memory alive, and none is given twice.
-_harmless: dict[int, list[int]] = {}
+#: What a launch overwrites of what is needed: of some of the regions that it writes, by their positions, these parts.
+Overwritten = tuple[tuple[int, tuple[IndexRegion, ...]], ...]
+
+
+class _Steps(NamedTuple):
+    """The launches of a recording in their order, and what each has overwritten. A launch is told by the number of its
+    regions: numbers keep no memory alive, and none is given twice.
+    """
+
+    launches: list[int]
+    overwritten: list[Overwritten]
+
+    def beginning(self, length: int) -> _Steps:
+        return _Steps(self.launches[:length], self.overwritten[:length])
+
+
+#: Earlier recordings, by their first launch.
+_known: dict[int, _Steps] = {}
+_NONE = _Steps([], [])
 
 
 class AccessTrace:
-    """The launches of one recording from its beginning, up to the first that overwrites something needed."""
+    """The launches of one recording from its beginning, up to the first time that something else than a launch
+    overwrites what is needed.
+    """
 
-    __slots__ = ("_followed", "_launches", "_length", "has_ended")
+    __slots__ = ("_followed", "_length", "_own", "has_ended")
 
     def __init__(self) -> None:
-        self._followed: Sequence[int] | None = ()  # an earlier trace that this one is the same as so far; None: none is
+        self._followed: _Steps | None = _NONE  # an earlier trace that this one is the same as so far; None: none is
         self._length = 0  # the number of its launches so far
-        self._launches: list[int] = []  # of this one, when it follows no other
+        self._own = _NONE  # of this one, when it follows no other
         self.has_ended = False
 
-    def goes_on(self, number: int) -> bool:
-        """Whether the launch of regions `number`, which is about to be next, is known to overwrite nothing needed. If
-        so, it is part of the trace; if not, `add` tells.
+    def next(self, number: int, overwrites: bool) -> Overwritten | None:
+        """What the launch of regions `number`, which is about to be next, overwrites of what is needed, if that is
+        known: then it is part of the trace; if not, `add` tells. Without `overwrites`, only nothing is an answer.
         """
         followed = self._followed
         if followed is None:
-            return False
+            return None
         if not self._length:
-            followed = self._followed = _harmless.get(number, ())
-        if self._length < len(followed) and followed[self._length] == number:
-            self._length += 1
-            return True
+            followed = self._followed = _known.get(number, _NONE)
+        launches, overwritten = followed
+        length = self._length
+        if length < len(launches) and launches[length] == number:
+            found = overwritten[length]
+            if overwrites or not found:
+                self._length = length + 1
+                return found
         self._part()
-        return False
+        return None
 
-    def add(self, number: int) -> None:
-        """A launch has overwritten nothing needed, and what it needs itself counts from now on."""
-        if not self.has_ended and len(self._launches) < _LONGEST:
-            self._launches.append(number)
+    def add(self, number: int, overwritten: Overwritten) -> None:
+        """A launch has overwritten this, and what it needs itself counts from now on."""
+        if not self.has_ended and len(self._own.launches) < _LONGEST:
+            self._own.launches.append(number)
+            self._own.overwritten.append(overwritten)
 
     def end(self) -> None:
-        """Something needed is overwritten."""
+        """Something needed is overwritten otherwise."""
         self._part()
         self.has_ended = True
 
     def remember(self) -> None:
         """The recording is over."""
-        if self._launches:
-            if len(_harmless) >= _MOST_TRACES:
-                _harmless.clear()
-            first = self._launches[0]
-            known = _harmless.get(first, [])
-            if known[: len(self._launches)] != self._launches:
-                _harmless[first] = self._launches
+        launches = self._own.launches
+        if launches:
+            if len(_known) >= _MOST_TRACES:
+                _known.clear()
+            first = launches[0]
+            if _known.get(first, _NONE).launches[: len(launches)] != launches:
+                _known[first] = self._own
 
     def _part(self) -> None:
         """From here on it is a trace of its own."""
         if self._followed is not None:
-            self._launches = list(self._followed[: self._length])
+            self._own = self._followed.beginning(self._length)
             self._followed = None

@@ -5,27 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from tinote.lang.session.state import gradient_memories, session
-from tinote.runtime.memory import Memory
-
-
-class MemoryCopies:
-    """Blocks of memory with what each held when it was added."""
-
-    def __init__(self, memories: Iterable[Memory] = ()) -> None:
-        self._copies: dict[Memory, Memory] = {}
-        for memory in memories:
-            self.add(memory)
-
-    def add(self, memory: Memory) -> None:
-        """Remember what a block holds now, unless it was added before."""
-        if memory not in self._copies:
-            self._copies[memory] = memory.copy()
-
-    def put_back(self, only: Iterable[Memory] | None = None) -> None:
-        """Give the blocks, or some of them, what they held."""
-        for memory in self._copies if only is None else only:
-            memory.restore(self._copies[memory])
+from tinote.lang.session.state import gradient_memories, is_viewed, memory_of, session
+from tinote.runtime.memory import Memory, MemoryCopies
+from tinote.runtime.seam import unwinding
 
 
 class State(MemoryCopies):
@@ -44,6 +26,22 @@ class State(MemoryCopies):
         session.launches = self._launches
 
 
+class GradientsBefore(MemoryCopies):
+    """A block that leaves the gradients of all fields as they were: it is to add each of them before it changes. Those
+    that others may write to unnoticed are there from the start.
+    """
+
+    def __enter__(self) -> GradientsBefore:
+        if session.has_views:
+            for buffer in list(session.views):
+                if buffer.primal is not None and is_viewed(buffer):
+                    self.add(memory_of(buffer))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        unwinding(self.put_back)
+
+
 @contextmanager
 def preserving_gradients() -> Iterator[None]:
     """A block that leaves the gradients of all fields as they were."""
@@ -51,10 +49,16 @@ def preserving_gradients() -> Iterator[None]:
         yield
 
 
+def clear_duals() -> None:
+    """Set the duals of all fields to zero, and those of gradients."""
+    for memory in [f.dual.memory for f in list(session.fields) if f.has_dual]:
+        memory.clear()
+
+
 @contextmanager
 def preserving_duals() -> Iterator[None]:
-    """A block that leaves the duals of all fields as they were."""
-    with _preserving([f.dual.memory for f in list(session.fields) if f.has_dual]):
+    """A block that leaves the duals of all fields as they were; those of stand-ins are nobody's."""
+    with _preserving([f.dual.memory for f in list(session.fields) if f.has_dual and not f.stands_in]):
         yield
 
 
@@ -64,4 +68,4 @@ def _preserving(memories: Iterable[Memory]) -> Iterator[None]:
     try:
         yield
     finally:
-        copies.put_back()
+        unwinding(copies.put_back)

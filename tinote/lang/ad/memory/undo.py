@@ -1,4 +1,4 @@
-"""What a recording keeps of memory: before something overwrites elements that a recorded launch needs, their values.
+"""The log of overwritten values: what `journal/saved_values.py` decides to keep stands here, entry by entry.
 
 The log is read backwards. Undoing its last entries brings back, for every record, the values that its gradient reads;
 what no record needs is not kept, and is anything.
@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.memory.access_trace import AccessTrace
-from tinote.lang.data.layout import array_over
+from tinote.lang.ad.memory.access_trace import AccessTrace, Overwritten
+from tinote.lang.data.layout import Copies, array_over, warm_copy
 from tinote.lang.index_regions import IndexRegion, IndexRegions, difference, slices_of, whole_region
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions
 from tinote.lang.session.state import memory_of
-
-__all__ = ["Rewind", "UndoLog", "numbers"]
+from tinote.runtime.seam import heard, seam, unwinding
 
 Array = np.ndarray[Any, Any]
 MakeRoom = Callable[[Buffer, int], None]
@@ -39,6 +38,8 @@ class _Entry(NamedTuple):
     def bring_back(self) -> bool:
         """Whether the values are there to come back."""
         if self.values is not None:
+            if seam.listener is not None and (listener := heard()) is not None:
+                listener.copying(self.view, self.values)
             self.view[...] = self.values
         return self.values is not None
 
@@ -50,8 +51,10 @@ class UndoLog:
     """
 
     __slots__ = (
+        "_copies",
         "_counted",
         "_followed",
+        "_is_open",
         "_lock",
         "_needed",
         "_settled",
@@ -67,8 +70,11 @@ class UndoLog:
     def __init__(self) -> None:
         self.nbytes = 0
         self._lock = Lock()
+        self._copies: Copies | None = None
         self._trace = AccessTrace()
-        self._followed: list[AccessRegions] = []  # launches that were known; its own thread alone adds to it
+        # Launches that were known, and what they overwrote; its own thread alone adds to it.
+        self._followed: list[tuple[AccessRegions, Overwritten]] = []
+        self._is_open = False  # whether a launch is under way that was not known
         self._counted = 0  # the number of them whose needs are counted in `_needed`
         self._needed: dict[Buffer, IndexRegions] = {}
         self._wanted: dict[Buffer, IndexRegions] = {}
@@ -87,22 +93,38 @@ class UndoLog:
 
     # ---- forward
 
-    def knows(self, regions: AccessRegions) -> bool:
-        """Whether a launch is known to overwrite nothing that is needed. If so, its needs count, and there is nothing
-        more to do; if not, `overwrite` and `need` want to be told, and `completed`.
+    def known(self, regions: AccessRegions, overwrites: bool) -> Overwritten | None:
+        """What a launch overwrites of what is needed, if that is known: then its needs count, and of what it overwrites
+        there is only to `keep` it. If not, `overwrite` and `need` want to be told, and `completed`. `overwrites`: as of
+        `AccessTrace.next`.
         """
         if self._trace.has_ended:
-            return False
-        known = self._trace.goes_on(regions.number)
-        if known:
-            self._followed.append(regions)
-        else:
+            return None
+        if self._is_open:  # the launch before has failed
+            self._trace.end()
             self._count()
-        return known
+            return None
+        found = self._trace.next(regions.number, overwrites)
+        if found is None:
+            self._count()
+        else:
+            self._followed.append((regions, found))
+        return found
 
-    def completed(self, regions: AccessRegions) -> None:
-        """A launch that was not known has ended well, and all its needs were told."""
-        self._trace.add(regions.number)
+    def not_kept(self) -> None:
+        """What the launch overwrites that was known just now could not be kept: it does not take place."""
+        self._trace.end()
+        self._followed.pop()
+        self._count()
+
+    def launching(self) -> None:
+        """A launch that was not known is about to overwrite what is needed."""
+        self._is_open = True
+
+    def completed(self, regions: AccessRegions, overwritten: Overwritten) -> None:
+        """A launch that was not known has completed, and all its needs were recorded."""
+        self._is_open = False
+        self._trace.add(regions.number, overwritten)
 
     def _count(self) -> None:
         """Count the needs of launches that were known."""
@@ -110,8 +132,13 @@ class UndoLog:
             return
         with self._lock:
             while self._counted < len(self._followed):
-                regions = self._followed[self._counted]
+                regions, overwritten = self._followed[self._counted]
                 self._add(regions.live_in_before)
+                for k, _ in overwritten:
+                    buffer, region = regions.written[k]
+                    self._needed[buffer].remove(region)
+                if overwritten:
+                    self._settled.clear()
                 self._add(regions.live_in)
                 self._counted += 1
 
@@ -152,10 +179,17 @@ class UndoLog:
         return buffer in self._needed or buffer in self._wanted
 
     def overwrite(
-        self, buffer: Buffer, region: IndexRegion | None, make_room: MakeRoom, most_wanted: Callable[[], int]
+        self,
+        buffer: Buffer,
+        region: IndexRegion | None,
+        make_room: MakeRoom,
+        most_wanted: Callable[[], int],
+        *,
+        by_launch: bool = False,
     ) -> int:
         """These elements, by default all, of a field that it `keeps`, are about to be written: keep what is needed of
-        them; of what is only wanted, up to `most_wanted()` bytes in all. Gives the bytes that were kept.
+        them; of what is only wanted, up to `most_wanted()` bytes in all. Gives the bytes that were kept. `by_launch`:
+        by a recorded launch, which `launching` and `completed` are told of.
         """
         regions, wanted = self._needed.get(buffer), self._wanted.get(buffer)
         if region is None:
@@ -166,7 +200,7 @@ class UndoLog:
             met = regions.intersections(region) if regions is not None else []
             nbytes = 0
             if regions is not None and met:
-                if not self._trace.has_ended:
+                if not (by_launch or self._trace.has_ended):
                     self._trace.end()
                 self._settled.clear()
                 nbytes += self._keep(buffer, met, make_room)
@@ -175,11 +209,19 @@ class UndoLog:
                 nbytes += self._keep_wanted(buffer, wanted, region, met, make_room, most_wanted())
             return nbytes
 
+    def keep(self, buffer: Buffer, parts: Sequence[IndexRegion], make_room: MakeRoom) -> int:
+        """These parts are about to be overwritten, by a launch of which that is known. Gives the bytes that were
+        kept.
+        """
+        with self._lock:
+            return self._keep(buffer, parts, make_room)
+
     def _keep(self, buffer: Buffer, parts: Sequence[IndexRegion], make_room: MakeRoom) -> int:
         views = [self.view_of(buffer, part) for part in parts]
         nbytes = sum([view.nbytes for view in views])
         make_room(buffer, nbytes)
-        self.entries += [_Entry(buffer, part, view, view.copy()) for part, view in zip(parts, views, strict=True)]
+        copies = self._copies = self._copies or Copies()
+        self.entries += [_Entry(buffer, part, view, copies.copy(view)) for part, view in zip(parts, views, strict=True)]
         self.nbytes += nbytes
         return nbytes
 
@@ -231,6 +273,7 @@ class UndoLog:
     def forget(self) -> None:
         """Let go of what was kept."""
         self._trace.remember()
+        self._copies = None
         self.entries.clear()
         self._views.clear()
         self._needed.clear()
@@ -292,15 +335,19 @@ class Rewind:
             pieces = _uncovered(whole_region(buffer) or region, known)
         for piece in pieces:
             view = self._log.view_of(buffer, piece)
-            finals.append(_Entry(buffer, piece, view, view.copy()))
+            finals.append(_Entry(buffer, piece, view, warm_copy(view)))
 
     def end(self) -> None:
         """The sweep is over."""
+        if self._finals:
+            unwinding(self._bring_back_finals)
+            self._finals.clear()
+        self.stale.clear()
+
+    def _bring_back_finals(self) -> None:
         for finals in self._finals.values():
             for final in finals:
                 final.bring_back()
-        self._finals.clear()
-        self.stale.clear()
 
 
 def _uncovered(region: IndexRegion, known: Sequence[IndexRegion]) -> list[IndexRegion]:

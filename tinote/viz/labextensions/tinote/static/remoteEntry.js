@@ -33,9 +33,10 @@
   const LARGEST_GAP = 12;
   const STRIP = { height: 20, font: 12 };
   const LIVE = ".tinote-view, .tinote-gui"; // Views that the kernel sends frames to.
-  const PAINTED = `${LIVE}, .widget-slider`;
-  const KEPT = ".tinote-explorer, .tinote-rules"; // What they showed first stays: they do not change by themselves.
-  const LEFT_OUT = "button, details:not([open]) > :not(summary), .tinote-controls, .tinote-announce, .tinote-notice";
+  const CODE = ".tinote-explorer, .tinote-rules"; // Until somebody uses them, their first picture stays.
+  const PAINTED = `${LIVE}, ${CODE}, .widget-slider`;
+  const LEFT_OUT = `button:not(:is(${CODE}) button), details:not([open]) > :not(summary), .tinote-controls,
+    .tinote-announce, .tinote-notice, .tinote-explorer .full`;
 
   /** The part that two rectangles have in common. */
   function common(one, other) {
@@ -45,18 +46,22 @@
 
   const opaque = (color) => !["transparent", "rgba(0, 0, 0, 0)"].includes(color);
 
+  /** The colour that lies over all of a box, by a shadow inside of it as large as the window. */
+  const tint = (style) => /^(.*?\)).*\d{3,}px inset$/.exec(style.boxShadow)?.[1];
+
   /** Whether anything of `node` is seen but what stands in it. */
   function paintsItself(node, style) {
     const edges = ["Top", "Right", "Bottom", "Left"].some((side) => parseFloat(style[`border${side}Width`]));
-    return edges || opaque(style.backgroundColor) || node instanceof HTMLCanvasElement;
+    return edges || opaque(style.backgroundColor) || tint(style) || node instanceof HTMLCanvasElement;
   }
 
   /** Paint the background of `node`, what it shows if it is a canvas, and its edges. */
   function paintBox(context, node, box, style) {
     const width = (side) => parseFloat(style[`border${side}Width`]) || 0;
     const [above, right, below, left] = ["Top", "Right", "Bottom", "Left"].map(width);
-    if (opaque(style.backgroundColor)) {
-      context.fillStyle = style.backgroundColor;
+    for (const color of [style.backgroundColor, tint(style)]) {
+      if (!color || !opaque(color)) continue;
+      context.fillStyle = color;
       context.beginPath();
       context.roundRect(box.left, box.top, box.width, box.height, parseFloat(style.borderTopLeftRadius) || 0);
       context.fill();
@@ -86,7 +91,51 @@
     if (box.width && box.height && paintsItself(node, style))
       yield { box, clip, paint: (context) => paintBox(context, node, box, style) };
     const inside = style.overflow === "visible" ? clip : common(clip, box);
-    for (const child of node.childNodes) yield* strokes(child, inside);
+    yield* decoration(node, "::before", inside);
+    if (node instanceof SVGGeometryElement) yield { box, clip, paint: (context) => paintShape(context, node, style) };
+    if (node instanceof HTMLSelectElement) yield* control(node, node.selectedOptions[0]?.text, box, inside, style);
+    else if (node instanceof HTMLInputElement) yield* control(node, node.value || node.placeholder, box, inside, style);
+    else for (const child of node.childNodes) yield* strokes(child, inside);
+    yield* decoration(node, "::after", inside);
+  }
+
+  /** What a style sheet puts at a place of `node`. */
+  function* decoration(node, which, clip) {
+    const style = getComputedStyle(node, which);
+    if (style.content === "none" || style.position !== "absolute" || style.display === "none") return;
+    const [around, own] = [node.getBoundingClientRect(), getComputedStyle(node)];
+    const [left, top, width, height] = ["left", "top", "width", "height"].map((name) => parseFloat(style[name]));
+    const [x, y] = [around.left + parseFloat(own.borderLeftWidth), around.top + parseFloat(own.borderTopWidth)];
+    const box = new DOMRect(x + left, y + top, width, height);
+    yield { box, clip, paint: (context) => paintBox(context, node, box, style) };
+    yield { box, clip, paint: (context) => paintWord(context, style.content.slice(1, -1), box, style) };
+  }
+
+  /** What is chosen or typed in a form's element. */
+  function* control(node, text, box, clip, style) {
+    const inner = new DOMRect(box.left + parseFloat(style.paddingLeft) + 4, box.top, box.width, box.height);
+    if (text) yield { box: inner, clip: common(clip, box), paint: (context) => paintWord(context, text, inner, style) };
+  }
+
+  function paintShape(context, shape, style) {
+    const [path, onPage] = [new Path2D(), shape.getScreenCTM()];
+    path.addPath(new Path2D(shape.getAttribute("d") ?? ""), onPage);
+    const scale = style.vectorEffect === "non-scaling-stroke" ? 1 : Math.hypot(onPage.a, onPage.b);
+    [context.fillStyle, context.strokeStyle] = [style.fill, style.stroke];
+    context.lineWidth = scale * parseFloat(style.strokeWidth);
+    context.globalAlpha = style.fillOpacity;
+    if (style.fill !== "none") context.fill(path);
+    context.globalAlpha = 1;
+    if (style.stroke !== "none") context.stroke(path);
+  }
+
+  /** A text in the middle of the height of `box`. */
+  function paintWord(context, word, box, style) {
+    context.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+    context.letterSpacing = style.letterSpacing === "normal" ? "0px" : style.letterSpacing;
+    context.fillStyle = style.color;
+    const { fontBoundingBoxAscent: above, fontBoundingBoxDescent: below } = context.measureText(word);
+    context.fillText(word, box.left, box.top + (box.height - above - below) / 2 + above);
   }
 
   /** The strokes of a text, a word at a time: where lines break, only the browser knows. */
@@ -97,17 +146,8 @@
       range.setStart(text, index);
       range.setEnd(text, index + word.length);
       const box = range.getBoundingClientRect();
-      if (!box.width) continue;
-      yield {
-        box,
-        clip,
-        paint: (context) => {
-          context.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
-          context.fillStyle = style.color;
-          const { fontBoundingBoxAscent: above, fontBoundingBoxDescent: below } = context.measureText(word);
-          context.fillText(word, box.left, box.top + (box.height - above - below) / 2 + above);
-        },
-      };
+      const shown = style.textTransform === "uppercase" ? word.toUpperCase() : word;
+      if (box.width) yield { box, clip, paint: (context) => paintWord(context, shown, box, style) };
     }
   }
 
@@ -133,10 +173,15 @@
     return moved;
   }
 
-  /** What `root` shows as a PNG file in base 64; nothing where it shows no frame of a view, or is not laid out. */
-  function pictureOf(root) {
+  /**
+   * What `root` shows as a PNG file in base 64, and how wide that is if it has more than a pixel for each of the page.
+   * Nothing where it shows no frame of a view, is not laid out, or shows code and nobody has used it (`isUsed`).
+   */
+  function pictureOf(root, isUsed) {
     const empty = (view) => view.matches(LIVE) && !Number(view.dataset.painted);
-    if (!root.querySelector(PAINTED) || root.querySelector(KEPT)) return null;
+    const isCode = root.querySelector(CODE) !== null;
+    if (!root.querySelector(PAINTED) || (isCode && !isUsed)) return null;
+    const scale = isCode ? 2 : 1; // For sharp text.
     if ([...root.querySelectorAll(LIVE)].some(empty)) return null;
     const whole = root.getBoundingClientRect();
     if (!whole.width || !whole.height) return null;
@@ -148,12 +193,13 @@
     const [left, top] = [Math.floor(reach("left", "min")) - MARGIN, Math.floor(reach("top", "min")) - MARGIN];
     const moved = closedUp(drawn);
     const canvas = document.createElement("canvas");
-    canvas.width = Math.ceil(reach("right", "max")) + MARGIN - left;
+    const width = Math.ceil(reach("right", "max")) + MARGIN - left;
     const below = Math.ceil(Math.max(...drawn.map(({ seen }, at) => seen.bottom - moved[at]))) - top;
-    canvas.height = below + STRIP.height;
+    [canvas.width, canvas.height] = [scale * width, scale * (below + STRIP.height)];
     const context = canvas.getContext("2d");
     context.fillStyle = ground(root);
     context.fillRect(0, 0, canvas.width, canvas.height);
+    context.scale(scale, scale);
     context.translate(-left, -top);
     drawn.forEach(({ seen, paint }, at) => {
       context.save();
@@ -169,7 +215,7 @@
     context.fillStyle = style.color;
     context.globalAlpha = 0.74;
     context.fillText(HINT, left + MARGIN, top + below + STRIP.height - MARGIN - 2);
-    return canvas.toDataURL(PICTURE).split(",")[1];
+    return { data: canvas.toDataURL(PICTURE).split(",")[1], ...(isCode && { width }) };
   }
 
   // The renderer
@@ -190,6 +236,8 @@
         this.isPlaying = false;
         this.changes = new MutationObserver(() => this.followed());
         this.changes.observe(this.node, { subtree: true, attributeFilter: ["data-state"] });
+        for (const kind of ["click", "change", "keydown"])
+          this.node.addEventListener(kind, () => (this.isUsed = true), { capture: true });
       }
 
       async renderModel(output) {
@@ -203,7 +251,7 @@
       begin(identity) {
         this.arrivals?.disconnect();
         this.live?.dispose();
-        [this.live, this.factory, this.wasLive, this.last] = [null, null, false, null];
+        [this.live, this.factory, this.wasLive, this.last, this.isUsed] = [null, null, false, null, false];
         this.identity = typeof identity === "string" ? identity : "";
         this.show();
         this.connect();
@@ -262,7 +310,7 @@
       /** What is seen now, or was when it could be seen last. */
       seen() {
         if (this.isDisposed || !this.wasLive) return null;
-        this.last = (this.isAttached && pictureOf(this.live.node)) || this.last;
+        this.last = (this.isAttached && pictureOf(this.live.node, this.isUsed)) || this.last;
         return this.last;
       }
 
@@ -283,14 +331,15 @@
   /** Put what `view` shows into the notebook's output in place of its picture. */
   function storePicture(cells, view) {
     const picture = view.seen();
-    if (!picture || picture === view.output.data[PICTURE]) return;
+    if (!picture || picture.data === view.output.data[PICTURE]) return;
     for (const { type, outputs } of cells) {
       for (let at = 0; type === "code" && at < outputs.length; at += 1) {
         if (outputs.get(at) !== view.output) continue;
         const stored = view.output.toJSON();
+        const { data, ...size } = picture;
         const { width, ...about } = stored.metadata[PICTURE] ?? {};
-        stored.data = { ...stored.data, [PICTURE]: picture };
-        stored.metadata = { ...stored.metadata, [PICTURE]: about };
+        stored.data = { ...stored.data, [PICTURE]: data };
+        stored.metadata = { ...stored.metadata, [PICTURE]: { ...about, ...size } };
         outputs.set(at, stored);
         return;
       }

@@ -88,11 +88,14 @@ _ONE, _MINUS_ONE, _ZERO = Dual(1.0), Dual(-1.0), Dual(0.0)
 
 
 def _by_numpy(function: Callable[..., Any]) -> Callable[..., float]:
-    """NumPy's function, of floats: it gives an infinity or NaN where Python would raise."""
+    """NumPy's function, of floats: it gives an infinity or NaN where Python would raise. (Numbers of a step that is
+    being captured know it themselves.)
+    """
 
     def apply(*operands: float) -> float:
         with np.errstate(all="ignore"):
-            return float(function(*operands))
+            found = function(*operands)
+        return float(found) if isinstance(found, np.generic) else found
 
     return apply
 

@@ -1,0 +1,95 @@
+"""Derivatives by the workloads with which systems of automatic differentiation are compared, beside JAX and C.
+
+`problems/` says what is computed, and checks every contender's derivatives; `tinote_/`, `jax_.py` and `ad.c` compute
+it. Each system has a row for its derivative, which computes the value as well, and one for the program alone. tinote
+has three styles: over fields, over its arrays with a tape, and as functions of NumPy arrays. All rows are for one
+thread but those that say otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from benchmarks.contract import Case, Contender
+
+__all__ = ["CASES", "STYLES", "WORKLOADS", "Workload"]
+
+TOLERANCE = 1e-8
+
+
+class Workload(NamedTuple):
+    """What one is called, and its sizes with what the gradient may take in units of the best peer (None: no target).
+    `missed`: why a target that is missed is, for the report.
+    """
+
+    title: str
+    sizes: dict[str, float | None]
+    missed: str = ""
+
+
+WORKLOADS = {
+    "least_squares": Workload("least squares, {} points, 128 coefficients", {"64": 0.9, "1024": 0.9, "4096": 0.9}),
+    "log_sum_exp": Workload("log-sum-exp of {} numbers", {"2500": 3.0, "40000": 1.0, "320000": 1.0}),
+    "ode": Workload("Runge-Kutta, {} equations, 100 steps", {"1000": 1.15, "10000": 1.15}),
+    "kmeans": Workload("k-means, {} points and centroids, 8 dimensions", {"1000,10": 3.0, "1000,100": 1.0}),
+    "gaussian_mixture": Workload(
+        "Gaussian mixture, {} points, dimensions, components",
+        {"1000,2,5": None, "1000,2,25": None, "1000,10,5": 0.6, "1000,10,25": 0.6, "1000,20,5": 0.6, "1000,20,25": 0.6},
+    ),
+    "determinant": Workload("determinant by expansion, n = {}", {"5": 2.0, "7": 2.0, "8": 2.0}),
+    "lstm": Workload("LSTM, {} layers, characters", {"2,256": 0.5, "2,1024": 0.5, "4,256": 0.5, "4,1024": 0.5}),
+    "bundle": Workload(
+        "bundle adjustment, {} cameras, points, observations", {"49,7776,31843": 1.2, "161,48126,182072": 1.2}
+    ),
+    "hand": Workload(
+        "hand tracking, {} vertices, points",
+        {"544,100": 1.0, "544,192": 1.0, "5000,2000": 1.0},
+        "two runs of three launches carry 16 tangents of everything; the C knows which four angles move a bone, and "
+        "differentiates the measured vertices alone.",
+    ),
+}
+
+JAX_COMPILES = {"determinant": ("5",)}
+"""Sizes that JAX compiles within a minute, where that is not all: it unrolls the expansion."""
+
+
+def cases() -> Iterator[Case]:
+    """A table for each workload and size."""
+    for workload, (title, sizes, _) in WORKLOADS.items():
+        for size, at_most in sizes.items():
+            parameters = {"workload": workload, "sizes": size, "threads": 1}
+            contenders = [
+                *(row(f"tinote {style}", "benchmarks.ad.tinote_.subject", "tinote", style) for style in STYLES),
+                row("tinote fields, all threads", "benchmarks.ad.tinote_.subject", "tinote", "fields", threads=0),
+                row("tinote primal", "benchmarks.ad.tinote_.subject", "tinote", "fields", part="primal"),
+                row("c", "benchmarks.ad.c_", None),
+                row("c primal", "benchmarks.ad.c_", None, part="primal"),
+            ]
+            if size in JAX_COMPILES.get(workload, (size,)):
+                contenders += [
+                    row("jax", "benchmarks.ad.jax_", "jax"),
+                    row("jax, all threads", "benchmarks.ad.jax_", "jax", threads=0),
+                    row("jax primal", "benchmarks.ad.jax_", "jax", part="primal"),
+                ]
+            yield Case(
+                title.format(size.replace(",", ", ")),
+                tuple(contenders),
+                parameters,
+                at_most_best=at_most,
+                tolerance=TOLERANCE,
+            )
+
+
+STYLES = ("fields", "ndarrays", "functional")
+
+
+def row(
+    name: str, module: str, package: str | None, style: str = "", part: str = "derivative", **parameters: str | int
+) -> Contender:
+    """One row; that of a derivative shows how many times the program alone it takes."""
+    own = {"part": part, **({"style": style} if style else {}), **parameters}
+    return Contender(name, module, package, own, "" if part == "primal" else f"{name.split()[0].rstrip(',')} primal")
+
+
+CASES = tuple(cases())

@@ -1,0 +1,64 @@
+"""Every live view of every tutorial runs in a page, as it does in Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+
+from tests.browser.harness import REPOSITORY
+from tests.browser.test_pages import Opened, opened
+from tinote.manual import tutorials
+
+__all__ = ["opened"]
+
+STEPS = 500
+COMPARED = {"07_fluid_live.ipynb": 10, "09_cloth_in_space.ipynb": 100}
+"""Steps after which fields are compared, where that is less: smoke that was stirred mixes, and a cloth on a ball folds,
+as the last bits say.
+"""
+
+SHOWS = ("Particles(", ".Image(", ".Plot(", ".Scene(")
+NOTEBOOKS = [
+    file.name
+    for file in sorted(tutorials().glob("*.ipynb"))
+    if any(word in cell.source for cell in nbformat.read(file, as_version=4).cells for word in SHOWS)
+]
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_the_views_of_a_tutorial_run_in_pages(name: str, opened: Callable[..., Opened], tmp_path: Path) -> None:
+    steps = COMPARED.get(name, STEPS)
+    command = [sys.executable, "-m", "tests.browser.tutorial_views", str(tutorials() / name), str(tmp_path), str(steps)]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IPYTHONDIR": str(tmp_path / "ipython")}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    views = json.loads((tmp_path / "views.json").read_text("utf-8"))
+    assert views
+    for number, view in enumerate(views):
+        assert view["runs"] and not view["missing"], view
+        file = tmp_path / view["file"]
+        if name.startswith("01"):
+            assert file.stat().st_size < 100_000
+        found = opened(file).painted()
+        found.run(steps)
+        for field, wanted in np.load(tmp_path / f"view{number}.npz").items():
+            step, numbers = found.field(field)
+            assert step == steps
+            size = max(1.0, float(np.abs(wanted).max(initial=0)))
+            assert np.abs(numbers - wanted.ravel()).max(initial=0) < 1e-4 * size, (view, field)
+        if steps < STEPS:
+            found.run(STEPS - steps)
+        assert found.problems == []
+        found.page.context.close()
+
+
+def test_there_are_tutorials_with_views() -> None:
+    assert len(NOTEBOOKS) >= 4

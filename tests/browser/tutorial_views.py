@@ -1,0 +1,78 @@
+"""Run as a program: executes a notebook, and writes each of its live views as a page, with what its fields hold after
+STEPS steps in Python.
+
+    python -m tests.browser.tutorial_views NOTEBOOK FOLDER STEPS
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+from IPython.core.interactiveshell import InteractiveShell
+from ipywidgets import Box
+
+from tinote.lang.session.state import session
+from tinote.viz.live.simulation import LiveSimulation
+from tinote.viz.notebook.composed import keep_pictures_of_boxes
+from tinote.viz.pages.export import page
+from tinote.viz.pages.sources import Sources
+
+SHORTER = {"teach(60)": "teach(2)", "assert max(distances) > 0.8": "max(distances)", "range(260)": "range(20)"}
+"""What takes long in a notebook, and is not what its views show."""
+
+
+def views_in(shown: Any) -> list[LiveSimulation]:
+    """The views of what a cell shows."""
+    if isinstance(shown, Box):
+        return [view for child in shown.children for view in views_in(child)]
+    return [shown] if isinstance(shown, LiveSimulation) else []
+
+
+def export(view: LiveSimulation, folder: Path, number: int, steps: int) -> dict[str, Any]:
+    """Write the view as a page, and its fields after a number of steps, which are taken back."""
+    file = folder / f"view{number}.html"
+    made = page(view, file)
+    (shown,) = made.views
+    sources = Sources()
+    view.page_look(sources)
+    before = [(field.memory, field.memory.copy()) for field in list(session.fields)]
+    step = view.page_functions().step
+    assert step is not None
+    for _ in range(steps):
+        step()
+    for function in sources.functions.values():
+        function()  # What is shown is computed after the steps.
+    np.savez(folder / f"view{number}.npz", **{name: field.to_numpy() for name, field in sources.fields.items()})
+    for memory, copy in before:
+        memory.restore(copy)
+    return {"file": file.name, "view": shown.view, "runs": shown.runs, "missing": shown.missing}
+
+
+def main(notebook: Path, folder: Path, steps: int) -> None:
+    """Execute the notebook, and write `views.json` with what became of its views."""
+    os.environ.setdefault("MPLBACKEND", "agg")
+    for method in ("prepare_unattended", "pause"):  # Nothing plays here.
+        setattr(LiveSimulation, method, lambda self: None)
+    shell = InteractiveShell.instance()
+    keep_pictures_of_boxes()
+    found: list[dict[str, Any]] = []
+    for cell in nbformat.read(notebook, as_version=4).cells:
+        if cell.cell_type != "code":
+            continue
+        source = cell.source
+        for long, short in SHORTER.items():
+            source = source.replace(long, short)
+        result = shell.run_cell(source, store_history=True)
+        result.raise_error()
+        found += [export(view, folder, len(found) + at, steps) for at, view in enumerate(views_in(result.result))]
+    (folder / "views.json").write_text(json.dumps(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,824 @@
+"""`ti.capture`: what is captured does what the function does, bit for bit; what cannot be is refused by its line."""
+
+from __future__ import annotations
+
+import linecache
+import math
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tinote.errors import CaptureError, KernelIndexError, KernelZeroDivisionError
+from tinote.lang.session.state import session
+from tinote.runtime.threads import stop_all
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+LIBRARY = """\
+import math, random, time
+import numpy as np
+import tinote as ti
+
+COUNT = 6
+OFFSETS = [1.0, 2.0]
+TABLE = np.array([0.5, 0.25, 2.0])
+FACTOR = 3.0
+SHADOWED = 0.5
+NESTED = {"a": (1, [2.0]), "b": []}
+AIM = ti.Vector([1.0, 2.0])
+passed = 0.0
+done = 0
+history = []
+
+x = ti.Vector.field(2, ti.f32, shape=COUNT, needs_grad=True)
+v = ti.Vector.field(2, ti.f32, shape=COUNT)
+y = ti.field(ti.f64, shape=COUNT, needs_grad=True)
+z = ti.field(ti.f64, shape=COUNT)
+loss = ti.field(ti.f64, shape=(), needs_grad=True)
+total = ti.field(ti.f32, shape=(), needs_grad=True)
+n = ti.field(ti.i32, shape=())
+half = ti.field(ti.f16, shape=3)
+flags = ti.field(ti.u8, shape=4)
+lit = ti.field(ti.u1, shape=())
+array = ti.ndarray(ti.f64, shape=COUNT)
+body = ti.Struct.field({"pos": ti.math.vec2, "mass": ti.f64}, shape=3)
+state, other = ti.field(ti.f64), ti.field(ti.i32)
+ti.root.dense(ti.i, 4).place(state, other)
+
+@ti.kernel
+def energy():
+    for i, j in ti.ndrange(COUNT, COUNT):
+        total[None] += -1 / (x[i] - x[j]).norm(1e-2)
+
+@ti.kernel
+def advance(dt: ti.f32):
+    for i in x:
+        v[i] -= dt * x.grad[i]
+        x[i] += dt * v[i]
+
+@ti.kernel
+def squares():
+    for i in y:
+        loss[None] += y[i] ** 2
+
+@ti.kernel
+def curl():
+    for i in y:
+        y[i] = y[i] * (1 + 0.5 * ti.sin(y[i]))
+
+@ti.kernel
+def twice():
+    for i in y:
+        z[i] -= y[i] / (0.1 + y[i] * y[i])
+    for i in y:
+        y[i] += 0.1 * z[i] * y[i]
+
+@ti.kernel
+def through():
+    for i in y:
+        z[i] = 2 * y[i] * y[i]
+    for i in y:
+        loss[None] += z[i] ** 2
+
+@ti.kernel
+def shift(k: ti.i32, by: ti.f64):
+    for i in y:
+        if i >= k:
+            y[i] += by
+
+@ti.kernel
+def mean() -> ti.f64:
+    s = 0.0
+    for i in range(COUNT):
+        s += y[i]
+    return s / COUNT
+
+@ti.kernel
+def centre() -> ti.math.vec2:
+    return x[0] + 2 * x[1]
+
+@ti.kernel
+def noise():
+    for i in y:
+        y[i] += 1e-3 * ti.random()
+
+@ti.kernel
+def scale(a: ti.types.ndarray(dtype=ti.f64, ndim=1), by: ti.f64):
+    for i in a:
+        a[i] *= by
+
+@ti.kernel
+def push():
+    for i in state:
+        state[i] += other[i]
+        other[i] += 1
+
+@ti.kernel
+def element(k: ti.i32) -> ti.f64:
+    return y[k]
+
+@ti.kernel
+def speak():
+    print(y[0])
+
+def hidden(calls=[]):
+    calls.append(0)
+    return len(calls)
+
+def counted(calls=[0]):
+    calls[0] += 1
+    return calls[0]
+
+def counter():
+    count = 0
+    def step():
+        nonlocal count
+        count += 1
+        y[2] = count
+        for one in notes:
+            y[3] = one.weight
+    return step
+
+count_up = counter()
+
+class Pendulum:
+    def __init__(self):
+        self.length = 2.0
+        self.swings = 0
+        self.parts = [Part(1.0), Part(2.0)]
+        self.slotted = Slotted()
+
+    def half_step(self, dt):
+        y[0] = y[0] + dt * self.length * self.slotted.force
+
+    def step(self, dt):
+        self.half_step(dt)
+        for part in self.parts:
+            part.step(dt)
+
+class Slotted:
+    __slots__ = ("force",)
+
+    def __init__(self):
+        self.force = 1.5
+
+class Part:
+    def __init__(self, weight):
+        self.weight = weight
+
+    def step(self, dt):
+        y[1] = y[1] - dt * self.weight
+
+pendulum = Pendulum()
+notes = [Part(4.0)]
+LOCALLY = [Part(0.25)]
+"""
+
+#: Steps, each with the calls that are compared: what is captured.
+CAPTURED = {
+    "a tape and an update": """
+        def step(dt):
+            with ti.ad.Tape(total):
+                energy()
+            advance(dt)
+        calls = [(0.01,), (0.02,), (0.005,)]
+        """,
+    "a tape that saves what is overwritten": """
+        def step():
+            with ti.ad.Tape(loss):
+                curl()
+                curl()
+                squares()
+            curl()
+        """,
+    "temporary adjoints": """
+        def step():
+            with ti.ad.Tape(loss):
+                through()
+            shift(0, -0.1)
+        """,
+    "a loop of checkpoints": """
+        def one(t):
+            curl()
+        def step():
+            with ti.ad.Tape(loss):
+                ti.ad.checkpoint(one, 6, memory=3 * 8 * COUNT)
+                squares()
+            shift(0, -0.1)
+        """,
+    "what a kernel keeps between its loops": """
+        def step():
+            with ti.ad.Tape(loss):
+                twice()
+                squares()
+            shift(0, -0.1)
+        """,
+    "a gradient alone": """
+        def step():
+            loss.grad[None] = 2.0
+            squares.grad()
+        """,
+    "integers and floats as arguments": """
+        def step(k, by=0.5):
+            shift(k, 2 * by)
+            shift(1, k * by)
+        calls = [(0,), (1, 0.25), (-3, 1.5)]
+        """,
+    "what kernels return": """
+        def step(scale):
+            c = centre()
+            m = mean()
+            y[0] = m * scale - c[0]
+            return m, [c.y + c.x, -m], {"centre": c}
+        calls = [(0.5,), (2.0,)]
+        """,
+    "elements of all types": """
+        def step(a):
+            y[1] = y[0] * a + 1
+            n[None] += 3
+            y[2] = n[None] / 4
+            half[1] = half[0] + y[0]
+            half[0] = 0.1
+            flags[2] = flags[1] + 5
+            total[None] = total[None] - y[1]
+            lit[None] = n[None] + 1
+            return n[None], y[2], half[1], flags[2], lit[None]
+        calls = [(0.5,), (2.0,)]
+        """,
+    "vectors": """
+        def step(dt):
+            p = x[0]
+            x[2] = p
+            q = ti.Vector([p.x + dt * p[1], x[1].y / 3])
+            x[3].y = p.x - q[1]
+            v[0] = q
+            a, b = q
+            x.get_scalar_field(1)[4] = 2 * a * b
+            return x[2], q, q.x
+        calls = [(0.3,), (0.7,)]
+        """,
+    "structs": """
+        def step(dt):
+            body[0].mass = body[0].mass + dt
+            body.pos[1].x = body[0].mass * body.pos[1].y + 1
+            return body[1].pos
+        calls = [(0.5,), (0.25,)]
+        """,
+    "fills, copies and data": """
+        def step(a):
+            z.copy_from(y)
+            y.fill(a)
+            v.fill(ti.Vector([a, 1.0]))
+            x.from_numpy(np.arange(2 * COUNT, dtype=np.float32).reshape(COUNT, 2))
+            state.fill(a * TABLE[1])
+            push()
+            other.fill(7)
+            x.get_scalar_field(0).fill(a)
+            loss.fill(0)
+        calls = [(0.5,), (2.5,)]
+        """,
+    "arithmetic": """
+        def step(a, k):
+            b = y[0]
+            y[1] = (a + b) * (a - b) / (1 + b * b) - -a
+            y[2] = a // 0.25 + a % 0.25 - (-a) % 0.7 + abs(b - a) ** 1.5
+            y[3] = k // 3 + k % 3 * 10 + abs(k) + (-k) // 3 + k / 7 + 2 * k
+            y[4] = np.sqrt(b * b) + FACTOR
+            return k // -4, k % -4, k - 3, -k, 5 - a, 2.0**a, +b
+        calls = [(0.5, 7), (-1.5, -7), (2.25, 0)]
+        """,
+    "conditions, both sides": """
+        def step(a):
+            if y[0] > a:
+                y[0] = y[0] - 1
+                if n[None] == 2:
+                    n[None] = 0
+            else:
+                curl()
+                y[0] = y[0] + 0.75
+            n[None] += 1
+            y[1] = max(y[0], a)
+            return 1 if a < 1 else 2.5, bool(n[None])
+        calls = [(0.5,), (1.5,), (0.1,), (0.1,), (0.1,)]
+        """,
+    "random numbers": """
+        def step():
+            noise()
+            noise()
+            return y[0]
+        """,
+    "globals that are assigned": """
+        def step(dt):
+            global passed, done
+            passed += dt
+            done = done + 1
+            y[0] = passed
+            if done % 2 == 0:
+                y[1] = done
+            return passed
+        calls = [(0.5,), (0.25,), (1.0,)]
+        """,
+    "numbers elsewhere in Python": """
+        times = {"now": 0.0, "then": [1, 2]}
+        def step(dt):
+            pendulum.swings += 1
+            times["now"] += dt
+            times["then"][1] = times["then"][1] + 1 if y[0] > 0 else 7
+            y[0] = times["now"] * pendulum.swings + counted()
+            count_up()
+            return times["now"], times["then"][1], pendulum.swings, counted.__defaults__[0][0]
+        calls = [(0.5,), (0.25,), (1.0,)]
+        """,
+    "loops, helpers and methods": """
+        def helper(k, dt):
+            shift(k, dt * OFFSETS[k])
+
+        def step(dt):
+            for k in range(2):
+                helper(k, dt)
+            pendulum.step(dt)
+            for a in (array,):
+                scale(a, 1 + dt)
+        calls = [(0.5,), (0.25,)]
+        """,
+    "arrays in Python": """
+        def step(dt):
+            a = y.to_numpy()
+            z.from_numpy(ti.ad.grad(squares, wrt=y, loss=loss)())
+            scale(a, dt)
+            y.from_numpy(a)
+            a[0] = a[1] + dt
+            a[2:4] = z.to_numpy()[:2]
+            half.from_numpy(a.reshape(2, 3)[1, ::-1].astype(np.float16))
+            array.from_numpy(a)
+            x.from_numpy(np.swapaxes(x.to_numpy().reshape(2, 6), 0, 1))
+        calls = [(0.5,), (0.25,)]
+        """,
+    "a lambda": "step = lambda: shift(2, 0.5)",
+    "arguments that are fields": """
+        def step(field, by, name=None):
+            field[0] = field[1] + by
+        calls = [(y, 1.5), (z, 2.5), (y, 0.5, "two")]
+        """,
+    "nothing": """
+        def step():
+            pass
+        """,
+}
+
+#: Steps, each with a part of the line that is named and a part of the message: what is refused.
+REFUSED = {
+    "math.sin": ("y[0] = math.sin(y[1])", "math.sin(y[1])", "needed itself"),
+    "float": ("y[0] = float(y[1])", "float(y[1])", "needed itself"),
+    "an index": ("y[n[None]] = 1.0", "n[None]", "an index or a count|needed itself"),
+    "a count": ("for i in range(n[None]):\n    curl()", "range(n[None])", "an index or a count"),
+    "text": ('name = f"{y[0]}"', "y[0]", "its text"),
+    "NumPy on it": ("y[0] = np.sin(y[1])", "np.sin(y[1])", "'sin'"),
+    "arithmetic on an array": ("y.from_numpy(2 * y.to_numpy())", "2 * y.to_numpy()", "'multiply' of an array"),
+    "a sum of an array": ("y[0] = y.to_numpy().sum()", "y.to_numpy().sum()", "'add' of an array"),
+    "NumPy of an array": ("y[0] = np.linalg.norm(y.to_numpy())", "np.linalg.norm", "'norm' of an array"),
+    "an element in single precision": ("y[0] = x.to_numpy()[0, 1]", "x.to_numpy()[0, 1]", "array of float32"),
+    "a list of an array": ("y[0] = y.to_numpy().tolist()[0]", "y.to_numpy().tolist()", "`tolist` of an array"),
+    "a number of an array": ("y[0] = float(total.to_numpy())", "float(total.to_numpy())", "`__float__` of an array"),
+    "the text of an array": ("str(y.to_numpy())", "str(y.to_numpy())", "`__str__` of an array"),
+    "chosen elements": ("y[0] = y.to_numpy()[[1, 2]][0]", "y.to_numpy()[[1, 2]]", "chosen by a list"),
+    "an array behind our back": ("z.from_numpy(np.asarray(y.to_numpy()) * 2)", "z.from_numpy", "'z' differs"),
+    "a view": ("y.numpy_view()[0] = 1", "y.numpy_view()", "shares the memory of 'y'"),
+    "NumPy of a field": ("y[0] = np.asarray(y).sum()", "np.asarray(y)", "shares the memory of 'y'"),
+    "print": ("print('step')", "print('step')", "`print`"),
+    "a kernel that prints": ("speak()", "speak()", "a kernel that prints"),
+    "a picture": ("ti.tools.imwrite(x, 'x.png')", "ti.tools.imwrite", "would not do again"),
+    "a tape that checks": (
+        "with ti.ad.Tape(loss, on_overwrite='error'):\n    squares()", "on_overwrite", "a tape that checks"
+    ),
+    "a list": ("history.append(y[0])", "history.append", "changes a list"),
+    "a list among defaults": ("y[0] = hidden()", "calls.append", "changes a list"),
+    "a list by a computed index": ("OFFSETS[len(OFFSETS) - 1] = 2.0", "OFFSETS[len(OFFSETS) - 1]", "changes a list"),
+    "an attribute that is no number": ("pendulum.parts = []", "pendulum.parts", "changes the attribute .parts."),
+    "a clock": ("y[0] = time.perf_counter()", "time.perf_counter()", "something else at each call"),
+    "random in Python": ("y[0] = random.random()", "random.random()", "something else at each call"),
+    "a loop that ends by a number": ("while y[0] < 10:\n    y[0] = 2 * y[0] + 1", "y[0] < 10", "conditions"),
+    "a side that raises": ("if y[0] > 100:\n    raise ValueError('far')", "y[0] > 100", "ValueError: far"),
+    "an integer power": ("y[0] = n[None] ** 2", "n[None] ** 2", "'float_power'"),
+    "NumPy's memory": ("scale(np.ones(3), 2.0)", "scale(np.ones(3), 2.0)", "others manage"),
+    "a fraction for an integer": ("n[None] = y[0]", "n[None] = y[0]", "a float is written to numbers of type i32"),
+    "whole vectors": ("x[0] = x[1] + 0.1 * x[2]", "0.1 * x[2]", "whole vectors"),
+    "the norm of a vector": ("y[0] = x[1].norm()", "x[1].norm()", "whole vectors"),
+    "a vector of a type": ("x[0] = ti.Vector([y[0], y[1]], dt=ti.f32)", "dt=ti.f32", "a vector of f32"),
+    "a function of ti": ("y[0] = ti.floor(y[1])", "ti.floor(y[1])", "needed itself|'floor'"),
+    "a sign": ("y[0] = ti.math.sign(y[1])", "ti.math.sign(y[1])", "needed itself|'sign'"),
+    "an object": ("return np.zeros(2)", "", "returns ndarray"),
+    "a derivative in Python": (
+        "with ti.ad.Tape(loss):\n    shift(0, y[0])\n    squares()", "ti.ad.Tape(loss)", "a number that Python has"
+    ),
+}  # fmt: skip
+
+
+class Library:
+    """Fields and kernels that steps are written for."""
+
+    def __init__(self, threads: int = 1) -> None:
+        ti.init(num_threads=threads, default_fp=ti.f64, random_seed=5)
+        self.space: dict[str, Any] = {"__name__": "captured_steps_library"}
+        self.define(LIBRARY, "captured_steps_library.py")
+        names = ["x", "v", "y", "z", "loss", "total", "n", "half", "flags", "lit", "array", "state", "other"]
+        fields = [self.space[name] for name in names]
+        body = self.space["body"]
+        self.fields = [*fields, body.pos, body.mass, *[f.grad for f in fields if f.has_grad]]
+        numbers = np.random.default_rng(3)
+        for field in fields[:4]:
+            array = numbers.uniform(0.1, 1, field.to_numpy().shape)
+            field.from_numpy(array.astype(field.to_numpy().dtype))
+        self.start = [field.to_numpy() for field in self.fields]
+
+    def define(self, text: str, file: str) -> None:
+        lines = text.splitlines(keepends=True)
+        linecache.cache[file] = (len(text), None, lines, file)
+        exec(compile(text, file, "exec"), self.space)
+
+    def step(self, text: str, name: str) -> Callable[..., Any]:
+        """A step by its text."""
+        self.space["calls"] = [(), ()]
+        self.define("\n".join(line[8:] for line in text.splitlines()) if text[0] == "\n" else text, f"{name}.py")
+        return self.space["step"]
+
+    def begin(self) -> None:
+        """All is as at first."""
+        session.launches = 0
+        self.space.update(passed=0.0, done=0)
+        self.space["pendulum"].swings = 0
+        self.space["counted"].__defaults__[0][0] = 0
+        self.space["count_up"].__closure__[0].cell_contents = 0
+        self.space.get("times", {}).update(now=0.0, then=[1, 2])
+        for field, numbers in zip(self.fields, self.start, strict=True):
+            field.from_numpy(numbers)
+
+    def follow(self, step: Callable[..., Any]) -> list[Any]:
+        """What each of the calls leaves."""
+        self.begin()
+        left = []
+        for arguments in self.space["calls"] * 3:
+            returned = bits(step(*arguments))
+            fields = [field.to_numpy().tobytes() for field in self.fields]
+            left.append((returned, fields, self.space["passed"], self.space["done"], session.launches))
+        return left
+
+
+def bits(value: Any) -> Any:
+    """A value with its types and bits."""
+    if isinstance(value, tuple | list):
+        return type(value), [bits(one) for one in value]
+    if isinstance(value, dict):
+        return {key: bits(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype, value.tobytes()
+    if hasattr(value, "values"):
+        return value.values.dtype, value.values.astype(np.float64).tobytes()
+    return type(value), np.asarray(value, np.float64).tobytes() if value is not None else None
+
+
+@pytest.fixture
+def library() -> Library:
+    return Library()
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_a_program_does_what_the_function_does(library: Library, name: str) -> None:
+    step = library.step(CAPTURED[name], name)
+    wanted = library.follow(step)
+    program = ti.capture(step)
+    found = library.follow(program)
+    assert program.is_captured
+    assert found == wanted
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_captured_is_refused_by_its_line(library: Library, name: str) -> None:
+    body, line, message = REFUSED[name]
+    library.begin()
+    indented = "\n".join("    " + one for one in body.splitlines())
+    step = library.step(f"def step():\n{indented}\n", name)
+    before = [field.to_numpy().tobytes() for field in library.fields]
+    with pytest.raises(CaptureError, match=message) as caught:
+        ti.capture(step)()
+    assert line in str(caught.value)
+    assert [field.to_numpy().tobytes() for field in library.fields] == before, "a refused capture leaves no trace"
+
+
+def test_arrays_are_returned(library: Library) -> None:
+    text = """
+        def step(dt):
+            a = y.to_numpy()
+            scale(a, dt)
+            single = x.to_numpy()
+            return a, a.reshape(2, 3)[1, ::2], [single.T, single.astype(np.float64)], {"of": half.to_numpy()}
+        calls = [(0.5,), (0.25,)]
+        """
+    step = library.step(text, "returned arrays")
+    wanted = library.follow(step)
+    program = ti.capture(step)
+    assert library.follow(program) == wanted
+    first, second = program(1.0), program(2.0)
+    assert type(first[0]) is np.ndarray and not np.array_equal(first[0], second[0]), "each call has its own"
+
+
+def test_a_replay_is_one_native_call(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = library.step(CAPTURED["a tape and an update"], "one native call")
+    program = ti.capture(step)
+    program(0.01)
+    prepared = program._last.prepared
+    calls: list[int] = []
+    launch = prepared._launch
+    monkeypatch.setattr(prepared, "_launch", lambda address: (calls.append(address), launch(address))[1])
+    monkeypatch.setattr("tinote.runtime.launch.Launcher.run", lambda *_: pytest.fail("a launch from Python"))
+    program(0.01)
+    assert len(calls) == 1
+
+
+def test_a_counter_that_a_capture_does_not_see_is_found_by_the_proof(library: Library) -> None:
+    text = """
+        counter = iter(range(1000))
+        def step():
+            y[0] = next(counter)
+        """
+    with pytest.raises(CaptureError, match="replayed, 'y' differs, first behind this write"):
+        ti.capture(library.step(text, "hidden counter"))()
+
+
+def test_the_first_step_that_differs_is_named(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+        def step():
+            shift(0, 1.0)
+            y[2] = y[1] * 2
+            shift(1, 2.0)
+        """
+    from_table = ti.lang.capture.prepare.layout  # type: ignore[attr-defined]
+    monkeypatch.setattr(from_table, "REPLAY_MULTIPLY", from_table.REPLAY_ADD)
+    with pytest.raises(CaptureError, match=r"replayed, 'y' differs, first behind this write") as caught:
+        ti.capture(library.step(text, "first difference"))()
+    assert "y[2] = y[1] * 2" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("FACTOR = 4.0", "'FACTOR' has changed"),
+        ("OFFSETS[1] = 5.0", "'OFFSETS' has changed"),
+        ("TABLE[0] = 9.0", "'TABLE' has changed"),
+        ("@ti.kernel\ndef curl():\n    y[0] = 1.0\n", "'curl' has changed"),
+        ("COUNT = 5", "'COUNT' has changed|kernel"),
+        ("pendulum.length = 3.0", "'length' has changed"),
+        ("pendulum.parts[1].weight = 3.0", "'weight' has changed"),
+        ("LOCALLY[0].weight = 3.0", "'LOCALLY' has changed"),
+        ("NESTED['a'][1][0] = 3.0", "'NESTED' has changed"),
+        ("NESTED['b'].append(3.0)", "'NESTED' has changed"),
+        ("AIM[0] = 3.0", "'AIM' has changed"),
+        ("Part.step = lambda self, dt: None", "'step' has changed|'pendulum' has changed"),
+        ("pendulum.slotted.force = 3.0", "'force' has changed"),
+        ("SHADOWED = 3.0", "'SHADOWED' has changed"),
+        ("def helper(k): pass", "'helper' has changed"),
+    ],
+)
+def test_what_changes_makes_a_program_out_of_date(change: str, message: str) -> None:
+    library = Library()
+    text = """
+        def helper(k):
+            shift(k, FACTOR * OFFSETS[k] + TABLE[0])
+        def step(dt):
+            helper(1)
+            curl()
+            mean()
+            pendulum.step(dt)
+            for one in LOCALLY:
+                y[4] = one.weight + AIM[0] + sum(NESTED["a"][1])
+            y[2] = SHADOWED * sum([(lambda SHADOWED: SHADOWED)(k) for k in range(3)])
+        """
+    program = ti.capture(library.step(text, "out of date"))
+    program(0.5)
+    program(0.25)
+    library.define(change, "change.py")
+    for _ in range(2):
+        with pytest.raises(CaptureError, match=message):
+            program(0.5)
+    step = library.space["step"]
+    library.begin()
+    ti.capture(step)(0.5)
+
+
+def test_a_constant_that_gets_an_equal_value_is_no_change(library: Library) -> None:
+    program = ti.capture(library.step("def step():\n    shift(0, FACTOR)\n", "equal"))
+    program()
+    library.define("FACTOR = 1.5 + 1.5", "equal_value.py")
+    program()
+
+
+def test_fields_that_are_gone_are_told() -> None:
+    library = Library()
+    program = ti.capture(library.step("def step():\n    curl()\n", "gone"))
+    program()
+    ti.init()
+    with pytest.raises(CaptureError, match="fields that it uses are gone"):
+        program()
+    Library()
+
+
+def test_fields_with_gradients_that_come_are_told(library: Library) -> None:
+    program = ti.capture(library.step(CAPTURED["a tape and an update"], "new gradients"))
+    program(0.01)
+    late = ti.field(ti.f64, shape=3, needs_grad=True)
+    with pytest.raises(CaptureError, match="have come or gone"):
+        program(0.01)
+    del late
+
+
+def test_without_a_tape_other_fields_are_no_matter(library: Library) -> None:
+    program = ti.capture(library.step("def step(by):\n    shift(0, by)\n", "no tape"))
+    program(0.5)
+    late = ti.field(ti.f64, shape=3, needs_grad=True)
+    program(0.5)
+    assert late.grad[0] == 0
+
+
+def test_globals_that_are_named_are_parameters(library: Library) -> None:
+    library.begin()
+    library.define("FACTOR = 3.0", "parameters.py")
+    program = ti.capture(library.step("def step():\n    y.fill(2 * FACTOR)\n", "named"), parameters=["FACTOR"])
+    program()
+    library.define("FACTOR = 5.0", "parameters.py")
+    program()
+    assert library.space["y"][0] == 10.0
+    library.define("FACTOR = 3.0", "parameters.py")
+
+
+def test_the_method_of_an_array_is_no_state(library: Library) -> None:
+    """It is another object each time."""
+    library.begin()
+    library.define("START = np.arange(6.0)", "start.py")
+    program = ti.capture(library.step("def step():\n    y.from_numpy(START.astype(y.to_numpy().dtype))\n", "start"))
+    program()
+    library.space["y"].fill(0.0)
+    program()
+    assert library.space["y"].to_numpy().tolist() == list(range(6))
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 3])
+def test_a_global_that_is_set_to_a_constant(library: Library, number: int) -> None:
+    """Whatever number a register has: the constant is another operand."""
+    library.begin()
+    library.define("first, second, third = 7, 8, 9", "set.py")
+    text = f"def step():\n    global first, second, third\n    first = second = third = {number}\n    y.fill(2.0)\n"
+    program = ti.capture(library.step(text, f"set to {number}"))
+    program()
+    library.define("first, second, third = 7, 8, 9", "set.py")
+    program()
+    assert [library.space[name] for name in ("first", "second", "third")] == [number] * 3
+
+
+def test_under_a_tape_the_function_itself_runs(library: Library) -> None:
+    library.begin()
+    program = ti.capture(library.step("def step(by):\n    shift(0, by)\n    squares()\n", "under a tape"))
+    program(0.5)
+    library.begin()
+    with ti.ad.Tape(library.space["loss"]):
+        program(0.5)
+    y = library.space["y"]
+    np.testing.assert_allclose(y.grad.to_numpy(), 2 * y.to_numpy())
+
+
+def test_programs_in_programs(library: Library) -> None:
+    library.define("inner = ti.capture(lambda by: shift(0, by))", "inner.py")
+    step = library.step("def step(by):\n    inner(by)\n    inner(2 * by)\ncalls = [(0.5,), (1.5,)]\n", "nested")
+    wanted = library.follow(step)
+    assert library.follow(ti.capture(step)) == wanted
+
+
+def test_methods_have_a_program_for_each_object(library: Library) -> None:
+    text = """
+        class Mover:
+            def __init__(self, by):
+                self.by = by
+            @ti.capture
+            def step(self, k):
+                shift(k, self.by)
+        """
+    library.step("step = None", "none")
+    library.define("\n".join(line[8:] for line in text.splitlines()), "movers.py")
+    library.begin()
+    y = library.space["y"]
+    first = y[5]
+    one, two = library.space["Mover"](1.0), library.space["Mover"](10.0)
+    for mover in (one, two, one):
+        mover.step(0)
+    assert y[5] == first + 1.0 + 10.0 + 1.0
+    assert one.step is one.step and one.step is not two.step
+
+
+def test_faults_are_told_where_they_arise(library: Library) -> None:
+    library.begin()
+    text = "def step(k, a):\n    y[0] = a / (k - 3)\n    return element(k)\n"
+    program = ti.capture(library.step(text, "faults"))
+    program(1, 1.0)
+    with pytest.raises(KernelIndexError, match="return y"):
+        program(7, 1.0)
+    with pytest.raises(KernelZeroDivisionError) as caught:
+        program(3, 1.0)
+    assert "a / (k - 3)" in str(caught.value)
+    assert program(2, 1.0) == library.space["y"][2]
+
+
+def test_a_replay_can_be_stopped() -> None:
+    ti.init(num_threads=1)
+    x = ti.field(ti.f32, shape=())
+
+    @ti.kernel
+    def work():
+        ti.loop_config(serialize=True)
+        for _ in range(1000):
+            x[None] = ti.sin(x[None])
+
+    def step():
+        for _ in range(300):
+            work()
+
+    program = ti.capture(step)
+    program()
+    stopped = threading.Event()
+
+    def stop() -> None:
+        while not stopped.is_set():
+            stop_all()
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            for _ in range(1000):
+                program()
+    finally:
+        stopped.set()
+        thread.join()
+    program()
+
+
+def test_a_replay_can_be_interrupted(library: Library) -> None:
+    step = library.step("def step():\n    for _ in range(500):\n        shift(0, 0.0)\n", "interrupted")
+    program = ti.capture(step)
+    program()
+    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        while True:
+            program()
+    timer.join()
+    program()
+
+
+def test_several_threads_give_what_one_gives() -> None:
+    library = Library(threads=2)
+    step = library.step(CAPTURED["a tape that saves what is overwritten"], "two threads")
+    wanted = library.follow(step)
+    assert library.follow(ti.capture(step)) == wanted
+
+
+def test_a_plan_holds_no_address(library: Library) -> None:
+    program = ti.capture(library.step(CAPTURED["a tape that saves what is overwritten"], "addresses"))
+    program()
+    (plan,) = program.plans
+    known = [memory.address for memory in session.memories.values()]
+    assert not any(str(address) in repr((plan.blocks, plan.codes, plan.root.steps)) for address in known)
+    assert {block.kind for block in plan.blocks} == {"field", "scratch"}
+
+
+def test_plain_python_runs_the_function() -> None:
+    ti.init(arch=ti.python)
+    y = ti.field(ti.f64, shape=3)
+
+    @ti.kernel
+    def add(by: ti.f64):
+        for i in y:
+            y[i] += by
+
+    program = ti.capture(lambda by: add(by))
+    program(1.5)
+    program(math.pi)
+    assert y[0] == 1.5 + math.pi
+    assert not program.is_captured
+
+
+def test_the_example_of_the_readme() -> None:
+    section = README.read_text(encoding="utf-8").split("## Captured steps")[1].split("\n## ")[0]
+    (text,) = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    space: dict[str, Any] = {"__name__": "captured_example"}
+    linecache.cache["captured example.py"] = (len(text), None, text.splitlines(keepends=True), "captured example.py")
+    exec(compile(text, "captured example.py", "exec"), space)
+    np.testing.assert_allclose(space["x"].to_numpy(), 1, atol=1e-3)
+    assert space["step"].is_captured

@@ -1,0 +1,280 @@
+"""The frames that a page makes itself are those that the kernel makes: of the same arrays, the same bytes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tests.viz.test_page_agrees import NODE
+from tinote.viz import Image, Particles, Plot, Scene
+from tinote.viz.notebook.view import Frame, static_source
+from tinote.viz.pages.bundle import engine_files
+from tinote.viz.pages.sources import Sources
+from tinote.viz.space.parts import SceneSender
+
+HERE = """
+const revive = (value) => {
+  if (value === null || typeof value !== "object") return value;
+  if ("$base64" in value) return Uint8Array.from(Buffer.from(value.$base64, "base64"));
+  if (Array.isArray(value)) return value.map(revive);
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, revive(one)]));
+};
+const held = revive(JSON.parse(require("fs").readFileSync(0, "utf-8")));
+const sources = new Sources({ fields: [] });
+const frames = new FRAMES_OF[held.kind](sources, held.look, held.traits);
+if (held.kind === "scene") frames.draws = true;
+const text = (part) => Buffer.from(part.buffer, part.byteOffset, part.byteLength).toString("base64");
+const found = held.states.map((state, step) => {
+  for (const [name, data] of Object.entries(state)) Object.assign(held.look[name], { data, numbers: undefined });
+  const { message, buffers } = frames.capture(step);
+  const kept = frames.kept(step === 0);
+  return {
+    message: { ...message, ...kept.message },
+    buffers: [...buffers, ...kept.buffers].map(text),
+  };
+});
+console.log(JSON.stringify(found));
+"""
+
+
+def packed(value: Any) -> Any:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return {"$base64": base64.b64encode(bytes(value)).decode()}
+    if isinstance(value, dict):
+        return {name: packed(one) for name, one in value.items()}
+    return [packed(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def by_page(view: Any, states: list[dict[str, bytes]]) -> list[Frame]:
+    """The frames of a view whose arrays, by the names in its look, hold the bytes of each state in turn."""
+    state = view.get_state()
+    traits = {name: state[name] for name in state if name[0] != "_" and name != "layout"}
+    held = {"kind": view.PAGE_KIND, "look": view.page_look(Sources()), "traits": traits, "states": states}
+    source = static_source(*engine_files([view.PAGE_KIND])) + HERE
+    done = subprocess.run(
+        [str(NODE), "-e", source], input=json.dumps(packed(held)), capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return [
+        Frame(one["message"], [base64.b64decode(part) for part in one["buffers"]]) for one in json.loads(done.stdout)
+    ]
+
+
+def by_kernel(view: Any, arrays: dict[str, np.ndarray], states: list[dict[str, np.ndarray]]) -> list[Frame]:
+    found = []
+    for step, state in enumerate(states):
+        for name, array in state.items():
+            arrays[name][...] = array
+        view.steps = step
+        frame = view.capture()
+        kept = view.kept(whole=step == 0)
+        found.append(Frame({**frame.message, **kept.message}, [*map(bytes, frame.buffers), *map(bytes, kept.buffers)]))
+    return found
+
+
+def named(frame: Frame) -> dict[str, bytes]:
+    """The binary parts of a frame by what they are."""
+    names = frame.message.get("parts", [])
+    first = len(frame.buffers) - len(names) - ("trail" in frame.message)
+    return dict(zip([*map(str, range(first)), *names, "trail"], frame.buffers, strict=False))
+
+
+#: parts that are codes of places, which may be rounded the other way
+PLACES = {"edges", "arrows", "contours", "trail"}
+
+
+def assert_same(made: list[Frame], wanted: list[Frame]) -> None:
+    for one, other in zip(made, wanted, strict=True):
+        left, right = ({k: v for k, v in frame.message.items() if k != "parts"} for frame in (one, other))
+        assert left.keys() == right.keys()
+        for name, value in left.items():
+            assert value == pytest.approx(right[name], rel=1e-6) if isinstance(value, float) else value == right[name]
+        left_parts, right_parts = named(one), named(other)
+        assert left_parts.keys() == right_parts.keys()
+        for name, part in left_parts.items():
+            if name in PLACES:
+                codes = [np.frombuffer(data, np.uint16).astype(int) for data in (part, right_parts[name])]
+                assert len(codes[0]) == len(codes[1])
+                assert np.abs(codes[0] - codes[1]).max(initial=0) <= 1, name
+            elif name.endswith("_inks"):
+                assert close_bytes(part, right_parts[name]), name
+            else:
+                assert part == right_parts[name], name
+
+
+def close_bytes(one: bytes, other: bytes) -> bool:
+    left, right = np.frombuffer(one, np.uint8).astype(int), np.frombuffer(other, np.uint8).astype(int)
+    return len(left) == len(right) and bool((np.abs(left - right) <= 1).all())
+
+
+N = 60
+RNG = np.random.default_rng(3)
+PAIRS = np.array([[n, (7 * n + 3) % N] for n in range(N)] + [[-1, -1]])
+
+#: options of particles in the plane, and the arrays among them
+FLAT: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "wide": {"bounds": ((-0.3, 0.9), (0.1, 2.5)), "size": (300, 200)},
+    "colours each": {"color": RNG.integers(0, 0xFFFFFF, N)},
+    "numbers": {"color": RNG.random(N).astype(np.float32), "cmap": "magma"},
+    "numbers around zero": {"color": RNG.normal(size=N), "cmap": "coolwarm", "limits": None},
+    "strange numbers": {"color": np.where(np.arange(N) % 7 == 0, np.nan, RNG.random(N)), "limits": (0.2, 0.7)},
+    "radii": {"radius": RNG.random(N).astype(np.float32) * 6 - 0.5},
+    "edges": {"edges": PAIRS, "edge_color": RNG.random(len(PAIRS)), "edge_width": 3},
+    "arrows": {"arrows": RNG.normal(size=(N, 2)), "arrow_color": 0x112233},
+    "scaled arrows": {"arrows": RNG.normal(size=(N, 2)), "arrow_scale": 0.7, "arrow_color": RNG.random((N, 3))},
+    "trail": {"trail": 3},
+    "glow": {"glow": True, "trail": 2, "color": RNG.random(N).astype(np.float32)},
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", FLAT)
+def test_particles_in_the_plane(name: str, dtype: Any) -> None:
+    ti.init()
+    states = [RNG.uniform(-0.2, 1.2, (N, 2)).astype(dtype) for _ in range(6)]
+    states[2][5] = np.nan
+    x = states[0].copy()
+    view = Particles(x, lambda: None, **FLAT[name])
+    made = by_page(view, [{"x": state.tobytes()} for state in states])
+    assert_same(made, by_kernel(view, {"x": x}, [{"x": state} for state in states]))
+
+
+SPACE: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "turned": {"azimuth": 130.0, "elevation": -40.0, "size": (320, 200)},
+    "colours each": {"color": RNG.integers(0, 0xFFFFFF, N), "radius": RNG.random(N) * 4},
+    "numbers": {"color": RNG.random(N), "trail": 2},
+    "marks": {"edges": PAIRS, "arrows": RNG.normal(size=(N, 3)), "trail": 3},
+}
+
+
+@pytest.mark.parametrize("name", SPACE)
+def test_particles_in_space(name: str) -> None:
+    ti.init()
+    states = [RNG.uniform(-0.1, 1.1, (N, 3)) for _ in range(4)]
+    x = states[0].copy()
+    view = Particles(x, lambda: None, **SPACE[name])
+    made = by_page(view, [{"x": state.tobytes()} for state in states])
+    wanted = by_kernel(view, {"x": x}, [{"x": state} for state in states])
+    for frames in (made, wanted):
+        for at, frame in enumerate(frames):
+            edges = np.array(frame.message.pop("edges"))
+            assert np.abs(edges - np.array(wanted[at].message.get("edges", edges))).max() < 2e-5
+            # What is seen is computed with numbers that are rounded differently.
+            position = np.frombuffer(frame.buffers[0], np.uint16).astype(int)
+            frame.buffers[0] = b""
+            frame.message["positions"] = position.tolist()
+    for one, other in zip(made, wanted, strict=True):
+        left, right = (np.array(frame.message.pop("positions")) for frame in (one, other))
+        assert len(left) == len(right) and np.abs(left - right).max(initial=0) <= 1
+        assert close_bytes(one.buffers[1], other.buffers[1])
+        one.buffers[1] = other.buffers[1]
+        for frame in (one, other):
+            if "trail_inks" in frame.message.get("parts", []):
+                assert frame.buffers[2 + frame.message["parts"].index("trail_inks")]
+    assert_same(made, wanted)
+
+
+GRIDS: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
+    "plain": ((30, 20), {}),
+    "limits": ((20, 30), {"limits": (0.0, 0.5), "cmap": "plasma"}),
+    "around zero": ((20, 20), {"cmap": "coolwarm"}),
+    "contours": ((24, 17), {"contours": 7}),
+    "given contours": ((24, 17), {"contours": [0.1, 0.4, 0.7], "contour_color": 0xFF0000}),
+    "vectors": ((40, 30), {"vectors": RNG.normal(size=(40, 30, 2)), "size": 300}),
+    "scaled vectors": ((40, 30), {"vectors": RNG.normal(size=(40, 30, 2)), "arrow_scale": 2.0}),
+    "colours": ((20, 10, 3), {}),
+    "spaced": ((300, 210), {"size": 64}),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", GRIDS)
+def test_images(name: str, dtype: Any) -> None:
+    ti.init()
+    shape, options = GRIDS[name]
+    states = [RNG.normal(0.4, 0.4, shape).astype(dtype) for _ in range(3)]
+    states[1][3, 4] = np.inf
+    field = states[0].copy()
+    view = Image(field, lambda: None, **options)
+    made = by_page(view, [{"field": state.tobytes()} for state in states])
+    assert_same(made, by_kernel(view, {"field": field}, [{"field": state} for state in states]))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, bool])
+def test_images_of_integers(dtype: Any) -> None:
+    ti.init()
+    shape = (12, 9, 3) if dtype == np.uint8 else (12, 9)
+    field = RNG.integers(0, 2 if dtype is bool else 256, shape).astype(dtype)
+    view = Image(field, lambda: None)
+    assert_same(by_page(view, [{}]), by_kernel(view, {}, [{}]))
+
+
+CORNERS = RNG.normal(size=(30, 3)).astype(np.float32)
+TRIANGLES = RNG.integers(0, 30, (40, 3))
+
+
+def balls(scene: Scene) -> None:
+    scene.particles(CORNERS, radius=RNG.random(30), per_vertex_color=RNG.random((30, 3)))
+    scene.particles([[0.0, 0.0, 1.0]], radius=0.3, color="#4a78b8")
+
+
+def rods(scene: Scene) -> None:
+    scene.lines(CORNERS, 3, TRIANGLES[:, :2], per_vertex_color=RNG.random((30, 4)))
+    scene.lines(CORNERS)
+
+
+def meshes(scene: Scene) -> None:
+    scene.mesh(CORNERS, TRIANGLES, two_sided=True)
+    scene.mesh(CORNERS, TRIANGLES, normals=RNG.normal(size=(30, 3)), color="red")
+    scene.mesh_instance(CORNERS, TRIANGLES, transforms=RNG.normal(size=(3, 4, 4)))
+    scene.mesh(CORNERS, TRIANGLES, show_wireframe=True)
+
+
+def strange(scene: Scene) -> None:
+    points = CORNERS.copy()
+    points[4] = np.nan
+    scene.mesh(points, TRIANGLES)
+    scene.particles(points * np.nan, radius=1.0)
+
+
+@pytest.mark.parametrize("add", [balls, rods, meshes, strange])
+def test_scenes(add: Callable[[Scene], None]) -> None:
+    ti.init()
+    view = Scene(lambda: None)
+    add(view)
+    (made,) = by_page(view, [{}])
+    view.capture()
+    content, eye = view._content(), view._eye
+    assert eye is not None
+    wanted = SceneSender().frame(content, eye)
+    assert made.message["primitives"] == content.primitives()
+    scenes = made.message["scene"], json.loads(json.dumps(wanted.message["scene"]))
+    assert scenes[0]["eye"] == scenes[1]["eye"] and scenes[0]["lighting"] == scenes[1]["lighting"]
+    for one, other in zip(scenes[0]["items"], scenes[1]["items"], strict=True):
+        assert one.keys() == other.keys()
+        for name, value in one.items():
+            if name in ("positions", "colors", "radii", "pairs", "triangles", "normals", "transforms"):
+                parts = [
+                    buffers[scene["parts"].index(item[name])]
+                    for scene, item, buffers in ((scenes[0], one, made.buffers), (scenes[1], other, wanted.buffers))
+                ]
+                kinds = {"positions": np.uint16, "normals": np.int8, "transforms": np.float32, "radii": np.float32}
+                left, right = (np.frombuffer(part, kinds.get(name, np.uint8)).astype(float) for part in parts)
+                assert len(left) == len(right), name
+                assert np.abs(left - right).max(initial=0) <= (1 if name in ("positions", "normals") else 0), name
+            else:
+                assert value == pytest.approx(other[name]), name
+
+
+def test_a_plot_has_no_frames_of_its_own() -> None:
+    view = Plot(lambda: 1.0, lambda: None)
+    assert_same(by_page(view, [{}]), by_kernel(view, {}, [{}]))

@@ -1,0 +1,41 @@
+"""The steps of the pipeline that differentiate a function, save what its gradient needs, or check its accesses. Each
+leaves in the `Context` what launches must know.
+"""
+
+from __future__ import annotations
+
+from tinote.autodiff.atomic_old_values import plan_old_values, record
+from tinote.autodiff.forward import forward
+from tinote.autodiff.gradient import reverse
+from tinote.autodiff.instrument import instrument
+from tinote.autodiff.zero_adjoints import skip_zero_adjoints
+from tinote.compiler.pipeline import Context
+from tinote.ir.nodes import Function
+
+__all__ = ["add_checks", "record_old_values", "skip_zero_adjoints", "take_forward", "take_reverse"]
+
+
+def take_reverse(fn: Function, context: Context, *, arguments: bool) -> Function:
+    """The gradient of `fn`; with `arguments` its pullback."""
+    context.gradient = reverse(fn, context.defaults, arguments=arguments)
+    context.broken_paths += context.gradient.broken
+    return context.gradient.function
+
+
+def take_forward(fn: Function, context: Context, *, arguments: bool, directions: int) -> Function:
+    """`fn` with tangents beside its values, along a number of directions; with `arguments` its pushforward."""
+    found = forward(fn, context.defaults, arguments=arguments, directions=directions)
+    context.broken_paths += found.broken
+    return found.function
+
+
+def add_checks(fn: Function, context: Context) -> Function:
+    """`fn` with checks of the access rules."""
+    instrumented, context.checks = instrument(fn)
+    return instrumented
+
+
+def record_old_values(fn: Function, context: Context) -> Function:
+    """`fn`, saving the old values of atomic operations that its gradient reads."""
+    context.old_values = plan_old_values(fn)
+    return record(fn, context.old_values)

@@ -1,0 +1,93 @@
+"""Names that are not defined: which of them code that has not run yet asks for, and what was probably meant."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dis
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from types import CodeType, ModuleType
+from typing import Any
+
+from tinote.errors import closest
+from tinote.source import Span
+
+_PACKAGE = __name__.partition(".")[0]
+
+#: What notebooks call the packages that they begin with.
+_USUAL_ALIASES = {"ti": "tinote", "np": "numpy", "plt": "matplotlib.pyplot"}
+
+
+def hint_for(name: str, namespace: Mapping[str, Any], others: Iterable[str] = ()) -> str:
+    """What to do about `name`, which neither `namespace`, that of the module, nor `others`, the names that are known
+    beside these, define.
+    """
+    if name in _USUAL_ALIASES:
+        return f"`import {_USUAL_ALIASES[name]} as {name}` is missing"
+    attribute = _attribute(name, namespace)
+    if attribute:
+        return f"did you mean `{attribute}`?"
+    if name in sys.modules or name in sys.stdlib_module_names:
+        return f"`import {name}` is missing"
+    known = {*others, *namespace, *dir(builtins)}
+    close = closest(name, sorted(k for k in known if not k.startswith("_")), 0.7)
+    if close:
+        return f"did you mean `{close}`?"
+    return "names come from the kernel, the functions around it, and the module or notebook"
+
+
+def _attribute(name: str, namespace: Mapping[str, Any]) -> str:
+    """How the public name of this package that is called `name` is written where it was imported, or "". Of several
+    ways the shortest.
+    """
+    found: list[str] = []
+    for alias, module in namespace.items():
+        if not isinstance(module, ModuleType) or module.__name__.partition(".")[0] != _PACKAGE or alias.startswith("_"):
+            continue
+        inner = [(f"{alias}.{one}", getattr(module, one)) for one in getattr(module, "__all__", ())]
+        for path, owner in [(alias, module), *[pair for pair in inner if isinstance(pair[1], ModuleType)]]:
+            value = getattr(owner, name, None) if name in dir(owner) else None
+            # Axes (`ti.i`) are not what an index that was forgotten is meant to be.
+            if isinstance(value, int | float | type | ModuleType) or callable(value) or hasattr(value, "kind"):
+                found.append(f"{path}.{name}")
+    return min(found, key=len, default="")
+
+
+def undefined_names(code: CodeType, tree: ast.AST, namespace: Mapping[str, Any]) -> dict[str, Span]:
+    """The global names that functions in `code`, compiled from `tree`, read and that neither `namespace` nor Python
+    defines, each with the place where it stands first. Names that one of these functions makes global are not among
+    them.
+    """
+    found: dict[str, Span] = {}
+    made: set[str] = set()
+    functions = list(_functions_in(code))
+    own = {name for function in functions for name in (*function.co_varnames, *function.co_cellvars)}
+    for node in ast.walk(tree):
+        # Annotations of a function's variables mean something in a kernel, and Python does not compile them.
+        inner = ast.walk(node.annotation) if isinstance(node, ast.AnnAssign) else ()
+        for name in inner:
+            if isinstance(name, ast.Name) and name.id not in own:
+                _note(found, name.id, code, (name.lineno, name.end_lineno, name.col_offset, name.end_col_offset))
+    for function in functions:
+        for instruction in dis.get_instructions(function):
+            if instruction.opname == "STORE_GLOBAL":
+                made.add(instruction.argval)
+            elif instruction.opname == "LOAD_GLOBAL" and instruction.positions is not None:
+                _note(found, instruction.argval, code, instruction.positions)
+    known = {*namespace, *dir(builtins), *made}
+    return {name: span for name, span in sorted(found.items(), key=lambda pair: pair[1]) if name not in known}
+
+
+def _note(found: dict[str, Span], name: str, code: CodeType, place: tuple[int | None, ...]) -> None:
+    """Remember where a name stands, if that is the first place."""
+    line, end_line, column, end_column = [number or 0 for number in place]
+    span = Span(code.co_filename, line, column, end_line, end_column)
+    found[name] = min(found.get(name, span), span)
+
+
+def _functions_in(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _functions_in(constant)

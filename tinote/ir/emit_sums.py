@@ -1,0 +1,53 @@
+"""Sums of the access analysis as operations: in i64, before a loop, where what they stand for may not be in scope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tinote.ir import primitives as p
+from tinote.ir.affine import Affine
+from tinote.ir.nodes import Atom, Extent, Lit, Op, Prim, Var
+from tinote.ir.primitives import Primitive
+from tinote.ir.ranges import Ranges
+from tinote.ir.types import i32, i64
+
+#: With variables and factors up to these, sums in i64 cannot wrap.
+_LARGEST_VALUE = 1 << 32
+_LARGEST_FACTOR = 1 << 20
+_MOST_TERMS = 64
+
+
+def fits(form: Affine, ranges: Ranges, bound: Callable[[Var], bool]) -> bool:
+    """Whether a sum can be computed in i64 without wrapping, where the variables are known of which `bound` holds;
+    extents always are."""
+    for v, c in form.terms.items():
+        low, high = ranges.interval(v)
+        if abs(c) > _LARGEST_FACTOR or low < -_LARGEST_VALUE or high > _LARGEST_VALUE:
+            return False
+        if not bound(v) and not isinstance(ranges.definitions.get(v), Extent):
+            return False
+    return len(form.terms) < _MOST_TERMS and abs(form.const) < 1 << 48
+
+
+def emit_sum(form: Affine, ranges: Ranges, emit: Callable[[Op], object], near: Op) -> Atom:
+    """Emit the computation of a sum in i64, on behalf of `near`. Extents are asked for anew."""
+
+    def apply(prim: Primitive, *args: Atom) -> Var:
+        out = Var(i64)
+        emit(Prim(prim, args, (out,), near.loc, near.origin))
+        return out
+
+    total: Atom | None = None
+    for v, c in form.terms.items():
+        term, op = v, ranges.definitions.get(v)
+        if isinstance(op, Extent):
+            term = Var(i32, v.name)
+            emit(Extent(op.buffer, op.axis, (term,), near.loc))
+        if term.type is not i64:
+            term = apply(p.cast, term)
+        if c != 1:
+            term = apply(p.mul, term, Lit(c, i64))
+        total = term if total is None else apply(p.add, total, term)
+    if total is None:
+        return Lit(form.const, i64)
+    return apply(p.add, total, Lit(form.const, i64)) if form.const else total

@@ -1,0 +1,143 @@
+"""Forward mode along several directions at once: the values are computed once, and each has as many tangents.
+
+All duals are temporary, with a row of tangents for each number (`temporary_adjoints.py`), whether a field has a dual of
+its own or not. A launch that no tangent goes into runs as it is. What Python does with numbers between launches is
+followed along one direction only; where it matters, `OneDirectionOnly` says so, and whoever asked begins again.
+
+Method: vector forward mode; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tinote.compiler.requests import Derivative, Request
+from tinote.ir.buffers import Buffer
+from tinote.lang.ad.functional.forward_mode import ForwardMode
+from tinote.lang.ad.journal.temporary_adjoints import LendingLaunch, temporary_companion
+from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.data.captured_arrays import taken_copy, zeros
+from tinote.lang.data.fields import Field
+from tinote.lang.data.traced import Trace, Traced, holds_traced
+from tinote.lang.kernels.arguments import Arguments, arguments_of, lendable, lending
+from tinote.lang.kernels.kernel import Instance
+from tinote.lang.session.state import session
+from tinote.runtime.seam import heard
+from tinote.source import caller
+
+Array = np.ndarray[Any, Any]
+
+#: The most directions of one run: two vectors of f64 where the machine's registers have eight.
+MOST_DIRECTIONS = 16
+
+
+#: The most bytes that the duals of all fields may take together.
+MOST_BYTES = 4 << 30
+
+
+def directions_for(count: int, most: int | None = None) -> int:
+    """How many directions a run has where `count` are wanted in all: a power of two, as vectors in machine code, at
+    most `most` (`MOST_DIRECTIONS`), and fewer where fields are so large that their duals would fill the memory.
+    """
+    if session.config.arch == "python":
+        return 1
+    floats = sum(
+        [f.memory.nbytes for f in list(session.fields) if f.buffer.primal is None and f.buffer.dtype.kind == "f"]
+    )
+    room = 1 << max(MOST_BYTES // max(floats, 1), 1).bit_length() - 1
+    return min(most or MOST_DIRECTIONS, room, 1 << max(count - 1, 0).bit_length())
+
+
+class OneDirectionOnly(Exception):
+    """What runs cannot be followed along several directions at once."""
+
+
+class SeveralDirections(ForwardMode):
+    """The launches of a `with` block compute tangents along several directions. `seeds`: for each of `params`, fields,
+    an array of its shape followed by the number of directions.
+    """
+
+    clears_duals = False
+
+    def __init__(self, params: Sequence[Field], seeds: Sequence[Array], trace: Trace) -> None:
+        self._follow([], list(params), trace)
+        self._directions = seeds[0].shape[-1]
+        self._rows = seeds
+        self._request = Request(Derivative.FORWARD, directions=self._directions)
+
+    def _point(self) -> None:
+        for field, rows in zip(self.params, self._rows, strict=True):
+            dual = self._tangents[field.buffer] = temporary_companion(field.buffer, "dual", self._directions)
+            if (listener := heard()) is not None:
+                listener.assigning(numbers(dual), ..., rows, rows)
+            numbers(dual)[...] = rows
+
+    def _clear_seeds(self) -> None:
+        """No field's own dual was set."""
+
+    def tangents(self, field: Field) -> Array:
+        """The tangents of a field, of its shape followed by that of its elements and the number of directions."""
+        found = self._tangents.get(field.buffer)
+        shape = (*field.shape, *field.element, self._directions)
+        return zeros(shape) if found is None else taken_copy(numbers(found))
+
+    def _lend(self, buffer: Buffer) -> None:
+        if buffer not in self._tangents and lendable(buffer, tangents=True, directions=self._directions):
+            self._tangents[buffer] = temporary_companion(buffer, "dual", self._directions)
+
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        if bool(values) and any(type(value) is Traced and self.trace.is_active(value) for value in values):
+            raise OneDirectionOnly
+        arguments = arguments_of(instance, values, self._request)
+        arguments.refuse_shared()
+        touched = arguments.accesses
+        if any(b.primal is not None for b in touched.loaded | touched.written):
+            raise OneDirectionOnly
+        self._lost.launch_forward(arguments, self._tangents, active=False)
+        if not any(b in self._tangents for b in touched.loaded | touched.written):
+            return None
+        if instance.returns_floats:
+            raise OneDirectionOnly
+        request = lending(arguments, self._tangents)
+        arguments = Arguments(arguments.specialisation, arguments.values, request)
+        for buffer in arguments.lent:
+            self._lend(buffer)
+        arguments.refuse_broken_paths()
+        return LendingLaunch(self._temporaries, arguments, request)
+
+    def preparing_gradient(self) -> bool:
+        raise OneDirectionOnly
+
+    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
+        if source is None and holds_traced(value):
+            raise OneDirectionOnly
+        if source in self._tangents:
+            self._lend(buffer)
+        if position is ...:
+            self._lost.write(buffer, source, caller(), whole=True)
+        tangent = self._tangents.get(buffer)
+        if tangent is not None:
+            if (listener := heard()) is not None:
+                listener.taking(f"the tangents that are written to '{buffer.name}'")
+            other = None if source is None else self._tangents.get(source)
+            numbers(tangent)[position] = 0 if other is None else numbers(other)
+
+    def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
+        self._refuse_active(buffer)
+        return value
+
+    def taking(self, buffer: Buffer) -> None:
+        self._refuse_active(buffer)
+
+    def _refuse_active(self, buffer: Buffer) -> None:
+        """What is taken out of memory with tangents is a constant, of which one direction tells where it goes."""
+        tangent = self._tangents.get(buffer)
+        # What is captured is for other numbers, too.
+        if buffer in self._lost.spans or (tangent is not None and (heard() is not None or numbers(tangent).any())):
+            raise OneDirectionOnly
+
+    def sharing(self, buffer: Buffer) -> None:
+        self._refuse_active(buffer)

@@ -1,0 +1,166 @@
+"""`ti.ad.FwdMode`: forward mode as a block, along one direction or several.
+
+with ti.ad.FwdMode(loss=y, param=x, seed=[1.0, 0.0]):
+    compute_y()
+# y.dual now holds the Jacobian of y times the seed
+
+with ti.ad.FwdMode(loss=y, param=x, seed=np.eye(2)) as mode:
+    compute_y()
+# mode.duals has the products with both seeds, one after the other: of the shape (2, *y.shape)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from tinote.errors import DifferentiationError
+from tinote.lang.ad.functional.directions import OneDirectionOnly, SeveralDirections, directions_for
+from tinote.lang.ad.functional.forward_mode import ForwardMode
+from tinote.lang.ad.functional.seeds import seed_array
+from tinote.lang.data.fields import Field
+from tinote.lang.data.matrix import Matrix
+from tinote.lang.data.traced import Trace
+from tinote.source import caller
+
+Array = np.ndarray[Any, Any]
+
+#: The most seeds of one block.
+_MOST_SEEDS = 64
+
+
+class FwdMode:
+    """Compute Jacobian-vector products along with the launches in a `with` block.
+
+    `loss`: the field, or fields, whose derivative is wanted, of any shape. `param`: the field, or fields, that the
+    derivative is taken along, of any shape. `seed`: the direction, of the shape of `param` (a sequence of them for
+    several); it may be left out for a single 0-D number, where it is 1. All of them need `needs_dual=True`. At entry
+    the duals of all fields are set to zero and those of `param` to the seed; at exit `loss.dual` holds the product and
+    the duals of `param` are set back to zero.
+
+    A seed with a further, leading axis holds several directions, up to 64: the block computes its values once, and that
+    many tangents of each. The products are then in `duals`, when the block has ended: an array of the shape of the
+    loss behind a leading axis of directions, or a list of them for several losses. The fields' own duals take no part,
+    and need not be there. Numbers that depend on the parameters cannot go through Python then.
+
+    Raises `DifferentiationError`.
+
+    Method: vector forward mode; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.1.
+    """
+
+    def __init__(self, loss: Field | Sequence[Field], param: Field | Sequence[Field], seed: Any = None) -> None:
+        losses, params = _fields(loss, "loss"), _fields(param, "param")
+        self._has_one = isinstance(loss, Field)
+        #: the products along several seeds, when the block has ended
+        self.duals: Any = None
+        seeds = [seed] if isinstance(param, Field) else [None] * len(params) if seed is None else list(seed)
+        if len(seeds) != len(params):
+            raise DifferentiationError(f"{len(params)} parameters need as many seeds, not {len(seeds)}", caller())
+        self._several: _SeveralSeeds | None = None
+        if seeds and all(_rank(one) == len(f.shape) + len(f.element) + 1 for f, one in zip(params, seeds, strict=True)):
+            self._several = _SeveralSeeds(losses, params, seeds)
+            self._mode: ForwardMode = self._several
+        else:
+            _require_duals(losses, "loss")
+            _require_duals(params, "param")
+            self._mode = ForwardMode(losses, params, seeds, Trace())
+
+    def __enter__(self) -> Self:
+        self._mode.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._several is not None and error is None:
+            found = self._several.products()
+            self.duals = found[0] if self._has_one else found
+        self._mode.__exit__(kind, error, trace)
+
+
+def _located(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of `SeveralDirections` that says where one direction would be needed."""
+
+    def run(self: _SeveralSeeds, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except OneDirectionOnly:
+            raise DifferentiationError(
+                "this cannot be followed along several seeds at once: numbers that depend on the parameters go through "
+                "Python, or a kernel's gradient is launched",
+                caller(),
+                hint="take one seed at a time, or ti.ad.jacobian, which does so where it has to",
+            ) from None
+
+    return run
+
+
+class _SeveralSeeds(SeveralDirections):
+    """Forward mode along the seeds of a user."""
+
+    def __init__(self, losses: list[Field], params: list[Field], seeds: Sequence[Any]) -> None:
+        count = len(seeds[0])
+        if not 1 <= count <= _MOST_SEEDS:
+            raise DifferentiationError(f"forward mode has up to {_MOST_SEEDS} seeds at once, not {count}", caller())
+        width = directions_for(max(count, 2), _MOST_SEEDS)
+        if width < count:
+            raise DifferentiationError(
+                f"forward mode along {count} seeds at once runs as machine code, and has duals in memory that fits",
+                caller(),
+                hint="take one seed at a time",
+            )
+        rows: list[Array] = []
+        for field in (*losses, *params):
+            if field.dtype.kind != "f":
+                raise DifferentiationError(f"'{field.name}' is a field of {field.dtype}, which has no dual", caller())
+        for field, one in zip(params, seeds, strict=True):
+            shape = count, *field.shape, *field.element
+            found = np.zeros((width, *shape[1:]))
+            found[:count] = seed_array(one, shape, f" of '{field.name}'", "several directions of the parameter")
+            rows.append(np.moveaxis(found, 0, -1))
+        super().__init__(params, rows, Trace())
+        self.losses = losses
+        self._count = count
+
+    def products(self) -> list[Array]:
+        """What the losses' tangents are, a leading axis of seeds before their shape."""
+        return [np.ascontiguousarray(np.moveaxis(self.tangents(one), -1, 0)[: self._count]) for one in self.losses]
+
+    launching = _located(SeveralDirections.launching)
+    preparing_gradient = _located(SeveralDirections.preparing_gradient)
+    writing = _located(SeveralDirections.writing)
+    reading = _located(SeveralDirections.reading)
+    taking = _located(SeveralDirections.taking)
+    sharing = _located(SeveralDirections.sharing)
+
+
+def _rank(seed: Any) -> int:
+    """How many axes a seed has."""
+    if seed is None:
+        return 0
+    if isinstance(seed, Matrix):
+        return seed.values.ndim
+    try:
+        return np.ndim(seed)
+    except ValueError:  # rows of different lengths: it is told as a seed
+        return 0
+
+
+def _fields(given: Any, what: str) -> list[Field]:
+    found = [given] if isinstance(given, Field) else list(given) if isinstance(given, list | tuple) else []
+    if not found or not all(isinstance(f, Field) for f in found):
+        raise DifferentiationError(
+            f"the {what} of forward mode must be a field or a list of fields, not {given!r}", caller()
+        )
+    return found
+
+
+def _require_duals(fields: Sequence[Field], what: str) -> None:
+    for field in fields:
+        if not field.has_dual:
+            raise DifferentiationError(
+                f"the {what} '{field.name}' has no dual", caller(), hint="make it with needs_dual=True"
+            )

@@ -1,0 +1,708 @@
+"""A step that is called again and again, such as that of a live view: captured unasked, and replayed where that does
+what calling it does.
+
+Nobody has said here what the step may do, cells of a notebook run beside it, and nothing may be run for a trial. So
+each call counts, and is made once:
+
+- The function is read (`dependencies.py`, strictly), and its first calls are watched: what it calls, and what changes
+  in Python. A step that does anything but to change memory and numbers runs as a function for good.
+- Further calls are recorded while they run (`recording.Following`). Sides of conditions are learnt as calls take them.
+- A path is proved by calls that take it: beforehand memory is copied, afterwards the plan is replayed on the copies,
+  and must leave what the function has left, bit for bit.
+- From then on it is replayed, as long as nothing has changed that it depends on. Where something has, the function runs
+  again, and is captured anew; a number in Python that has changed becomes a variable of the new program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from tinote.errors import CaptureError, TinoteError
+from tinote.ir.types import scalar_named
+from tinote.lang.capture.dependencies import Dependencies, place_of, why_not
+from tinote.lang.capture.plan import Compute, Constant, End, Launch, Load, Operand, Path, Plan, Step
+from tinote.lang.capture.premises import Premises
+from tinote.lang.capture.prepare import NOWHERE_READY, Prepared
+from tinote.lang.capture.program import Program, capturing, first_argument, is_users, merge
+from tinote.lang.capture.recording import Following, Symbol, Tables, kind_of
+from tinote.lang.data.traced import Traced
+from tinote.lang.session.state import recorder, session
+from tinote.runtime.memory import Memory, readable_size
+from tinote.runtime.seam import seam
+from tinote.source import NOWHERE, Span, line_text
+
+LONGEST_STEP = 0.02
+"""A step that takes longer, in seconds, is not captured: a replay would save next to nothing of it, and to prove it
+takes several times as long.
+"""
+
+LARGEST_STATE = 256 << 20
+"""The most bytes of memory that are copied to prove a step."""
+
+_CANNOT = "this cannot be captured: "
+#: How often a path is proved before it is replayed.
+_PROOFS = 2
+#: How often a call may do something unexpected before the step runs as a function for good.
+_STRIKES = 3
+#: How often calls may be watched, or recorded, without anything new.
+_PATIENCE = 8
+_MOST_PATHS = 64
+#: How many calls run as the function after a program has gone out of date: the more often, the more; and after how many
+#: replays that is forgotten.
+_FIRST_WAIT, _LONGEST_WAIT, _LONG_LIFE = 16, 4096, 1000
+
+_EXACT = 1 << 53
+_WORDS = (-(1 << 63), (1 << 63) - 1)
+
+
+class StepCapture(NamedTuple):
+    """How a step runs: `state` is "replayed" for one that is captured, "function" for one that cannot be, or "learning"
+    as long as that is not known. `reason`: why it runs as a function, with the line in `span`. `replays`: how many
+    calls were replayed; `captures`: how often it was captured.
+    """
+
+    state: str
+    reason: str = ""
+    span: Span | None = None
+    replays: int = 0
+    captures: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """The same in a sentence."""
+        if self.state == "replayed":
+            return "Steps are replayed as a captured program"
+        if self.state == "learning":
+            return "Steps run as a function so far"
+        where = ""
+        if self.span is not None and self.span.line > 0:
+            where = f" (line {self.span.line}: {line_text(self.span).strip()})"
+        return f"Steps run as a function: {self.reason}{where}"
+
+    def __repr__(self) -> str:
+        counts = f"; {self.replays:,} replayed, captured {self.captures} times" if self.captures else ""
+        return f"<{self.sentence}{counts}>"
+
+
+class AutomaticCapture:
+    """Calling it is to call `function()`, of which the result is not wanted."""
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self._function = function
+        self._refused: CaptureError | None = None
+        self._dependencies: Dependencies | None = None
+        self._learning: _Learning | None = None
+        self._live: _Live | None = None
+        #: by where they are: numbers in Python that have changed, and those that cannot be variables
+        self._variables: set[tuple[int, Any]] = set()
+        self._constants: set[tuple[int, Any]] = set()
+        self._expected: list[Dependencies] = []
+        self._is_checked = False
+        self._watched = 0
+        self._strikes = 0
+        self._wait = self._next_wait = 0
+        self._replays = self._captures = 0
+        if isinstance(function, Program):
+            self._refused = CaptureError("it is a program of ti.capture")
+
+    @property
+    def how(self) -> StepCapture:
+        """How calls run."""
+        state = "replayed" if self._live is not None else "function" if self._refused is not None else "learning"
+        if self._refused is None:
+            return StepCapture(state, "", None, self._replays, self._captures)
+        reason = self._refused.message.removeprefix(_CANNOT)
+        return StepCapture(state, reason, self._refused.span, self._replays, self._captures)
+
+    def expect_changes(self, function: Callable[..., object]) -> None:
+        """`function` is called between calls: the numbers in Python that it assigns are variables from the start."""
+        dependencies = Dependencies()
+        with contextlib.suppress(CaptureError):  # whatever else it does, it does
+            dependencies.scan(function)
+        self._variables |= dependencies.assigned.keys()
+        self._expected.append(dependencies)  # which keeps alive what holds them
+
+    def renew(self) -> None:
+        """Before the next call, see whether anything has changed: after this, things are taken to remain as they are
+        until a call runs as the function.
+        """
+        self._is_checked = False
+        if self._live is not None:
+            self._live.count_calls()
+
+    def __call__(self) -> None:
+        live = self._live
+        if live is not None:
+            if self._is_checked or live.premises.hold():
+                self._is_checked = True
+                if live.replay():
+                    self._replays += 1
+                    return
+            elif live.premises.broken() is not None:
+                self._start_anew(live.premises.dependencies)
+            else:  # gradients have another owner, or a tape is open elsewhere
+                self._function()
+                return
+        self._is_checked = self._refused is not None and self._is_checked
+        if not self._may_learn() or not capturing.acquire(blocking=False):
+            self._function()
+            return
+        try:
+            self._learn()
+        finally:
+            capturing.release()
+
+    def _may_learn(self) -> bool:
+        config = session.config
+        if self._refused is not None:
+            if self._is_checked or self._dependencies is None or not self._dependencies.changed_code():
+                self._is_checked = True
+                return False
+            self._refused, self._dependencies, self._strikes = None, None, 0
+        if self._wait:
+            self._wait -= 1
+            return False
+        return not (
+            seam.listener is not None
+            or recorder.get() is not None
+            or session.watchers
+            or config.arch == "python"
+            or config.kernel_profiler
+            or sys.getprofile() is not None
+        )
+
+    def _start_anew(self, dependencies: Dependencies) -> None:
+        """Something has changed between two calls."""
+        live = self._live
+        if live is not None:
+            live.count_calls()
+            if live.replays >= _LONG_LIFE:
+                self._next_wait = 0
+        self._variables.update(one for one in dependencies.changed_numbers() if one not in self._constants)
+        self._wait = self._next_wait
+        self._next_wait = min(max(2 * self._next_wait, _FIRST_WAIT), _LONGEST_WAIT)
+        self._live = self._learning = self._dependencies = None
+        self._watched = 0
+
+    def _refuse(self, error: CaptureError) -> None:
+        """The step runs as a function, unless a number that was made a variable is why."""
+        if self._variables:
+            self._constants |= self._variables
+            self._variables.clear()
+            self._learning = self._dependencies = None
+            return
+        self._refused = error
+        self._live = self._learning = None
+
+    def _strike(self, error: CaptureError) -> None:
+        """A call has done something that others have not; or somebody else has, meanwhile."""
+        self._strikes += 1
+        if self._strikes == _STRIKES:
+            self._refuse(error)
+        else:
+            self._live = self._learning = self._dependencies = None
+            self._watched = 0
+
+    # ---- learning
+
+    def _learn(self) -> None:
+        """Call the function, and learn from it."""
+        if self._dependencies is not None and self._dependencies.changed() is not None:
+            self._start_anew(self._dependencies)
+        if self._wait:
+            self._function()
+            return
+        if self._learning is not None:
+            self._record(self._learning)
+            return
+        try:
+            dependencies = self._dependencies
+            if dependencies is None:
+                dependencies = self._dependencies = Dependencies(strict=True)
+                dependencies.scan(self._function)
+            for identity, key in self._variables & dependencies.numbers.keys():
+                dependencies.assign(dependencies.numbers[identity, key][0], identity, key)
+            dependencies.settle()
+        except CaptureError as error:
+            self._refuse(error)
+            self._function()
+            return
+        self._observe(dependencies)
+
+    def _observe(self, dependencies: Dependencies) -> None:
+        """Watch a call."""
+        generation, fields = session.generation, len(session.fields)
+        begin = time.perf_counter()
+        with _Watch(dependencies) as watch:
+            self._function()
+        seconds = time.perf_counter() - begin
+        self._watched += 1
+        try:
+            if watch.refused is not None:
+                raise watch.refused
+            changed = dependencies.changed()
+            if changed is not None:
+                self._strike(_changes(f"a call changes '{changed}' in Python", self._function))
+                return
+            has_new = watch.read_called()
+        except CaptureError as error:
+            self._refuse(error)
+            return
+        if (session.generation, len(session.fields)) != (generation, fields):
+            if self._watched == _PATIENCE:
+                self._refuse(_changes("fields come or go at each call", self._function))
+        elif has_new or self._watched == 1:  # the first call compiles
+            if self._watched == _PATIENCE:
+                self._refuse(_changes("each call runs through other functions", self._function))
+        elif seconds > LONGEST_STEP:
+            self._refuse(_changes(f"it takes {1000 * seconds:.0f} ms, nearly all in kernels", self._function))
+        else:
+            self._learning = _Learning(self._function, dependencies)
+
+    def _record(self, learning: _Learning) -> None:
+        """Record a call, and prove with it what is known."""
+        try:
+            is_new = learning.call()
+            live = learning.live() if is_new else None
+        except _Unexpected as unexpected:
+            self._strike(unexpected.error)
+            return
+        except _Refused as refused:
+            self._refuse(refused.error)
+            return
+        if is_new:
+            if live is not None:
+                if self._live is None:
+                    self._captures += 1
+                else:
+                    self._live.count_calls()
+                    live.replays = self._live.replays
+                self._live, self._strikes = live, 0
+        elif learning.idle >= _PATIENCE:
+            self._refuse(learning.why_idle())
+
+
+def _changes(what: str, function: Any) -> CaptureError:
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return CaptureError(f"{_CANNOT}{what}", NOWHERE if code is None else place_of(code))
+
+
+class _Refused(Exception):
+    """The step cannot be captured."""
+
+    def __init__(self, error: CaptureError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class _Unexpected(_Refused):
+    """Nor this time; perhaps another time."""
+
+
+class _Watch:
+    """Notices, meanwhile, what functions the user's functions call. `refused`: the first call that cannot be replayed,
+    which `note` is told of.
+    """
+
+    def __init__(self, dependencies: Dependencies, note: Callable[[CaptureError], None] | None = None) -> None:
+        self.refused: CaptureError | None = None
+        self._dependencies = dependencies
+        self._note = note
+        self._called: dict[tuple[Any, int], tuple[Any, dict[str, Any], dict[str, Any]]] = {}
+
+    def __enter__(self) -> _Watch:
+        sys.setprofile(self._notice)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.setprofile(None)
+
+    def _notice(self, frame: Any, event: str, argument: Any) -> None:
+        if event == "call":
+            if is_users(frame):
+                self._notice_function(frame)
+            elif frame.f_back is not None and is_users(frame.f_back):
+                module = frame.f_globals.get("__name__") or ""
+                self._judge(frame.f_back, SimpleNamespace(__name__=frame.f_code.co_name, __module__=module))
+        elif event == "c_call" and is_users(frame):
+            self._judge(frame, argument)
+
+    def _notice_function(self, frame: Any) -> None:
+        code = frame.f_code
+        given = {name: one for name, one in first_argument(frame).items() if self._dependencies.holds(one)}
+        owner = next(iter(given.values()), None)
+        if not self._dependencies.knows(code, owner):
+            self._called[code, id(owner)] = code, frame.f_globals, given
+
+    def _judge(self, frame: Any, called: Any) -> None:
+        if self.refused is not None:
+            return
+        why = why_not(called, strict=True) or self._dependencies.why_changes(called)
+        if why is not None:
+            span = Span(frame.f_code.co_filename, frame.f_lineno)
+            name = getattr(called, "__name__", "something")
+            self.refused = CaptureError(f"this cannot be captured: {why.replace('…', name)}", span)
+            if self._note is not None:
+                self._note(self.refused)
+
+    def read_called(self) -> bool:
+        """Read the functions that were called and not known; whether there were any. Raises `CaptureError`."""
+        for code, namespace, given in self._called.values():
+            if not self._dependencies.knows(code, next(iter(given.values()), None)):
+                self._dependencies.scan_called(code, namespace, given)
+        return bool(self._called)
+
+
+class _Learning:
+    """What recorded calls have shown so far. `idle`: how many of them in a row have brought nothing new."""
+
+    def __init__(self, function: Callable[[], object], dependencies: Dependencies) -> None:
+        self.idle = 0
+        self._function = function
+        self._dependencies = dependencies
+        self._variables = list(dependencies.assigned.values())
+        self._plan = Plan()
+        self._tables = Tables(self._plan)
+        self._instances: dict[tuple[int, Any], tuple[Any, Any, Any]] = {}
+        self._kinds: str | None = None
+        self._proofs: dict[Path, int] = {}
+        self._calls: dict[Path, list[tuple[Any, int]]] = {}
+        #: by the identity of a step, what the variables are before it
+        self._marks: dict[int, tuple[Operand, ...]] = {}
+        #: copies of the session's blocks, and the plan on them
+        self._copies: list[Memory | None] = []
+        self._trial: Prepared | None = None
+
+    def _is_ready(self, path: Path) -> bool:
+        return self._proofs.get(path, 0) >= _PROOFS
+
+    def call(self) -> bool:
+        """Call the function; whether anything is new. Raises `_Refused`, after the call."""
+        tables, plan, variables = self._tables, self._plan, self._variables
+        try:
+            values = [holder[key] for holder, key in variables]
+            kinds = "".join([kind_of(value) for value in values])
+        except (LookupError, ValueError):
+            kinds = ""
+        if kinds != (self._kinds or kinds) or len(kinds) != len(variables):
+            self._function()
+            raise _Unexpected(_changes("a number that it changes becomes one of another kind", self._function))
+        self._kinds = kinds
+        blocks = len(plan.blocks)
+        try:
+            self._copy()
+        except MemoryError as error:
+            self._function()
+            raise _Refused(_changes(str(error), self._function)) from None
+        launches, generation = session.launches, session.generation
+        recording = Following(tables, variables)
+        with _Watch(self._dependencies, recording.give_up) as watch:
+            updates = self._call(recording, values)
+        try:
+            path, is_new = self._merged(recording, watch, updates)
+        except CaptureError as error:
+            raise (_Refused if recording.refused is error else _Unexpected)(error) from None
+        if session.generation != generation:
+            raise _Unexpected(_changes("fields come or go", self._function))
+        if is_new:
+            self._trial = None
+            self._calls[path] = [(one, one.calls - before) for one, before in recording.calls.items()]
+            self._marks.update({id(step): mark for step, mark in zip(recording.steps, recording.marks, strict=True)})
+        elif len(plan.blocks) == blocks and not self._is_ready(path):
+            self._prove(path, values, launches)
+            is_new = True
+        self.idle = 0 if is_new else self.idle + 1
+        return is_new
+
+    def _call(self, recording: Following, values: list[Any]) -> tuple[tuple[int, Operand], ...]:
+        """Call the function with traced numbers in its variables; gives what became of these."""
+        inputs = [recording.register(kind_of(value)) for value in values]
+        given = [recording.number(register, value) for register, value in zip(inputs, values, strict=True)]
+        for (holder, key), number in zip(self._variables, given, strict=True):
+            holder[key] = number
+        returned = False
+        updates: list[tuple[int, Operand]] = []
+        try:
+            recording.run(self._function)
+            returned = True
+        finally:
+            for place, (holder, key) in enumerate(self._variables):
+                now = holder[key]
+                if now is given[place]:
+                    holder[key] = values[place]
+                    continue
+                if type(now) is Traced:
+                    holder[key] = now.value
+                if returned and recording.refused is None:
+                    self._update(recording, updates, place, now)
+            if not returned:
+                recording.close()
+        self._plan.inputs = inputs
+        return tuple(updates)
+
+    def _update(self, recording: Following, updates: list[tuple[int, Operand]], place: int, now: Any) -> None:
+        plain = now.value if type(now) is Traced else now
+        if type(now) is Traced and not (isinstance(now.symbol, Symbol) and now.symbol.recording is recording):
+            plain = None
+        if type(plain) is not int and type(plain) is not float:
+            key = self._variables[place][1]
+            recording.give_up(_changes(f"'{key}' becomes something else than a number", self._function))
+            return
+        updates.append((place, recording.operand(now)))
+
+    def _merged(
+        self, recording: Following, watch: _Watch, updates: tuple[tuple[int, Operand], ...]
+    ) -> tuple[Path, bool]:
+        """The path that a call took, and whether it is new. Raises `CaptureError`."""
+        try:
+            if recording.refused is None:
+                recording.end(None, updates)
+            if recording.refused is not None:
+                raise recording.refused
+        finally:
+            recording.close()
+        if watch.read_called():
+            raise _changes("a call runs through other functions", self._function)
+        if len(self._dependencies.assigned) > len(self._variables):
+            raise _changes("a call changes other numbers", self._function)
+        changed = self._dependencies.changed()
+        if changed is not None:
+            raise _changes(f"a call changes '{changed}' in Python", self._function)
+        path = merge(self._plan.root, recording.steps)
+        if len(self._plan.root.all()) > _MOST_PATHS:
+            recording.refused = _changes("it decides too many conditions on numbers that it reads", self._function)
+            raise recording.refused
+        self._instances |= recording.instances
+        is_new = path not in self._proofs
+        self._proofs.setdefault(path, 0)
+        if is_new:
+            span = _may_overflow(self._plan)
+            if span is not None:
+                recording.refused = CaptureError(
+                    "this cannot be captured: integers of more than 64 bits may arise here", span
+                )
+                raise recording.refused
+            size = sum([memory.nbytes for memory in self._tables.memories if memory is not None])
+            if size > LARGEST_STATE:
+                what = f"its fields take {readable_size(size)}, which a proof would have to copy"
+                recording.refused = _changes(what, self._function)
+                raise recording.refused
+        return path, is_new
+
+    # ---- proving
+
+    def _copy(self) -> None:
+        """Copy what the plan uses of the session's memory."""
+        memories = self._tables.memories
+        for k in range(len(self._copies), len(memories)):
+            memory = memories[k]
+            self._copies.append(None if memory is None else Memory(memory.nbytes, clear=False))
+        for memory, copy in zip(memories, self._copies, strict=True):
+            if memory is not None and copy is not None:
+                copy.view()[:] = memory.view()
+
+    def _prove(self, path: Path, values: list[Any], launches: int) -> None:
+        """Replay the plan on the copies from before the call. Raises `_Unexpected` if that does something else."""
+        plan, tables = self._plan, self._tables
+        if self._trial is None:
+            self._trial = Prepared(plan, tables.natives, self._copies, 1, copies=True)
+        trial = self._trial
+        for register, value in zip(plan.inputs, values, strict=True):
+            cells: Any = trial.floats if register.kind == "f" else trial.integers
+            cells[register.number] = value
+        after, session.launches = session.launches, launches
+        trial.set_counter()
+        session.launches = after
+        try:
+            end = trial.ends[trial.run()]
+        except TinoteError as error:
+            what = f"replayed, it raises {type(error).__name__}: {error.message}"
+            raise _Unexpected(_changes(what, self._function)) from None
+        names = [
+            block.name
+            for block, memory, copy in zip(plan.blocks, tables.memories, self._copies, strict=True)
+            if memory is not None and copy is not None and copy.view() != memory.view()
+        ]
+        if names:
+            raise _Unexpected(_changes(f"replayed, '{names[0]}' differs", self._function))
+        is_same = end is path.steps[-1] and trial.counter == after
+        for place, operand in end.updates:
+            holder, key = self._variables[place]
+            is_same = is_same and _same_bits(trial.number(operand), holder[key])
+        if not is_same:
+            raise _Unexpected(_changes("replayed, a number in Python differs", self._function))
+        self._proofs[path] += 1
+
+    def live(self) -> _Live | None:
+        """The program, as soon as any of its paths may be taken. Raises `_Refused`."""
+        if not any(self._is_ready(path) for path in self._proofs):
+            return None
+        try:
+            premises = Premises(self._plan, self._dependencies, list(self._instances.values()), self._tables.memories)
+        except CaptureError as error:  # a kernel captures what cannot be compared
+            raise _Refused(_changes(error.message.removeprefix(_CANNOT), self._function)) from None
+        return _Live(self._plan, self._tables, self._variables, premises, self._is_ready, self._calls, self._marks)
+
+    def why_idle(self) -> CaptureError:
+        """Calls take a path that is proved, and cannot be replayed."""
+        for path in self._plan.root.all():
+            if path.branch is not None and len(path.sides) == 1:
+                what = "this depends on numbers in fields, and one side of it was not met"
+                return CaptureError(f"this cannot be captured: {what}", path.branch.span)
+        return _changes("its replay was refused", self._function)
+
+
+class _Live:
+    """A program that is replayed."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        tables: Tables,
+        variables: list[tuple[Any, Any]],
+        premises: Premises,
+        ready: Callable[[Path], bool],
+        calls: dict[Path, list[tuple[Any, int]]],
+        marks: dict[int, tuple[Operand, ...]],
+    ) -> None:
+        self.premises = premises
+        self.replays = 0
+        self._variables = variables
+        self._marks = marks
+        self._prepared = Prepared(plan, tables.natives, tables.memories, ready=ready)
+        self._draws = self._prepared.draws
+        cells = [
+            (r.number, r.kind, self._prepared.floats if r.kind == "f" else self._prepared.integers) for r in plan.inputs
+        ]
+        self._inputs = [(*place, *cell) for place, cell in zip(variables, cells, strict=True)]
+        by_end = {id(path.steps[-1]): path for path in plan.root.all() if path.branch is None and path.steps}
+        self._ends = [(end, end.updates or end.seeds, calls.get(by_end[id(end)], [])) for end in self._prepared.ends]
+        self._counts = [0] * len(self._ends)
+
+    def replay(self) -> bool:
+        """Replay it; gives whether it did. Else nothing was done."""
+        prepared = self._prepared
+        try:
+            for holder, key, number, kind, cells in self._inputs:
+                value = holder[key]
+                if type(value) is not (float if kind == "f" else int):
+                    return False
+                cells[number] = value  # type: ignore[call-overload]
+        except (LookupError, ValueError):
+            return False
+        first = session.launches
+        if self._draws:
+            prepared.set_counter()
+        try:
+            reached = prepared.run()
+        except BaseException:
+            self._leave(prepared.failed)
+            raise
+        finally:
+            if self._draws:
+                session.launches += prepared.counter - first
+        if reached == NOWHERE_READY:
+            return False
+        end, has_effects, _ = self._ends[reached]
+        if has_effects:
+            self._finish(end)
+        self._counts[reached] += 1
+        self.replays += 1
+        return True
+
+    def _leave(self, step: Step | None) -> None:
+        """A step has failed: variables are what they were before it."""
+        number = self._prepared.number
+        for (holder, key), operand in zip(self._variables, self._marks.get(id(step), ()), strict=False):
+            holder[key] = number(operand)
+
+    def _finish(self, end: End) -> None:
+        number = self._prepared.number
+        for place, operand in end.updates:
+            holder, key = self._variables[place]
+            holder[key] = number(operand)
+        for which, operand in end.seeds:
+            self.premises.instances[which][2].last_seed = number(operand)
+
+    def count_calls(self) -> None:
+        """Let the kernels know how often they were launched."""
+        for reached, count in enumerate(self._counts):
+            if count:
+                for instance, calls in self._ends[reached][2]:
+                    instance.calls += calls * count
+                self._counts[reached] = 0
+
+
+def _same_bits(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and (a.hex() == b.hex() if isinstance(a, float) else bool(a == b))
+
+
+# ---- integers
+
+
+def _may_overflow(plan: Plan) -> Span | None:
+    """Where a replay may stop at an integer that Python would go on with: one of more than 64 bits, or one that is no
+    f64. What is computed of inputs alone is tried before the first step of each replay.
+    """
+
+    def of_path(path: Path, known: dict[int, tuple[int, int] | None]) -> Span | None:
+        known = dict(known)
+        for step in path.steps:
+            if isinstance(step, Load):
+                if step.source.type == "u64":
+                    return step.span
+                known[step.register.number] = _range_of(step.source.type)
+            elif isinstance(step, Launch):
+                known.update({register.number: _range_of(name) for _, name, register in step.results})
+            elif isinstance(step, Compute):
+                fits, found = _computed(step, known)
+                if not fits:
+                    return step.span
+                known[step.register.number] = found
+        return next((span for side in path.sides.values() if (span := of_path(side, known)) is not None), None)
+
+    return of_path(plan.root, {register.number: None for register in plan.inputs})
+
+
+def _range_of(name: str) -> tuple[int, int]:
+    t = scalar_named(name)
+    return (t.lowest, t.highest) if t.kind in "iu" else (0, 1)
+
+
+def _computed(step: Compute, known: dict[int, tuple[int, int] | None]) -> tuple[bool, tuple[int, int] | None]:
+    """Whether the operation has a result for all operands, and the range of it; None for what depends on inputs
+    alone.
+    """
+    ranges = [((one.bits, one.bits) if isinstance(one, Constant) else known.get(one.number)) for one in step.operands]
+    integers = [one.kind in "ib" for one in step.operands]
+    if all(isinstance(one, Constant) or known.get(one.number, _WORDS) is None for one in step.operands):
+        return True, None
+    given = [_WORDS if one is None else one for one in ranges]
+    largest = [max(-low, high) for low, high in given]
+    if not all(integers):
+        is_comparison = step.operation in ("lt", "le", "gt", "ge", "eq", "ne")
+        pairs = zip(integers, largest, strict=True)
+        return not is_comparison or all(not whole or most <= _EXACT for whole, most in pairs), (0, 1)
+    (a, b), (c, d) = given[0], given[-1]
+    match step.operation:
+        case "add":
+            found = a + c, b + d
+        case "subtract":
+            found = a - d, b - c
+        case "multiply":
+            products = [x * y for x in (a, b) for y in (c, d)]
+            found = min(products), max(products)
+        case "true_divide":
+            return max(largest) <= _EXACT, (0, 0)
+        case "floor_divide" | "negative" | "absolute":
+            found = -largest[0], largest[0]
+        case "remainder":
+            found = -largest[-1], largest[-1]
+        case _:
+            return True, (0, 1)
+    return _WORDS[0] <= found[0] and found[1] <= _WORDS[1], found

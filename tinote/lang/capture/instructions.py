@@ -1,0 +1,403 @@
+"""A plan as instructions for the replay (`runtime/native/replay.c`), in whichever memory they are to run."""
+
+from __future__ import annotations
+
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tinote.ir.types import scalar_named
+from tinote.lang.capture.plan import (
+    Clear,
+    Compute,
+    Constant,
+    Copy,
+    Decision,
+    End,
+    Fill,
+    Launch,
+    Load,
+    Operand,
+    Path,
+    Plan,
+    Register,
+    Result,
+    Seed,
+    Step,
+    View,
+)
+from tinote.lang.session.state import SEED_STEP, session
+from tinote.runtime import layout
+from tinote.source import Span
+
+#: In place of the number of an end: a path that is not ready, and nothing was done.
+NOWHERE_READY = -1
+
+_COMPARISONS = {"lt", "le", "gt", "ge", "eq", "ne"}
+#: Up to here, every integer is an f64.
+_EXACT = 1 << 53
+
+
+class Instructions(ABC):
+    """`words` are the instructions, `cells` what registers, and constants behind them, hold at first. `ends`: how the
+    step may end. By the word at which an instruction begins: `spans`, the place of one that may fail; `launches`, what
+    launches; `begins`, the step that it is the first of. `main`: the word at which the steps begin. `counter_register`:
+    that of the number of launches so far that drew random numbers. `always`: the begins and ends of copies that are
+    made whatever has happened, once the word was passed at which their source was filled, which comes first.
+
+    `length`: stop after this number of steps. `ready`: of a plan that does not have all sides of its conditions, which
+    of the paths that end may be taken: what cannot be told before the first step of the run to take one of them does
+    nothing.
+    """
+
+    def __init__(self, plan: Plan, length: int | None = None, ready: Callable[[Path], bool] | None = None) -> None:
+        self.plan = plan
+        self.ends: list[End] = []
+        self.words: list[int] = []
+        self.spans: dict[int, Span] = {}
+        self.launches: dict[int, Launch] = {}
+        self._length = length
+        self._ready = ready
+        self.main = 0
+        self.begins: dict[int, Step] = {}
+        self.always: list[tuple[int, int, int]] = []
+        self._filled: dict[int, int] = {}  # where each scratch block was filled last
+        paths = plan.root.all()
+        self._constants = _shared_constants(paths)
+        count = 1 + max([r.number for r in plan.inputs] + [r for path in paths for r in _registers(path)], default=-1)
+        self.counter_register = count
+        self.cells: list[int] = [0] * (count + 1)
+        self._cell_of: dict[tuple[str, int], int] = {}
+        #: as many cells as there may be at most
+        steps = sum(2 + 4 * len(path.steps) + _arguments(path) for path in paths)
+        self.most_cells = count + 1 + 2 * steps + sum(map(_results, paths))
+
+    def assemble(self) -> None:
+        """Make them."""
+        if self._ready is not None:
+            self._decide_first(self.plan.root, self._ready)
+        self._path(self.plan.root)
+
+    @property
+    def draws(self) -> bool:
+        """Whether launches draw random numbers."""
+        return any(type(step) is Seed for path in self.plan.root.all() for step in path.steps)
+
+    # ---- memory
+
+    @abstractmethod
+    def block_address(self, number: int) -> int:
+        """Where a block of the plan is."""
+
+    @abstractmethod
+    def register_address(self, number: int) -> int:
+        """Where a register or a cell is."""
+
+    @abstractmethod
+    def launch_block(self, step: Launch) -> tuple[int, memoryview]:
+        """The address of the launch block of a launch, and its slots; addresses and extents are in it. Launches of the
+        same code with the same arrays share one.
+        """
+
+    def result_offsets(self, step: Launch) -> list[int]:
+        """Where the results of a launch are, behind the begin of its slots."""
+        return [offset for offset, _, _ in step.results]
+
+    # ---- instructions
+
+    def _emit(self, span: Span | None, *words: int) -> None:
+        """An instruction; `span`: of what may fail."""
+        if span is not None:
+            self.spans[len(self.words)] = span
+        self.words += words
+
+    def _end(self, end: End) -> None:
+        """Emit what an end of the step is."""
+        self._emit(None, layout.REPLAY_END, len(self.ends))
+        self.ends.append(end)
+
+    def _path(self, path: Path) -> None:
+        for step in path.steps:
+            if self._length is not None:
+                if not self._length:
+                    self._emit(None, layout.REPLAY_END, 0)
+                    return
+                self._length -= 1
+            self._step(step)
+        if path.branch is None or self._length == 0:
+            if self._length is not None:
+                self._emit(None, layout.REPLAY_END, 0)
+            return
+        remaining = None if self._length is None else self._length - 1
+        at = len(self.words)
+        self._emit(None, layout.REPLAY_BRANCH, path.branch.register.number, 0)
+        filled = self._filled
+        for taken in (True, False):
+            if not taken:
+                self.words[at + 2] = len(self.words)
+            self._length, self._filled = remaining, dict(filled)
+            if taken in path.sides:
+                self._path(path.sides[taken])
+            else:
+                self._emit(None, layout.REPLAY_END, NOWHERE_READY)
+
+    def _decide_first(self, root: Path, ready: Callable[[Path], bool]) -> None:
+        """Before any step, see which path the inputs lead to: one that is not ready, a fault of arithmetic on inputs
+        alone included, ends the run.
+        """
+        jumps: list[int] = []
+        always = self._cell("raw", 0)
+
+        def decide(path: Path, known: frozenset[int]) -> None:
+            for step in path.steps:
+                if isinstance(step, Compute) and all(
+                    isinstance(one, Constant) or one.number in known for one in step.operands
+                ):
+                    self._compute(step)
+                    known |= {step.register.number}
+            branch = path.branch
+            if branch is not None and branch.register.number in known:
+                at = len(self.words)
+                self._emit(None, layout.REPLAY_BRANCH, branch.register.number, 0)
+                for taken in (True, False):
+                    if not taken:
+                        self.words[at + 2] = len(self.words)
+                    if taken in path.sides:
+                        decide(path.sides[taken], known)
+                    else:
+                        self._emit(None, layout.REPLAY_END, NOWHERE_READY)
+            elif _all_ready(path, ready):
+                jumps.append(len(self.words))
+                self._emit(None, layout.REPLAY_BRANCH, always, 0)
+            else:
+                self._emit(None, layout.REPLAY_END, NOWHERE_READY)
+
+        decide(root, frozenset([register.number for register in self.plan.inputs]))
+        self.main = len(self.words)
+        for at in jumps:
+            self.words[at + 2] = self.main
+
+    def _step(self, step: Step) -> None:
+        self.begins[len(self.words)] = step
+        match step:
+            case Launch():
+                self._launch_step(step)
+            case Clear(block, offset, nbytes):
+                self._emit(None, layout.REPLAY_CLEAR, self.block_address(block) + offset, nbytes)
+            case Copy(target, source, _, always):
+                begin = len(self.words)
+                self._copy(target, source)
+                if self.plan.blocks[target.block].kind == "scratch":
+                    self._filled[target.block] = begin
+                if always and source.block in self._filled:
+                    self.always.append((self._filled[source.block], begin, len(self.words)))
+            case Fill(target, value, span):
+                self._fill(target, value, span)
+            case Load(register, source, span):
+                self._load(source.type, register, self._address_of(source), span)
+            case Compute():
+                self._compute(step)
+            case Seed(register):
+                base = _signed(session.config.random_seed * SEED_STEP)
+                self._emit(None, layout.REPLAY_SEED, register.number, self.counter_register, base)
+            case End():
+                self._end(step)
+            case Decision():
+                raise AssertionError("a decision is a branch")
+
+    def _address_of(self, view: View) -> int:
+        return self.block_address(view.block) + view.offset
+
+    def _launch_step(self, step: Launch) -> None:
+        address, given = self.launch_block(step)
+        slots = address + layout.SLOTS
+        shared = self._constants[launch_key(step)]
+        for k, (argument, (name, offset)) in enumerate(
+            zip(step.arguments, self.plan.codes[step.code].parameters, strict=True)
+        ):
+            if isinstance(argument, Constant):
+                packed = struct.pack(f"<{layout.WORDS[name]}", self._plain(argument, name))
+                if shared[k]:
+                    given[offset : offset + 8] = packed
+                else:
+                    cell = self._cell("raw", struct.unpack("<q", packed)[0])
+                    self._emit(None, layout.REPLAY_COPY, 8, slots + offset, self.register_address(cell), 0)
+            elif argument.kind == "s":
+                cell = self.register_address(argument.number)
+                self._emit(None, layout.REPLAY_COPY, 8, slots + offset, cell, 0)
+            else:
+                self._store(name, argument, slots + offset, step.span)
+        self.launches[len(self.words)] = step
+        self._emit(None, layout.REPLAY_LAUNCH, address)
+        for offset, (_, name, register) in zip(self.result_offsets(step), step.results, strict=True):
+            self._load(name, register, slots + offset, step.span)
+
+    @staticmethod
+    def _plain(argument: Constant, name: str) -> Any:
+        found = plain(argument)
+        return float(found) if name.startswith("f") else found
+
+    def _store(self, name: str, operand: Operand, address: int, span: Span) -> None:
+        number, real = self._operand(operand)
+        self._emit(span, layout.REPLAY_STORE, _type(name), number, real, address)
+
+    def _load(self, name: str, register: Register, address: int, span: Span) -> None:
+        self._emit(span, layout.REPLAY_LOAD, _type(name), register.number, address)
+
+    def _fill(self, target: View, value: Operand, span: Span) -> None:
+        address = self._address_of(target)
+        size = scalar_named(target.type).size
+        axes = _merged(target.shape, (target.strides,), size)
+        if isinstance(value, Constant) and not value.bits and (not axes or axes == [(axes[0][0], size)]):
+            self._emit(None, layout.REPLAY_CLEAR, address, size * (axes[0][0] if axes else 1))
+            return
+        if not axes:
+            self._store(target.type, value, address, span)
+            return
+        number, real = self._operand(value)
+        flat = [word for axis in axes for word in axis]
+        self._emit(span, layout.REPLAY_FILL, _type(target.type), number, real, address, len(axes), *flat)
+
+    def _copy(self, target: View, source: View) -> None:
+        if 0 in target.shape:
+            return
+        size = scalar_named(target.type).size
+        axes = _merged(target.shape, (target.strides, source.strides), size)
+        if target.type != source.type:
+            to, origin = (_type(target.type), self._address_of(target)), (_type(source.type), self._address_of(source))
+            flat = [word for axis in axes for word in axis]
+            self._emit(None, layout.REPLAY_CONVERT, *to, *origin, len(axes), *flat)
+            return
+        if axes and axes[-1][1] == axes[-1][2] == size:
+            size *= axes.pop()[0]
+        flat = [word for axis in axes for word in axis]
+        to, origin = self._address_of(target), self._address_of(source)
+        self._emit(None, layout.REPLAY_COPY, size, to, origin, len(axes), *flat)
+
+    def _compute(self, step: Compute) -> None:
+        operation = getattr(layout, f"REPLAY_{step.operation.upper()}")
+        whole = all(one.kind in "ib" for one in step.operands)
+        exact = step.operation in _COMPARISONS
+        numbers = [self._operand(one)[0] if whole else self._real(one, exact, step.span) for one in step.operands]
+        numbers += [self._cell("raw", 0)] * (2 - len(numbers))
+        kind = layout.REPLAY_INTEGERS if whole else layout.REPLAY_REALS
+        self._emit(step.span, kind, operation, step.register.number, *numbers)
+
+    # ---- registers
+
+    def _operand(self, operand: Operand) -> tuple[int, int]:
+        """Where a number is, and whether it is an f64."""
+        if isinstance(operand, Register):
+            return operand.number, int(operand.kind == "f")
+        return self._cell("raw", _signed(operand.bits)), int(operand.kind == "f")
+
+    def _real(self, operand: Operand, exact: bool, span: Span) -> int:
+        """Where a number is as an f64."""
+        number, real = self._operand(operand)
+        if real:
+            return number
+        if isinstance(operand, Constant) and abs(operand.bits) <= _EXACT:
+            return self._cell("raw", struct.unpack("<q", struct.pack("<d", float(operand.bits)))[0])
+        made = self._new_cell(0)
+        self._emit(span, layout.REPLAY_EXACT if exact else layout.REPLAY_REAL, made, number)
+        return made
+
+    def _cell(self, kind: str, bits: int) -> int:
+        known = self._cell_of.get((kind, bits))
+        if known is None:
+            known = self._cell_of[kind, bits] = self._new_cell(bits)
+        return known
+
+    def _new_cell(self, bits: int) -> int:
+        self.cells.append(bits)
+        assert len(self.cells) <= self.most_cells, "cells are counted beforehand"
+        return len(self.cells) - 1
+
+
+def launch_key(step: Launch) -> Any:
+    """What launches that share a block have in common."""
+    return step.code, step.pointers, step.extents
+
+
+def plain(operand: Constant) -> Any:
+    """The number that a constant is."""
+    return operand.bits if operand.kind == "i" else _float(operand.bits)
+
+
+def _all_ready(path: Path, ready: Callable[[Path], bool]) -> bool:
+    """Whether whatever follows is ready."""
+    if path.branch is None:
+        return ready(path)
+    return len(path.sides) == 2 and all(_all_ready(side, ready) for side in path.sides.values())
+
+
+def _registers(path: Path) -> list[int]:
+    found: list[int] = []
+    for step in path.steps:
+        if isinstance(step, Load | Compute | Seed):
+            found.append(step.register.number)
+        elif isinstance(step, Launch):
+            found += [register.number for _, _, register in step.results]
+    return found
+
+
+def _arguments(path: Path) -> int:
+    return sum(len(step.arguments) for step in path.steps if isinstance(step, Launch))
+
+
+def _results(path: Path) -> int:
+    """How many numbers a path returns at most."""
+    return sum(_count(step.result) for step in path.steps if isinstance(step, End))
+
+
+def _count(result: Result) -> int:
+    """How many numbers, or arrays, a result consists of."""
+    kind, parts = result
+    if kind in ("vector", "matrix"):
+        return len(parts[2])
+    if kind in ("tuple", "list", "dict"):
+        return sum(_count(one[1] if kind == "dict" else one) for one in parts)
+    return 1
+
+
+def _shared_constants(paths: Sequence[Path]) -> dict[Any, list[bool]]:
+    """Of the launches that share a block, which arguments are one constant in all of them."""
+    known: dict[Any, tuple[Operand, ...]] = {}
+    found: dict[Any, list[bool]] = {}
+    for path in paths:
+        for step in path.steps:
+            if isinstance(step, Launch):
+                key = launch_key(step)
+                first = known.setdefault(key, step.arguments)
+                shared = found.setdefault(key, [True] * len(first))
+                found[key] = [s and a == b for s, a, b in zip(shared, first, step.arguments, strict=True)]
+    return found
+
+
+def _merged(shape: tuple[int, ...], strides: tuple[tuple[int, ...], ...], size: int) -> list[tuple[int, ...]]:
+    """The axes of views of one shape, the outermost first, each with its extent and the stride in each; neighbours
+    that lie one behind the other are one, and those of a single index none.
+    """
+    found: list[tuple[int, ...]] = []
+    for extent, *apart in zip(reversed(shape), *map(reversed, strides), strict=True):
+        if extent == 1:
+            continue
+        if found and all(a == found[0][0] * b for a, b in zip(apart, found[0][1:], strict=True)):
+            found[0] = (found[0][0] * extent, *found[0][1:])
+        else:
+            found.insert(0, (extent, *apart))
+    return found
+
+
+def _type(name: str) -> int:
+    return getattr(layout, f"TYPE_{name.upper()}")  # type: ignore[no-any-return]
+
+
+def _signed(bits: int) -> int:
+    bits &= 0xFFFFFFFFFFFFFFFF
+    return bits - (1 << 64) if bits >> 63 else bits
+
+
+def _float(bits: int) -> float:
+    return struct.unpack("<d", struct.pack("<q", bits))[0]  # type: ignore[no-any-return]

@@ -1,0 +1,200 @@
+"""A captured step as data: what it does, in order, to blocks of memory and to numbers.
+
+    Launch      machine code, with the blocks that its addresses point into and its arguments
+    Clear, Copy, Fill      views of blocks get zeros, what another view holds, or a number
+    Load        a register gets an element
+    Compute     a register gets what arithmetic makes of others
+    Seed        a register gets the seed of a launch that draws random numbers
+    Branch      what follows depends on a register
+    End         what the step returns, and what globals are after it
+
+Nothing here is an address or belongs to this process: blocks are numbers, code is known by the digest of the text that
+it was compiled from. What a step needs is in a `Plan`; `prepare.py` puts it into memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tinote.source import NOWHERE, Span
+
+
+class Constant(NamedTuple):
+    """A number that is the same each time. Floats are their bits, which compare as what they are."""
+
+    kind: str  # "f" or "i"
+    bits: int
+    #: Tuples compare by their parts: without one more, the constant 0 would be register 0.
+    is_constant: bool = True
+
+
+class Register(NamedTuple):
+    """A number that the step computes. `kind`: "f" for floats, "i" for integers, "b" for truth values."""
+
+    kind: str
+    number: int
+
+
+Operand = Constant | Register
+
+
+class View(NamedTuple):
+    """Numbers of a type in a block, from a byte on. `strides`: bytes from one index to the next."""
+
+    block: int
+    offset: int
+    type: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+class Block(NamedTuple):
+    """Memory. `kind`: "field" for that of the session's, of this `name`; "scratch" for what a step needs meanwhile;
+    "data" for constants, which are `data`; "input" for arrays that a plan is called with.
+    """
+
+    kind: str
+    name: str
+    nbytes: int
+    data: bytes = b""
+
+
+class Code(NamedTuple):
+    """A kernel, or a gradient. `digest`: of the text that it was compiled from; `pointers`: where addresses are in a
+    launch block, as bytes behind its slots' begin, with the block and the byte in it; `parameters`: the type and the
+    place of each scalar argument.
+    """
+
+    name: str
+    digest: str
+    pointers: tuple[tuple[int, int, int], ...]
+    parameters: tuple[tuple[str, int], ...]
+
+
+class Launch(NamedTuple):
+    """`code`: its number; `pointers`, `extents`: of the arrays that this launch gets; `results`: where each of the
+    code's results is, its type, and the register that gets it.
+    """
+
+    code: int
+    pointers: tuple[tuple[int, int, int], ...]
+    extents: tuple[tuple[int, int], ...]
+    arguments: tuple[Operand, ...]
+    results: tuple[tuple[int, str, Register], ...]
+    span: Span
+
+
+class Clear(NamedTuple):
+    block: int
+    offset: int
+    nbytes: int
+    span: Span = NOWHERE
+
+
+class Copy(NamedTuple):
+    """Both views have one shape. Where floats have another type in the target they are rounded to that. `always`: also
+    where the step fails before, once the source is there.
+    """
+
+    target: View
+    source: View
+    span: Span = NOWHERE
+    always: bool = False
+
+
+class Fill(NamedTuple):
+    target: View
+    value: Operand
+    span: Span
+
+
+class Load(NamedTuple):
+    register: Register
+    source: View
+    span: Span
+
+
+class Compute(NamedTuple):
+    operation: str
+    register: Register
+    operands: tuple[Operand, ...]
+    span: Span
+
+
+class Seed(NamedTuple):
+    register: Register
+    span: Span = NOWHERE
+
+
+class Decision(NamedTuple):
+    """In one call: which side of a branch it took."""
+
+    register: Register
+    taken: bool
+    span: Span
+
+
+class Result(NamedTuple):
+    """What a step returns: `kind` "number", "bool", "constant", "tuple", "list", "dict", "vector", "matrix" or "array",
+    of `parts`; that of an array is a view, row by row.
+    """
+
+    kind: str
+    parts: tuple[Any, ...]
+
+
+class End(NamedTuple):
+    """`updates`: globals and attributes by their place, and the operand that each is then; `seeds`: the last seed of
+    each instance that drew random numbers.
+    """
+
+    result: Result
+    updates: tuple[tuple[int, Operand], ...]
+    seeds: tuple[tuple[int, Operand], ...]
+    span: Span = NOWHERE
+
+
+Step = Launch | Clear | Copy | Fill | Load | Compute | Seed | Decision | End
+
+
+@dataclass(eq=False)
+class Path:
+    """Steps without a choice. They end with an `End`, or with a choice by `register`; `sides`: what follows."""
+
+    steps: list[Step] = field(default_factory=list)
+    branch: Decision | None = None
+    sides: dict[bool, Path] = field(default_factory=dict)
+
+    def all(self) -> list[Path]:
+        """This path, and all that follow it."""
+        found: list[Path] = []
+        left: list[Path] = [self]
+        while left:
+            path = left.pop()
+            found.append(path)
+            left += path.sides.values()
+        return found
+
+    def unseen(self) -> list[bool] | None:
+        """The decisions that lead to a side that no call took; None where there is none."""
+        if self.branch is None:
+            return None
+        for taken in (True, False):
+            if taken not in self.sides:
+                return [taken]
+        for taken, side in self.sides.items():
+            further = side.unseen()
+            if further is not None:
+                return [taken, *further]
+        return None
+
+
+@dataclass(eq=False)
+class Plan:
+    """`inputs`: the registers that hold the arguments, and then the globals that are traced."""
+
+    blocks: list[Block] = field(default_factory=list)
+    codes: list[Code] = field(default_factory=list)
+    inputs: list[Register] = field(default_factory=list)
+    root: Path = field(default_factory=Path)

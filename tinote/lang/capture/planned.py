@@ -1,0 +1,583 @@
+"""Calls that become plans by themselves: a derivative of a small kernel costs more Python than it computes.
+
+    gradient = Planned(run, potential, ...)
+    gradient(x)         # the first two calls with arguments of one signature just run
+    gradient(x)         # the third is recorded (`recording.py`)
+    gradient(x)         # the fourth runs beside the plan, and memory and results must agree bit for bit
+    gradient(x)         # from now on the plan runs, in one native call
+
+A signature is what of the arguments may not differ: types and shapes of NumPy's arrays, which fields, integers by their
+value. What the arrays hold, where they are, and floats may be something else each time. What a call depends on beside
+them is compared before each (`_Plan.is_current`); where anything differs, or might, the call just runs. It is also just
+run where more than launches happens: the user's function is one of which that is known (`straight.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from ctypes import addressof, c_char
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinote.compiler.launch.native import Native
+from tinote.errors import CaptureError, TinoteError, at_users_frames, users_trace
+from tinote.ir.buffers import Buffer
+from tinote.ir.types import scalar_named
+from tinote.lang.capture.plan import Decision, End, Fill, Launch, Plan, Register, Result
+from tinote.lang.capture.prepare import Prepared
+from tinote.lang.capture.program import capturing
+from tinote.lang.capture.recording import Listening, Recording, Symbol, Tables
+from tinote.lang.capture.simplify import simplified
+from tinote.lang.capture.straight import StraightDependencies
+from tinote.lang.data.captured_arrays import CapturedArray
+from tinote.lang.data.fields import Field
+from tinote.lang.data.matrix import numpy_type
+from tinote.lang.data.traced import Traced
+from tinote.lang.kernels.stand_ins import stand_ins
+from tinote.lang.session.state import BufferCache, are_viewed, is_only_owner, recorder, session
+from tinote.runtime.seam import seam, silently
+
+Array = np.ndarray[Any, Any]
+
+#: How many calls of a signature just run.
+PLAIN_CALLS = 2
+#: How often a signature is tried, and its plan made anew where something has changed.
+_MOST_TRIES = 4
+#: How many runs make up for the tries.
+_MANY_RUNS = 100
+#: How many signatures one function knows.
+_MOST_SIGNATURES = 64
+#: How many plans one function has, of which the oldest goes for each new signature.
+_MOST_PLANS = 8
+#: What is larger than this takes long enough by itself: steps, and the bytes that they touch.
+_MOST_STEPS, _MOST_BYTES = 4096, 4 << 20
+
+
+class _Signature(NamedTuple):
+    """What a call was called with: `key` of what may not differ, and what may, in order."""
+
+    key: tuple[Any, ...]
+    arrays: list[Array]
+    numbers: list[float]
+    fields: list[Field]
+
+
+def _signature(args: tuple[Any, ...]) -> _Signature | None:
+    """None for arguments that there are no plans for."""
+    found = _Signature((), [], [], [])
+    key = _kinds(args, found)
+    return None if key is None else found._replace(key=key)
+
+
+def _kinds(values: tuple[Any, ...], found: _Signature) -> tuple[Any, ...] | None:
+    key: list[Any] = []
+    for value in values:
+        kind = type(value)
+        if kind is np.ndarray:
+            # Contiguous, aligned and writable, as kernels take it without a copy. One of a single number may be taken
+            # for that.
+            if not value.ndim or not value.size or not value.flags.carray:
+                return None
+            found.arrays.append(value)
+            key.append((value.shape, value.dtype))
+        elif kind is float:
+            found.numbers.append(value)
+            key.append(float)
+        elif kind is int or kind is bool or value is None:
+            key.append((kind, value))
+        elif isinstance(value, Field):
+            found.fields.append(value)
+            key.append((Field, id(value)))
+        elif kind is tuple:
+            inner = _kinds(value, found)
+            if inner is None:
+                return None
+            key.append((tuple, inner))
+        else:
+            return None
+    return tuple(key)
+
+
+def _with(values: tuple[Any, ...], arrays: Any, numbers: Any) -> tuple[Any, ...]:
+    """Arguments with other arrays and floats in place of their own."""
+    return tuple(
+        [
+            next(arrays)
+            if type(value) is np.ndarray
+            else next(numbers)
+            if type(value) is float
+            else _with(value, arrays, numbers)
+            if type(value) is tuple
+            else value
+            for value in values
+        ]
+    )
+
+
+def _addresses(arrays: Sequence[Array]) -> list[int] | None:
+    """Where arrays begin; None where they share memory, or are not as kernels take them."""
+    found: list[int] = []
+    for array in arrays:
+        if not array.flags.carray:
+            return None
+        found.append(addressof(c_char.from_buffer(array)))  # pyright: ignore[reportArgumentType] (it is a buffer)
+    spans = sorted(zip(found, [array.nbytes for array in arrays], strict=True))
+    ends = [address + nbytes for address, nbytes in spans]
+    return None if any(end > address for end, (address, _) in zip(ends, spans[1:], strict=False)) else found
+
+
+class Planned:
+    """`run`, by plans. `function`: what of the user's it calls, with arguments of its own. `fields`: those that it
+    knows beside its arguments. `makes_arrays`: whether arrays that `run` itself hands to fields depend on the signature
+    alone. `attaches`: what `run` does first where fields have got gradients or duals.
+    """
+
+    def __init__(
+        self,
+        run: Callable[..., Any],
+        function: Callable[..., Any],
+        fields: Sequence[Field],
+        *,
+        makes_arrays: bool = False,
+        attaches: Callable[[], object] | None = None,
+    ) -> None:
+        self._run = run
+        self._function = function
+        self._fields = tuple(fields)
+        self._makes_arrays = makes_arrays
+        self._attaches = attaches
+        self._known = BufferCache()
+        self._lock = threading.Lock()
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or seam.listener is not None or recorder.get() is not None:
+            return self._run(*args, **kwargs)
+        signature = _signature(args)
+        if signature is None:
+            return self._run(*args)
+        entry = self._known.get(signature.key)
+        if entry is None:
+            entry = self._enter(signature)
+        plan = entry.plan
+        if plan is not None and plan.is_proved and self._lock.acquire(blocking=False):
+            try:
+                if plan.is_current() and plan.point(signature):
+                    return plan.run(signature.numbers)
+            except TinoteError as error:
+                raise error.with_traceback(users_trace(error)) from None
+            except KeyboardInterrupt as interrupt:
+                raise at_users_frames(interrupt) from None
+            finally:
+                self._lock.release()
+        entry.calls += 1
+        if entry.calls <= PLAIN_CALLS or entry.tries >= _MOST_TRIES or not _may_plan():
+            return self._run(*args)
+        return self._tried(entry, signature, args)
+
+    def _enter(self, signature: _Signature) -> _Entry:
+        """A signature that was not seen before."""
+        known = self._known
+        plans = [key for key, entry in known.items() if entry.plan is not None]
+        if len(known) >= _MOST_SIGNATURES:
+            known.clear()
+        elif len(plans) >= _MOST_PLANS:
+            del known[plans[0]]
+        entry = known[signature.key] = _Entry()
+        session.keep_for([field.buffer for field in signature.fields if field.is_placed], known, signature.key)
+        return entry
+
+    def _tried(self, entry: _Entry, signature: _Signature, args: tuple[Any, ...]) -> Any:
+        """A call that is recorded, or runs beside its plan."""
+        if not capturing.acquire(blocking=False):
+            return self._run(*args)
+        try:
+            if entry.plan is not None and not entry.plan.is_current():
+                if entry.plan.runs > _MANY_RUNS:
+                    entry.tries = 0
+                entry.plan = None
+            if entry.plan is None:
+                return self._recorded(entry, signature, args)
+            if not entry.plan.is_proved and entry.plan.point(signature):
+                return self._proved(entry, signature, args)
+        finally:
+            capturing.release()
+        return self._run(*args)
+
+    def _recorded(self, entry: _Entry, signature: _Signature, args: tuple[Any, ...]) -> Any:
+        dependencies = StraightDependencies()
+        try:
+            dependencies.scan(self._function)
+        except CaptureError:
+            entry.tries = _MOST_TRIES
+            return self._run(*args)
+        inputs = [*signature.arrays, *dependencies.arrays]
+        if _addresses(inputs) is None:
+            return self._run(*args)
+        plan = Plan()
+        tables = Tables(plan)
+        attempt = Attempt(tables, inputs, self._makes_arrays)
+        registers = [attempt.register("f") for _ in signature.numbers]
+        numbers = [attempt.number(r, value) for r, value in zip(registers, signature.numbers, strict=True)]
+        captured = [array.view(CapturedArray) for array in signature.arrays]
+        given = _with(args, iter(captured), iter(numbers))
+        entry.tries += 1
+        try:
+            returned = attempt.run(lambda: self._run(*given))
+            attempt.finish(returned)
+            found = _without_traces(returned)
+        finally:
+            attempt.close()
+        if attempt.refused is None and len(attempt.steps) <= _MOST_STEPS:
+            plan.inputs = registers
+            plan.root.steps = simplified(plan, attempt.steps, tables.natives)
+        if plan.root.steps and sum([block.nbytes for block in plan.blocks]) <= _MOST_BYTES:
+            entry.plan = made = _Plan(plan, tables, dependencies, attempt, signature, self._attaches)
+            buffers = [*made.buffers, *[field.buffer for field in self._fields if field.is_placed]]
+            session.keep_for(buffers, self._known, signature.key)
+        else:
+            entry.tries = _MOST_TRIES
+        return found
+
+    def _proved(self, entry: _Entry, signature: _Signature, args: tuple[Any, ...]) -> Any:
+        """Run the call and its plan from the same state, and trust the plan if they do the same."""
+        plan = entry.plan
+        assert plan is not None
+        before = [memory.copy() for memory in plan.memories]
+        arrays, launches = [array.copy() for array in signature.arrays], session.launches
+        seam.listener = Listening()
+        try:
+            wanted = _without_traces(self._run(*args))
+        finally:
+            seam.listener = None
+        left = [memory.copy() for memory in plan.memories]
+        launches, session.launches = session.launches, launches
+        for memory, copy in zip(plan.memories, before, strict=True):
+            memory.restore(copy)
+        agrees = False
+        try:
+            if plan.point(signature._replace(arrays=arrays)):
+                found = plan.run(signature.numbers, counts=False)
+                agrees = (
+                    _bits(found) == _bits(wanted)
+                    and launches == session.launches
+                    and all(a.tobytes() == b.tobytes() for a, b in zip(arrays, signature.arrays, strict=True))
+                    and all(a.view() == b.view() for a, b in zip(plan.memories, left, strict=True))
+                )
+        except TinoteError:
+            pass
+        finally:
+            for memory, copy in zip(plan.memories, left, strict=True):
+                memory.restore(copy)
+            session.launches = launches
+        plan.use(None)
+        plan.is_proved = agrees
+        if not agrees:
+            entry.plan, entry.tries = None, _MOST_TRIES
+        return wanted
+
+
+class _Entry:
+    """What is known of a signature. `calls`: those that were not by plan."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.tries = 0
+        self.plan: _Plan | None = None
+
+
+def _may_plan() -> bool:
+    """Whether nothing looks on that would miss something."""
+    config = session.config
+    return not (
+        session.watchers
+        or (session.has_views and are_viewed())
+        or not is_only_owner()
+        or config.arch == "python"
+        or config.kernel_profiler
+    )
+
+
+class Attempt(Recording):
+    """Records a call that goes on whatever is heard: what cannot be recorded is noted in `refused`, and there will be
+    no plan. The call has no conditions on numbers, and hands on no arrays but its `inputs`.
+    """
+
+    def __init__(self, tables: Tables, inputs: Sequence[Array], makes_arrays: bool) -> None:
+        super().__init__(tables, inputs=inputs)
+        self._makes_arrays = makes_arrays
+        #: how often each of `instances` was launched
+        self.launches = Counter[tuple[int, Any]]()
+
+    def prepared(self, kernel: Any, key: Any, instance: Any) -> None:
+        super().prepared(kernel, key, instance)
+        self.launches[id(kernel), key] += 1
+
+    def refuse(self, what: str) -> None:
+        self._refusal(what)
+
+    def _refusal(self, what: str, hint: str = "") -> CaptureError:
+        self.is_open = False  # from now on numbers are plain
+        self.refused = self.refused or CaptureError(what)
+        return self.refused
+
+    def run(self, function: Any) -> Any:
+        seam.listener = self
+        try:
+            return function()
+        finally:
+            seam.listener = None
+
+    def finish(self, returned: Any) -> None:
+        """The call has returned."""
+        if self.refused is None:
+            try:
+                self.end(returned, ())
+            except CaptureError:
+                return
+            end = self.steps[-1]
+            assert isinstance(end, End)
+            if not all(self._is_made_anew(kind, part) for kind, part in _leaves(end.result)):
+                self.refuse("a result that is no number or array of its own")
+            if any(type(step) is Decision for step in self.steps):
+                self.refuse("a condition on a number")
+
+    def _is_made_anew(self, kind: str, part: Any) -> bool:
+        """Whether a result is a number that was computed, or an array that came into being."""
+        if kind == "array":
+            return self._tables.plan.blocks[part.block].kind == "scratch"
+        return kind == "number" and isinstance(part, Register) and part.kind == "f"
+
+    def run_code(self, code: Native, values: Sequence[Any]) -> tuple[Any, ...]:
+        return silently(code.launch, values)  # type: ignore[no-any-return]
+
+    def launch(self, code: Any, values: Any) -> Any:
+        if self.refused is None:
+            try:
+                return super().launch(code, values)
+            except CaptureError:
+                pass
+        return silently(code.launch, [value.value if type(value) is Traced else value for value in values])
+
+    def decided(self, operation: str, a: Any, b: Any, found: bool) -> bool:
+        self.refuse("a condition on a number")
+        return found
+
+    def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
+        # Only derivatives are added up: what else Python may compute, or raise, is Python's.
+        if operation != "add" or stand_ins.get() is not None:
+            self.refuse("what Python computes of numbers")
+        try:
+            return super().computed(operation, operands, value)
+        except CaptureError:
+            return Symbol(self, self.register("f"))
+
+    def clearing(self, memory: Any) -> None:
+        self._hear(super().clearing, memory)
+
+    def copying(self, target: Any, source: Any) -> None:
+        self._hear(super().copying, target, source)
+
+    def assigning(self, array: Any, position: Any, numbers: Any, value: Any) -> None:
+        if isinstance(numbers, np.ndarray) and numbers.ndim and not self.knows(numbers):
+            if not self._makes_arrays or stand_ins.get() is not None:
+                self.refuse("numbers of an array that Python has made")
+        self._hear(super().assigning, array, position, numbers, value)
+
+    def reading(self, array: Any, position: Any, value: Any) -> Any:
+        if self.refused is None:
+            try:
+                return super().reading(array, position, value)
+            except CaptureError:
+                pass
+        return value
+
+    def _hear(self, told: Callable[..., None], *what: Any) -> None:
+        if self.refused is None:
+            with contextlib.suppress(CaptureError):
+                told(*what)
+
+    def _place_of(self, code: Native, arrays: Sequence[Any], at: int, address: int) -> tuple[int, int]:
+        owner = arrays[at].owner
+        if isinstance(owner, np.ndarray) and not self._is_known(address):
+            raise self._refusal("an array that is not known")
+        return super()._place_of(code, arrays, at, address)
+
+
+class _Plan:
+    """A plan in memory, with all that it depends on. `memories`: of the session's, what it touches; `buffers`: the
+    same, as far as kernels use them.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        tables: Tables,
+        dependencies: StraightDependencies,
+        attempt: Attempt,
+        signature: _Signature,
+        attaches: Callable[[], object] | None,
+    ) -> None:
+        self._attaches = attaches
+        self._plan = plan
+        tables.memories = [
+            memory if block.kind == "field" else None
+            for block, memory in zip(plan.blocks, tables.memories, strict=True)
+        ]
+        self._tables = tables
+        self.memories = [memory for memory in tables.memories if memory is not None]
+        self.runs = 0
+        self.is_proved = False
+        self._instances = list(attempt.instances.values())
+        self._counts = [(instance, attempt.launches[at]) for at, (_, _, instance) in attempt.instances.items()]
+        dependencies.settle()
+        self._dependencies = dependencies
+        self._held = dependencies.arrays
+        self._held_as = [(array.shape, array.dtype) for array in self._held]
+        self._sizes = [array.nbytes for array in (*signature.arrays, *self._held)]
+        self._blocks = [tables.input(k, nbytes) for k, nbytes in enumerate(self._sizes)]
+        self.buffers = _buffers(self._instances, signature.fields)
+        self._companions = [_companions(buffer) for buffer in self.buffers]
+        self._generation = session.generation
+        self._attached = session.attached
+        self.use(1)
+
+    def use(self, threads: int | None) -> None:
+        """Launch on at most this number of threads from now on."""
+        prepared = self._prepared = Prepared(self._plan, self._tables.natives, self._tables.memories, threads)
+        self._draws = prepared.draws
+        self._cells = [register.number for register in self._plan.inputs]
+        self._addresses: list[int] = []
+        self._largest = _largest_number(self._plan)
+        end = prepared.ends[0]
+        self._end = end
+        self._result = _reader(end.result, prepared)
+
+    def is_current(self) -> bool:
+        """Whether nothing has changed that it depends on, and nobody looks on."""
+        if session.generation != self._generation or session.watchers or not is_only_owner():
+            return False
+        if session.has_views and are_viewed():
+            return False
+        if session.attached != self._attached:
+            if self._attaches is not None:
+                self._attaches()
+            if [_companions(buffer) for buffer in self.buffers] != self._companions:
+                return False
+            self._attached = session.attached
+        for kernel, key, instance in self._instances:
+            if not (kernel.runs(key, instance) and instance.is_current()):
+                return False
+        for array, kind in zip(self._held, self._held_as, strict=True):
+            if (array.shape, array.dtype) != kind:
+                return False
+        return self._dependencies.changed() is None
+
+    def point(self, signature: _Signature) -> bool:
+        """Go to these arrays. Gives whether they, and the floats, are such that it may."""
+        if signature.numbers and any(self._largest < abs(one) < math.inf for one in signature.numbers):
+            return False  # kernels refuse it
+        arrays = [*signature.arrays, *self._held] if self._held else signature.arrays
+        if len(arrays) == 1:
+            addresses: list[int] | None = [addressof(c_char.from_buffer(arrays[0]))]  # pyright: ignore
+        else:
+            addresses = _addresses(arrays) if arrays else []
+        if addresses is None:
+            return False
+        if addresses != self._addresses:
+            for block, address in zip(self._blocks, addresses, strict=True):
+                self._prepared.point(block, address)
+            self._addresses = addresses
+        return True
+
+    def run(self, numbers: Sequence[float], *, counts: bool = True) -> Any:
+        """Replay it with these floats."""
+        prepared = self._prepared
+        for cell, value in zip(self._cells, numbers, strict=True):
+            prepared.floats[cell] = value
+        if self._draws:
+            prepared.set_counter()
+        self.runs += 1
+        if counts:
+            for instance, count in self._counts:
+                instance.calls += count
+        prepared.run()
+        if self._draws:
+            prepared.keep_counter()
+            for which, operand in self._end.seeds:
+                self._instances[which][2].last_seed = prepared.number(operand)
+        return self._result()
+
+
+def _largest_number(plan: Plan) -> float:
+    """The largest that inputs may be to fit where they go to."""
+    names = {
+        name
+        for step in plan.root.steps
+        if isinstance(step, Launch)
+        for argument, (name, _) in zip(step.arguments, plan.codes[step.code].parameters, strict=False)
+        if isinstance(argument, Register) and name.startswith("f")
+    }
+    for step in plan.root.steps:
+        if isinstance(step, Fill) and isinstance(step.value, Register):
+            names.add(step.target.type)
+    return min([float(np.finfo(numpy_type(scalar_named(name))).max) for name in names], default=math.inf)
+
+
+def _buffers(instances: Sequence[tuple[Any, Any, Any]], fields: Sequence[Field]) -> list[Buffer]:
+    """The fields and ndarrays that kernels use by name, and those among the arguments."""
+    found: dict[Buffer, None] = {field.buffer: None for field in fields}
+    for _, _, instance in instances:
+        touched = instance.specialisation.accesses()
+        found.update(dict.fromkeys([b for b in touched.loaded | touched.written if b in session.memories]))
+    return list(found)
+
+
+def _companions(buffer: Buffer) -> tuple[Buffer | None, ...]:
+    """The gradient and the duals of a field."""
+    return buffer.adjoint, buffer.tangent, None if buffer.adjoint is None else buffer.adjoint.tangent
+
+
+def _reader(result: Result, prepared: Prepared) -> Callable[[], Any]:
+    """What gives the value of a result."""
+    kind, parts = result
+    if kind == "array":
+        return prepared.memory_of(parts[0]).copy
+    if kind == "number":
+        floats, at = prepared.floats, parts[0].number
+        return lambda: floats[at]
+    readers = [_reader(one, prepared) for one in parts]
+    if len(readers) == 2:
+        first, second = readers
+        return lambda: (first(), second())
+    return lambda: tuple([read() for read in readers])
+
+
+def _leaves(result: Result) -> Iterator[tuple[str, Any]]:
+    """The kinds and parts of all that a result consists of."""
+    kind, parts = result
+    if kind == "tuple":
+        for one in parts:
+            yield from _leaves(one)
+    else:
+        yield kind, parts[0]
+
+
+def _without_traces(value: Any) -> Any:
+    """A result with plain floats and arrays."""
+    if type(value) is Traced:
+        return value.value
+    if isinstance(value, CapturedArray):
+        return value.view(np.ndarray)
+    return tuple([_without_traces(one) for one in value]) if type(value) is tuple else value
+
+
+def _bits(value: Any) -> Any:
+    """A result, to be compared bit by bit."""
+    if isinstance(value, tuple):
+        return [_bits(one) for one in value]
+    return np.asarray(value).shape, np.asarray(value).dtype, np.asarray(value).tobytes()

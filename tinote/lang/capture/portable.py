@@ -1,0 +1,541 @@
+"""Captured steps as a file that runs where there is no Python: in a web page (`viz/static/program.js`).
+
+    made = portable([("step", step, (1e-3,)), ("energy", energy, ())], fields={"x": x})
+    Path("gravity.tinote").write_bytes(made.encode())
+
+A file holds one WebAssembly module (its kernels and the runtime), one memory, and any number of functions over both.
+The same replay as in Python (`runtime/native/replay.c`) runs them: a function is a list of its instructions in memory,
+with registers for its inputs.
+
+The file, all numbers little-endian:
+
+    8 bytes   "tinote\\0P"
+    u32       the version, 1
+    u32       bytes of what follows, unpacked
+    zlib      u32 bytes of the description, the description (JSON in UTF-8), u32 bytes of the module, the module
+              (WebAssembly), and memory from the description's `memory.base` on; behind its end it is zero
+
+The description:
+
+    memory      base, end (bytes; from there on it is free), control (address of what `struct control` holds)
+    launches    how many launches have drawn random numbers before
+    parameters  name, kind ("f", "i" or "b") and value of each input of a function, shared by those that have the same
+    fields      name, type, address, shape and strides (bytes) of each field that the page may look at
+    codes       name and sites (kind, place, text, parts or bounds) of each kernel, for messages
+    functions   name; block: address of its launch block; registers: their address; inputs: parameter, register and
+                kind; arguments: how many inputs are arguments; counter: the register of `launches`, or null;
+                ends: result, and updates (parameter and operand); launches: word, code and launch block of each
+                instruction that launches; places: word and place of each other that may fail
+    places      file, line, column and text of places, which are numbers elsewhere
+
+An operand is `["f" | "i" | "b" | "s", register]` or `["constant", kind, bits as text]`. Results are lists with their
+kind first, as `plan.Result` has them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinote.compiler.launch.metadata import ExecutableMetadata
+from tinote.compiler.launch.native import Native, address_sources
+from tinote.compiler.requests import Request
+from tinote.errors import CaptureError, TinoteError
+from tinote.ir.buffers import bytes_of
+from tinote.ir.nodes import Buffer, BufferKind
+from tinote.lang.capture.instructions import Instructions, launch_key
+from tinote.lang.capture.plan import (
+    Clear,
+    Constant,
+    Copy,
+    Fill,
+    Launch,
+    Load,
+    Operand,
+    Path,
+    Plan,
+    Result,
+)
+from tinote.lang.capture.program import Program, capture
+from tinote.lang.data.layout import array_over
+from tinote.lang.session.state import session
+from tinote.runtime import layout
+from tinote.runtime.memory import Memory
+from tinote.runtime.sites import Bounds, Site
+from tinote.source import NOWHERE, Span, caller, line_text, location_name
+
+MAGIC = b"tinote\0P"
+VERSION = 1
+#: The most memory that a page gives: what a WebAssembly memory of 32 bits has.
+_MOST_BYTES = (1 << 32) - (1 << 16)
+_LINE = 64
+
+
+class Portable:
+    """What `portable` makes. `description`: as the file's; `module`: WebAssembly; `memory`: its bytes from
+    `description["memory"]["base"]` on; `refused`: the functions that could not be taken, with the reason.
+    """
+
+    def __init__(
+        self,
+        description: dict[str, Any],
+        module: bytes,
+        memory: bytes,
+        refused: Mapping[str, TinoteError] | None = None,
+    ) -> None:
+        self.description = description
+        self.module = module
+        self.memory = memory
+        self.refused = dict(refused or {})
+
+    def encode(self) -> bytes:
+        """The file."""
+        described = json.dumps(self.description, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+        body = b"".join(
+            [
+                struct.pack("<I", len(described)),
+                described,
+                struct.pack("<I", len(self.module)),
+                self.module,
+                self.memory,
+            ]
+        )
+        return MAGIC + struct.pack("<II", VERSION, len(body)) + zlib.compress(body, 9)
+
+    def __repr__(self) -> str:
+        names = [one["name"] for one in self.description["functions"]]
+        return f"<portable {', '.join(names)}; {len(self.module)} bytes of WebAssembly, {len(self.memory)} of memory>"
+
+
+def read_portable(data: bytes) -> Portable:
+    """A file's content. Raises `ValueError` for data that is not whole, or not such a file."""
+    try:
+        if data[:8] != MAGIC:
+            raise ValueError("this is no captured program")
+        version, size = struct.unpack_from("<II", data, 8)
+        if version != VERSION:
+            raise ValueError(f"this captured program is of version {version}; known is {VERSION}")
+        unpacker = zlib.decompressobj()
+        body = unpacker.decompress(data[16:], size + 1)
+        if len(body) != size or not unpacker.eof or unpacker.unused_data:
+            raise ValueError("this captured program is damaged")
+        (described,) = struct.unpack_from("<I", body)
+        (code,) = struct.unpack_from("<I", body, 4 + described)
+        at = 8 + described + code
+        if at > size:
+            raise ValueError("this captured program is damaged")
+        return Portable(json.loads(body[4 : 4 + described]), body[8 + described : at], body[at:])
+    except (zlib.error, struct.error, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"this captured program is damaged: {error}") from error
+
+
+def portable(functions: Sequence[tuple[str, Any, Sequence[Any]]], fields: Mapping[str, Any] | None = None) -> Portable:
+    """Captured steps for a page. `functions`: a name, a function or what `ti.capture` made of it, and its arguments, of
+    which numbers may be others at each call; `fields`: what may be looked at and written to from outside, by name.
+
+    Memory is as it is now; what each function sets to zero, or copies over, before it reads it is left out unless it is
+    among `fields`. A function that cannot be captured, or has no WebAssembly, is among `refused`.
+    """
+    builder = _Builder()
+    refused: dict[str, TinoteError] = {}
+    for name, function, arguments in functions:
+        try:
+            program = function if isinstance(function, Program) else capture(function)
+            builder.add(name, program.captured(*arguments))
+        except TinoteError as error:
+            refused[name] = error
+    description, module, memory = builder.build(fields or {})
+    return Portable(description, module, memory, refused)
+
+
+class _Code(NamedTuple):
+    """A kernel for WebAssembly. `native`: the same for this machine."""
+
+    native: Native
+    specialisation: Any
+    metadata: ExecutableMetadata
+    number: int
+
+
+class _Builder:
+    """The functions of a file, and where everything is in its memory."""
+
+    def __init__(self) -> None:
+        self._captured: list[tuple[str, Any]] = []
+        self._codes: dict[Native, _Code] = {}
+        self._texts: list[str] = []
+        self._parameters: dict[Any, int] = {}
+        self._described: list[dict[str, Any]] = []
+        self._places: dict[Any, int] = {}
+        #: of blocks of the session's memory, by their address: where they are here
+        self._blocks: dict[int, int] = {}
+        self._wholes: list[Memory] = []
+        self._data: dict[bytes, int] = {}
+        #: what memory holds at first, by address
+        self._contents: list[tuple[int, bytes | bytearray]] = []
+        self._end = 0
+        self._private = 0
+        self.entries: dict[str, int] = {}
+
+    def add(self, name: str, captured: Any) -> None:
+        """A function. Raises what keeps a kernel from being WebAssembly."""
+        texts: dict[Native, tuple[Any, ExecutableMetadata, str]] = {}
+        for native in captured.tables.natives:
+            if native not in self._codes:
+                specialisation, request = _origin(captured, native)
+                texts[native] = (specialisation, *specialisation.for_wasm(request))
+        for native, (specialisation, metadata, text) in texts.items():
+            self._codes[native] = _Code(native, specialisation, metadata, len(self._texts))
+            self._texts.append(text)
+        self._captured.append((name, captured))
+
+    def build(self, fields: Mapping[str, Any]) -> tuple[dict[str, Any], bytes, bytes]:
+        """The description, the module and memory."""
+        # llvmlite takes long to load: not before something is to be compiled.
+        jit: Any = importlib.import_module("tinote.runtime.jit")
+        module = jit.wasm_module(self._texts)
+        self.entries = module.launched
+        base = self._end = -(-module.end // _LINE) * _LINE
+        private = max([code.metadata.scratch_bytes for code in self._codes.values()], default=0)
+        self._private = self.take(private)
+        functions = [_Function(self, name, captured).described() for name, captured in self._captured]
+        described = [self._field(name, field) for name, field in fields.items()]
+        forgotten = _overwritten([captured for _, captured in self._captured])
+        shown = {id(field.memory.whole) for field in fields.values()}
+        for whole in self._wholes:
+            if id(whole) not in forgotten or id(whole) in shown:
+                self._contents.append((self._blocks[id(whole)], bytes(whole.view())))
+        end = self.take(0)
+        if end > _MOST_BYTES // 2:
+            raise CaptureError("this has too much memory for a page", caller())
+        memory = bytearray(end - base)
+        for address, content in self._contents:
+            memory[address - base : address - base + len(content)] = content
+        description = {
+            "memory": {"base": base, "end": end, "control": module.addresses["tn_control"]},
+            "launches": session.launches,
+            "parameters": self._described,
+            "fields": described,
+            "codes": [
+                {"name": self._codes[native].specialisation.source.name, "sites": self._sites(code.metadata.sites)}
+                for native, code in self._codes.items()
+            ],
+            "functions": functions,
+            "places": [_described_place(place) for place in self._places],
+        }
+        return description, module.image, bytes(memory).rstrip(b"\0")
+
+    # ---- memory
+
+    def take(self, nbytes: int, content: bytes | bytearray | None = None) -> int:
+        """Memory that nothing else has, zero unless it holds something."""
+        found = self._end
+        self._end += -(-max(nbytes, 1) // _LINE) * _LINE
+        if content is not None:
+            self._contents.append((found, content))
+        return found
+
+    def fill(self, address: int, content: bytes) -> None:
+        """What memory that was taken holds at first."""
+        self._contents.append((address, content))
+
+    def block(self, whole: Memory) -> int:
+        """Where a block of the session's memory is."""
+        known = self._blocks.get(id(whole))
+        if known is None:
+            known = self._blocks[id(whole)] = self.take(whole.nbytes)
+            self._wholes.append(whole)
+        return known
+
+    def data(self, data: bytes) -> int:
+        """Where constants are."""
+        known = self._data.get(data)
+        if known is None:
+            known = self._data[data] = self.take(len(data), data)
+        return known
+
+    def launch_block(self, step: Launch, code: _Code, blocks: Sequence[int]) -> tuple[int, memoryview]:
+        """The address of a launch block with addresses and extents, and its slots."""
+        metadata, native = code.metadata, code.native
+        content = bytearray(layout.HEADER_BYTES + layout.SLOTS + 8 * max(1, metadata.slots))
+        address = self.take(len(content), content) + layout.HEADER_BYTES
+
+        def put(offset: int, value: int) -> None:
+            struct.pack_into("<q", content, layout.HEADER_BYTES + offset, value)
+
+        put(layout.ENTRY, self.entries[f"kernel_{code.number}"])
+        put(layout.SCRATCH, self._private)
+        put(layout.SCRATCH_STRIDE, metadata.scratch_bytes)
+        put(layout.NUM_THREADS, 1)
+        put(layout.MEMORY_LIMIT, min(native.launcher.memory_limit, _MOST_BYTES))
+        sources = address_sources(native.array_buffers)
+        bound = {slot: (number, offset) for slot, number, offset in step.pointers}
+        slots, extent_slots, extents = native.array_slots(), native.extent_slots(), dict(step.extents)
+        for buffer, offset in metadata.pointers:
+            if buffer in sources:
+                number, within = bound[slots[sources[buffer]]]
+                put(offset, blocks[number] + within if number >= 0 else 0)
+            else:
+                put(offset, self._address(buffer, code.specialisation))
+        for buffer, axis, offset in metadata.extents:
+            put(offset, extents[extent_slots[sources[buffer][0], axis]])
+        return address, memoryview(content)[layout.HEADER_BYTES + layout.SLOTS :]
+
+    def _address(self, buffer: Buffer, specialisation: Any) -> int:
+        if buffer.kind is BufferKind.SAVED:  # of each launch its own
+            return self.take(max(bytes_of(buffer) or 0, buffer.dtype.size))
+        memory = specialisation.memory(buffer)
+        return self.block(memory.whole) + memory.address - memory.whole.address
+
+    # ---- what the description says
+
+    def code(self, native: Native) -> _Code:
+        """A kernel's number, and what it is here."""
+        return self._codes[native]
+
+    def parameter(self, key: Any, name: str, kind: str, value: Any) -> int:
+        """The number of a parameter; those with the same key are one."""
+        known = self._parameters.get(key)
+        if known is None:
+            known = self._parameters[key] = len(self._described)
+            names = {one["name"] for one in self._described}
+            unique, count = name, 1
+            while unique in names:
+                count += 1
+                unique = f"{name} ({count})"
+            self._described.append({"name": unique, "kind": kind, "value": _number(kind, value)})
+        return known
+
+    def place(self, span: Span) -> int:
+        """The number of a place."""
+        return self._places.setdefault(span, len(self._places))
+
+    def _field(self, name: str, field: Any) -> dict[str, Any]:
+        numbers = array_over(field.buffer, field.memory)
+        whole = field.memory.whole
+        address = self.block(whole) + numbers.__array_interface__["data"][0] - whole.address if numbers.size else 0
+        return {
+            "name": name,
+            "type": field.dtype.name,
+            "address": address,
+            "shape": list(numbers.shape),
+            "strides": list(numbers.strides),
+        }
+
+    def _sites(self, sites: Sequence[Site]) -> list[dict[str, Any]]:
+        return [
+            {"kind": site.kind.name.lower(), "place": self.place(site.loc), "text": site.text}
+            | _described_arguments(site)
+            for site in sites
+        ]
+
+
+class _Function(Instructions):
+    """One function of a file, in its memory."""
+
+    def __init__(self, builder: _Builder, name: str, captured: Any) -> None:
+        super().__init__(captured.plan)
+        self._builder = builder
+        self._name = name
+        self._captured = captured
+        self._launch_blocks: dict[Any, tuple[int, memoryview]] = {}
+        self._blocks = [
+            self._place_of(block, memory)
+            for block, memory in zip(captured.plan.blocks, captured.tables.memories, strict=True)
+        ]
+        self._registers = builder.take(8 * self.most_cells)
+
+    def _place_of(self, block: Any, memory: Memory | None) -> int:
+        if memory is not None:
+            return self._builder.block(memory)
+        return self._builder.data(block.data) if block.kind == "data" else self._builder.take(block.nbytes)
+
+    def _code(self, step: Launch) -> _Code:
+        return self._builder.code(self._captured.tables.natives[step.code])
+
+    # ---- memory
+
+    def block_address(self, number: int) -> int:
+        return self._blocks[number]
+
+    def register_address(self, number: int) -> int:
+        return self._registers + 8 * number
+
+    def launch_block(self, step: Launch) -> tuple[int, memoryview]:
+        key = launch_key(step)
+        found = self._launch_blocks.get(key)
+        if found is None:
+            found = self._builder.launch_block(step, self._code(step), self._blocks)
+            self._launch_blocks[key] = found
+        return found
+
+    def result_offsets(self, step: Launch) -> list[int]:
+        return [offset - layout.SLOTS for offset, _ in self._code(step).metadata.results]
+
+    # ---- what the description says
+
+    def described(self) -> dict[str, Any]:
+        """Put it into memory, and say where it is."""
+        builder = self._builder
+        self.assemble()
+        code = builder.take(8 * len(self.words), bytearray(struct.pack(f"<{len(self.words)}q", *self.words)))
+        builder.fill(self._registers, struct.pack(f"<{len(self.cells)}q", *self.cells))
+        own = bytearray(layout.HEADER_BYTES + layout.SLOTS + 24)
+        struct.pack_into("<qq", own, layout.HEADER_BYTES + layout.SLOTS, code, self._registers)
+        block = builder.take(len(own), own) + layout.HEADER_BYTES
+        inputs = zip(self._captured.inputs, self.plan.inputs, strict=True)
+        numbers = [builder.parameter(key, name, register.kind, value) for (key, name, value), register in inputs]
+        first = self._captured.argument_count
+        return {
+            "name": self._name,
+            "block": block,
+            "registers": self._registers,
+            "inputs": [
+                [n, register.number, register.kind] for n, register in zip(numbers, self.plan.inputs, strict=True)
+            ],
+            "arguments": first,
+            "counter": self.counter_register if self.draws else None,
+            "ends": [
+                {
+                    "result": _described_result(end.result),
+                    "updates": [
+                        [numbers[first + place], _described_operand(operand)] for place, operand in end.updates
+                    ],
+                }
+                for end in self.ends
+            ],
+            "launches": [
+                [word, self._code(step).number, self._launch_blocks[launch_key(step)][0], builder.place(step.span)]
+                for word, step in self.launches.items()
+            ],
+            "places": [[word, builder.place(span)] for word, span in self.spans.items()],
+        }
+
+
+def _origin(captured: Any, native: Native) -> tuple[Any, Request]:
+    """The kernel that machine code is of, and the request."""
+    for _, _, instance in captured.instances:
+        for request, code in instance.specialisation.results():
+            if code is native:
+                return instance.specialisation, request
+    raise CaptureError("this step runs what no kernel of its own is; it cannot go into a page", caller())
+
+
+def _overwritten(captured: Sequence[Any]) -> set[int]:
+    """The blocks of the session's memory of which no function needs what they hold: it sets them to zero, or copies
+    over them, before anything else.
+    """
+    needed: set[int] = set()
+    touched: set[int] = set()
+    for one in captured:
+        memories = one.tables.memories
+        for number in _needed(one.plan.root, one.plan):
+            if number >= 0 and memories[number] is not None:
+                needed.add(id(memories[number]))
+        touched |= {id(memory) for memory in memories if memory is not None}
+    return touched - needed
+
+
+def _needed(path: Path, plan: Plan, fresh: frozenset[int] = frozenset()) -> set[int]:
+    """The blocks of which something is used that they hold at first; those in `fresh` are overwritten by then."""
+    needed: set[int] = set()
+    for step in path.steps:
+        read: set[int] = set()
+        written: int | None = None
+        match step:
+            case Launch():
+                read = {number for _, number, _ in (*plan.codes[step.code].pointers, *step.pointers)}
+            case Clear(block, offset, nbytes):
+                whole = offset == 0 and nbytes >= plan.blocks[block].nbytes
+                read, written = (set(), block) if whole else ({block}, None)
+            case Copy(target, source):
+                read = {source.block}
+                if _is_whole(target, plan):
+                    written = target.block
+                else:
+                    read.add(target.block)
+            case Fill(target, _, _):
+                if _is_whole(target, plan):
+                    written = target.block
+                else:
+                    read = {target.block}
+            case Load(_, source, _):
+                read = {source.block}
+            case _:
+                pass
+        needed |= read - fresh
+        if written is not None and written not in needed:
+            fresh |= {written}
+    for side in path.sides.values():
+        needed |= _needed(side, plan, fresh)
+    return needed
+
+
+def _is_whole(view: Any, plan: Plan) -> bool:
+    """Whether a view is all of its block."""
+    size = np.dtype(_NUMPY.get(view.type, view.type)).itemsize
+    expected = size
+    for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
+        if extent != 1 and stride != expected:
+            return False
+        expected *= extent
+    return view.offset == 0 and expected >= plan.blocks[view.block].nbytes
+
+
+_NUMPY = {"u1": "bool", **{f"{k}{b}": f"{'u' if k == 'u' else ''}int{b}" for k in "iu" for b in (8, 16, 32, 64)}}
+_NUMPY |= {f"f{bits}": f"float{bits}" for bits in (16, 32, 64)}
+
+
+def _number(kind: str, value: Any) -> Any:
+    """A number in JSON: floats by their bits where JSON has none, integers as text where JavaScript has none."""
+    if kind == "f":
+        return float(value) if np.isfinite(value) else str(float(value))
+    if kind == "b":
+        return bool(value)
+    return int(value) if abs(int(value)) <= 1 << 53 else str(int(value))
+
+
+def _described_operand(operand: Operand) -> list[Any]:
+    if isinstance(operand, Constant):
+        return ["constant", operand.kind, str(operand.bits)]
+    return [operand.kind, operand.number]
+
+
+def _described_result(result: Result) -> list[Any]:
+    kind, parts = result
+    match kind:
+        case "constant":
+            return [kind, parts[0] if isinstance(parts[0], str) else None]
+        case "number" | "bool":
+            return [kind, _described_operand(parts[0])]
+        case "vector" | "matrix":
+            return [kind, list(parts[0]), [_described_operand(one) for one in parts[2]]]
+        case "dict":
+            return [kind, [[str(key), _described_result(one)] for key, one in parts]]
+        case "array":
+            raise CaptureError(
+                "this step returns an array, which a page has nobody to give to", caller(), "leave it in a field"
+            )
+        case _:
+            return [kind, [_described_result(one) for one in parts]]
+
+
+def _described_arguments(site: Site) -> dict[str, Any]:
+    given = site.arguments
+    if isinstance(given, Bounds):
+        return {"bounds": given._asdict()}
+    return {"parts": [part if isinstance(part, str) else [part.type, part.spec] for part in given]} if given else {}
+
+
+def _described_place(span: Span) -> list[Any]:
+    if span == NOWHERE:
+        return ["", 0, 0, ""]
+    span = span.in_users_code()
+    where, _, _ = location_name(span).rpartition(", line ")
+    return [where, span.line, span.column, line_text(span)]

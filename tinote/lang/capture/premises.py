@@ -1,0 +1,96 @@
+"""Under which a captured step does what its function does: nothing that it depends on has changed, and the gradients
+that it clears and computes are still those of the same owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tinote.lang.capture.dependencies import Dependencies
+from tinote.lang.capture.plan import Clear, Plan
+from tinote.lang.session.state import gradient_memories, session
+from tinote.runtime.memory import Memory
+from tinote.runtime.owner import SESSION, current_owner
+
+
+class Premises:
+    """What is so when it is made. `instances`: the kernels that are launched, each with its key and its instance;
+    `memories`: the blocks of the session that the plan uses.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        dependencies: Dependencies,
+        instances: list[tuple[Any, Any, Any]],
+        memories: Iterable[Memory | None],
+    ) -> None:
+        self.dependencies = dependencies
+        self.instances = instances
+        self.owner = current_owner.get()
+        #: the instances that ask for more than `dependencies` compares
+        self._further = [
+            instance
+            for _, _, instance in instances
+            if not instance.tell_lookups(dependencies.name, dependencies.cell, dependencies.attribute)
+        ]
+        dependencies.settle()
+        self._generation = session.generation
+        used = {id(memory) for memory in memories if memory is not None}
+        gradients = [f.grad for f in session.fields if f.has_grad]
+        touched = [grad.buffer for grad in gradients if id(grad.memory.whole) in used]
+        self._owners = [(buffer, session.owners.get(buffer, SESSION)) for buffer in touched]
+        #: what a tape in it sets to zero: this owner's gradients
+        self._cleared = set(gradient_memories()) if _clears_fields(plan) else None
+        self._all = _all_gradients() if self._cleared is not None else None
+        self._known = session.gradients  # another object when a gradient has come, gone, or changed its owner
+
+    @property
+    def are_owned(self) -> bool:
+        """Whether all gradients that matter are whose they were, so that none has to be claimed."""
+        if current_owner.get() != self.owner:
+            return False
+        if session.gradients is self._known:
+            return True
+        if any(session.owners.get(buffer, SESSION) != owner for buffer, owner in self._owners):
+            return False
+        if self._cleared is not None and set(gradient_memories()) != self._cleared:
+            return False
+        self._known = session.gradients
+        return True
+
+    def hold(self) -> bool:
+        """Whether a replay does what the function does."""
+        if session.generation != self._generation or session.watchers or not self.are_owned:
+            return False
+        if self.dependencies.changed() is not None:
+            return False
+        for kernel, key, instance in self.instances:
+            if not kernel.runs(key, instance):
+                return False
+        return not self._further or all(instance.is_current() for instance in self._further)
+
+    def broken(self) -> str | None:
+        """What has changed for good, in words."""
+        if session.generation != self._generation:
+            return "fields that it uses are gone"
+        changed = self.dependencies.changed()
+        if changed is not None:
+            return f"'{changed}' has changed since"
+        for kernel, key, instance in self.instances:
+            if not (kernel.runs(key, instance) and instance.is_current()):
+                return f"the kernel '{instance.kernel_name}', or what it captures, has changed since"
+        if self._all is not None and _all_gradients() != self._all:
+            return "fields with gradients have come or gone, which a tape sets to zero"
+        return None
+
+
+def _all_gradients() -> set[Memory]:
+    return {f.grad.memory for f in session.fields if f.has_grad and not f.stands_in}
+
+
+def _clears_fields(plan: Plan) -> bool:
+    """Whether memory of fields is set to zero as a whole."""
+    steps = [step for path in plan.root.all() for step in path.steps]
+    return any(type(step) is Clear and plan.blocks[step.block].kind == "field" for step in steps)

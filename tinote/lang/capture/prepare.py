@@ -1,0 +1,253 @@
+"""A plan in this process's memory: instructions for the native replay (`runtime/native/replay.c`)."""
+
+from __future__ import annotations
+
+import importlib
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tinote.compiler.launch.native import Native
+from tinote.errors import KernelOverflowError, KernelZeroDivisionError
+from tinote.ir.types import scalar_named
+from tinote.lang.capture.instructions import NOWHERE_READY, Instructions, launch_key, plain
+from tinote.lang.capture.plan import Constant, Launch, Operand, Path, Plan, Step, View
+from tinote.lang.data.matrix import numpy_type
+from tinote.lang.session.state import session
+from tinote.runtime import layout
+from tinote.runtime.launch import Block, Launcher, LaunchStopped
+from tinote.runtime.memory import Memory
+from tinote.source import NOWHERE, Span
+
+
+class _Within(int):
+    """The address of a byte in an input array: known when the plan runs."""
+
+    block: int
+    offset: int
+
+    @staticmethod
+    def at(block: int, offset: int = 0) -> _Within:
+        found = _Within()
+        found.block, found.offset = block, offset
+        return found
+
+    def __add__(self, offset: int) -> _Within:
+        return _Within.at(self.block, self.offset + offset)
+
+
+class Prepared(Instructions):
+    """A plan that runs. `natives` are its codes, `memories` its blocks as far as they are the session's, or copies of
+    these (`copies`). `threads`: the most threads of a launch; by default what the session says.
+
+    `run(inputs)` gives the number of the end that was reached, or `NOWHERE_READY`; `number` tells what a register
+    holds.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        natives: Sequence[Native],
+        memories: Sequence[Memory | None],
+        threads: int | None = None,
+        length: int | None = None,
+        *,
+        copies: bool = False,
+        ready: Callable[[Path], bool] | None = None,
+    ) -> None:
+        super().__init__(plan, length, ready)
+        self._copies = copies
+        self._natives = natives
+        self._threads = threads
+        self._memories = [_block(block, memory) for block, memory in zip(plan.blocks, memories, strict=True)]
+        self._blocks: dict[Any, Block] = {}
+        #: by block of an input: what holds addresses in it, as memory, index of the word and byte
+        self._places: dict[int, list[tuple[memoryview, int, int]]] = {}
+        self._within: list[tuple[int, _Within]] = []
+        self._held: list[tuple[Launcher, Block]] = []
+        self._registers = Memory(8 * self.most_cells)
+        self.assemble()
+        view = self._registers.view().cast("q")
+        view[: len(self.cells)] = memoryview(struct.pack(f"<{len(self.cells)}q", *self.cells)).cast("q")
+        self.integers = view
+        self.floats = self._registers.view().cast("d")
+        self._code = Memory(8 * len(self.words))
+        self._code.view()[:] = struct.pack(f"<{len(self.words)}q", *self.words)
+        words = self._code.view().cast("q")
+        for number, place in self._within:
+            self._note_place(place, words, number)
+        self._start()
+
+    def _start(self) -> None:
+        """Make ready to run it."""
+        # llvmlite takes long to load: not before something is to be run.
+        jit = importlib.import_module("tinote.runtime.jit")
+        self._launcher = Launcher(jit.runtime_binary(), "tn_replay", slots=3)
+        block = self._block = self._launcher.acquire()
+        block.integers[0], block.integers[1] = self._code.address, self._registers.address
+        self._address = block.address
+        self._launch = self._launcher.runtime.launch
+
+    def __del__(self) -> None:
+        for launcher, block in self.__dict__.get("_held", ()):
+            block.limit_threads(launcher.num_threads)
+            if self._copies:
+                block.slots[: len(launcher.initial)] = launcher.initial
+            launcher.release(block)
+
+    def run(self) -> int:
+        """Run; the registers of the inputs have their values. Raises what the step itself would raise."""
+        try:
+            status = self._launch(self._address)
+        except BaseException as error:
+            self.note(error, self._block.site)
+            self._unwind(self._block.site)
+            raise
+        if status:
+            site = self._block.site
+            if 0 <= site < self.main:
+                return NOWHERE_READY
+            try:
+                self.fail(status, site)
+            finally:
+                self._unwind(site)
+        return self._block.integers[2]
+
+    def number(self, operand: Operand) -> Any:
+        """What a register holds, or a constant."""
+        if isinstance(operand, Constant):
+            return plain(operand)
+        if operand.kind == "f":
+            return self.floats[operand.number]
+        found = self.integers[operand.number]
+        return bool(found) if operand.kind == "b" else found & 0xFFFFFFFFFFFFFFFF if operand.kind == "s" else found
+
+    def array(self, view: View, dtype: str) -> Any:
+        """A copy of what a view holds, row by row."""
+        memory = self._memories[view.block]
+        assert memory is not None
+        begin = memory.view()[view.offset :]
+        return np.ndarray(view.shape, dtype, begin).copy() if 0 not in view.shape else np.zeros(view.shape, dtype)
+
+    def memory_of(self, view: View) -> np.ndarray[Any, Any]:
+        """The numbers of a view, where they are."""
+        memory = self._memories[view.block]
+        assert memory is not None
+        dtype = numpy_type(scalar_named(view.type))
+        return np.ndarray(view.shape, dtype, memory.view(), view.offset, view.strides)
+
+    def point(self, block: int, address: int) -> None:
+        """The input array that is this block is at an address."""
+        for words, number, offset in self._places.get(block, ()):
+            words[number] = address + offset
+
+    def _emit(self, span: Span | None, *words: int) -> None:
+        self._within += [(k, word) for k, word in enumerate(words, len(self.words)) if isinstance(word, _Within)]
+        super()._emit(span, *words)
+
+    def _note_place(self, place: int, words: memoryview, number: int) -> None:
+        """A word holds an address, perhaps in an input."""
+        if isinstance(place, _Within):
+            self._places.setdefault(place.block, []).append((words, number, place.offset))
+
+    def set_counter(self) -> None:
+        """Launches that draw random numbers go on with the session's sequence."""
+        self.integers[self.counter_register] = session.launches
+
+    def keep_counter(self) -> None:
+        """The session's sequence goes on behind them."""
+        session.launches = self.counter
+
+    @property
+    def counter(self) -> int:
+        """How many launches have drawn random numbers so far, in the session and in replays."""
+        return self.integers[self.counter_register]
+
+    # ---- memory
+
+    def block_address(self, number: int) -> int:
+        memory = self._memories[number]
+        return _Within.at(number) if memory is None else memory.address
+
+    def register_address(self, number: int) -> int:
+        return self._registers.address + 8 * number
+
+    def launch_block(self, step: Launch) -> tuple[int, memoryview]:
+        key = launch_key(step)
+        block = self._blocks.get(key)
+        if block is None:
+            launcher = self._natives[step.code].launcher
+            block = self._blocks[key] = launcher.acquire()
+            self._held.append((launcher, block))
+            for slot, number, offset in step.pointers:
+                place = self.block_address(number) + offset if number >= 0 else 0
+                block.integers[slot // 8] = place
+                self._note_place(place, block.integers, slot // 8)
+            for slot, extent in step.extents:
+                block.integers[slot // 8] = extent
+            if self._copies:
+                for slot, number, offset in self.plan.codes[step.code].pointers:
+                    block.integers[slot // 8] = self.block_address(number) + offset if number >= 0 else 0
+            if self._threads is not None:
+                block.limit_threads(self._threads)
+        return block.address, block.slots
+
+    # ---- what goes wrong
+
+    @property
+    def failed(self) -> Step | None:
+        """The step that the last run ended at with an exception."""
+        known = [at for at in self.begins if at <= self._block.site]
+        return self.begins[max(known)] if known else None
+
+    def _unwind(self, site: int) -> None:
+        """Do what is done whatever has happened: the step has failed at the word `site`."""
+        due = [(begin, end) for filled, begin, end in self.always if filled < site < begin]
+        if not due:
+            return
+        code = self._code.view().cast("q")
+        words = [word for begin, end in due for word in code[begin:end]]
+        memory = Memory(8 * (len(words) + 2))
+        memory.view()[:] = struct.pack(f"<{len(words) + 2}q", *words, layout.REPLAY_END, 0)
+        integers = self._block.integers
+        integers[0] = memory.address
+        try:
+            self._launch(self._address)
+        finally:
+            integers[0] = self._code.address
+
+    def _launching(self, site: int) -> tuple[Launcher, Block] | None:
+        """What launches at this word."""
+        step = self.launches.get(site)
+        return None if step is None else (self._natives[step.code].launcher, self._blocks[launch_key(step)])
+
+    def note(self, error: BaseException, site: int) -> None:
+        """Note on an error what it interrupted: the instruction at this word."""
+        found = self._launching(site)
+        if found is not None:
+            launcher, block = found
+            launcher.note_interruption(error, block)
+
+    def fail(self, status: int, site: int) -> NoReturn:
+        """Raise what the instruction at this word has ended with."""
+        found = self._launching(site)
+        if found is not None:
+            launcher, block = found
+            launcher.raise_fault(block, status)
+        if status == layout.STATUS_INTERRUPT:
+            raise LaunchStopped("the captured step was stopped")
+        span = self.spans.get(site, NOWHERE)
+        if status == layout.STATUS_DIVISION:
+            raise KernelZeroDivisionError("division by zero in a captured step", span)
+        raise KernelOverflowError("a number in a captured step does not fit its type", span)
+
+
+def _block(block: Any, memory: Memory | None) -> Memory | None:
+    if memory is not None or block.kind == "input":
+        return memory
+    made = Memory(max(block.nbytes, 8))
+    if block.data:
+        made.view()[: len(block.data)] = block.data
+    return made

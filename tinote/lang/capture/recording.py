@@ -1,0 +1,655 @@
+"""One call of a step that is being captured: what it does to memory, heard at the seam (`runtime/seam.py`).
+
+Numbers that depend on an argument, or on memory, are traced numbers (`lang/data/traced.py`) with a symbol: arithmetic
+on them is recorded, a comparison is a decision, and what needs the number itself is refused at the user's line.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinote.compiler.launch.native import BoundArray, Native
+from tinote.errors import CaptureError
+from tinote.ir.types import Scalar, i64
+from tinote.lang.capture.plan import (
+    Block,
+    Clear,
+    Code,
+    Compute,
+    Constant,
+    Copy,
+    Decision,
+    End,
+    Fill,
+    Launch,
+    Load,
+    Operand,
+    Plan,
+    Register,
+    Result,
+    Seed,
+    Step,
+    View,
+)
+from tinote.lang.data.captured_arrays import CapturedArray
+from tinote.lang.data.fields import Field
+from tinote.lang.data.layout import Part
+from tinote.lang.data.matrix import Matrix
+from tinote.lang.data.ndarrays import CopiedArray
+from tinote.lang.data.traced import Trace, Traced, holds_traced, objects, traced_array
+from tinote.lang.session.state import session
+from tinote.runtime.memory import ExternalMemory, Memory
+from tinote.runtime.seam import Listener, seam, silently
+from tinote.source import caller
+
+Array = np.ndarray[Any, Any]
+
+#: The operations on numbers that a captured step has, by their names in the table of derivatives, and comparisons.
+OPERATIONS = {
+    "add", "subtract", "multiply", "true_divide", "floor_divide", "remainder", "float_power", "negative", "absolute",
+    "sqrt", "lt", "le", "gt", "ge", "eq", "ne",
+}  # fmt: skip
+_FLOATS_ONLY = {"float_power", "sqrt"}
+
+#: How many conditions one call may decide: each one doubles what has to be tried.
+_MOST_DECISIONS = 24
+
+_TYPES = {
+    "float16": "f16", "float32": "f32", "float64": "f64", "bool": "u1",
+    **{f"{sign}int{bits}": f"{sign or 'i'}{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+
+_NULL = -1  # a block that is not there
+
+
+def float_bits(value: float) -> int:
+    """The bits of an f64."""
+    return struct.unpack("<q", struct.pack("<d", value))[0]  # type: ignore[no-any-return]
+
+
+def kind_of(value: Any) -> str:
+    """The kind of register that holds a Python number."""
+    return "b" if isinstance(value, bool) else "i" if isinstance(value, int) else "f"
+
+
+def blocks_of(fields: Iterable[Field]) -> list[tuple[Memory, str]]:
+    """The blocks of memory of fields and ndarrays, each with the name of one that it holds."""
+    found = {id(field.memory.whole): (field.memory.whole, field.name) for field in fields}
+    return list(found.values())
+
+
+class Tables:
+    """What all calls of one capture have in common: the plan's blocks and codes, with what they are in this process."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.natives: list[Native] = []
+        #: by block: the session's memory, if it is that
+        self.memories: list[Memory | None] = []
+        self._codes: dict[Native, int] = {}
+        self._blocks: dict[int, int] = {}
+        self._scratch: dict[tuple[int, int], int] = {}
+        self._data: dict[bytes, int] = {}
+        self._inputs: dict[int, int] = {}
+
+    def code(self, native: Native, place: Any) -> int:
+        """The number of machine code."""
+        known = self._codes.get(native)
+        if known is None:
+            pointers = tuple([(slot, *place(memory, name)) for slot, name, memory in native.fixed_addresses()])
+            parameters = tuple([(t.name, 8 * k) for k, t in enumerate(native.parameters)])
+            known = self._codes[native] = len(self.natives)
+            self.natives.append(native)
+            name = native.metadata.sites[0].text if native.metadata.sites else ""
+            self.plan.codes.append(Code(name, native.metadata.code, pointers, parameters))
+        return known
+
+    def field(self, memory: Memory, name: str) -> int:
+        """The number of a block of the session's memory."""
+        known = self._blocks.get(id(memory))
+        if known is None:
+            known = self._blocks[id(memory)] = self._add(Block("field", name, memory.nbytes), memory)
+        return known
+
+    def scratch(self, number: int, nbytes: int) -> int:
+        """The number of the block that a call makes as its `number`th."""
+        known = self._scratch.get((number, nbytes))
+        if known is None:
+            known = self._scratch[number, nbytes] = self._add(Block("scratch", f"scratch {number}", nbytes), None)
+        return known
+
+    def data(self, data: bytes) -> int:
+        """The number of a block of constants."""
+        known = self._data.get(data)
+        if known is None:
+            known = self._data[data] = self._add(Block("data", "data", len(data), data), None)
+        return known
+
+    def input(self, number: int, nbytes: int) -> int:
+        """The number of the block that is the input array `number`."""
+        known = self._inputs.get(number)
+        if known is None:
+            known = self._inputs[number] = self._add(Block("input", f"input {number}", nbytes), None)
+        return known
+
+    def _add(self, block: Block, memory: Memory | None) -> int:
+        self.plan.blocks.append(block)
+        self.memories.append(memory)
+        return len(self.memories) - 1
+
+
+class Symbol:
+    """A number of the step that `recording` hears: what is in `register`."""
+
+    __slots__ = ("is_component", "recording", "register")
+
+    def __init__(self, recording: Recording, register: Register, is_component: bool = False) -> None:
+        self.recording = recording
+        self.register = register
+        self.is_component = is_component
+
+    @property
+    def is_open(self) -> bool:
+        # In other threads, which may look at it meanwhile, it is a plain number.
+        return self.recording.is_open and self.recording.hears
+
+    def in_vector(self, inside: bool) -> Symbol:
+        return Symbol(self.recording, self.register, inside)
+
+    def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
+        return self.recording.computed(operation, operands, value)
+
+    def compared(self, operation: str, a: Any, b: Any, found: bool) -> bool:
+        return self.recording.decided(operation, a, b, bool(found))
+
+    def refuse(self, how: str) -> None:
+        self.recording.refuse(f"a number that the step reads, or is called with, is needed itself: {how}")
+
+
+class Listening(Listener):
+    """Hears a function that runs beside a captured step: its launches use one thread, so that sums of floats have one
+    order.
+    """
+
+    def copied(self, array: Any, what: str) -> Any:
+        return array.view(CapturedArray)
+
+    def launch(self, code: Any, values: Any) -> Any:
+        return on_one_thread(code, values)
+
+
+def on_one_thread(native: Native, values: Sequence[Any]) -> tuple[Any, ...]:
+    """Launch on one thread, unheard."""
+    launcher = native.launcher
+    block = launcher.acquire()
+    block.limit_threads(1)
+    launcher.release(block)  # it is the one that is used next
+    try:
+        return silently(native.launch, values)  # type: ignore[no-any-return]
+    finally:
+        block.limit_threads(launcher.num_threads)
+
+
+class Recording(Listener):
+    """`decisions`: the sides that the first conditions take; those after them go by what is true. `arguments`: memory
+    that the step is called with, and its names. `inputs`: arrays that it is called with, which lie apart, and elsewhere
+    each time.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        decisions: Sequence[bool] = (),
+        arguments: Sequence[tuple[Memory, str]] = (),
+        inputs: Sequence[Array] = (),
+    ) -> None:
+        super().__init__()
+        self.steps: list[Step] = []
+        self.refused: CaptureError | None = None
+        self.is_open = True
+        self.trace = Trace()
+        #: kernels that were prepared, with their keys and instances
+        self.instances: dict[tuple[int, Any], tuple[Any, Any, Any]] = {}
+        self._tables = tables
+        self._decisions = decisions
+        self._decided = 0
+        self._registers = 0
+        self._scratch = 0
+        #: of registers that hold what was in memory: the type of NumPy's that it has there
+        self._types: dict[int, str] = {}
+        known = [*blocks_of(list(session.fields)), *arguments]
+        wholes = {memory.address: (memory, name) for memory, name in known}
+        self._addresses = sorted(wholes)
+        self._wholes = [wholes[address] for address in self._addresses]
+        #: memory that came into being meanwhile and was used: address, bytes, block, and what keeps it
+        self._made: list[tuple[int, int, int, Any]] = [
+            (_address(one), one.nbytes, tables.input(k, one.nbytes), one) for k, one in enumerate(inputs)
+        ]
+        #: memory that came into being meanwhile, and whether as zeros
+        self._born: list[tuple[Memory, bool]] = []
+
+    def add(self, step: Step) -> None:
+        """The call is about to do something."""
+        self.steps.append(step)
+
+    # ---- the call
+
+    def register(self, kind: str) -> Register:
+        """A new one."""
+        self._registers += 1
+        return Register(kind, self._registers - 1)
+
+    def number(self, register: Register, value: Any) -> Traced:
+        """What Python gets of a register that holds `value` now."""
+        return Traced(self.trace, value, 0.0, 0, Symbol(self, register))
+
+    def run(self, function: Any) -> Any:
+        """Call a function and listen. Raises `CaptureError`."""
+        outer, seam.listener = seam.listener, self
+        try:
+            returned = function()
+        finally:
+            seam.listener = outer
+        if self.refused is not None:
+            raise self.refused
+        return returned
+
+    def end(self, returned: Any, updates: tuple[tuple[int, Operand], ...]) -> None:
+        """The call has returned."""
+        seeds: list[tuple[int, Operand]] = []
+        for number, (_, _, instance) in enumerate(self.instances.values()):
+            if type(instance.last_seed) is Traced:
+                seeds.append((number, self.operand(instance.last_seed)))
+                instance.last_seed = instance.last_seed.value
+        self.add(End(self._result(returned), updates, tuple(seeds)))
+
+    def close(self) -> None:
+        """It is over: numbers are plain."""
+        self.is_open = False
+        self.trace.close()
+        for _, _, instance in self.instances.values():
+            if type(instance.last_seed) is Traced:
+                instance.last_seed = instance.last_seed.value
+
+    def _result(self, returned: Any) -> Result:
+        if returned is None or type(returned) in (str, bytes):
+            return Result("constant", (returned,))
+        if isinstance(returned, Matrix):
+            parts = [self.operand(one) for one in returned.values.ravel().tolist()]
+            kind = "vector" if len(returned.shape) == 1 else "matrix"
+            types = {self._types.get(one.number, "") if isinstance(one, Register) else "" for one in parts}
+            dtype = types.pop() if len(types) == 1 and returned.values.dtype == object else ""
+            return Result(kind, (returned.values.shape, dtype or str(returned.values.dtype), tuple(parts)))
+        if type(returned) in (tuple, list):
+            return Result(type(returned).__name__, tuple([self._result(one) for one in returned]))
+        if type(returned) is dict:
+            return Result("dict", tuple([(key, self._result(one)) for key, one in returned.items()]))
+        if isinstance(returned, np.ndarray) and self._is_known(_address(returned)):
+            view = self._view(returned)
+            if not returned.flags.c_contiguous:
+                view, apart = self._view(np.ascontiguousarray(returned), fresh=True), view
+                self._copy(view, apart)
+            return Result("array", (view, returned.dtype.str))
+        if type(returned) is Traced or isinstance(returned, bool | int | float):
+            kind = "bool" if isinstance(returned, bool) else "number"
+            return Result(kind, (self.operand(returned),))
+        raise self._refusal(f"it returns {type(returned).__name__}", "return numbers, vectors, or tuples of them")
+
+    # ---- refusing
+
+    def refuse(self, what: str) -> None:
+        """Raise `CaptureError` at the user's line, and remember it."""
+        raise self._refusal(what)
+
+    def _refusal(self, what: str, hint: str = "") -> CaptureError:
+        hint = hint or "compute it in a kernel, or leave it out of the step"
+        found = CaptureError(f"this cannot be captured: {what}", caller("numpy"), hint)
+        self.refused = self.refused or found
+        return found
+
+    # ---- numbers
+
+    def operand(self, value: Any) -> Operand:
+        """A number of the program's."""
+        if type(value) is Traced:
+            symbol = value.symbol
+            if isinstance(symbol, Symbol) and symbol.recording is self:
+                return symbol.register
+            value = value.value
+        if isinstance(value, bool | np.bool_ | int | np.integer):
+            return Constant("i", int(value))
+        if isinstance(value, float | np.floating):
+            return Constant("f", float_bits(float(value)))
+        raise self._refusal(f"{type(value).__name__} among numbers")
+
+    def _word(self, value: Any) -> Operand:
+        found = self.operand(value)
+        self._check_word(found)
+        return found
+
+    def _check_word(self, operand: Operand) -> None:
+        if isinstance(operand, Constant) and operand.kind == "i" and not i64.lowest <= operand.bits <= i64.highest:
+            raise self._refusal("an integer of more than 64 bits with its sign")
+
+    def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
+        """What arithmetic makes of numbers."""
+        if operation == "positive" and type(operands[0]) is Traced and value == operands[0].value:
+            found = self.operand(operands[0])
+            if isinstance(found, Register):
+                return Symbol(self, found)
+        self._refuse_whole_vectors(operands)
+        narrow = any(isinstance(one, np.floating) and not isinstance(one, float) for one in operands)
+        given = tuple([self._word(one) for one in operands])
+        whole = all(one.kind in "ib" for one in given)
+        if operation not in OPERATIONS or narrow or (whole and operation in _FLOATS_ONLY):
+            raise self._refusal(f"'{operation}' of numbers in Python")
+        kind = "f" if not whole or operation == "true_divide" else "i"
+        register = self.register(kind)
+        self.add(Compute(operation, register, given, caller("numpy")))
+        return Symbol(self, register)
+
+    def decided(self, operation: str, a: Any, b: Any, found: bool) -> bool:
+        """A condition. Gives the side that the program goes on with."""
+        span = caller("numpy")
+        self._refuse_whole_vectors((a, b))
+        register = self.register("b")
+        self.add(Compute(operation, register, (self._word(a), self._word(b)), span))
+        if self._decided == _MOST_DECISIONS:
+            raise self._refusal(f"the step decides more than {_MOST_DECISIONS} conditions on numbers that it reads")
+        taken = self._decisions[self._decided] if self._decided < len(self._decisions) else found
+        self._decided += 1
+        self.add(Decision(register, taken, span))
+        return taken
+
+    def _refuse_whole_vectors(self, operands: Sequence[Any]) -> None:
+        for one in operands:
+            if type(one) is Traced and isinstance(one.symbol, Symbol) and one.symbol.is_component:
+                raise self._refusal(
+                    "arithmetic on whole vectors in Python", "compute with components (`p.x`, `p[0]`), or in a kernel"
+                )
+
+    # ---- what is heard
+
+    def prepared(self, kernel: Any, key: Any, instance: Any) -> None:
+        self.instances[id(kernel), key] = kernel, key, instance
+
+    def launch(self, code: Any, values: Any) -> Any:
+        if code.launcher.formats:
+            raise self._refusal("a kernel that prints")
+        arrays, numbers = values[: code.arrays], values[code.arrays :]
+        number = self._tables.code(code, self._fixed_place)
+        pointers = tuple(
+            [(slot, *self._place_of(code, arrays, at, address)) for slot, address, at in code.bound_addresses(arrays)]
+        )
+        arguments = tuple([self.operand(value) for value in numbers])
+        span = caller()
+        for (name, _), argument in zip(self._tables.plan.codes[number].parameters, arguments, strict=False):
+            if argument.kind == "f" and not name.startswith("f") and isinstance(argument, Register):
+                raise self._refusal(f"a float goes to an argument of type {name}")
+        results = [(offset, t.name, self.register(_register_kind(t))) for offset, t in code.metadata_results()]
+        extents = tuple(code.bound_extents(arrays))
+        self.add(Launch(number, pointers, extents, arguments, tuple(results), span))
+        plain = [value.value if type(value) is Traced else value for value in numbers]
+        found = self.run_code(code, (*arrays, *plain))
+        return tuple([self.number(register, value) for (_, _, register), value in zip(results, found, strict=True)])
+
+    def run_code(self, code: Native, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Launch."""
+        return on_one_thread(code, values)
+
+    def making(self, memory: Any, cleared: bool) -> None:
+        self._born.append((memory, cleared))
+
+    def clearing(self, memory: Any) -> None:
+        if not memory.is_whole:
+            return  # it is told as what it is
+        block, offset = self._place(memory.address, memory.nbytes, memory)
+        self.add(Clear(block, offset, memory.nbytes))
+
+    def copying(self, target: Any, source: Any) -> None:
+        if isinstance(target, Part) or isinstance(source, Part):
+            return  # so are its copies
+        if isinstance(source, ExternalMemory) and not self._is_known(source.address):
+            block = self._tables.data(bytes(source.view()))
+            given = View(block, 0, "u8", (source.nbytes,), (1,))
+        else:
+            given = self._view(source)
+        self._copy(self._view(target, fresh=True), given)
+
+    def _copy(self, target: View, source: View) -> None:
+        types = {target.type, source.type}
+        if target.shape != source.shape or not (len(types) == 1 or types <= {"f16", "f32", "f64"}):
+            raise self._refusal("a copy from one type of numbers to another")
+        self.add(Copy(target, source, caller("numpy"), self.unwinds))
+
+    def assigning(self, array: Any, position: Any, numbers: Any, value: Any) -> None:
+        place = position if isinstance(position, tuple) else (position,)
+        target = array[place if Ellipsis in place else (*place, ...)]
+        if not np.may_share_memory(target, array) and target.size:
+            raise self._refusal("elements that are chosen by a list")
+        for given in (value, numbers):
+            if isinstance(given, np.ndarray) and given.size and self._is_known(_address(given)):
+                source = given.view(np.ndarray).reshape(np.shape(numbers))
+                self._copy(self._view(target), self._view(np.broadcast_to(source, target.shape)))
+                return
+        if holds_traced(value):
+            given = traced_array(value).reshape(np.shape(numbers))
+            for index in np.ndindex(given.shape):
+                self._fill(target[(..., *index)], self.operand(given[index]))
+            return
+        with np.errstate(all="ignore"):
+            data = np.asarray(numbers).astype(array.dtype)
+        if data.ndim == 0 or (data.size <= 16 and data.ndim < target.ndim):
+            for index in np.ndindex(data.shape):
+                self._fill(target[(..., *index)], self.operand(data[index].item()))
+            return
+        whole = np.ascontiguousarray(np.broadcast_to(data, target.shape))
+        block = self._tables.data(whole.tobytes())
+        to = self._view(target)
+        self.add(Copy(to, View(block, 0, to.type, whole.shape, whole.strides), caller("numpy")))
+
+    def reading(self, array: Any, position: Any, value: Any) -> Any:
+        if not isinstance(value, np.ndarray):
+            return self._load(array[(*position, ...)], value)
+        items = [self._load(array[(*position, *index, ...)], value[index].item()) for index in np.ndindex(value.shape)]
+        return objects(items, value.shape)
+
+    def copied(self, array: Any, what: str) -> Any:
+        return array.view(CapturedArray)
+
+    def seed(self, value: int) -> Any:
+        register = self.register("s")
+        self.add(Seed(register))
+        return self.number(register, value)
+
+    def taking(self, what: str) -> None:
+        self.refuse(what)
+
+    def _fill(self, target: Array, value: Operand) -> None:
+        if not target.size:
+            return
+        view = self._view(target)
+        self._check_word(value)
+        if value.kind == "f" and not view.type.startswith("f") and isinstance(value, Register):
+            raise self._refusal(f"a float is written to numbers of type {view.type}")
+        self.add(Fill(view, value, caller("numpy")))
+
+    def _load(self, source: Array, value: Any) -> Traced:
+        register = self.register(kind_of(value))
+        self._types[register.number] = source.dtype.name
+        self.add(Load(register, self._view(source), caller("numpy")))
+        return self.number(register, value)
+
+    # ---- where memory is
+
+    def _view(self, held: Any, *, fresh: bool = False) -> View:
+        """An array or a block; `fresh`: it may have come into being just now."""
+        if isinstance(held, Memory):
+            block, offset = self._place(held.address, held.nbytes, held if fresh else None)
+            return View(block, offset, "u8", (held.nbytes,), (1,))
+        address = _address(held)
+        block, offset = self._place(address, held.itemsize, held if fresh else None, held.nbytes)
+        return View(block, offset, _TYPES[held.dtype.name], held.shape, held.strides)
+
+    def _place(self, address: int, nbytes: int = 1, fresh: Any = None, size: int | None = None) -> tuple[int, int]:
+        """The block that an address is in, and the byte in it. `fresh`: what is there, `size` bytes, if it may have
+        come into being in this call.
+        """
+        if not address:
+            return _NULL, 0
+        at = bisect_right(self._addresses, address) - 1
+        if at >= 0:
+            whole, name = self._wholes[at]
+            if address + nbytes <= whole.address + whole.nbytes:
+                return self._tables.field(whole, name), address - whole.address
+        for start, length, block, _ in self._made:
+            if start <= address and address + nbytes <= start + length:
+                return block, address - start
+        if fresh is not None:
+            return self._make(address, nbytes if size is None else size, fresh), 0
+        for memory, cleared in reversed(self._born):
+            if memory.address <= address and address + nbytes <= memory.address + memory.nbytes:
+                block = self._make(memory.address, memory.nbytes, memory)
+                if cleared:
+                    self.add(Clear(block, 0, memory.nbytes))
+                return block, address - memory.address
+        raise self._refusal("an array that others manage", "use a field or a ti.ndarray")
+
+    def _fixed_place(self, memory: Memory, name: str) -> tuple[int, int]:
+        """The same of memory that code has at each launch: what is no field's is the kernel's own."""
+        if self._is_known(memory.address):
+            return self._place(memory.address)
+        return self._tables.field(memory.whole, name), memory.address - memory.whole.address
+
+    def _place_of(self, code: Native, arrays: Sequence[BoundArray], at: int, address: int) -> tuple[int, int]:
+        """The same of an address that a launch gets with one of its arrays. What others manage is data."""
+        bound = arrays[at]
+        if isinstance(bound, CopiedArray) and isinstance(bound.original, CapturedArray):
+            raise self._refusal("an array whose elements do not lie one after the other", "pass a copy: `a.copy()`")
+        if isinstance(bound.owner, np.ndarray) and address == bound.address and not self._is_known(address):
+            if code.writes_array(at):
+                raise self._refusal("a kernel writes to an array that others manage", "use a field or a ti.ndarray")
+            return self._tables.data(bytes(bound.memory.view())), 0
+        return self._place(address)
+
+    def knows(self, value: Any) -> bool:
+        """Whether it is an array whose memory the step knows."""
+        return isinstance(value, np.ndarray) and value.size > 0 and self._is_known(_address(value))
+
+    def _is_known(self, address: int) -> bool:
+        at = bisect_right(self._addresses, address) - 1
+        inside = at >= 0 and address < self._wholes[at][0].address + self._wholes[at][0].nbytes
+        return inside or any(start <= address < start + length for start, length, _, _ in self._made)
+
+    def _make(self, address: int, nbytes: int, held: Any) -> int:
+        block = self._tables.scratch(self._scratch, nbytes)
+        self._scratch += 1
+        self._made.append((address, nbytes, block, held))
+        return block
+
+
+def _address(array: Array) -> int:
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def _register_kind(t: Scalar) -> str:
+    return "b" if t.kind == "b" else "f" if t.kind == "f" else "i"
+
+
+class Following(Recording):
+    """A call that counts: it is not undone, and what cannot be captured does not end it. That is noted as `refused`,
+    and from there on numbers are plain and nothing is recorded. `calls`: how often each instance was launched before;
+    `marks`: what `variables`, each with what holds it and its key there, were before each step.
+    """
+
+    def __init__(self, tables: Tables, variables: Sequence[tuple[Any, Any]] = ()) -> None:
+        super().__init__(tables)
+        self.calls: dict[Any, int] = {}
+        self.marks: list[tuple[Operand, ...]] = []
+        self._variables = variables
+
+    def add(self, step: Step) -> None:
+        super().add(step)
+        self.marks.append(tuple([self._variable(holder[key], key) for holder, key in self._variables]))
+
+    def _variable(self, value: Any, key: Any) -> Operand:
+        if type(value) is not Traced and type(value) is not int and type(value) is not float:
+            raise self._refusal(f"'{key}' is no number any more")
+        return self.operand(value)
+
+    def run(self, function: Any) -> Any:
+        outer, seam.listener = seam.listener, self
+        try:
+            return function()
+        finally:
+            seam.listener = outer
+
+    def give_up(self, error: CaptureError) -> None:
+        """It cannot be captured."""
+        self.refused = self.refused or error
+        self.is_open = False
+
+    def refuse(self, what: str) -> None:
+        self._refusal(what)
+
+    def _refusal(self, what: str, hint: str = "") -> CaptureError:
+        found = super()._refusal(what, hint)
+        self.is_open = False
+        return found
+
+    def _heard(self, tell: Any, *arguments: Any) -> Any:
+        """What is heard, as far as it can be captured; else None."""
+        if self.refused is None:
+            try:
+                return tell(*arguments)
+            except CaptureError as error:
+                self.give_up(error)
+        return None
+
+    def prepared(self, kernel: Any, key: Any, instance: Any) -> None:
+        super().prepared(kernel, key, instance)
+        self.calls.setdefault(instance, instance.calls)
+
+    def launch(self, code: Any, values: Any) -> Any:
+        found = self._heard(super().launch, code, values)
+        if found is None:
+            found = on_one_thread(code, [value.value if type(value) is Traced else value for value in values])
+        return found
+
+    def making(self, memory: Any, cleared: bool) -> None:
+        self._heard(super().making, memory, cleared)
+
+    def clearing(self, memory: Any) -> None:
+        self._heard(super().clearing, memory)
+
+    def copying(self, target: Any, source: Any) -> None:
+        self._heard(super().copying, target, source)
+
+    def assigning(self, array: Any, position: Any, numbers: Any, value: Any) -> None:
+        self._heard(super().assigning, array, position, numbers, value)
+
+    def copied(self, array: Any, what: str) -> Any:
+        # What NumPy makes of it behind our back would need a trial to be found out.
+        self.refuse(what)
+        return array
+
+    def reading(self, array: Any, position: Any, value: Any) -> Any:
+        found = self._heard(super().reading, array, position, value)
+        return value if found is None else found
+
+    def seed(self, value: int) -> Any:
+        found = self._heard(super().seed, value)
+        return value if found is None else found
+
+    def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
+        found = self._heard(super().computed, operation, operands, value)
+        return Symbol(self, Register("f", _NULL)) if found is None else found
+
+    def decided(self, operation: str, a: Any, b: Any, found: bool) -> bool:
+        self._heard(super().decided, operation, a, b, found)
+        return found

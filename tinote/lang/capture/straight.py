@@ -1,0 +1,157 @@
+"""Functions that do nothing in Python but to launch kernels, one after the other.
+
+    def simulate(x):                        # names that lead to kernels, fields, arrays and numbers; loops over ranges
+        for t in range(STEPS):
+            advance(x, t, 0.5 * dt)
+        return energy(x)
+
+Of such a function it is certain, without running it, that another call with arguments of the same kind launches the
+same, as long as the names lead to the same: it may be replaced by its plan unnoticed. Everything else is refused:
+conditions, containers, attributes that are computed, calls of anything unknown. What it hands on is never looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import types
+from typing import Any
+
+import numpy as np
+
+from tinote.errors import CaptureError
+from tinote.lang.capture.dependencies import Dependencies, Reader
+from tinote.lang.data.fields import Field
+from tinote.lang.kernels.kernel import BoundKernel, Kernel
+from tinote.source import Span
+
+_STRAIGHT = (
+    ast.Expr, ast.Assign, ast.Return, ast.For, ast.Pass, ast.Name, ast.Constant, ast.Attribute, ast.Call, ast.Starred,
+    ast.Tuple, ast.keyword, ast.BinOp, ast.UnaryOp, ast.expr_context, ast.operator, ast.USub, ast.UAdd,
+)  # fmt: skip
+_NUMBERS = (int, float)
+#: What defaults of parameters may be.
+_CONSTANTS = (int, float, str, type(None), Field, Kernel)
+_FIELD_METHODS = {"fill", "copy_from"}
+
+
+class StraightDependencies(Dependencies):
+    """`arrays`: NumPy's arrays among what was looked up. They are handed to kernels, so what they hold is no matter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrays: list[np.ndarray[Any, Any]] = []
+
+    def reader(self, *given: Any) -> Reader:
+        return _StraightReader(*given)
+
+    def scan(self, function: Any, given: dict[str, Any] | None = None) -> None:
+        if isinstance(function, Kernel | BoundKernel):
+            return
+        if type(function) is not types.FunctionType:
+            raise CaptureError(f"{type(function).__name__} is called, of which nothing is known")
+        code, defaults = function.__code__, function.__defaults__ or ()
+        is_ours = (function.__globals__.get("__name__") or "").partition(".")[0] == "tinote"
+        takes_any = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) or function.__kwdefaults__
+        if is_ours or takes_any or not all(isinstance(one, _CONSTANTS) for one in defaults):
+            raise CaptureError(f"'{function.__name__}' takes more than arguments by position")
+        self.attribute(function, "__code__", code)
+        self.attribute(function, "__defaults__", function.__defaults__)
+        cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+        self.scan_code(code, function.__globals__, cells, {})
+
+    def _hold(self, value: Any, key: str, span: Span) -> None:
+        if not isinstance(value, np.ndarray):
+            super()._hold(value, key, span)
+        elif not any(one is value for one in self.arrays):
+            self.arrays.append(value)
+
+
+class _StraightReader(Reader, ast.NodeVisitor):
+    """Reads one function. Raises `CaptureError` where it is not straight."""
+
+    def visit(self, node: ast.AST) -> None:
+        if not isinstance(node, _STRAIGHT):
+            raise self._unknown(node)
+        ast.NodeVisitor.visit(self, node)
+
+    def _unknown(self, node: ast.AST) -> CaptureError:
+        return CaptureError(f"{type(node).__name__} in '{self._code.co_name}' is not known to do the same each time")
+
+    def _of(self, node: ast.expr) -> tuple[bool, Any]:
+        """Whether it is known what an expression gives, and that."""
+        found = self._value(node)
+        return (False, None) if self.is_missing(found) else (True, found)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            if node.id not in self._locals:
+                raise self._unknown(node)
+            return
+        known, value = self._of(node)
+        if isinstance(value, np.ndarray) or not (known or node.id in self._locals):
+            raise self._unknown(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        known, value = self._of(node)
+        if not known or isinstance(value, np.ndarray) or not isinstance(node.ctx, ast.Load):
+            raise self._unknown(node)
+        self.visit(node.value)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        if not all(isinstance(target, ast.Name) for target in node.targets):
+            raise self._unknown(node)
+        self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp | ast.UnaryOp) -> None:
+        for operand in (node.left, node.right) if isinstance(node, ast.BinOp) else (node.operand,):
+            known, value = self._of(operand)
+            if known and type(value) not in _NUMBERS:
+                raise self._unknown(node)
+        self.generic_visit(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
+        self.visit_BinOp(node)
+
+    def visit_For(self, node: ast.For) -> None:
+        count = node.iter
+        is_range = isinstance(count, ast.Call) and self._of(count.func) == (True, builtins.range) and not count.keywords
+        if not is_range or not isinstance(node.target, ast.Name) or node.orelse:
+            raise self._unknown(node)
+        assert isinstance(count, ast.Call)
+        if not all(map(self._is_fixed, count.args)):
+            raise self._unknown(node)
+        self.visit(node.target)
+        for part in node.body:
+            self.visit(part)
+
+    def _is_fixed(self, node: ast.expr) -> bool:
+        """Whether an expression is an integer that is the same each time."""
+        match node:
+            case ast.Constant():
+                return type(node.value) is int
+            case ast.BinOp():
+                return self._is_fixed(node.left) and self._is_fixed(node.right)
+            case ast.UnaryOp():
+                return self._is_fixed(node.operand)
+        known, value = self._of(node)
+        return known and type(value) is int
+
+    def visit_Call(self, node: ast.Call) -> None:
+        known, called = self._of(node.func)
+        if isinstance(node.func, ast.Attribute) and self._is_field(node.func.value):
+            if node.func.attr not in _FIELD_METHODS:
+                raise self._unknown(node)
+        elif not known:
+            raise self._unknown(node)
+        else:
+            self._found.scan(called)
+        for given in (*node.args, *[one.value for one in node.keywords]):
+            given = given.value if isinstance(given, ast.Starred) else given
+            # An array is handed on as it is.
+            if not (isinstance(given, ast.Name | ast.Attribute) and isinstance(self._of(given)[1], np.ndarray)):
+                self.visit(given)
+
+    def _is_field(self, node: ast.expr) -> bool:
+        return isinstance(self._of(node)[1], Field)

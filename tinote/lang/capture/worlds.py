@@ -1,0 +1,371 @@
+"""A captured step for many worlds: the same program with other values in each, on all threads (`replay.c`).
+
+Each thread has a lane: the program with memory of its own for whatever the program writes, arguments and fields alike.
+A lane runs a world after the other: it takes the world's arguments and what the session's fields hold, runs the
+program, each launch on one thread, and gives the results to the world's rows of arrays. Of the session's memory nothing
+is written.
+"""
+
+from __future__ import annotations
+
+import importlib
+import struct
+from collections.abc import Iterator, Sequence
+from threading import Lock
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tinote.compiler.launch.native import Native
+from tinote.errors import CaptureError, Note, TinoteError
+from tinote.lang.capture.plan import Clear, Copy, End, Fill, Launch, Operand, Path, Plan, Result, Seed, View
+from tinote.lang.capture.prepare import Prepared
+from tinote.lang.capture.program import Captured
+from tinote.lang.session.state import session
+from tinote.runtime import layout
+from tinote.runtime.launch import Block, Launcher
+from tinote.runtime.memory import Memory
+from tinote.source import Span
+
+Array = np.ndarray[Any, Any]
+
+#: How many worlds one lane takes at once at most, and how often it asks for more at least.
+_MOST_AT_ONCE, _LEAST_ASKED = 32, 8
+
+
+class Worlds:
+    """A captured step that runs for many worlds. `numbers`: of its arguments that are numbers, whether they differ from
+    world to world; `arrays`: of those that are arrays, the array that it was captured with, and whether they differ.
+    `span`: where the batch was asked for.
+
+    `run` is for one caller at a time; others wait. Raises `CaptureError` for a step that changes globals, and for one
+    whose results are of different kinds.
+    """
+
+    def __init__(
+        self, program: Captured, numbers: Sequence[bool], arrays: Sequence[tuple[Array, bool]], span: Span
+    ) -> None:
+        self.program = program
+        self._span = span
+        plan, tables = program.plan, program.tables
+        if program.assigned:
+            raise CaptureError(
+                f"this cannot be batched: it assigns the global '{program.assigned[0]}', and each world would",
+                span,
+                hint="return the number",
+            )
+        self._draws = _draws(plan.root)
+        #: where a world's values come from and go to; lanes read it at each world
+        self._table: list[int] = []
+        #: numbers to take: the register, the entry, the bytes from world to world
+        self.taken_numbers = [
+            (register.number, self._entry(), 8 * differs)
+            for register, differs in zip(plan.inputs, numbers, strict=True)
+        ]
+        self.counter_entry = self._entry()
+        written = _written(plan, tables.natives)
+        blocks = {memory.address: number for number, memory in enumerate(tables.memories) if memory is not None}
+        #: blocks to take: the block, its bytes, the entry, the bytes from world to world
+        self.taken_blocks: list[tuple[int, int, int, int]] = []
+        #: of each array among the arguments: the entry, or the array that all lanes read
+        self._arrays: list[int | Array | None] = []
+        private = {number for number in written if tables.memories[number] is not None}
+        fields = set(private)
+        for array, differs in arrays:
+            block = blocks.get(_address(array))
+            if block is None:
+                self._arrays.append(None)  # nobody looks at it
+            elif differs or block in written:
+                private.add(block)
+                fields.discard(block)
+                self._arrays.append(self._entry())
+                self.taken_blocks.append((block, array.nbytes, len(self._table) - 1, array.nbytes * differs))
+            else:
+                self._arrays.append(array)
+        for block in sorted(fields):
+            memory = tables.memories[block]
+            assert memory is not None
+            self.taken_blocks.append((block, memory.nbytes, self._entry(memory.address), 0))
+        self._private = private
+        self._data = [_filled(block.data) if block.kind == "data" else None for block in plan.blocks]
+        ends = [step for path in plan.root.all() for step in path.steps if isinstance(step, End)]
+        self._structure = _structure(ends[0].result)
+        if any(_structure(end.result) != self._structure for end in ends):
+            raise CaptureError(
+                "this cannot be batched: what it returns differs in kind, shape or type between the sides of a "
+                "condition",
+                span,
+            )
+        #: rows to give, each with the entry of every part of it
+        self.rows = [_Row(self, *leaf) for leaf in _leaves(self._structure)]
+        self.table = Memory(8 * len(self._table))
+        self.table.view()[:] = struct.pack(f"<{len(self._table)}q", *self._table)
+        self._words = self.table.view().cast("q")
+        self._lanes: list[_Lane] = []
+        self._lane_table = Memory(0)
+        self._lock = Lock()
+        # llvmlite takes long to load: not before something is to be run.
+        jit = importlib.import_module("tinote.runtime.jit")
+        self._launcher = Launcher(jit.runtime_binary(), "tn_replay_worlds", slots=4, num_threads=layout.MAX_THREADS)
+
+    def _entry(self, address: int = 0) -> int:
+        self._table.append(address)
+        return len(self._table) - 1
+
+    def entries(self, count: int) -> list[int]:
+        """As many new entries of the table."""
+        return [self._entry() for _ in range(count)]
+
+    # ---- running
+
+    def run(self, count: int, numbers: Sequence[Array], arrays: Sequence[Array]) -> Any:
+        """Run for `count` worlds. `numbers`: each an array of 8-byte numbers, of one for each world or one for all;
+        `arrays`: row by row, with a leading axis of worlds where they differ. Gives what the function returns, arrays
+        with a leading axis of worlds in the place of its numbers and arrays. Raises what the first world raises that
+        fails, with its number.
+        """
+        with self._lock:
+            words = self._words
+            for (_, entry, _), values in zip(self.taken_numbers, numbers, strict=True):
+                words[entry] = _address(values)
+            counters = session.launches + self._draws * np.arange(count, dtype=np.int64)
+            words[self.counter_entry] = _address(counters)
+            for place, array in zip(self._arrays, arrays, strict=True):
+                if isinstance(place, int):
+                    words[place] = _address(array)
+                elif place is not None:
+                    place[...] = array
+            found: list[Array] = []
+            for row in self.rows:
+                made = row.make(count)
+                for entry, start in row.entries:
+                    words[entry] = _address(made) + start
+                found.append(made)
+            self._launch(count)
+            session.launches += count * self._draws
+        finished = iter([row.finished(made) for row, made in zip(self.rows, found, strict=True)])
+        return _built(self._structure, finished)
+
+    def _launch(self, count: int) -> None:
+        lanes = self._make_lanes(min(session.config.num_threads, count, layout.MAX_THREADS))
+        launcher = self._launcher
+        block = launcher.acquire()
+        try:
+            block.limit_threads(lanes)
+            at_once = max(1, min(_MOST_AT_ONCE, count // (_LEAST_ASKED * lanes)))
+            block.integers[0], block.integers[1], block.integers[3] = self._lane_table.address, count, at_once
+            try:
+                status = launcher.runtime.launch(block.address)
+            except BaseException as error:
+                for lane, (_, stopped, site) in self._reports(lanes):
+                    if stopped == layout.STATUS_INTERRUPT:
+                        lane.note(error, site)
+                raise
+            if status:
+                self._fail(block, status, lanes, count)
+        finally:
+            launcher.release(block)
+
+    def _make_lanes(self, count: int) -> int:
+        if len(self._lanes) < count:
+            program = self.program
+            while len(self._lanes) < count:
+                self._lanes.append(_Lane(self, program.plan, program.tables.natives, self._memories()))
+            self._lane_table = Memory(layout.LANE_BYTES * count)
+            view = self._lane_table.view()
+            for k, lane in enumerate(self._lanes):
+                struct.pack_into("<q", view, k * layout.LANE_BYTES + layout.LANE_CODE, lane.code_address)
+                struct.pack_into("<q", view, k * layout.LANE_BYTES + layout.LANE_REGISTERS, lane.registers_address)
+        return count
+
+    def _memories(self) -> list[Memory | None]:
+        """The blocks of one lane: its own, and those that all lanes only read."""
+        tables = self.program.tables
+        return [
+            Memory(block.nbytes) if number in self._private else tables.memories[number] or self._data[number]
+            for number, block in enumerate(tables.plan.blocks)
+        ]
+
+    def _reports(self, lanes: int) -> Iterator[tuple[_Lane, tuple[int, int, int]]]:
+        """Each lane with the world, the status and the site that it has ended with."""
+        view = self._lane_table.view()
+        for k, lane in enumerate(self._lanes[:lanes]):
+            at = k * layout.LANE_BYTES
+            (world,) = struct.unpack_from("<q", view, at + layout.LANE_WORLD)
+            (status,) = struct.unpack_from("<i", view, at + layout.LANE_STATUS)
+            (site,) = struct.unpack_from("<i", view, at + layout.LANE_SITE)
+            yield lane, (world, status, site)
+
+    def _fail(self, block: Block, status: int, lanes: int, count: int) -> NoReturn:
+        failed = block.integers[2]
+        for lane, (world, found, site) in self._reports(lanes):
+            if world == failed and found and status not in (layout.STATUS_INTERRUPT, layout.STATUS_LOST):
+                try:
+                    lane.fail(found, site)
+                except TinoteError as error:
+                    error.notes = (*error.notes, in_world(world, count, self._span))
+                    raise
+        self._launcher.raise_fault(block, status)
+        raise AssertionError("a status is a fault")
+
+
+def in_world(world: int, count: int, span: Span) -> Note:
+    """What is noted on an error of one world."""
+    return Note(f"in world {world} of {count}", span)
+
+
+class _Lane(Prepared):
+    """A program over memory of its own."""
+
+    def __init__(
+        self, worlds: Worlds, plan: Plan, natives: Sequence[Native], memories: Sequence[Memory | None]
+    ) -> None:
+        self._worlds = worlds
+        super().__init__(plan, natives, memories, 1, copies=True)
+        del self._worlds  # which has its lanes
+
+    def _start(self) -> None:
+        self.code_address = self._code.address
+        self.registers_address = self._registers.address
+
+    def _entry_address(self, entry: int) -> int:
+        return self._worlds.table.address + 8 * entry
+
+    def _take(self, nbytes: int, address: int, entry: int, stride: int) -> None:
+        self._emit(None, layout.REPLAY_TAKE, nbytes, address, self._entry_address(entry), stride)
+
+    def assemble(self) -> None:
+        worlds = self._worlds
+        for register, entry, stride in worlds.taken_numbers:
+            self._take(8, self.register_address(register), entry, stride)
+        self._take(8, self.register_address(self.counter_register), worlds.counter_entry, 8)
+        for block, nbytes, entry, stride in worlds.taken_blocks:
+            self._take(nbytes, self.block_address(block), entry, stride)
+        super().assemble()
+
+    def _end(self, end: End) -> None:
+        parts = _parts(end.result)
+        for row in self._worlds.rows:
+            for entry, _ in row.entries:
+                part = next(parts)
+                if isinstance(part, View):
+                    address = self._address_of(part)
+                elif row.given == "<f8":
+                    address = self.register_address(self._real(part, False, end.span))
+                else:
+                    address = self.register_address(self._operand(part)[0])
+                nbytes = row.nbytes // len(row.entries)
+                self._emit(None, layout.REPLAY_GIVE, nbytes, address, self._entry_address(entry), row.nbytes)
+        super()._end(end)
+
+
+# ---- results
+
+
+class _Row:
+    """What a number, a vector or an array of the result becomes: an array with a leading axis of worlds. `given`: the
+    type in which lanes give it; `entries`: where its parts go, each with its byte in the row.
+    """
+
+    def __init__(self, worlds: Worlds, kind: str, shape: tuple[int, ...], dtype: str, given: str) -> None:
+        self.given = given
+        self._shape = shape
+        self._dtype = dtype
+        size = np.dtype(given).itemsize
+        self.nbytes = size * int(np.prod(shape))
+        parts = 1 if kind == "array" else int(np.prod(shape))
+        self.entries = [(entry, size * k) for k, entry in enumerate(worlds.entries(parts))]
+
+    def make(self, count: int) -> Array:
+        """As yet without values."""
+        return np.ndarray((count, *self._shape), self.given, Memory(count * self.nbytes, clear=False).view())
+
+    def finished(self, made: Array) -> Array:
+        """In its own type."""
+        return made if self.given == self._dtype else made.astype(self._dtype)
+
+
+def _structure(result: Result) -> Any:
+    """A result without its numbers: what is the same in all worlds."""
+    kind, parts = result
+    if kind == "constant":
+        return kind, parts[0]
+    if kind == "array":
+        view, dtype = parts
+        return kind, view.shape, dtype, dtype
+    if kind in ("number", "bool", "vector", "matrix"):
+        shape, dtype, operands = parts if kind in ("vector", "matrix") else ((), "", parts)
+        given = "<f8" if any(one.kind == "f" for one in operands) else "<i8"
+        named = dtype not in ("", "object")
+        return kind, shape, np.dtype(dtype if named else "bool" if kind == "bool" else given).str, given
+    return kind, tuple([(one[0], _structure(one[1])) if kind == "dict" else _structure(one) for one in parts])
+
+
+def _leaves(structure: Any) -> Iterator[tuple[str, tuple[int, ...], str, str]]:
+    """The parts of a structure that become arrays."""
+    kind, inner, *rest = structure
+    if rest:
+        yield kind, inner, *rest
+    elif kind != "constant":
+        for one in inner:
+            yield from _leaves(one[1] if kind == "dict" else one)
+
+
+def _parts(result: Result) -> Iterator[Operand | View]:
+    """The numbers and views of a result, in the order of `_leaves`."""
+    kind, parts = result
+    if kind in ("array", "number", "bool"):
+        yield parts[0]
+    elif kind in ("vector", "matrix"):
+        yield from parts[2]
+    elif kind != "constant":
+        for one in parts:
+            yield from _parts(one[1] if kind == "dict" else one)
+
+
+def _built(structure: Any, leaves: Iterator[Array]) -> Any:
+    """A structure with these arrays."""
+    kind, inner, *rest = structure
+    if rest:
+        return next(leaves)
+    if kind == "constant":
+        return inner
+    if kind == "dict":
+        return {key: _built(one, leaves) for key, one in inner}
+    found = [_built(one, leaves) for one in inner]
+    return tuple(found) if kind == "tuple" else found
+
+
+# ---- what a plan does
+
+
+def _written(plan: Plan, natives: Sequence[Native]) -> set[int]:
+    """The blocks that a plan writes to."""
+    found: set[int] = set()
+    for path in plan.root.all():
+        for step in path.steps:
+            if isinstance(step, Clear):
+                found.add(step.block)
+            elif isinstance(step, Copy | Fill):
+                found.add(step.target.block)
+            elif isinstance(step, Launch):
+                offsets = natives[step.code].written_addresses()
+                pointers = *plan.codes[step.code].pointers, *step.pointers
+                found |= {block for slot, block, _ in pointers if slot in offsets}
+    return found
+
+
+def _draws(path: Path) -> int:
+    """How many launches draw random numbers at most, from a path on."""
+    further = [_draws(side) for side in path.sides.values()]
+    return sum(isinstance(step, Seed) for step in path.steps) + max(further, default=0)
+
+
+def _filled(data: bytes) -> Memory:
+    made = Memory(max(len(data), 8))
+    made.view()[: len(data)] = data
+    return made
+
+
+def _address(array: Array) -> int:
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]

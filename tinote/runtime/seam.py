@@ -1,0 +1,105 @@
+"""The seam where a program meets memory, and who listens there.
+
+Recorders (`lang/session/state.py`) decide what a launch or a write means while derivatives are recorded. What then
+happens to memory happens here, whoever asked for it: launches of kernels and of their gradients, clears, copies, what a
+journal saves and brings back, what Python writes and reads. Who hears all of that can do it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any
+
+
+class Listener:
+    """Told of what its own thread is about to do to memory. This one does nothing with it. Arrays are NumPy's, over the
+    memory in question; a block of memory may stand for one.
+    """
+
+    #: what traced numbers that it makes belong to (`lang/data/traced.py`)
+    trace: Any = None
+    #: whether what it is told of now happens also where something before has failed
+    unwinds = False
+
+    def __init__(self) -> None:
+        self._thread = get_ident()
+
+    @property
+    def hears(self) -> bool:
+        """Whether it is this thread that does something."""
+        return get_ident() == self._thread
+
+    def launch(self, code: Any, values: Any) -> Any:
+        """Machine code is to be launched with these values: launch it, and give its results."""
+        return silently(code.launch, values)
+
+    def prepared(self, kernel: Any, key: Any, instance: Any) -> None:
+        """A kernel is about to be launched as this instance, which it knows by `key`."""
+
+    def making(self, memory: Any, cleared: bool) -> None:
+        """A block of memory has come into being: zeros, or, if it is not `cleared`, anything."""
+
+    def clearing(self, memory: Any) -> None:
+        """A block of memory is about to be set to zero."""
+
+    def copying(self, target: Any, source: Any) -> None:
+        """An array, or a block, is about to get what another one holds, or has just come into being as its copy."""
+
+    def assigning(self, array: Any, position: Any, numbers: Any, value: Any) -> None:
+        """`array[position]` is about to get `numbers`, which a program gave as `value`."""
+
+    def copied(self, array: Any, what: str) -> Any:
+        """Python gets an array, `what`, which was heard to come into being. Gives what it gets."""
+        return array
+
+    def reading(self, array: Any, position: Any, value: Any) -> Any:
+        """Python reads `value`, which is `array[position]`. Gives what it gets."""
+        return value
+
+    def seed(self, value: int) -> Any:
+        """A launch that draws random numbers has this seed. Gives what it gets."""
+        return value
+
+    def taking(self, what: str) -> None:
+        """Something is done to numbers in memory that nobody could do again: `what`."""
+
+
+class _Seam:
+    """`listener`: who listens, on whichever thread; None: nobody does. Asking that first is all that it costs."""
+
+    __slots__ = ("listener",)
+
+    def __init__(self) -> None:
+        self.listener: Listener | None = None
+
+
+seam = _Seam()
+
+
+def heard() -> Listener | None:
+    """The listener of this thread, if any."""
+    found = seam.listener
+    return found if found is not None and found.hears else None
+
+
+def unwinding(act: Callable[[], object]) -> None:
+    """Do something that is done whatever has happened before, such as to put back what memory held."""
+    listener = None if seam.listener is None else heard()
+    if listener is None:
+        act()
+        return
+    listener.unwinds = True
+    try:
+        act()
+    finally:
+        listener.unwinds = False
+
+
+def silently(act: Any, *arguments: Any) -> Any:
+    """Do something that is not to be heard."""
+    listener, seam.listener = seam.listener, None
+    try:
+        return act(*arguments)
+    finally:
+        seam.listener = listener

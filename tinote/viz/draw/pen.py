@@ -1,0 +1,144 @@
+"""What charts and legends are drawn with: into pixels by Pillow, or as elements of an SVG file.
+
+Coordinates and sizes are pixels of the picture, x to the right and y down.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from typing import Any, Protocol
+from xml.sax.saxutils import escape
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+FONT = 11
+SCALE = 2
+"""Pixels are drawn this many times larger and averaged down, which smooths lines."""
+
+FAMILY = "DejaVu Sans, Helvetica, Arial, sans-serif"
+_ANCHORS = {"l": "start", "m": "middle", "r": "end"}
+_SHIFTS = {"t": 0.8, "m": 0.35, "b": -0.22}
+"""How far below a text's place its baseline lies, in its size."""
+
+Color = Sequence[int]
+Point = tuple[float, float]
+
+
+class Pen(Protocol):
+    """Draws lines, discs, texts and strips of colours."""
+
+    def line(self, points: Sequence[Point], color: Color, width: float) -> None:
+        """A line through points."""
+        ...
+
+    def disc(self, center: Point, radius: float, color: Color) -> None:
+        """A filled disc."""
+        ...
+
+    def text(self, place: Point, text: str, color: Color, anchor: str) -> None:
+        """A text; `anchor` says by two letters where `place` is: left, middle or right, and top, middle or bottom."""
+        ...
+
+    def upright(self, left: float, middle: float, text: str, color: Color) -> None:
+        """A text that reads upwards, whose left edge and middle are given."""
+        ...
+
+    def strip(self, left: float, top: float, width: float, height: float, colors: np.ndarray) -> None:
+        """Colours (N, 3), uint8, side by side."""
+        ...
+
+
+def text_width(text: str) -> float:
+    """How wide a text is."""
+    return ImageFont.load_default(FONT * SCALE).getlength(text) / SCALE
+
+
+class PixelPen:
+    """Draws into pixels, on white."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self._image = Image.new("RGB", (width * SCALE, height * SCALE), (255, 255, 255))
+        self._draw = ImageDraw.Draw(self._image)
+        self._font = ImageFont.load_default(FONT * SCALE)
+
+    def pixels(self) -> np.ndarray:
+        """The picture, (height, width, 3), uint8."""
+        return np.asarray(self._image.reduce(SCALE))
+
+    def line(self, points: Sequence[Point], color: Color, width: float) -> None:
+        scaled = [(x * SCALE, y * SCALE) for x, y in points]
+        self._draw.line(scaled, fill=tuple(color), width=round(width * SCALE), joint="curve")
+
+    def disc(self, center: Point, radius: float, color: Color) -> None:
+        (x, y), size = (part * SCALE for part in center), radius * SCALE
+        self._draw.ellipse((x - size, y - size, x + size, y + size), fill=tuple(color))
+
+    def text(self, place: Point, text: str, color: Color, anchor: str) -> None:
+        x, y = place
+        self._draw.text((x * SCALE, y * SCALE), text, fill=tuple(color), font=self._font, anchor=anchor)
+
+    def upright(self, left: float, middle: float, text: str, color: Color) -> None:
+        near, top, far, bottom = self._font.getbbox(text)
+        tag = Image.new("RGB", (int(far - near) + 2, int(bottom - top) + 2), (255, 255, 255))
+        ImageDraw.Draw(tag).text((1 - near, 1 - top), text, fill=tuple(color), font=self._font)
+        turned = tag.rotate(90, expand=True)
+        self._image.paste(turned, (round(left * SCALE), round(middle * SCALE - turned.height / 2)))
+
+    def strip(self, left: float, top: float, width: float, height: float, colors: np.ndarray) -> None:
+        columns = max(round(width * SCALE), 1)
+        row = colors[np.arange(columns) * len(colors) // columns]
+        pixels = np.broadcast_to(row, (round(height * SCALE), columns, 3))
+        self._image.paste(Image.fromarray(np.ascontiguousarray(pixels)), (int(left * SCALE), round(top * SCALE)))
+
+
+class VectorPen:
+    """Collects the elements of an SVG file."""
+
+    def __init__(self) -> None:
+        self.elements: list[str] = []
+
+    def line(self, points: Sequence[Point], color: Color, width: float) -> None:
+        places = " ".join(f"{number(x)},{number(y)}" for x, y in points)
+        style = f'fill="none" stroke="{css(color)}" stroke-width="{number(width)}" stroke-linejoin="round"'
+        self.elements.append(f'<polyline points="{places}" {style}/>')
+
+    def disc(self, center: Point, radius: float, color: Color) -> None:
+        x, y = center
+        self.elements.append(f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" fill="{css(color)}"/>')
+
+    def text(self, place: Point, text: str, color: Color, anchor: str) -> None:
+        x, y = place
+        self._text(text, color, _ANCHORS[anchor[0]], f'x="{number(x)}" y="{number(y + FONT * _SHIFTS[anchor[1]])}"')
+
+    def upright(self, left: float, middle: float, text: str, color: Color) -> None:
+        turned = f'transform="translate({number(left + FONT * _SHIFTS["t"])} {number(middle)}) rotate(-90)"'
+        self._text(text, color, "middle", turned)
+
+    def _text(self, text: str, color: Color, anchor: str, place: str) -> None:
+        style = f'font-family="{FAMILY}" font-size="{FONT}" text-anchor="{anchor}" fill="{css(color)}"'
+        self.elements.append(f"<text {place} {style}>{escape(text)}</text>")
+
+    def strip(self, left: float, top: float, width: float, height: float, colors: np.ndarray) -> None:
+        self.elements.append(embedded(colors[None], left, top, width, height))
+
+
+def embedded(pixels: np.ndarray, left: float, top: float, width: float, height: float) -> str:
+    """Pixels (rows, columns, 3), uint8, as an element of an SVG file."""
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "PNG", optimize=True)
+    place = f'x="{number(left)}" y="{number(top)}" width="{number(width)}" height="{number(height)}"'
+    data = base64.b64encode(buffer.getvalue()).decode()
+    return f'<image {place} preserveAspectRatio="none" href="data:image/png;base64,{data}"/>'
+
+
+def css(color: Any) -> str:
+    """Three numbers up to 255 as #rrggbb."""
+    return "#" + "".join(f"{int(part):02x}" for part in color)
+
+
+def number(value: float) -> str:
+    """A coordinate as short as a hundredth of a pixel needs."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")

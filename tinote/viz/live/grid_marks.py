@@ -1,0 +1,187 @@
+"""What a view of a field shows over its cells: contour lines, and vectors as arrows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tinote.viz.draw.arrays import ViewError, as_array, as_colors
+from tinote.viz.draw.chart import nice_ticks
+from tinote.viz.draw.colormap import LEVELS, ColorScale
+from tinote.viz.draw.pictures import Picture
+from tinote.viz.live.contours import contour_lines
+from tinote.viz.live.mark_values import current
+from tinote.viz.live.strokes import Strokes, as_strokes, paint_arrows, paint_edges
+from tinote.viz.pages.sources import Sources
+
+ARROW_SPACING = 24.0
+"""Pixels from one arrow to the next, at least."""
+
+LONGEST_ARROW = 0.95
+"""Length of the longest arrow where no scale is given, as a fraction of the distance to the next one."""
+
+MOST_CONTOURS = 100
+
+CONTRAST = 0.6
+"""How much of black, over light colours of the map, or else of white there is in a contour line."""
+
+
+class GridMarks:
+    """Contours and arrows of a view of a field: see `Image` for what the arguments mean. `looks` is what a page is told
+    once.
+    """
+
+    def __init__(
+        self,
+        scale: ColorScale,
+        *,
+        is_scalar: bool,
+        contours: int | Sequence[float] | None,
+        contour_color: Any,
+        contour_width: float,
+        vectors: Any,
+        arrow_color: Any,
+        arrow_width: float,
+        arrow_scale: float | None,
+    ) -> None:
+        for name, width in (("contour_width", contour_width), ("arrow_width", arrow_width)):
+            if not 0 < width < np.inf:
+                raise ViewError(f"{name} is {width}; it is a number of pixels, more than 0")
+        if arrow_scale is not None and not np.isfinite(arrow_scale):
+            raise ViewError(f"arrow_scale is {arrow_scale}; it is a length in cells for a unit of vectors")
+        if contours is not None and not is_scalar:
+            raise ViewError("contours are lines of equal numbers, and the field holds colours")
+        self._scale = scale
+        self._contours = None if contours is None else _as_levels(contours)
+        self._contour_color = None if contour_color is None else as_colors(contour_color, None, "contour_color")
+        self._vectors = vectors
+        self._arrow_color = as_colors(arrow_color, None, "arrow_color")
+        # An edge keeps arrows apart from whatever colours are below.
+        self._outline = np.full(3, 0 if _is_light(self._arrow_color) else 255, np.uint8)
+        self._arrow_scale = arrow_scale
+        self._longest = 0.0
+        self._strokes: dict[str, Strokes] = {}
+        self.looks: dict[str, Any] = {}
+        if contours is not None:
+            self.looks["contours"] = {"width": float(contour_width)}
+            if self._contour_color is not None:
+                self.looks["contours"]["color"] = self._contour_color.tolist()
+        if vectors is not None:
+            look = {"color": self._arrow_color.tolist(), "outline": self._outline.tolist()}
+            self.looks["arrows"] = {"width": float(arrow_width), **look}
+
+    def page_look(self, sources: Sources) -> dict[str, Any]:
+        """What a page needs to draw contours and arrows itself."""
+        look: dict[str, Any] = {"arrow_scale": self._arrow_scale}
+        if self._contours is not None:
+            look["contours"] = self._contours if isinstance(self._contours, int) else self._contours.tolist()
+        if self._vectors is not None:
+            look["vectors"] = sources.array("vectors", self._vectors, as_array(current(self._vectors)))
+        return look
+
+    def draw_contours(self, values: np.ndarray, low: float, high: float) -> None:
+        """Make the contour lines of `values` (columns, rows) in colours of the map from `low` to `high`."""
+        if self._contours is None:
+            return
+        levels = self._contours
+        if isinstance(levels, int):
+            levels = _round_levels(low, high, levels)
+        lines, number = contour_lines(values, levels)
+        places = (lines.reshape(-1, 2, 2) + 0.5) / values.shape
+        ends, index = as_strokes(places[:, 0], places[:, 1])
+        inks = self._contour_color
+        if inks is None:
+            inks = self._standing_out(levels, low, high)[number[index]]
+        self._strokes["contours"] = Strokes(ends, inks)
+
+    def _standing_out(self, levels: np.ndarray, low: float, high: float) -> np.ndarray:
+        """The colours of the map at `levels`, darker, or lighter where they are dark, (M, 3), uint8."""
+        at = ((levels - low) / (high - low if high > low else 1.0) * LEVELS).clip(0, LEVELS - 1).astype(int)
+        colors = self._scale.colors[at].astype(float)
+        towards = np.where(_is_light(colors), 0.0, 255.0 * CONTRAST)[:, None]
+        return (colors * (1.0 - CONTRAST) + towards).astype(np.uint8)
+
+    def draw_arrows(self, shape: tuple[int, int], size: tuple[int, int]) -> None:
+        """Make the arrows over (columns, rows) cells on a stage of `size` (width, height) pixels."""
+        if self._vectors is None:
+            return
+        vectors = as_array(current(self._vectors))
+        if vectors.dtype.kind not in "fiu":
+            raise ViewError(f"vectors hold {vectors.dtype}, not numbers")
+        if vectors.shape != (*shape, 2):
+            raise ViewError(
+                f"vectors have shape {vectors.shape}, and the field has {shape[0]} × {shape[1]} cells",
+                hint=f"they have the shape {(*shape, 2)}, or that of the field with vectors of two components",
+            )
+        cell = np.array(size) / shape
+        spacing = [max(1, int(np.ceil(ARROW_SPACING / side))) for side in cell]
+        chosen = [_spaced(count, step) for count, step in zip(shape, spacing, strict=True)]
+        shown = vectors[np.ix_(*chosen)].astype(np.float64)
+        at = np.stack(np.meshgrid(*chosen, indexing="ij"), axis=-1) + 0.5
+        shown, at = shown.reshape(-1, 2), at.reshape(-1, 2)
+        finite = np.isfinite(shown).all(axis=1)
+        shown, at = shown[finite], at[finite]
+        self._longest = float(np.sqrt((shown**2).sum(axis=1).max(initial=0.0)))
+        scale = self._arrow_scale
+        if scale is None:
+            scale = LONGEST_ARROW * min(spacing) / self._longest if self._longest > 0 else 0.0
+        half = 0.5 * scale * shown
+        ends, _ = as_strokes((at - half) / shape, (at + half) / shape)
+        self._strokes["arrows"] = Strokes(ends, self._arrow_color)
+
+    def frame_parts(self) -> tuple[dict[str, Any], list[bytes]]:
+        """What goes into a frame's message, and its binary parts, whose names are among that."""
+        found = {}
+        for name, strokes in self._strokes.items():
+            found[name] = strokes.ends.tobytes()
+            found[f"{name}_inks"] = strokes.inks.tobytes() if strokes.inks.ndim == 2 else b""
+        used = {name: part for name, part in found.items() if part}
+        message: dict[str, Any] = {"parts": list(used)} if used else {}
+        if self._vectors is not None:
+            message["longest"] = self._longest
+        return message, list(used.values())
+
+    def paint(self, picture: Picture) -> None:
+        """Paint lines and arrows over the cells."""
+        if "contours" in self._strokes:
+            paint_edges(picture, self._strokes["contours"], self.looks["contours"]["width"])
+        if "arrows" in self._strokes:
+            paint_arrows(picture, self._strokes["arrows"], self.looks["arrows"]["width"], self._outline)
+
+
+def _spaced(count: int, step: int) -> np.ndarray:
+    """Every `step`-th of `count` numbers, those at both ends about as far from the edges as half of that."""
+    first = (count - 1 - step * (max(count // step, 1) - 1)) // 2
+    return np.arange(first, count - first, step)
+
+
+def _is_light(colors: np.ndarray) -> np.ndarray:
+    """Whether black stands out from colours (..., 3) better than white does."""
+    return colors @ np.array([0.299, 0.587, 0.114]) > 110.0
+
+
+def _round_levels(low: float, high: float, count: int) -> np.ndarray:
+    """Round numbers at equal distances between `low` and `high`, as near to `count` of them as there can be."""
+    choices = [
+        [tick for tick in nice_ticks(low, high, about) if low < tick < high] for about in (count, 2 * count, 3 * count)
+    ]
+    return np.array(min(choices, key=lambda ticks: abs(len(ticks) - count)))
+
+
+def _as_levels(contours: Any) -> int | np.ndarray:
+    """How many levels there are, or which."""
+    if isinstance(contours, int | np.integer) and not isinstance(contours, bool):
+        if not 1 <= contours <= MOST_CONTOURS:
+            raise ViewError(f"contours is {contours}; it is between 1 and {MOST_CONTOURS}, or a list of numbers")
+        return int(contours)
+    levels = as_array(contours)
+    if (
+        levels.dtype.kind not in "fiu"
+        or levels.ndim != 1
+        or not np.isfinite(levels).all()
+        or len(levels) > MOST_CONTOURS
+    ):
+        raise ViewError(f"contours are {contours!r}; they are up to {MOST_CONTOURS} numbers, or how many there are")
+    return levels.astype(np.float64)

@@ -1,0 +1,458 @@
+"""Scenes in space, moving live in a notebook: spheres, lines and meshes, lit, and turned with the pointer.
+
+A page with a graphics card draws them by WebGL, and is sent the positions. Where its renderer is a software one, or
+there are too many positions, they are drawn here by compiled kernels (`space/rasterise.py`), and the page is sent
+pictures. The picture that stays, films and saved files are always made here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import traitlets
+
+from tinote.viz.draw.arrays import ViewError, as_colors
+from tinote.viz.draw.pictures import Picture, as_jpeg
+from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
+from tinote.viz.notebook.view import Frame, static_source
+from tinote.viz.pages.sources import Sources
+from tinote.viz.space.camera import CLOSEST, Eye, Vector, fitted
+from tinote.viz.space.content import (
+    GREY,
+    STUDIO,
+    Content,
+    Item,
+    Light,
+    Lighting,
+    Lines,
+    Mesh,
+    Spheres,
+    as_lines,
+    as_mesh,
+    as_spheres,
+    wireframe,
+)
+from tinote.viz.space.parts import LIBRARY, SceneSender, eye_message, lighting_message, obstacle
+from tinote.viz.space.picking import pick
+from tinote.viz.space.rasterise import Rasteriser, fineness
+
+__all__ = ["Scene"]
+
+#: The colours behind a scene, from the top to the bottom, on a light page and on a dark one.
+LIGHT_SKY = ((0xEC, 0xEF, 0xF4), (0xFF, 0xFF, 0xFF))
+DARK_SKY = ((0x22, 0x28, 0x31), (0x11, 0x14, 0x19))
+
+STILL_SAMPLES = 3
+"""Samples a pixel and direction of a picture that stays."""
+
+UPWARDS: dict[str, Vector] = {"y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+
+WAYS = ("auto", "page", "kernel")
+"""Who draws: the page where it has a graphics card, always the page, or always the kernel."""
+
+
+class Thing(NamedTuple):
+    """What was added to a scene: `make` reads the arguments `given` anew for each frame. `is_wire`: the edges of the
+    mesh that it makes are shown alone.
+    """
+
+    make: Callable[..., Item]
+    given: dict[str, Any]
+    is_wire: bool = False
+
+    def item(self) -> Item:
+        """As it is now. Raises `ViewError`."""
+        found = self.make(**self.given)
+        return wireframe(found) if self.is_wire and isinstance(found, Mesh) else found
+
+    def page_look(self, sources: Sources) -> dict[str, Any]:
+        """What a page needs to make it itself."""
+        given, item = self.given, self.make(**self.given)
+        each = given["per_vertex_color"]
+        found: dict[str, Any] = {"colors": sources.inks("color", item.colors if each is None else each, item.colors)}
+
+        def array(name: str, argument: str, now: np.ndarray) -> None:
+            found[name] = sources.array(argument, given[argument], now)
+
+        match item:
+            case Spheres():
+                array("centers", "centers", item.centers)
+                array("radii", "radius", item.radii)
+                return {"kind": "spheres", **found}
+            case Lines():
+                array("vertices", "vertices", item.vertices)
+                array("pairs", "indices", item.pairs)
+                return {"kind": "lines", "width": item.width, **found}
+            case Mesh():
+                array("vertices", "vertices", item.vertices)
+                array("triangles", "indices", item.triangles)
+                if given["normals"] is not None:
+                    array("normals", "normals", item.normals)
+                if item.transforms is not None:
+                    array("transforms", "transforms", item.transforms)
+                return {"kind": "mesh", "two_sided": item.two_sided, "wire": self.is_wire, **found}
+
+
+class Scene(LiveSimulation):
+    """A live view of a scene in space, with play, pause, step, reset, a speed slider, Stop, and a plot.
+
+        view = ti.viz.Scene(step, up="y")
+        view.mesh(x, triangles, color="#d94f5c", two_sided=True)
+        view.particles(ball, radius=0.3)
+        view
+
+    `particles`, `lines`, `mesh` and `mesh_instance` add things, which are read again after each frame; `ambient_light`
+    and `point_light` light them, and `camera` places the camera, which by itself sees everything.
+
+    - `step()`: advances the simulation by one step; `reset()` takes it back to its start. Both may launch kernels.
+    - `up`: the axis that points upwards, "y" or "z"; `azimuth`, `elevation`: where the camera stands at first, in
+      degrees around that axis and above the plane across it.
+    - `controls`: "orbit", and the pointer turns the camera around what it looks at (with Shift or the right button it
+      moves it, the wheel brings it nearer once the view has been clicked, a double click takes it back); or "fly", and
+      the pointer looks around. The arrow keys do as the pointer does, and W, A, S, D, E and Q move the camera.
+    - A click picks what is under the pointer: the view says which particle, line or triangle it is, and `picked` holds
+      it, a `Picked` or None; `view.observe(function, "picked")` is told of changes.
+    - `background`: a colour; by itself what fits the page's theme.
+    - `renderer`: "auto", "page" (always by WebGL in the page) or "kernel" (always as pictures).
+    - `size`: (width, height), or one number for both, in pixels; `energy` or `plots`, `plot_label`, `steps_per_frame`,
+      `label` and `unattended_frames` are as for `Particles`, as are the methods that do what the buttons do.
+
+    What is not finite is not drawn. A step that raises stops the view, which shows the error, as does a field that has
+    taken a shape that cannot be drawn.
+    """
+
+    PAGE_KIND = "scene"
+    _esm = static_source("kernel.js", "view.js", "chart.js", "simulation.js", "space.js", "scene.js")
+    _css = static_source("simulation.css", "kernel.css")
+
+    background = traitlets.Unicode().tag(sync=True)
+    controls = traitlets.Enum(("orbit", "fly"), "orbit").tag(sync=True)
+    renderer = traitlets.Enum(WAYS, "auto").tag(sync=True)
+    picked = traitlets.Any()
+    """What was clicked last: which particle, line or triangle it is, and where, as `Picked`; None where nothing was."""
+
+    def __init__(
+        self,
+        step: Callable[[], object] | None = None,
+        *,
+        up: str = "z",
+        azimuth: float = 30.0,
+        elevation: float = 20.0,
+        controls: str = "orbit",
+        background: Any = None,
+        renderer: str = "auto",
+        energy: Quantities = None,
+        plots: Quantities = None,
+        plot_label: str = "",
+        reset: Callable[[], object] | None = None,
+        steps_per_frame: int = 1,
+        size: int | Sequence[int] = (640, 480),
+        label: str = "live view of a scene in space",
+        unattended_frames: int = UNATTENDED_FRAMES,
+    ) -> None:
+        if up not in UPWARDS:
+            raise ViewError(f"up is {up!r}; it is 'y' or 'z'")
+        if renderer not in WAYS:
+            raise ViewError(f"renderer is {renderer!r}; it is {', '.join(map(repr, WAYS))}")
+        if controls not in ("orbit", "fly"):
+            raise ViewError(f"controls are {controls!r}; they are 'orbit' or 'fly'")
+        self._up = UPWARDS[up]
+        self._angles = (float(azimuth), float(elevation))
+        self._things: list[Thing] = []
+        self._ambient: np.ndarray | None = None
+        self._lights: list[Light] = []
+        self._eye: Eye | None = None
+        self._eye_version = 0  # Goes up when the camera is moved from here, which the page then follows.
+        self._captured: Content | None = None
+        self._is_stale = True  # What was captured last is not what the scene shows now.
+        self._rasteriser, self._still, self._picker = Rasteriser(), Rasteriser(), Rasteriser()
+        self._sender = SceneSender()
+        self._moving = False
+        self._drawing: set[str] = set()  # The copies of the view that draw scenes themselves.
+        self._looks: dict[str, int] = {}  # The number of what each copy has said last of how it looks.
+        self._dark = False
+        self._page_scale = 1.0
+        super().__init__(
+            step=step,
+            reset=reset,
+            energy=energy,
+            plots=plots,
+            steps_per_frame=steps_per_frame,
+            unattended_frames=unattended_frames,
+            size=size,
+            background="" if background is None else _css(as_colors(background, name="background")),
+            controls=controls,
+            renderer=renderer,
+            plot_label=plot_label,
+            label=label,
+        )
+
+    def __repr__(self) -> str:
+        failed = f", stopped: {type(self.exception).__name__}: {self.exception}" if self.exception is not None else ""
+        return f"<Scene: {len(self._things)} {'thing' if len(self._things) == 1 else 'things'} in space{failed}>"
+
+    # What is seen.
+
+    def particles(self, centers: Any, radius: Any, color: Any = GREY, per_vertex_color: Any = None) -> Scene:
+        """Spheres at `centers`, a field or array (N, 3), with `radius` in the same units, one or (N,), and `color`, one
+        colour, or `per_vertex_color` (N, 3). Gives the view. Raises `ViewError` for arguments of other shapes.
+        """
+        return self._add(Thing(as_spheres, {"centers": centers, "radius": radius, **_colors(color, per_vertex_color)}))
+
+    def lines(
+        self, vertices: Any, width: float = 1.5, indices: Any = None, color: Any = GREY, per_vertex_color: Any = None
+    ) -> Scene:
+        """Lines `width` pixels wide between `vertices` (N, 3) in pairs, or between those that `indices` (M, 2) name,
+        with `color` or `per_vertex_color` (N, 3). Gives the view. Raises `ViewError` for arguments of other shapes and
+        numbers of vertices that there are not.
+        """
+        given = {"vertices": vertices, "width": width, "indices": indices}
+        return self._add(Thing(as_lines, {**given, **_colors(color, per_vertex_color)}))
+
+    def mesh(
+        self,
+        vertices: Any,
+        indices: Any = None,
+        normals: Any = None,
+        color: Any = GREY,
+        per_vertex_color: Any = None,
+        two_sided: bool = False,
+        show_wireframe: bool = False,
+    ) -> Scene:
+        """Triangles between `vertices` (N, 3) in threes, or between those that `indices` (T, 3) name, with `color` or
+        `per_vertex_color` (N, 3), and `normals` (N, 3), by themselves those of the triangles around each vertex.
+        Corners are counter-clockwise as seen from the front; `two_sided` light reaches the back as well. With
+        `show_wireframe` the edges alone are drawn. Gives the view. Raises `ViewError` for arguments of other shapes,
+        numbers of vertices that there are not, and no triangle at all.
+        """
+        return self.mesh_instance(vertices, indices, normals, color, per_vertex_color, two_sided, None, show_wireframe)
+
+    def mesh_instance(
+        self,
+        vertices: Any,
+        indices: Any = None,
+        normals: Any = None,
+        color: Any = GREY,
+        per_vertex_color: Any = None,
+        two_sided: bool = False,
+        transforms: Any = None,
+        show_wireframe: bool = False,
+    ) -> Scene:
+        """A mesh, as `mesh`, at each of `transforms` (M, 4, 4), matrices that act on column vectors (x, y, z, 1). Gives
+        the view. Raises `ViewError`.
+        """
+        given = {"vertices": vertices, "indices": indices, "normals": normals}
+        given |= {"two_sided": two_sided, "transforms": transforms, **_colors(color, per_vertex_color)}
+        return self._add(Thing(as_mesh, given, show_wireframe))
+
+    def ambient_light(self, color: Any) -> Scene:
+        """Light from everywhere, of a colour; the last one counts. A scene without any light gets some. Gives the
+        view.
+        """
+        self._ambient = as_colors(color) / 255.0
+        return self._changed()
+
+    def point_light(self, pos: Sequence[float], color: Any) -> Scene:
+        """A light at a position (3,) in the units of the scene, which does not fade with the distance. Several add up.
+        Gives the view.
+        """
+        self._lights.append(Light(_vector(pos, "pos"), _parts(as_colors(color) / 255.0)))
+        return self._changed()
+
+    def camera(self, position: Sequence[float], lookat: Sequence[float] = (0.0, 0.0, 0.0), fov: float = 45.0) -> Scene:
+        """Put the camera at `position` (3,), looking at `lookat` (3,), with `fov` degrees from the lower to the upper
+        edge of the picture. Gives the view. Raises `ViewError` where the two points are the same.
+        """
+        if not 0.0 < fov < 180.0:
+            raise ViewError(f"fov is {fov}; it is an angle between 0 and 180 degrees")
+        self._eye = _standing(
+            Eye((0.0, 0.0, 0.0), (0.0, 0.0, -1.0), self._up, float(fov)),
+            _vector(position, "position"),
+            _vector(lookat, "lookat"),
+        )
+        self._eye_version += 1
+        return self._changed()
+
+    def _add(self, thing: Thing) -> Scene:
+        thing.item()  # What is wrong with it is said here, not in the frame.
+        self._things.append(thing)
+        return self._changed()
+
+    def _changed(self) -> Scene:
+        self._is_stale = True
+        self.refresh()
+        return self
+
+    def _content(self) -> Content:
+        """What the fields hold now."""
+        lighting = STUDIO
+        if self._ambient is not None or self._lights:
+            around = (0.0, 0.0, 0.0) if self._ambient is None else _parts(self._ambient)
+            lighting = Lighting(around, around, tuple(self._lights))
+        return Content(tuple(thing.item() for thing in self._things), lighting)
+
+    # Frames.
+
+    def capture(self) -> Frame:
+        """The fields as they are now; for a page that draws itself as arrays, for another one as a picture."""
+        self._is_stale = False
+        self._captured = self._content()
+        if self._eye is None:
+            self._eye = fitted(self._captured.points(), *self._angles, self._up, self.width / self.height)
+            self._eye_version += 1
+        return self._shown()
+
+    def _shown(self) -> Frame:
+        """What was captured last, as the page is to see it now; nothing where no page is."""
+        content, eye = self._captured, self._eye
+        assert content is not None and eye is not None
+        message: dict[str, Any] = {"primitives": content.primitives(), "eyeVersion": self._eye_version}
+        if self.picked is not None:
+            message["picked"] = self.picked.words(content)
+        if not self.credits.connected:
+            return Frame(message, [])
+        if self._page_draws():
+            reason = obstacle(content)
+            if not reason:
+                frame = self._sender.frame(content, eye)
+                return Frame({**message, **frame.message}, frame.buffers)
+            message["reason"] = f"drawn by the kernel: {reason}"
+        size = (round(self.width * self._page_scale), round(self.height * self._page_scale))
+        sky = self._sky(size[1], self._dark)
+        picture = as_jpeg(self._rasteriser.draw(content, eye, size, sky, fineness(content, size)))
+        return Frame({**message, "picture": "image/jpeg", "eye": eye_message(eye)}, [picture])
+
+    def page_look(self, sources: Sources) -> dict[str, Any]:
+        """What a page needs to make such frames itself, and the picture that it shows where it cannot draw them."""
+        self.capture()
+        content, eye = self._captured, self._eye
+        assert content is not None and eye is not None
+        if reason := obstacle(content):
+            raise ViewError(f"a page cannot draw the scene: {reason}")
+        return {
+            "things": [thing.page_look(sources) for thing in self._things],
+            "lighting": lighting_message(content.lighting),
+            "eye": eye_message(eye),
+            "still": self.painted().png(),
+        }
+
+    def _page_draws(self) -> bool:
+        return bool(self._drawing) and self._drawing >= self.credits.copies
+
+    def _again(self) -> Frame:
+        self._sender.forget()
+        return self._once_more()
+
+    def _once_more(self) -> Frame:
+        """What was captured last, for a page that has been opened, or a camera that has moved: not what the fields
+        hold now, which belongs to no step yet.
+        """
+        if self._is_stale or self._last_frame is None:
+            return self._present()
+        shown = self._shown()
+        self._last_frame = Frame({**shown.message, "step": self._last_frame.message["step"]}, shown.buffers)
+        return self._with_kept(self._last_frame, whole=True)
+
+    def _pick(self, across: float, up: float) -> Frame:
+        """Note what is at a place of the stage, and show what it is."""
+        if self._captured is None or self._eye is None:
+            return self._present()
+        self.picked = pick(self._picker, self._captured, self._eye, (self.width, self.height), across, up)
+        return self._once_more()
+
+    def _sky(self, rows: int, dark: bool) -> np.ndarray:
+        """What is behind the scene, a colour for each row, shape (rows, 1, 3)."""
+        if self.background:
+            return as_colors(self.background, name="background")
+        top, bottom = (np.array(color, float) for color in (DARK_SKY if dark else LIGHT_SKY))
+        down = np.linspace(0.0, 1.0, rows)[:, None]
+        return ((1.0 - down) * top + down * bottom + 0.5).astype(np.uint8)[:, None]
+
+    def painted(self, make: type[Picture] = Picture) -> Picture:
+        """The scene as a picture."""
+        assert self._captured is not None and self._eye is not None
+        view = make(self.width, self.height)
+        view.pixels[:] = self._still.draw(
+            self._captured, self._eye, (self.width, self.height), self._sky(self.height, False), STILL_SAMPLES
+        )
+        view.frame()
+        return view
+
+    # What the page says.
+
+    def obey(self, message: dict[str, Any]) -> None:
+        """The page has moved the camera, wants to draw, has changed its theme, or a button was pressed."""
+        match message.get("kind"):
+            case "camera":
+                if self._eye is not None:
+                    position, target = (tuple(map(float, message[name])) for name in ("position", "target"))
+                    self._eye = _standing(self._eye, position, target)
+                self._soon(self._moved)
+            case "look" if self._is_news(str(message.get("view")), int(message.get("order", 0))):
+                self._dark = bool(message.get("dark"))
+                self._page_scale = min(max(float(message.get("scale", 1.0)), 1.0), 2.0)
+                view = str(message.get("view"))
+                drew = self._page_draws()
+                (self._drawing.add if message.get("draws") else self._drawing.discard)(view)
+                if self._page_draws() != drew:
+                    self._sender.forget()
+                self._soon(self._moved, even_when_drawn=True)
+            case "look":
+                pass
+            case "pick":
+                across, up = (float(part) for part in message["place"])
+                self._on_loop(lambda: self._spawn(self._act(partial(self._pick, across, up))))
+            case "library":
+                self.send({"kind": "library"}, buffers=[LIBRARY.read_bytes()])
+            case _:
+                super().obey(message)
+
+    def _is_news(self, view: str, order: int) -> bool:
+        """Whether nothing that this copy of the view said later of its looks has come before this, which is noted."""
+        latest = self._looks.get(view, 0)
+        self._looks[view] = max(latest, order)
+        return order >= latest
+
+    def _soon(self, job: Callable[[], Frame], even_when_drawn: bool = False) -> None:
+        """Make a frame for what the page has said, unless one comes by itself."""
+        if self.state == "playing" or not self.credits.connected or self._moving:
+            return
+        if even_when_drawn or not self._page_draws():
+            self._moving = True
+            self._on_loop(lambda: self._spawn(self._act(job)))
+
+    def _moved(self) -> Frame:
+        self._moving = False
+        return self._once_more()
+
+
+def _colors(color: Any, each: Any) -> dict[str, Any]:
+    return {"color": color, "per_vertex_color": each}
+
+
+def _standing(eye: Eye, position: Any, target: Any) -> Eye:
+    """A camera elsewhere, which sees from near to far."""
+    distance = math.dist(position, target)
+    if not (distance > 0 and math.isfinite(distance)):
+        raise ViewError(f"the camera at {tuple(position)} looks at {tuple(target)}", hint="give two different points")
+    return eye._replace(position=position, target=target, near=CLOSEST * distance, far=1e3 * distance)
+
+
+def _vector(value: Any, name: str) -> Vector:
+    found = np.asarray(value, float).ravel()
+    if found.shape != (3,) or not np.isfinite(found).all():
+        raise ViewError(f"{name} is {value!r}; it is three finite numbers")
+    return _parts(found)
+
+
+def _parts(array: np.ndarray) -> Vector:
+    x, y, z = array.tolist()
+    return x, y, z
+
+
+def _css(color: np.ndarray) -> str:
+    return "#" + "".join(f"{int(part):02x}" for part in color)

@@ -1,0 +1,46 @@
+"""What views share that ask the kernel for nothing: what they show comes with them, also as a page and picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import anywidget
+
+from tinote.viz.notebook.front_end import Bundle, with_picture
+from tinote.viz.notebook.page import page
+
+
+class StaticView(anywidget.AnyWidget):
+    """A widget whose state is all that its page shows. `TITLE`, `STYLES` and `SCRIPTS` are those of a page of its own,
+    which calls `showPage`.
+    """
+
+    TITLE: ClassVar[str]
+    STYLES: ClassVar[tuple[str, ...]]
+    SCRIPTS: ClassVar[tuple[str, ...]]
+    PICTURE_WIDTH: ClassVar[int] = 960
+
+    def shown(self) -> dict[str, Any]:
+        """What the page shows, by the names that its scripts know."""
+        raise NotImplementedError
+
+    def picture(self) -> bytes:
+        """As a PNG file."""
+        raise NotImplementedError
+
+    def text(self) -> str:
+        """As plain text."""
+        raise NotImplementedError
+
+    def save(self, path: str | Path) -> Path:
+        """Write the view as one HTML page, for any browser, offline. Returns where it is."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(self.TITLE, self.STYLES, self.SCRIPTS, "showPage", self.shown()), encoding="utf-8")
+        return path
+
+    def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
+        # Drawn at twice its size, for sharp text.
+        about = {"width": self.PICTURE_WIDTH, "alt": self.text()}
+        return with_picture(super()._repr_mimebundle_, self.text(), self.picture, about)

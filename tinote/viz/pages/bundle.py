@@ -1,0 +1,114 @@
+"""The scripts and the data of a page with running views."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tinote.viz.notebook.page import compact
+from tinote.viz.notebook.view import STATIC, static_source
+
+ENGINE = ("program.js", "chart.js", "strokes.js", "engine_sources.js", "engine.js")
+ENGINES = {
+    "particles": ("engine_marks.js", "engine_space.js", "engine_particles.js"),
+    "image": ("engine_marks.js", "engine_image.js"),
+    "plot": ("engine_plot.js",),
+    "scene": ("engine_scene.js",),
+}
+"""What a Worker runs: for all views, and by the kind of view."""
+
+SHARED = ("kernel.js", "view.js", "chart.js", "colorbar.js", "simulation.js", "strokes.js")
+OWN = {
+    "particles": ("particles.js",),
+    "image": ("image.js",),
+    "plot": ("running_plot.js",),
+    "scene": ("space.js", "scene.js"),
+}
+"""The scripts of the widgets, by the kind of view."""
+
+
+def engine_files(kinds: Iterable[str]) -> tuple[str, ...]:
+    """The files of what a Worker runs for views of these kinds."""
+    return (*ENGINE, *dict.fromkeys(file for kind in sorted(kinds) for file in ENGINES[kind]))
+
+
+def engine_script(kinds: Iterable[str]) -> list[str]:
+    """What a Worker runs, in parts: one script, no module."""
+    return [*(compact(static_source(file)) for file in engine_files(kinds)), "serve();"]
+
+
+def page_script(kinds: Iterable[str]) -> list[str]:
+    """What paints views of these kinds and lets them run, in parts: the scripts of the widgets, and their model."""
+    parts = [compact(static_source(file)) for file in SHARED]
+    parts.append("const VIEWS = {};")
+    for kind in sorted(kinds):
+        # A block keeps apart what scripts of two kinds call by one name.
+        own = re.sub(r"^export default", f"VIEWS.{kind} =", static_source(*OWN[kind]), flags=re.MULTILINE)
+        parts.append(f"{{\n{compact(own)}\n}}")
+    parts += [compact(static_source("page_model.js", "page.js")), 'NOTICES.waiting = "starting";']
+    return apart([*parts, "startPage(globalThis.tinote);"])
+
+
+def apart(parts: Sequence[str]) -> list[str]:
+    """A script whose names are its own."""
+    return ["(() => {", '"use strict";', *parts, "})();"]
+
+
+def three_script() -> list[str]:
+    """three.js for all scenes of the page, which look for it where a kernel's copy would be."""
+    source = (STATIC / "three" / "three.min.js").read_text("utf-8")
+    code, _, names = source.rpartition("export{")
+    pairs = [pair.split(" as ") for pair in names.strip().rstrip(";").rstrip("}").split(",")]
+    library = ", ".join(f"{outer}: {inner}" for inner, outer in pairs)
+    shared = f"{{ loaded: Promise.resolve({{ {library} }}), isLoading: true }}"
+    return apart([code, f'globalThis[Symbol.for("tinote.space")] = {shared};'])
+
+
+def joined(parts: Sequence[str]) -> str:
+    """A script of its parts, as the page joins them."""
+    return "\n".join(parts)
+
+
+def page_data(scripts: Sequence[Sequence[str]], engine: Sequence[str], views: Sequence[Any]) -> str:
+    """What a page holds: scripts and the engine as the numbers of their parts, some of which they share, and views."""
+    texts = list(dict.fromkeys(part for script in (*scripts, engine) for part in script))
+    number = {text: at for at, text in enumerate(texts)}
+    numbers = [[number[part] for part in script] for script in scripts]
+    return payload({"texts": texts, "scripts": numbers, "engine": [number[part] for part in engine], "views": views})
+
+
+def payload(data: Any) -> str:
+    """`data`, in which bytes may stand, as `payload` of `static/page.js` reads it: compressed, in base 64."""
+    parts: list[bytes] = []
+
+    def named(value: Any) -> Any:
+        if isinstance(value, bytes | bytearray | memoryview):
+            parts.append(bytes(value))
+            return {"$bytes": [sum(map(len, parts[:-1])), len(parts[-1])]}
+        if isinstance(value, dict):
+            return {key: named(one) for key, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [named(one) for one in value]
+        return value
+
+    text = json.dumps(named(data), separators=(",", ":"), allow_nan=False).encode()
+    packed = zlib.compress(b"".join([struct.pack("<I", len(text)), text, *parts]), 9)
+    return base64.b64encode(packed).decode()
+
+
+def unpacked(text: str) -> Any:
+    """What `payload` was given, tuples as lists."""
+    packed = zlib.decompress(base64.b64decode(text))
+    (length,) = struct.unpack_from("<I", packed)
+    parts = packed[4 + length :]
+
+    def bytes_of(value: dict[str, Any]) -> Any:
+        begin, count = value.get("$bytes", (0, -1))
+        return value if count < 0 else parts[begin : begin + count]
+
+    return json.loads(packed[4 : 4 + length], object_hook=bytes_of)

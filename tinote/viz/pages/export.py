@@ -1,0 +1,313 @@
+"""Live views as one HTML file that runs from the disk: `view.save("view.html")`, `ti.viz.page(views, "page.html")`.
+
+What the kernel does for a view in a notebook, a Worker of the page does: it runs the captured step as WebAssembly and
+makes the same frames (`static/engine*.js`), which the view's own scripts paint. The page's data, its programs and the
+engine are compressed together.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextvars
+import re
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ipywidgets import Box, Widget
+
+from tinote.errors import TinoteError
+from tinote.lang.capture.portable import portable
+from tinote.lang.session.state import take_all_gradients
+from tinote.viz.draw.arrays import ViewError
+from tinote.viz.notebook.page import as_text, compact, document, license_of_three
+from tinote.viz.notebook.view import describe_error, static_source
+from tinote.viz.pages.bundle import engine_script, joined, page_data, page_script, three_script
+from tinote.viz.pages.functions import of_number, of_pointer, without_result
+from tinote.viz.pages.markdown import rendered
+from tinote.viz.pages.sources import Sources, ViewFunctions
+
+__all__ = ["Missing", "Page", "Running", "Shown", "page", "running", "save"]
+
+STYLES = ("page.css", "simulation.css", "kernel.css", "errors.css")
+NOT_TOLD = {"layout", "tabbable", "tooltip", "identity", "error_card", "state", "recording"}
+WITHOUT_SCRIPTS = "The simulation runs here, by JavaScript."
+
+
+class Missing(NamedTuple):
+    """What of a view a page lacks, such as "the pointer", and why."""
+
+    what: str
+    reason: str
+
+
+class Running(NamedTuple):
+    """A view that runs in a page: its kind, what the page is told of it, and what it lacks."""
+
+    kind: str
+    described: dict[str, Any]
+    missing: tuple[Missing, ...]
+
+
+class Shown(NamedTuple):
+    """What became of a view in a page: it runs there, or is a picture."""
+
+    view: str
+    runs: bool
+    missing: tuple[Missing, ...]
+
+
+class Page(NamedTuple):
+    """A page that was written: where it is, its size in bytes, and what became of each view."""
+
+    path: Path
+    nbytes: int
+    views: tuple[Shown, ...]
+
+    def __repr__(self) -> str:
+        return "\n".join([f"{self.path}: {self.nbytes / 1000:.0f} kB", *report(self.views)])
+
+
+def report(views: Iterable[Shown]) -> list[str]:
+    """A line for each view, and for each thing that it lacks in the page."""
+    lines: list[str] = []
+    for shown in views:
+        lines.append(f"  {shown.view}: {'runs' if shown.runs else 'a picture'}")
+        for what, reason in shown.missing:
+            lines.append(f"    without {what}: " + reason.strip().replace("\n", "\n      "))
+    return lines
+
+
+# ---- a view that runs
+
+
+def running(view: Any) -> Running:
+    """`view` as a page runs it, from its present state. Raises `ViewError` and `CaptureError` where its step, its reset
+    or what it shows cannot be captured; a quantity or a handler that cannot is left out, and named.
+    """
+    if view.state == "playing":
+        raise ViewError("the view is playing; pause it first")
+    return contextvars.Context().run(_Described(view).running)
+
+
+class _Described:
+    """A view, as it is described to a page."""
+
+    def __init__(self, view: Any) -> None:
+        self.view = view
+        self.functions: ViewFunctions = view.page_functions()
+        self.sources = Sources()
+        self.missing: list[Missing] = []
+        self.programs: dict[str, tuple[Callable[..., object], tuple[Any, ...]]] = {}
+        #: those that the view can do without, with what they are for
+        self.optional: dict[str, str] = {}
+
+    def running(self) -> Running:
+        take_all_gradients()  # A capture must find all memory as the session's.
+        view, functions = self.view, self.functions
+        look = view.page_look(self.sources)
+        if functions.step is not None:
+            self._add("step", without_result(functions.step))
+        if functions.reset is not None:
+            self._add("reset", without_result(functions.reset))
+        for name, function in self.sources.functions.items():
+            self._add(name, without_result(function))
+        plots = {f"plot{number}": label for number, label in enumerate(functions.quantities)}
+        for name, label in plots.items():
+            self._add(name, functions.quantities[label], what=f"the quantity '{label}'")
+        pointer = self._pointer()
+        sliders = [
+            self._slider(number, label, bound.widget, bound.target)
+            for number, (label, bound) in enumerate(view.page_sliders.items())
+        ]
+        made = self._made()
+        plots = {name: label for name, label in plots.items() if name in self.programs}
+        pointer = {side: name for side, name in pointer.items() if name in self.programs}
+        sliders = [one for one in sliders if one.get("program", "step") in {*self.programs, "step"}]
+        traits = view.get_state([name for name in view.traits(sync=True) if name not in NOT_TOLD and name[0] != "_"])
+        traits |= {
+            "can_step": functions.step is not None,
+            "can_reset": functions.step is not None,
+            "can_point": bool(pointer),
+            "series": list(plots.values()),
+            "renderer": "page",
+            "step_note": "",
+        }
+        described = {
+            "kind": view.PAGE_KIND,
+            "traits": traits,
+            "look": look,
+            "plots": list(plots),
+            "canStep": functions.step is not None,
+            "pointer": pointer or None,
+            "sliders": sliders,
+            "program": made,
+        }
+        return Running(view.PAGE_KIND, described, tuple(self.missing))
+
+    def _add(self, name: str, function: Callable[..., object], *given: Any, what: str = "") -> None:
+        """Have a program of this name; `given`: what its numbers are at first. `what` it is for, if the view can do
+        without it.
+        """
+        self.programs[name] = function, given
+        if what:
+            self.optional[name] = what
+
+    def _pointer(self) -> dict[str, str]:
+        """The programs of the pointer on an element, and beside all."""
+        functions = self.functions
+        if functions.pointer is None:
+            return {}
+        dimensions, elements = functions.pointed
+        found: dict[str, str] = {}
+        for side, count in (("on", elements), ("beside", 0)) if elements == 1 else (("on", elements),):
+            handler = of_pointer(functions.pointer, functions.make_pointer, dimensions, count)
+            where = "" if elements != 1 else " on an element" if count else " beside all elements"
+            given = (*(0.5,) * dimensions, *(0.0,) * dimensions, *(0,) * count, True)
+            found[side] = f"pointer_{side}"
+            self._add(found[side], handler, *given, what=f"the pointer{where}")
+        return found
+
+    def _slider(self, number: int, label: str, widget: Any, target: Any) -> dict[str, Any]:
+        digits = int(re.sub(r"\D", "", widget.readout_format) or 4)
+        ends = {"low": widget.min, "high": widget.max, "step": widget.step, "value": widget.value, "digits": digits}
+        if hasattr(target, "__setitem__"):
+            return {"label": label, **ends, "field": self.sources.field(target)}
+        name = f"slider{number}"
+        self._add(name, of_number(target), float(widget.value), what=f"the slider '{label}'")
+        return {"label": label, **ends, "program": name}
+
+    def _made(self) -> bytes:
+        """All programs as a file; those that cannot be had, and that the view can do without, are left out. Raises what
+        keeps another one from being had.
+        """
+        functions = [(name, function, given) for name, (function, given) in self.programs.items()]
+        made = portable(functions, self.sources.fields)
+        for name, error in made.refused.items():
+            if name not in self.optional:
+                raise error
+            self.missing.append(Missing(self.optional[name], describe_error(error)))
+            del self.programs[name]
+        return made.encode()
+
+
+# ---- a page
+
+
+def save(view: Any, path: str | Path) -> Path:
+    """Write `view` as a page that runs from the disk. Returns where it is. Raises `ViewError` and `CaptureError`; warns
+    of what it lacks.
+    """
+    found = running(view)
+    for what, reason in found.missing:
+        warnings.warn(f"{Path(path).name} is without {what}: {reason}", stacklevel=3)
+    pages = Pages()
+    return _write(Path(path), pages.html(view.label, f"<main>\n{pages.place(found)}\n</main>"))
+
+
+def page(views: Any, path: str | Path, *, title: str = "", text: str = "") -> Page:
+    """Write live views as one HTML file at `path` that runs from the disk, in any browser, without Python, server or
+    network.
+
+    `views`: a view, a box of ipywidgets with views and their sliders, or a sequence of these and of texts between them.
+    `text`, as the texts between: Markdown with formulas, above the views; HTML in it is shown as text. `title`: of the
+    page. A view begins in its present state, with the sliders that are bound to it.
+
+    A view that cannot run there is a picture, with the reason below it. Gives a `Page`, which tells of each. Raises
+    `ViewError` for what is no live view, and `OSError` where the page cannot be written.
+    """
+    pages = Pages()
+    parts = [f"<h1>{as_text(title)}</h1>"] if title else []
+    parts += [rendered(_whole(one), escape=True) if isinstance(one, str) else pages.shown(one) for one in [
+        *([text] if text else []), *_parts(views),
+    ]]  # fmt: skip
+    written = pages.html(title or "Live views", "<main>\n" + "\n".join(parts) + "\n</main>")
+    return Page(_write(Path(path), written), len(written.encode()), tuple(pages.views))
+
+
+def _parts(views: Any) -> list[Any]:
+    """The views and texts of what was given, in order."""
+    if isinstance(views, Box):
+        return [part for child in views.children for part in _parts(child)]
+    if isinstance(views, str) or _is_live(views):
+        return [views]
+    if isinstance(views, Sequence):
+        return [part for one in views for part in _parts(one)]
+    if isinstance(views, Widget):
+        return []  # A slider, which is its view's, or another control.
+    raise ViewError(f"a page shows live views and text, not {type(views).__name__}")
+
+
+def _is_live(value: Any) -> bool:
+    return hasattr(value, "PAGE_KIND")
+
+
+def _whole(text: str) -> str:
+    """A text without halves of characters."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def reason_of(error: Exception) -> str:
+    """Why a view cannot run, as its page says it."""
+    return describe_error(error) if isinstance(error, TinoteError) else f"{type(error).__name__}: {error}"
+
+
+class Pages:
+    """Collects the views of a page. `views`: what became of each."""
+
+    def __init__(self) -> None:
+        self.views: list[Shown] = []
+        self._running: list[Running] = []
+
+    def shown(self, view: Any) -> str:
+        """A view as HTML: where it runs, or its picture with the reason."""
+        try:
+            found = running(view)
+        except Exception as error:  # Also one of the user's step.
+            return self.picture(view.picture(), view.label or repr(view), reason_of(error))
+        return self.place(found, repr(view))
+
+    def place(self, found: Running, name: str = "") -> str:
+        """Where a view runs, as HTML."""
+        self.views.append(Shown(name or found.described["traits"]["label"], True, found.missing))
+        self._running.append(found)
+        return f'<div class="tinote-live" data-tinote-view="{len(self._running) - 1}">{_without_scripts()}</div>'
+
+    def picture(self, png: bytes, label: str, reason: str) -> str:
+        """A view that cannot run, as HTML."""
+        self.views.append(Shown(label, False, (Missing("a run", reason),)))
+        source = base64.b64encode(png).decode()
+        said = as_text(f"This view is a picture: {reason.strip()}")
+        return (
+            f'<figure><img src="data:image/png;base64,{source}" alt="{as_text(label)}"><figcaption>{said}</figcaption>'
+            "</figure>"
+        )
+
+    def html(self, title: str, body: str, styles: str = "") -> str:
+        """The text of the page."""
+        kinds = {found.kind for found in self._running}
+        has_scene = "scene" in kinds
+        scripts = [three_script()] if has_scene else []
+        scripts.append(page_script(kinds))
+        data = page_data(scripts, engine_script(kinds), [found.described for found in self._running])
+        return document(
+            title,
+            styles=static_source(*STYLES) + styles,
+            scripts=[compact(static_source("page_boot.js"))],
+            compressed=[joined(script) for script in scripts],
+            body=body,
+            kind="tinote-article",
+            data=f'<script type="text/plain" id="tinote-data">{data}</script>',
+            notices=[license_of_three()] if has_scene else [],
+        )
+
+
+def _without_scripts() -> str:
+    return f"<noscript>{WITHOUT_SCRIPTS}</noscript>"

@@ -1,0 +1,35 @@
+"""Markdown as HTML that asks no other host for anything: formulas are MathML, which browsers draw by themselves."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+from latex2mathml.converter import convert
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+
+class FormulaRenderer(IPythonRenderer):
+    """nbconvert's renderer, with formulas as MathML. What cannot be converted stays as it was written."""
+
+    def block_math(self, body: str) -> str:
+        return _formula(body, "block", f"$${body}$$")
+
+    def inline_math(self, body: str) -> str:
+        return _formula(body, "inline", f"${body}$")
+
+    def latex_environment(self, name: str, body: str) -> str:
+        whole = f"\\begin{{{name}}}{body}\\end{{{name}}}"
+        return _formula(whole, "block", whole)
+
+
+def rendered(source: str, **options: Any) -> str:
+    """Markdown as HTML. `options`: of the renderer; with `escape=True`, HTML in the source is shown as text."""
+    return str(MarkdownWithMath(renderer=FormulaRenderer(**options)).render(source))
+
+
+def _formula(tex: str, display: str, written: str) -> str:
+    try:
+        return convert(tex, display=display)
+    except Exception:  # Whatever the converter stumbles over.
+        return f"<code>{html.escape(written)}</code>"

@@ -1,0 +1,165 @@
+"""A scene as a page is sent it: a description, and the arrays that are not there yet.
+
+Positions go as 16-bit fractions of the box around them, with a fourth number that is 0 where one is not finite; normals
+as 8-bit fractions. An array that is the same as in the frame before is named again instead of sent again: the indices
+and colours of a cloth travel once.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from tinote.viz.notebook.view import STATIC, Frame
+from tinote.viz.space.camera import Eye
+from tinote.viz.space.content import Content, Lighting, Lines, Mesh, Spheres
+
+#: three.js, which a page is sent once.
+LIBRARY = STATIC / "three" / "three.min.js"
+
+LEVELS = 65535
+"""The greatest number of 16 bits."""
+
+MOST_POINTS = 100_000
+"""Scenes with more positions than this are drawn here, and sent as pictures."""
+
+
+MOST_LIGHTS = 8
+"""As many as the page's shaders have."""
+
+
+def obstacle(content: Content) -> str:
+    """Why a page with a graphics card would not keep up with a scene, or cannot draw it; "" where it can. Copies of a
+    mesh have their positions once.
+    """
+    points = sum(len(item.centers if isinstance(item, Spheres) else item.vertices) for item in content.items)
+    lights = len(content.lighting.lights)
+    if points > MOST_POINTS:
+        return f"{points:,} positions, a page draws {MOST_POINTS:,}"
+    return f"{lights} lights, a page has {MOST_LIGHTS}" if lights > MOST_LIGHTS else ""
+
+
+def packed_positions(points: np.ndarray) -> tuple[np.ndarray, list[float], list[float]]:
+    """Positions (N, 3) as (N, 4), uint16, and the corners of the box that they are fractions of."""
+    finite = np.isfinite(points).all(axis=1)
+    all_finite = bool(finite.all())
+    known = points if all_finite else points[finite]
+    if not len(known):
+        return np.zeros((len(points), 4), np.uint16), [0.0] * 3, [1.0] * 3
+    low, high = known.min(axis=0), known.max(axis=0)
+    span = np.where(high > low, high - low, 1.0).astype(np.float32)
+    packed = np.empty((len(points), 4), np.uint16)
+    packed[:, 3] = LEVELS
+    scaled = (points - low) * (np.float32(LEVELS) / span) + np.float32(0.5)
+    if not all_finite:
+        scaled[~finite] = 0.0
+        packed[~finite, 3] = 0
+    packed[:, :3] = scaled
+    return packed, low.tolist(), (low + span).tolist()
+
+
+def packed_normals(normals: np.ndarray) -> np.ndarray:
+    """Unit vectors (N, 3) as (N, 4), int8."""
+    packed = np.zeros((len(normals), 4), np.int8)
+    packed[:, :3] = np.rint(np.nan_to_num(normals) * 127.0)
+    return packed
+
+
+class SceneSender:
+    """Turns scenes into frames; knows which arrays the page has. Frames are made on one thread, and messages of a page
+    may come on another one.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sent: dict[tuple[int, str], tuple[int, bytes]] = {}
+        self._next = 0
+
+    def forget(self) -> None:
+        """A page has been opened that has nothing yet."""
+        with self._lock:
+            self._sent = {}
+
+    def frame(self, content: Content, eye: Eye) -> Frame:
+        """The message and the new arrays of a scene. `parts` numbers these, in order; `items` name arrays by number."""
+        with self._lock:
+            return self._frame(content, eye)
+
+    def _frame(self, content: Content, eye: Eye) -> Frame:
+        buffers: list[bytes] = []
+        numbers: list[int] = []
+        slots: dict[tuple[int, str], tuple[int, bytes]] = {}
+
+        def named(place: int, name: str, array: np.ndarray) -> int:
+            data = np.ascontiguousarray(array).tobytes()
+            known = self._sent.get((place, name))
+            if known is None or known[1] != data:
+                self._next += 1
+                known = (self._next, data)
+                numbers.append(self._next)
+                buffers.append(data)
+            slots[place, name] = known
+            return known[0]
+
+        items: list[dict[str, Any]] = []
+        for place, item in enumerate(content.items):
+            points = item.centers if isinstance(item, Spheres) else item.vertices
+            positions, low, high = packed_positions(points)
+            found: dict[str, Any] = {
+                "count": len(points),
+                "positions": named(place, "positions", positions),
+                "low": low,
+                "high": high,
+                "colors": named(place, "colors", item.colors),
+                "colored": len(item.colors) > 1,
+            }
+            match item:
+                case Spheres():
+                    found |= {"kind": "spheres", "radii": named(place, "radii", item.radii), "pixels": item.in_pixels}
+                case Lines():
+                    found |= {"kind": "lines", "pairs": named(place, "pairs", item.pairs), "width": item.width}
+                case Mesh():
+                    found |= {
+                        "kind": "mesh",
+                        "normals": named(place, "normals", packed_normals(item.normals)),
+                        "triangles": named(place, "triangles", item.triangles),
+                        "sides": 2 if item.two_sided else 1,
+                    }
+                    if item.transforms is not None:
+                        columns = item.transforms.transpose(0, 2, 1)  # As WebGL has matrices.
+                        found["transforms"] = named(place, "transforms", columns)
+            items.append(found)
+        self._sent = slots
+        message = {
+            "parts": numbers,
+            "items": items,
+            "lighting": lighting_message(content.lighting),
+            "eye": eye_message(eye),
+        }
+        return Frame({"scene": message}, buffers)
+
+
+def lighting_message(lighting: Lighting) -> dict[str, Any]:
+    """The light of a scene as the page reads it."""
+    return {
+        "sky": lighting.sky,
+        "ground": lighting.ground,
+        "positions": [light.position for light in lighting.lights],
+        "colors": [light.color for light in lighting.lights],
+        "withCamera": lighting.with_camera,
+    }
+
+
+def eye_message(eye: Eye) -> dict[str, Any]:
+    """A camera as the page reads it."""
+    return {
+        "position": eye.position,
+        "target": eye.target,
+        "up": eye.up,
+        "angle": eye.field_of_view,
+        "box": eye.box,
+        "near": eye.near,
+        "far": eye.far,
+    }

@@ -1,0 +1,54 @@
+// The bar below a view that tells which numbers its colours stand for. `viz/draw/colorbar.py` draws the same.
+
+const TICK_SPACE = 60; // Pixels of the bar for each tick, about.
+
+/** The colours of the 256 bytes that numbers are sent as, packed as bytes 0xAABBGGRR; none where a view has no map. */
+function colorTable(model) {
+  const table = Uint8Array.from(atob(model.get("table")), (letter) => letter.charCodeAt(0));
+  return Uint32Array.from(
+    { length: table.length / 3 },
+    (_, at) => 0xff000000 | (table[3 * at + 2] << 16) | (table[3 * at + 1] << 8) | table[3 * at],
+  );
+}
+
+/** A packed colour as CSS has it. */
+function unpacked(ink) {
+  return `rgb(${ink & 255} ${(ink >> 8) & 255} ${(ink >> 16) & 255})`;
+}
+
+/** The bar for the map of `model`: `node`, and `show(low, high)`, which says what its ends stand for. */
+function colorBar(model) {
+  const table = colorTable(model);
+  const stops = Array.from({ length: 33 }, (_, at) => unpacked(table[Math.round((at * (table.length - 2)) / 32)]));
+  const strip = make("i", { style: `background:linear-gradient(to right, ${stops.join(", ")})` });
+  const ticks = make("div", { class: "tinote-ticks" });
+  const label = model.get("color_label");
+  const node = make(
+    "div",
+    { class: "tinote-colorbar", role: "img" },
+    ...(label ? [make("span", {}, label)] : []),
+    make("div", {}, strip, ticks),
+  );
+  let ends = null;
+  const draw = () => {
+    if (!ends) return;
+    const [low, high] = ends;
+    const marks = niceTicks(low, high, Math.max(1, Math.round(strip.clientWidth / TICK_SPACE)));
+    const step = marks.length > 1 ? marks[1] - marks[0] : high - low;
+    ticks.replaceChildren(
+      ...marks.map((mark) => {
+        const place = high > low ? (mark - low) / (high - low) : 0.5;
+        return make("span", { style: `left:${100 * place}%` }, tickText(mark, step));
+      }),
+    );
+    node.setAttribute("aria-label", `${label || "Colours"}: from ${low.toPrecision(3)} to ${high.toPrecision(3)}`);
+  };
+  const show = (low, high) => {
+    if (ends && ends[0] === low && ends[1] === high) return;
+    ends = [low, high];
+    draw();
+  };
+  const resizes = new ResizeObserver(draw);
+  resizes.observe(strip);
+  return { node, show, dispose: () => resizes.disconnect() };
+}

@@ -1,0 +1,139 @@
+// What a view shows, read of a program's memory or of the page's own data: numbers, colours, points. The rules are
+// those of `viz/draw/arrays.py`, `viz/live/mark_values.py` and `viz/draw/colormap.py`.
+
+const LEVELS = 255;
+
+/** Numbers of a type of Python's as such that arithmetic takes. */
+function asNumbers(data, type) {
+  if (type === "f16") return Float32Array.from(data, halfNumber);
+  return type === "i64" || type === "u64" ? Float64Array.from(data, Number) : data;
+}
+
+/** A number as 0 to 255 of a colour's part, which is a fraction. */
+function asByte(part) {
+  return Math.floor(Math.min(Math.max(Number.isNaN(part) ? 0 : part, 0), 1) * 255 + 0.5);
+}
+
+/**
+ * What sources hold: a source names a `field` of the program, perhaps after a `program` that computes it, or has `data`
+ * of its own. `read` gives `{ data, type, shape }`, the numbers in a row.
+ */
+class Sources {
+  constructor(program) {
+    this.program = program;
+    this.types = new Map(program.fields.map((field) => [field.name, field]));
+  }
+  read(source) {
+    if (source.program) this.program.run(source.program);
+    if (source.data) {
+      source.numbers ??= asNumbers(new ARRAYS[source.type](source.data.slice().buffer), source.type);
+      return { data: source.numbers, type: source.type, shape: source.shape };
+    }
+    const { type } = this.types.get(source.field);
+    return { data: asNumbers(this.program.read(source.field), type), type, shape: source.shape };
+  }
+  /** Points, `dimensions` numbers each. Those of types other than f32 are computed with as f64. */
+  points(source) {
+    const { data, type, shape } = this.read(source);
+    const dimensions = shape[shape.length - 1];
+    return { data, dimensions, count: data.length / dimensions, isSingle: type === "f32" };
+  }
+  /** What parts of a mark are painted with: `colors`, three bytes each, of one or of all, or `numbers` for a map. */
+  inks(source) {
+    const found = this.read(source);
+    if (source.as === "numbers") return { numbers: found.data, isSingle: found.type === "f32" };
+    return { colors: colorsOf(found, source.as), isOne: Boolean(source.isOne) };
+  }
+}
+
+/** Colours, three bytes each: of 0xRRGGBB ("packed"), of bytes, or of fractions, which may have a fourth part. */
+function colorsOf({ data, shape }, as) {
+  if (as === "bytes") return Uint8Array.from(data);
+  if (as === "packed")
+    return Uint8Array.from(
+      { length: 3 * data.length },
+      (_, at) => (data[Math.floor(at / 3)] >> (16 - 8 * (at % 3))) & 255,
+    );
+  const parts = shape[shape.length - 1];
+  return Uint8Array.from({ length: (3 * data.length) / parts }, (_, at) =>
+    asByte(data[Math.floor(at / 3) * parts + (at % 3)]),
+  );
+}
+
+/**
+ * The level of each number between two limits, or between the least and the greatest; with `aroundZero`, zero is in the
+ * middle.
+ */
+function levelsOf(numbers, isSingle, { limits, aroundZero }) {
+  const round = isSingle ? Math.fround : (value) => value;
+  let [low, high] = limits ?? [Infinity, -Infinity];
+  let strange = 0;
+  for (let at = 0; at < numbers.length; at += 1) {
+    const value = numbers[at];
+    if (!Number.isFinite(value)) strange += 1;
+    else if (!limits) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+  }
+  if (low > high) [low, high] = [0, 1];
+  else if (!limits && aroundZero) [low, high] = [-Math.max(-low, high), Math.max(-low, high)];
+  const [first, factor] = [round(low), round(LEVELS / (high > low ? high - low : 1))];
+  const codes = new Uint8Array(numbers.length);
+  for (let at = 0; at < numbers.length; at += 1) {
+    const value = numbers[at];
+    codes[at] = Number.isFinite(value)
+      ? Math.min(Math.max(round(round(value - first) * factor), 0), LEVELS - 1)
+      : LEVELS;
+  }
+  return { codes, low, high, strange };
+}
+
+/**
+ * Inks by name (`Sources.inks`) with their numbers on a common scale: `{ colors }` or `{ codes, colors }`; and the ends
+ * of the scale for a frame's message, if there are numbers.
+ */
+function readInks(found, scale) {
+  const inks = {};
+  const numbered = Object.entries(found).filter(([name, ink]) => {
+    if (!ink.numbers) inks[name] = ink;
+    return ink.numbers;
+  });
+  if (!numbered.length) return { inks, message: {} };
+  const isSingle = numbered.every(([, ink]) => ink.isSingle);
+  const all = new (isSingle ? Float32Array : Float64Array)(
+    numbered.reduce((sum, [, ink]) => sum + ink.numbers.length, 0),
+  );
+  let at = 0;
+  for (const [, { numbers }] of numbered) {
+    all.set(numbers, at);
+    at += numbers.length;
+  }
+  const { codes, low, high, strange } = levelsOf(all, isSingle, scale);
+  at = 0;
+  for (const [name, { numbers }] of numbered) {
+    const own = codes.slice(at, at + numbers.length);
+    inks[name] = { codes: own, colors: colorsAt(scale.colors, own), isOne: false };
+    at += numbers.length;
+  }
+  return { inks, message: { low, high, strange } };
+}
+
+/** The colours that codes stand for in a map of three bytes each. */
+function colorsAt(map, codes) {
+  const colors = new Uint8Array(3 * codes.length);
+  for (let at = 0; at < codes.length; at += 1) colors.set(map.subarray(3 * codes[at], 3 * codes[at] + 3), 3 * at);
+  return colors;
+}
+
+/** The bytes of an array, on their way to the views. */
+function bytesOf(array) {
+  return new DataView(array.buffer, array.byteOffset, array.byteLength);
+}
+
+/** A frame with further binary parts, in the order of their names in its message; what is empty is not sent. */
+function frameOf(message, buffers, parts) {
+  const used = Object.entries(parts).filter(([, part]) => part.length);
+  if (used.length) message.parts = used.map(([name]) => name);
+  return { message, buffers: [...buffers, ...used.map(([, part]) => part)].map(bytesOf) };
+}

@@ -1,0 +1,248 @@
+// The local model of a live view: what anywidget's model is to it in a notebook. Its simulation runs in a Worker, so
+// that a slow step never freezes the page; pictures and films are made here, of what the view shows.
+
+const STOP_PATIENCE = 500; // Milliseconds that a step may take after Stop before its Worker is ended.
+const FILMS = ["video/mp4;codecs=avc1.42E01E", "video/webm;codecs=vp9", "video/webm;codecs=vp8", "video/webm"];
+const FILM_RATE = 60;
+const LONGEST_PRINT = 4000; // Characters of prints that stay under a view.
+
+class LocalModel {
+  /** `view`: what the page knows of one; `program`: its bytes; `makeWorker()` starts a Worker that serves the page. */
+  constructor(view, program, makeWorker, el) {
+    Object.assign(this, { view, program, makeWorker, el, handlers: new Map(), asked: new Map(), said: new Map() });
+    this.traits = { ...view.traits, state: "paused", recording: false, error_card: "", film: true };
+    this.traits.colors = bytesAsView(view.traits.colors);
+    this.isVisible = false;
+    this.begin();
+  }
+
+  // What views call: anywidget's model.
+
+  get(name) {
+    return this.traits[name];
+  }
+  set(name, value) {
+    if (this.traits[name] === value) return;
+    this.traits[name] = value;
+    if (name === "steps_per_frame") this.say("speed", { kind: "speed", steps: value });
+    this.tell(`change:${name}`);
+  }
+  save_changes() {}
+  on(event, handler) {
+    this.handlers.set(event, [...(this.handlers.get(event) ?? []), handler]);
+  }
+  off(event, handler) {
+    this.handlers.set(
+      event,
+      (this.handlers.get(event) ?? []).filter((other) => other !== handler),
+    );
+  }
+  send(message) {
+    if (message.kind === "snapshot") this.savePicture(message.page);
+    else if (message.kind === "record") this.recordOrSave(message.page);
+    else {
+      if ("visible" in message) this.isVisible = message.visible;
+      if (message.kind === "stop") this.insist();
+      if (message.kind === "look") this.say("look", message);
+      else if (message.kind === "change") this.say(`slider ${message.slider}`, message);
+      else this.worker.postMessage(message);
+    }
+  }
+
+  // The Worker.
+
+  /** Tell the Worker what another one, in its place, is told again: the last of its kind. */
+  say(kind, message) {
+    this.said.set(kind, message);
+    this.worker.postMessage(message);
+  }
+  begin() {
+    this.worker = this.makeWorker();
+    this.worker.onmessage = ({ data }) => this.receive(data.message, data.buffers);
+    this.worker.onerror = (event) => {
+      event.preventDefault();
+      this.fail({ message: event.message || "the simulation has ended" });
+    };
+    this.worker.postMessage({ kind: "begin", view: this.view, program: this.program });
+  }
+  receive(message, buffers) {
+    if (message.kind === "traits") {
+      const { error, ...values } = message.values;
+      if (error) this.fail(error);
+      else if (error === null) this.set("error_card", "");
+      if ("state" in values) clearTimeout(this.impatience);
+      for (const [name, value] of Object.entries(values)) this.set(name, value);
+    } else if (message.kind === "prints") {
+      this.print(message.prints);
+    } else if (message.kind === "field") {
+      this.asked.get(message.number)?.({ ...message, data: buffers[0] });
+      this.asked.delete(message.number);
+    } else {
+      this.tell("msg:custom", message, buffers);
+      if (message.frame === 1) requestAnimationFrame(() => performance.mark("tinote-painted"));
+      if (this.film) requestAnimationFrame(() => this.film?.draw());
+    }
+  }
+  tell(event, ...details) {
+    for (const handler of this.handlers.get(event) ?? []) handler(...details);
+  }
+  fail(error) {
+    this.set("error_card", errorCard(error));
+    this.set("state", "stopped");
+  }
+  /** A step that does not end is ended with its Worker; another one begins where the page has begun. */
+  insist() {
+    clearTimeout(this.impatience);
+    this.impatience = setTimeout(() => {
+      this.worker.terminate();
+      this.begin();
+      this.worker.postMessage({ kind: "ready", visible: this.isVisible });
+      for (const message of this.said.values()) this.worker.postMessage(message);
+      this.fail({
+        message: "a step took too long, and was stopped in the middle of it",
+        hint: "the simulation is as the page began",
+      });
+    }, STOP_PATIENCE);
+  }
+  /** What a field holds now, as `{ step, data }`. */
+  read(field) {
+    return new Promise((resolve) => {
+      const number = newName();
+      this.asked.set(number, resolve);
+      this.worker.postMessage({ kind: "read", field, number });
+    });
+  }
+  print(prints) {
+    this.prints ??= this.el.appendChild(make("pre", { class: "tinote-prints", role: "log" }));
+    const text = this.prints.textContent + prints.map((one) => one.text ?? one).join("");
+    this.prints.textContent = text.slice(-LONGEST_PRINT);
+  }
+
+  // Pictures and films.
+
+  /** The stage, the bar of colours and the plot, as the view shows them, on one canvas. */
+  picture(canvas = document.createElement("canvas")) {
+    const dark = isDark(this.el);
+    const paper = getComputedStyle(document.body).backgroundColor;
+    const stage = this.el.querySelector(".tinote-stage");
+    const chart = this.el.querySelector(".tinote-chart");
+    const bar = this.el.querySelector(".tinote-colorbar");
+    const width = (stage ?? chart).width;
+    const scale = width / this.traits.width;
+    const parts = [stage, bar, chart].filter(Boolean);
+    const heightOf = (part) => (part === bar ? 38 * scale : Math.round((part.height * width) / part.width));
+    const legend = chart ? 24 * scale : 0;
+    // Films have even sides.
+    const height = 2 * Math.ceil((parts.reduce((sum, part) => sum + heightOf(part), 0) + legend) / 2);
+    if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
+    const context = canvas.getContext("2d");
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.fillStyle = paper;
+    context.fillRect(0, 0, width, height);
+    let top = 0;
+    for (const part of parts) {
+      if (part === bar) paintColorBar(context, this, bar, top, scale);
+      else {
+        if (part === chart) top += paintLegend(context, this.traits.series, top, legend, scale, dark);
+        context.drawImage(part, 0, top, width, heightOf(part));
+      }
+      top += heightOf(part);
+    }
+    return canvas;
+  }
+  savePicture(page) {
+    this.picture().toBlob((blob) => this.deliver(blob, "simulation.png", page), "image/png");
+  }
+  async deliver(blob, name, page) {
+    const bytes = new DataView(await blob.arrayBuffer());
+    this.tell("msg:custom", { kind: "file", name, type: blob.type, page }, [bytes]);
+  }
+  /** What the record button does: begin a film, or hand it over. The browser encodes it. */
+  recordOrSave(page) {
+    if (this.film) {
+      this.film.recorder.stop();
+      return;
+    }
+    const type = FILMS.find((one) => globalThis.MediaRecorder?.isTypeSupported(one));
+    if (!type) {
+      this.set("error_card", errorCard({ message: "this browser records no films" }));
+      return;
+    }
+    const canvas = this.picture();
+    const recorder = new MediaRecorder(canvas.captureStream(FILM_RATE), { mimeType: type, videoBitsPerSecond: 8e6 });
+    const parts = [];
+    recorder.ondataavailable = ({ data }) => parts.push(data);
+    recorder.onstop = () => {
+      this.film = null;
+      this.set("recording", false);
+      const kind = type.slice(6, type.indexOf(";") < 0 ? undefined : type.indexOf(";"));
+      this.deliver(new Blob(parts, { type: `video/${kind}` }), `simulation.${kind}`, page);
+    };
+    this.film = { recorder, draw: () => this.picture(canvas) };
+    recorder.start();
+    this.set("recording", true);
+  }
+}
+
+/** Bytes as anywidget gives them. */
+function bytesAsView(bytes) {
+  return bytes ? new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength) : new DataView(new ArrayBuffer(0));
+}
+
+/** An error as `viz/notebook/error_view.py` shows it; what comes from the user is escaped. */
+function errorCard({ message, hint, file, line, column, source }) {
+  const rows = [make("span", { class: "place" }, line ? `${file}, line ${line}` : file)];
+  if (source) {
+    const number = `${line} | `;
+    rows.push("\n", make("span", { class: "number" }, number), make("span", { class: "source" }, source));
+    rows.push("\n", make("span", { class: "caret" }, `${" ".repeat(number.length + column)}^`));
+  }
+  const place = file ? [make("pre", {}, ...rows)] : [];
+  const said = [...place, make("p", { class: "message" }, message)];
+  if (hint) said.push(make("p", { class: "help" }, `help: ${hint}`));
+  return make("div", { class: "tinote-error-view", role: "group" }, make("div", { class: "said" }, ...said)).outerHTML;
+}
+
+/** The names of a plot's lines with their colours. Gives the height that they take. */
+function paintLegend(context, names, top, height, scale, dark) {
+  context.setTransform(scale, 0, 0, scale, 0, top);
+  context.font = "13px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  context.textAlign = "left";
+  let left = 4;
+  names.forEach((name, at) => {
+    context.fillStyle = SERIES_COLORS[dark ? "dark" : "light"][at];
+    context.fillRect(left, 10, 14, 3);
+    context.fillStyle = dark ? "#e3e6ea" : "#222222";
+    context.fillText(name, left + 20, 12);
+    left += 36 + context.measureText(name).width;
+  });
+  context.setTransform(1, 0, 0, 1, 0, 0);
+  return height;
+}
+
+/** The bar of colours, `node`, as its text says. */
+function paintColorBar(context, model, node, top, scale) {
+  const table = colorTable(model);
+  const dark = isDark(node);
+  const width = model.get("width");
+  context.setTransform(scale, 0, 0, scale, 0, top);
+  context.font = "13px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  context.textAlign = "left";
+  context.fillStyle = dark ? "#e3e6ea" : "#222222";
+  const label = model.get("color_label");
+  if (label) context.fillText(label, 2, 14);
+  const left = label ? 12 + context.measureText(label).width : 16;
+  const across = width - 16 - left;
+  for (let at = 0; at < across; at += 1) {
+    context.fillStyle = unpacked(table[Math.min(254, Math.floor((255 * at) / across))]);
+    context.fillRect(left + at, 10, 1.5, 9);
+  }
+  context.font = "11px system-ui, sans-serif";
+  context.textAlign = "center";
+  context.fillStyle = dark ? "#aab2bd" : "#666666";
+  for (const tick of node.querySelectorAll(".tinote-ticks span"))
+    context.fillText(tick.textContent, left + (across * parseFloat(tick.style.left)) / 100, 28);
+  context.setTransform(1, 0, 0, 1, 0, 0);
+}

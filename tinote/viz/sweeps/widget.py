@@ -1,0 +1,90 @@
+"""`ti.viz.gradients(tape)`: the gradients of a recorded program at a glance.
+
+The norms of the adjoints over the launches, where the time of the reverse sweep goes, what the tape keeps, and, where a
+program is given, the derivative beside differences over growing horizons. What is shown is `ti.ad.sweep_report` and
+`ti.ad.gradient_horizons`; the view asks the kernel for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import traitlets
+
+from tinote.errors import TinoteError
+from tinote.lang.ad.checks.horizons import HorizonReport, gradient_horizons
+from tinote.lang.ad.sweep_report import SweepReport, sweep_report
+from tinote.lang.ad.tape import Tape
+from tinote.lang.data.fields import Field
+from tinote.source import caller
+from tinote.viz.notebook.static_view import StaticView
+from tinote.viz.notebook.view import static_source
+from tinote.viz.sweeps.charts import as_text, facts
+from tinote.viz.sweeps.picture import draw_gradients
+
+
+class GradientView(StaticView):
+    """The view of a report. `report` and `horizons` are the numbers behind it; `save` writes a page, `picture` gives a
+    PNG file.
+    """
+
+    TITLE = "Gradients"
+    SCRIPTS = ("view.js", "chart.js", "gradients.js")
+    STYLES = ("theme.css", "gradients.css")
+    _esm = static_source(*SCRIPTS)
+    _css = static_source(*STYLES)
+
+    facts = traitlets.Dict().tag(sync=True)
+    """What the page shows (`charts.facts`)."""
+
+    def __init__(self, report: SweepReport, horizons: HorizonReport | None = None) -> None:
+        super().__init__(facts=facts(report, horizons))
+        self.report = report
+        self.horizons = horizons
+
+    def shown(self) -> dict[str, Any]:
+        return {"facts": self.facts}
+
+    def picture(self) -> bytes:
+        """All charts and the table of kernels, as a PNG file."""
+        return draw_gradients(self.facts, self.PICTURE_WIDTH)
+
+    def text(self) -> str:
+        """What is to be seen, as plain text."""
+        return as_text(self.facts, self.report)
+
+    def __repr__(self) -> str:
+        count = len(self.report.launches)
+        return f"<gradients of {count:,} launch{'' if count == 1 else 'es'}>"
+
+
+def gradients(
+    tape: Tape,
+    *,
+    program: Callable[[int], Any] | None = None,
+    wrt: Field | Sequence[Field] | None = None,
+    horizons: Sequence[int] = (1, 2, 4, 8, 16, 32, 64),
+    change: float | None = None,
+    tolerance: float = 0.1,
+    seed: int = 0,
+) -> GradientView:
+    """The gradients of what `tape` has recorded, as one view (`ti.ad.sweep_report` says which tapes, and what it costs:
+    the reverse sweep runs again a few times, with `keep=True` the launches too).
+
+    A view of a tape alone runs nothing else. With `program`, a function of a number of steps that computes the tape's
+    loss, and the fields `wrt`, it also shows up to which of the `horizons` the derivative tells what a small `change`
+    does, within `tolerance`, along the direction that `seed` draws: `ti.ad.gradient_horizons`, which runs the program
+    three times at each horizon. Raises `DifferentiationError`, and `TinoteError` where only one of the two is given.
+    """
+    if (program is None) != (wrt is None):
+        raise TinoteError(
+            "a comparison with differences needs `program` and `wrt`",
+            caller(),
+            hint="program(steps) runs the rollout and computes the tape's loss; wrt is what it starts from",
+        )
+    report = sweep_report(tape)
+    if program is None or wrt is None:
+        return GradientView(report)
+    found = gradient_horizons(program, wrt, tape.loss, horizons, change=change, tolerance=tolerance, seed=seed)
+    return GradientView(report, found)

@@ -1,0 +1,422 @@
+"""`ti.ui.Scene` and `ti.ui.Camera`: spheres, lines and meshes in space, drawn anew in each frame.
+
+    window = ti.ui.Window("cloth", (800, 600))
+    canvas, scene, camera = window.get_canvas(), window.get_scene(), ti.ui.Camera()
+    while window.running:
+        camera.track_user_inputs(window, movement_speed=0.03, hold_key=ti.ui.RMB)
+        scene.set_camera(camera)
+        scene.ambient_light((0.5, 0.5, 0.5))
+        scene.point_light(pos=(0.5, 1.5, 1.5), color=(1, 1, 1))
+        scene.mesh(vertices, indices=indices, per_vertex_color=colors, two_sided=True)
+        canvas.scene(scene)
+        window.show()
+
+Positions and radii are in the units of the scene, widths of lines in pixels, colours triples in [0, 1].
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from tinote.viz.draw.arrays import ViewError, as_array
+from tinote.viz.space.camera import Eye, axes, clip_matrix, fitted, view_matrix
+from tinote.viz.space.content import (
+    GREY,
+    STUDIO,
+    Content,
+    Item,
+    Light,
+    Lighting,
+    as_lines,
+    as_mesh,
+    as_spheres,
+    wireframe,
+)
+
+__all__ = ["Camera", "ProjectionMode", "Scene", "make_camera"]
+
+FRAMES_PER_SECOND = 60.0
+"""Speeds of a camera are given for a frame of this many a second, whatever the loop's own pace is."""
+
+STEEPEST = math.radians(89.0)
+"""A camera that the pointer turns looks no more upwards or downwards than this."""
+
+
+class UserInputs(Protocol):
+    """What a camera asks a window for."""
+
+    def is_pressed(self, *keys: str) -> bool: ...
+
+    def get_cursor_pos(self) -> tuple[float, float]: ...
+
+
+class ProjectionMode(enum.Enum):
+    """How a camera maps depth: `Perspective` makes what is far smaller, `Orthogonal` does not."""
+
+    Perspective = 0
+    Orthogonal = 1
+
+
+class Camera:
+    """A camera at the origin that looks along z, with y upwards and a vertical field of view of 45 degrees. Each method
+    sets one of these; lengths are in the units of the scene, angles in degrees. Given to `Scene.set_camera`.
+    """
+
+    def __init__(self) -> None:
+        self.curr_position = np.zeros(3)
+        self.curr_lookat = np.array([0.0, 0.0, 1.0])
+        self.curr_up = np.array([0.0, 1.0, 0.0])
+        self._mode = ProjectionMode.Perspective
+        self._field_of_view = 45.0
+        self._box = [-1.0, 1.0, -1.0, 1.0]
+        self._near, self._far = 0.1, 1000.0
+        self._moved_at: float | None = None
+        self._pointer: tuple[float, float] | None = None
+
+    def position(self, x: float, y: float, z: float) -> None:
+        """Where the camera stands."""
+        self.curr_position = _vector(x, y, z)
+
+    def lookat(self, x: float, y: float, z: float) -> None:
+        """The point that is in the middle of the picture."""
+        self.curr_lookat = _vector(x, y, z)
+
+    def up(self, x: float, y: float, z: float) -> None:
+        """The direction that points upwards in the picture."""
+        found = _vector(x, y, z)
+        if not found.any():
+            raise ViewError("up is (0, 0, 0); it is a direction")
+        self.curr_up = found
+
+    def projection_mode(self, mode: ProjectionMode) -> None:
+        """`ti.ui.ProjectionMode.Perspective` or `Orthogonal`."""
+        if not isinstance(mode, ProjectionMode):
+            raise ViewError(
+                f"{mode!r} is not a projection mode", hint="there are ti.ui.ProjectionMode.Perspective and .Orthogonal"
+            )
+        self._mode = mode
+
+    def fov(self, fov: float) -> None:
+        """The angle from the lower to the upper edge of a perspective view, between 0 and 180 degrees."""
+        if not 0.0 < fov < 180.0:
+            raise ViewError(f"fov is {fov}; it is an angle between 0 and 180 degrees")
+        self._field_of_view = float(fov)
+
+    def left(self, left: float) -> None:
+        """The left edge of an orthogonal view, from its middle."""
+        self._box[0] = float(left)
+
+    def right(self, right: float) -> None:
+        """The right edge of an orthogonal view, from its middle."""
+        self._box[1] = float(right)
+
+    def bottom(self, bottom: float) -> None:
+        """The lower edge of an orthogonal view, from its middle."""
+        self._box[2] = float(bottom)
+
+    def top(self, top: float) -> None:
+        """The upper edge of an orthogonal view, from its middle."""
+        self._box[3] = float(top)
+
+    def z_near(self, z_near: float) -> None:
+        """What is nearer to the camera is not seen."""
+        if not z_near > 0:
+            raise ViewError(f"z_near is {z_near}; it is a distance, more than 0")
+        self._near = float(z_near)
+
+    def z_far(self, z_far: float) -> None:
+        """What is farther from the camera is not seen."""
+        if not z_far > 0:
+            raise ViewError(f"z_far is {z_far}; it is a distance, more than 0")
+        self._far = float(z_far)
+
+    def get_view_matrix(self) -> np.ndarray:
+        """Space to the camera's coordinates (x to the right, y upwards, z towards the camera): (4, 4), float32, for row
+        vectors, `[x, y, z, 1] @ matrix`.
+        """
+        whole = np.eye(4)
+        whole[:3] = view_matrix(self.eye())
+        return whole.T.astype(np.float32)
+
+    def get_projection_matrix(self, aspect: float) -> np.ndarray:
+        """The camera's coordinates to clip space, for a picture whose width is `aspect` times its height: (4, 4),
+        float32, for row vectors; depth is 1 at the near plane and 0 at the far one.
+        """
+        return clip_matrix(self.eye(), aspect).T.astype(np.float32)
+
+    def track_user_inputs(
+        self,
+        window: UserInputs,
+        movement_speed: float = 1.0,
+        yaw_speed: float = 2.0,
+        pitch_speed: float = 2.0,
+        hold_key: Any = None,
+    ) -> None:
+        """Fly: the keys W and S move forwards and backwards, A and D to the left and right, E and Q upwards and
+        downwards, by `movement_speed` units in a sixtieth of a second. The pointer turns the camera, while `hold_key`
+        is held, if one is given: by `yaw_speed` and `pitch_speed` half-turns for the window's width and height. Called
+        once a frame.
+        """
+        now = time.perf_counter()
+        frames = 0.0 if self._moved_at is None else (now - self._moved_at) * FRAMES_PER_SECOND
+        self._moved_at = now
+        right, _, towards = axes(self.eye())
+        upwards = self.curr_up / np.linalg.norm(self.curr_up)
+        steps = {"w": -towards, "s": towards, "d": right, "a": -right, "e": upwards, "q": -upwards}
+        moved = sum((step for key, step in steps.items() if window.is_pressed(key)), np.zeros(3))
+        self.curr_position = self.curr_position + movement_speed * frames * moved
+        self.curr_lookat = self.curr_lookat + movement_speed * frames * moved
+        if hold_key is not None and not window.is_pressed(hold_key):
+            self._pointer = None
+            return
+        here = window.get_cursor_pos()
+        before, self._pointer = self._pointer or here, here
+        self._turn(
+            -(here[0] - before[0]) * yaw_speed * math.pi / 2.0, (here[1] - before[1]) * pitch_speed * math.pi / 2.0
+        )
+
+    def _turn(self, yaw: float, pitch: float) -> None:
+        """Look to the left and upwards by these angles, standing still."""
+        forwards = self.curr_lookat - self.curr_position
+        distance = np.linalg.norm(forwards)
+        upwards = self.curr_up / np.linalg.norm(self.curr_up)
+        above = math.asin(min(max(float(forwards @ upwards / distance), -1.0), 1.0))
+        flat = forwards - (forwards @ upwards) * upwards
+        if not np.linalg.norm(flat) > 1e-9 * distance:
+            return  # Along the axis there is no side to turn to.
+        flat = flat / np.linalg.norm(flat)
+        flat = math.cos(yaw) * flat + math.sin(yaw) * np.cross(upwards, flat)
+        above = min(max(above + pitch, -STEEPEST), STEEPEST)
+        self.curr_lookat = self.curr_position + distance * (math.cos(above) * flat + math.sin(above) * upwards)
+
+    def eye(self) -> Eye:
+        """The camera as it is now."""
+        position, target, up = (tuple(part.tolist()) for part in (self.curr_position, self.curr_lookat, self.curr_up))
+        left, right, bottom, top = self._box
+        if not (left < right and bottom < top):
+            raise ViewError(f"the orthogonal view goes from {left} to {right} and from {bottom} to {top}")
+        if not self._near < self._far:
+            raise ViewError(f"z_near is {self._near}, and z_far {self._far}")
+        box = None if self._mode is ProjectionMode.Perspective else (left, right, bottom, top)
+        return Eye(position, target, up, self._field_of_view, box, self._near, self._far)
+
+
+def make_camera() -> Camera:
+    """A new `Camera`, at the origin, looking along z."""
+    return Camera()
+
+
+class Scene:
+    """What is seen in space in one frame: got from `Window.get_scene`, or made; drawn, and emptied, by `Canvas.scene`.
+
+    Fields, ndarrays and NumPy arrays are accepted alike. Raises `ViewError` for arguments of wrong shapes and for
+    numbers of vertices that there are not. What is not finite is not drawn.
+    """
+
+    def __init__(self) -> None:
+        self._camera: Camera | None = None
+        self._items: list[Item] = []
+        self._ambient: np.ndarray | None = None
+        self._lights: list[Light] = []
+
+    def set_camera(self, camera: Camera) -> None:
+        """The camera that sees the scene; it stays for the frames that follow. Without one, all is seen."""
+        if not isinstance(camera, Camera):
+            raise ViewError(f"set_camera({camera!r}): that is not a camera", hint="make one with ti.ui.Camera()")
+        self._camera = camera
+
+    def ambient_light(self, color: Sequence[float]) -> None:
+        """Light from everywhere; of several the last one counts. A scene without any light gets some."""
+        self._ambient = _color(color)
+
+    def point_light(self, pos: Sequence[float], color: Sequence[float]) -> None:
+        """A light at a position, which does not fade with the distance. Several add up."""
+        self._lights.append(Light(_position(pos), tuple(_color(color).tolist())))
+
+    def particles(
+        self,
+        centers: Any,
+        radius: float,
+        color: Any = GREY,
+        per_vertex_color: Any = None,
+        per_vertex_radius: Any = None,
+        index_offset: int = 0,
+        index_count: int | None = None,
+    ) -> None:
+        """Spheres at `centers` (N, 3), with `radius` or each its own (N,), and `color` or `per_vertex_color` (N, 3).
+        `index_count` of them are drawn, from `index_offset` on.
+        """
+        shown = _part(index_offset, index_count)
+        radii = radius if per_vertex_radius is None else as_array(per_vertex_radius).ravel()
+        found = as_spheres(centers, radii, *_colors(color, per_vertex_color))
+        self._items.append(
+            found._replace(
+                centers=found.centers[shown],
+                radii=found.radii if len(found.radii) == 1 else found.radii[shown],
+                colors=found.colors if len(found.colors) == 1 else found.colors[shown],
+            )
+        )
+
+    def lines(
+        self,
+        vertices: Any,
+        width: float,
+        indices: Any = None,
+        color: Any = GREY,
+        per_vertex_color: Any = None,
+        vertex_offset: int = 0,
+        vertex_count: int | None = None,
+        index_offset: int = 0,
+        index_count: int | None = None,
+    ) -> None:
+        """Lines `width` pixels wide between `vertices` (N, 3) in pairs, or between those that `indices` (2 M, or
+        (M, 2)) name. Colours as for `particles`, of the vertices. Of the vertices and of the indices a part may be
+        chosen.
+        """
+        vertices, each = _chosen(vertices, per_vertex_color, vertex_offset, vertex_count)
+        chosen = _indices(indices, len(vertices), index_offset, index_count)
+        self._items.append(as_lines(vertices, width, chosen, *_colors(color, each)))
+
+    def mesh(
+        self,
+        vertices: Any,
+        indices: Any = None,
+        normals: Any = None,
+        color: Any = GREY,
+        per_vertex_color: Any = None,
+        two_sided: bool = False,
+        vertex_offset: int = 0,
+        vertex_count: int | None = None,
+        index_offset: int = 0,
+        index_count: int | None = None,
+        show_wireframe: bool = False,
+    ) -> None:
+        """Triangles between `vertices` (N, 3) in threes, or between those that `indices` (3 T, or (T, 3)) name, with
+        `normals` (N, 3), made of the triangles where they are not given. Corners are counter-clockwise as seen from the
+        front; `two_sided` light reaches the back as well. With `show_wireframe` the edges alone are drawn.
+        """
+        self._add_mesh(
+            vertices, indices, normals, color, per_vertex_color, two_sided, None, (vertex_offset, vertex_count),
+            (index_offset, index_count), show_wireframe,
+        )  # fmt: skip
+
+    def mesh_instance(
+        self,
+        vertices: Any,
+        indices: Any = None,
+        normals: Any = None,
+        color: Any = GREY,
+        per_vertex_color: Any = None,
+        two_sided: bool = False,
+        transforms: Any = None,
+        instance_offset: int = 0,
+        instance_count: int | None = None,
+        vertex_offset: int = 0,
+        vertex_count: int | None = None,
+        index_offset: int = 0,
+        index_count: int | None = None,
+        show_wireframe: bool = False,
+    ) -> None:
+        """A mesh, as `mesh`, at each of `transforms` (M, 4, 4), matrices that act on column vectors; `instance_count`
+        of them, from `instance_offset` on.
+        """
+        if transforms is not None:
+            places = as_array(transforms)
+            transforms = places.reshape(-1, *places.shape[-2:])[_part(instance_offset, instance_count)]
+        self._add_mesh(
+            vertices, indices, normals, color, per_vertex_color, two_sided, transforms, (vertex_offset, vertex_count),
+            (index_offset, index_count), show_wireframe,
+        )  # fmt: skip
+
+    def _add_mesh(
+        self,
+        vertices: Any,
+        indices: Any,
+        normals: Any,
+        color: Any,
+        each: Any,
+        two_sided: bool,
+        transforms: Any,
+        vertex_part: tuple[int, int | None],
+        index_part: tuple[int, int | None],
+        edges_only: bool,
+    ) -> None:
+        vertices, each = _chosen(vertices, each, *vertex_part)
+        if normals is not None:
+            normals = as_array(normals)[_part(*vertex_part)]
+        chosen = _indices(indices, len(vertices), *index_part)
+        mesh = as_mesh(vertices, chosen, normals, *_colors(color, each), two_sided, transforms)
+        self._items.append(wireframe(mesh) if edges_only else mesh)
+
+    def take(self, aspect: float) -> tuple[Content, Eye]:
+        """What has been added since the last call, in the light that has been set for it, and the camera, for a picture
+        whose width is `aspect` times its height. The scene is empty afterwards.
+        """
+        lighting = STUDIO
+        if self._ambient is not None or self._lights:
+            red, green, blue = np.zeros(3) if self._ambient is None else self._ambient
+            around = (float(red), float(green), float(blue))
+            lighting = Lighting(around, around, tuple(self._lights))
+        content = Content(tuple(self._items), lighting)
+        self._items, self._lights, self._ambient = [], [], None
+        if self._camera is not None:
+            return content, self._camera.eye()
+        return content, fitted(content.points(), 30.0, 20.0, (0.0, 1.0, 0.0), aspect)
+
+
+def _vector(x: Any, y: Any, z: Any) -> np.ndarray:
+    found = np.array([x, y, z], float)
+    if not np.isfinite(found).all():
+        raise ViewError(f"({x}, {y}, {z}) is not finite")
+    return found
+
+
+def _position(value: Any) -> tuple[float, float, float]:
+    found = as_array(value).astype(float).ravel()
+    if found.shape != (3,):
+        raise ViewError(f"a position in space has three numbers, not {found.size}")
+    x, y, z = found.tolist()
+    return x, y, z
+
+
+def _color(value: Any) -> np.ndarray:
+    found = as_array(value).astype(float).ravel()
+    if found.shape != (3,):
+        raise ViewError(f"the colour of a light has three numbers, not {found.size}")
+    return found
+
+
+def _colors(color: Any, each: Any) -> tuple[Any, Any]:
+    """One colour as floats, and those of the vertices, if they have their own."""
+    return np.asarray(as_array(color), float), each
+
+
+def _part(offset: int, count: int | None) -> slice:
+    if offset < 0 or (count is not None and count < -1):
+        raise ViewError(f"a part that begins at {offset} and has {count} elements")
+    return slice(offset, None if count is None or count == -1 else offset + count)
+
+
+def _chosen(vertices: Any, each: Any, offset: int, count: int | None) -> tuple[np.ndarray, Any]:
+    """A part of vertices, and of their colours."""
+    array = as_array(vertices)
+    array = array.reshape(-1, array.shape[-1]) if array.ndim else array
+    if (offset, count) == (0, None) or array.ndim == 0:
+        return array, each
+    if each is not None:
+        colors = as_array(each)
+        each = colors.reshape(-1, colors.shape[-1])[_part(offset, count)]
+    return array[_part(offset, count)], each
+
+
+def _indices(indices: Any, vertices: int, offset: int, count: int | None) -> np.ndarray | None:
+    """A part of the indices; of each vertex in turn, where there are none."""
+    if indices is None:
+        return None if (offset, count) == (0, None) else np.arange(vertices)[_part(offset, count)]
+    return as_array(indices).ravel()[_part(offset, count)]
