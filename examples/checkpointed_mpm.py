@@ -16,7 +16,9 @@ from typing import Any
 
 import tinote as ti
 
-__all__ = ["Throw", "main"]
+__all__ = ["TITLE", "Throw", "main", "view"]
+
+TITLE = "An elastic throw"
 
 
 @ti.data_oriented
@@ -124,6 +126,18 @@ class Throw:
             self.step(t)
         self.measure()
         return self.loss[None]
+
+
+def view() -> ti.viz.Particles:
+    """A live view of a throw."""
+    ti.init(arch=ti.cpu)
+    throw = Throw(2304)
+    throw.velocity[None] = (3.0, 2.0)
+    throw.start()
+    return ti.viz.Particles(
+        throw.x, lambda: throw.step(0), reset=throw.start, color="#d08a3c", radius=2, steps_per_frame=20,
+        unattended_frames=150, label="an elastic block that is thrown",
+    )  # fmt: skip
 
 
 def main() -> None:

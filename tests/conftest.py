@@ -60,6 +60,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="how many times a notebook is saved, its kernel ended, and it is opened again; and a hundredth of how many"
         " views are saved and closed (default: %(default)s)",
     )
+    group.addoption(
+        "--whole-site", action="store_true", help="execute all tutorials for the site of the manual, instead of one"
+    )
     # As many as `tests/properties/test_mutations.py` needs to notice every mistake, and some more.
     group.addoption(
         "--random-programs",

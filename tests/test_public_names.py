@@ -157,6 +157,15 @@ def test_what_the_readme_tells_those_who_come_from_taichi() -> None:
         k()
 
 
+def test_what_the_manual_tells_those_who_come_from_elsewhere() -> None:
+    text = (PROJECT / "docs" / "coming_from.md").read_text(encoding="utf-8")
+    cells = [row.split(" | ")[-1] for row in text.splitlines() if row.startswith("| ")]
+    names = {name for cell in cells for name in re.findall(r"`(ti(?:\.\w+)+)", cell)}
+    assert len(names) >= 25
+    for dotted in names:
+        assert _found(dotted) is not None, dotted
+
+
 def _found(dotted: str) -> Any:
     found: Any = ti
     for part in dotted.split(".")[1:]:

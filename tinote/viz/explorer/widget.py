@@ -132,18 +132,14 @@ class Explorer(anywidget.AnyWidget):
         """
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with self._lock:
-            path.write_text(
-                page(
-                    f"{self.label}: IR explorer",
-                    STYLES,
-                    PAGE_SCRIPTS,
-                    "showPage",
-                    {**self._explored.everything(), "state": self.state},
-                ),
-                encoding="utf-8",
-            )
+        path.write_text(self.page_text(), encoding="utf-8")
         return path
+
+    def page_text(self) -> str:
+        """The text of that page."""
+        with self._lock:
+            shown = {**self._explored.everything(), "state": self.state}
+            return page(f"{self.label}: IR explorer", STYLES, PAGE_SCRIPTS, "showPage", shown)
 
     def picture(self) -> bytes:
         """The stages and the last IR as a PNG file."""
@@ -158,7 +154,7 @@ class Explorer(anywidget.AnyWidget):
             text = self._explored.text()
         # Drawn at twice its size, for sharp text.
         about = {"width": PICTURE_WIDTH, "alt": text}
-        return with_picture(super()._repr_mimebundle_, text, self.picture, about)
+        return with_picture(super()._repr_mimebundle_, text, self.picture, about, self.page_text)
 
 
 PICTURE_WIDTH = 960

@@ -31,6 +31,9 @@ kernel is, and else its picture. Other front ends do not know the type, and choo
 PAGE_TYPE = "application/vnd.tinote.page+json"
 """The MIME type of views as a page runs them: in outputs of a notebook that is executed for one."""
 
+SITE = "site"
+"""The value of `TINOTE_PAGE` where pages stand beside this one: what has a page of its own is asked for it."""
+
 HINT = "run the cell to make it live"
 """What stands below the pictures that stay in a notebook."""
 
@@ -76,17 +79,23 @@ def in_marimo() -> bool:
 
 
 def with_picture(
-    live: Callable[[], Bundle | None], text: str, picture: Callable[[], bytes], about: dict[str, Any]
+    live: Callable[[], Bundle | None],
+    text: str,
+    picture: Callable[[], bytes],
+    about: dict[str, Any],
+    page: Callable[[], str] | None = None,
 ) -> Bundle:
     """What a widget displays: itself (`live` gives its bundle) where a person looks, and in any case its text and a
-    picture, with `about` for metadata. The picture says how to get more than itself.
+    picture, with `about` for metadata. The picture says how to get more than itself. `page` gives the text of a page of
+    its own, if it has one, for a site of which that becomes a part.
     """
     found = live() if audience() is Audience.PERSON else None
     data, metadata = found if found is not None else ({}, {})
     if data:
         data = {VIEW_TYPE: {"version": 1}, **data}
     if for_page():
-        data = {PAGE_TYPE: {"version": 1, "name": text, "reason": "it is no live view of a simulation"}}
+        told = {"page": page()} if page is not None and os.environ["TINOTE_PAGE"] == SITE else {}
+        data = {PAGE_TYPE: {"version": 1, "name": text, "reason": "it is no live view of a simulation", **told}}
     png = captioned(picture(), HINT, about.get("width"))
     return {**data, "text/plain": text, "image/png": base64.b64encode(png).decode()}, {**metadata, "image/png": about}
 

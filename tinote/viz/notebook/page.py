@@ -69,18 +69,19 @@ def document(
 ) -> str:
     """The text of a page. `title`: as plain text; `styles`: its style sheet; `scripts`: its modules, in order;
     `compressed`: scripts that these may add; `body`: HTML, in a body of the class `kind`; `data`: an element that holds
-    what scripts read; `notices`: of licences, beside that of this package.
+    what scripts read; `notices`: of licences, beside that of this package. In a frame of another page, it tells that
+    one its height, and takes the theme that it is told (`static/framed.js`).
     """
-    framed = [f"\n{script}\n" for script in scripts]
-    for script in framed:
+    modules = [f"\n{script}\n" for script in (compact(static_source("framed.js")), *scripts)]
+    for script in modules:
         assert "</script" not in script.lower() and "<!--" not in script
-    modules = "\n".join(f'<script type="module">{script}</script>' for script in framed)
+    written = "\n".join(f'<script type="module">{script}</script>' for script in modules)
     held = "\n".join((NOTICE, *notices)).strip()
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{html.escape(policy([*framed, *compressed]))}">
+<meta http-equiv="Content-Security-Policy" content="{html.escape(policy([*modules, *compressed]))}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{as_text(title)}</title>
@@ -94,7 +95,7 @@ def document(
 <body class="{kind}">
 {body}
 {data}
-{modules}
+{written}
 </body>
 </html>
 """

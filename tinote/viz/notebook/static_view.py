@@ -37,10 +37,14 @@ class StaticView(anywidget.AnyWidget):
         """Write the view as one HTML page, for any browser, offline. Returns where it is."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page(self.TITLE, self.STYLES, self.SCRIPTS, "showPage", self.shown()), encoding="utf-8")
+        path.write_text(self.page_text(), encoding="utf-8")
         return path
+
+    def page_text(self) -> str:
+        """The text of that page."""
+        return page(self.TITLE, self.STYLES, self.SCRIPTS, "showPage", self.shown())
 
     def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
         # Drawn at twice its size, for sharp text.
         about = {"width": self.PICTURE_WIDTH, "alt": self.text()}
-        return with_picture(super()._repr_mimebundle_, self.text(), self.picture, about)
+        return with_picture(super()._repr_mimebundle_, self.text(), self.picture, about, self.page_text)

@@ -13,14 +13,14 @@ class FormulaRenderer(IPythonRenderer):
     """nbconvert's renderer, with formulas as MathML. What cannot be converted stays as it was written."""
 
     def block_math(self, body: str) -> str:
-        return _formula(body, "block", f"$${body}$$")
+        return formula(body, "block", f"$${body}$$")
 
     def inline_math(self, body: str) -> str:
-        return _formula(body, "inline", f"${body}$")
+        return formula(body, "inline", f"${body}$")
 
     def latex_environment(self, name: str, body: str) -> str:
         whole = f"\\begin{{{name}}}{body}\\end{{{name}}}"
-        return _formula(whole, "block", whole)
+        return formula(whole, "block", whole)
 
 
 def rendered(source: str, **options: Any) -> str:
@@ -28,7 +28,8 @@ def rendered(source: str, **options: Any) -> str:
     return str(MarkdownWithMath(renderer=FormulaRenderer(**options)).render(source))
 
 
-def _formula(tex: str, display: str, written: str) -> str:
+def formula(tex: str, display: str, written: str) -> str:
+    """A formula in LaTeX as MathML, `display` "inline" or "block"; as it was `written` where that cannot be had."""
     try:
         return convert(tex, display=display)
     except Exception:  # Whatever the converter stumbles over.

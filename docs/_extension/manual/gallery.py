@@ -1,0 +1,99 @@
+"""The gallery: each program of `examples/` that has a view, running.
+
+Run as a program in a process of its own, it makes the pages: `python -m manual.gallery FOLDER NAME …`.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import html
+import json
+import os
+import pickle
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ipywidgets import Box
+
+from manual.places import REPOSITORY, described, running_frame, write
+from tinote.viz.pages.export import running
+
+EXAMPLES = REPOSITORY / "examples"
+HEAD = """# Gallery
+
+Programs of the folder `examples/`, each of them running in its page: Python has written the page and is gone. A step is
+made of kernels, and of gradients that are derived from them; it was captured and runs as WebAssembly. The code is below
+each view. Sliders and the pointer do what they do in a notebook.
+
+"""
+
+
+def examples() -> list[Path]:
+    """The programs that define `view()`."""
+    return [file for file in sorted(EXAMPLES.glob("*.py")) if "def view(" in file.read_text("utf-8")]
+
+
+def write_gallery(sources: Path, views: Path, cache: Path) -> None:
+    """Write the gallery as sources of the site, and the pages of its views into the folder `views`."""
+    files = examples()
+    cache.mkdir(parents=True, exist_ok=True)
+    held = cache / "gallery.pickle"
+    command = [sys.executable, "-m", "manual.gallery", str(held), *(file.stem for file in files)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), str(REPOSITORY)])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"the gallery: {done.stderr[-3000:]}")
+    made = pickle.loads(held.read_bytes())  # Written by this very process' child.
+    cards: list[str] = []
+    for file in files:
+        source = file.read_text("utf-8")
+        name = re.findall(r'^TITLE = "(.*)"$', source, re.MULTILINE)[0]
+        title, _, text = (ast.get_docstring(ast.parse(source)) or file.stem).partition("\n")
+        shown, png = made[file.stem]
+        page = f"gallery-{file.stem}.html"
+        parts = [f"# {name}", f"{title}\n{text}", running_frame(described(shown), views, page, "../")]
+        code = source.split('"""', 2)[2].strip()
+        parts += [f"`examples/{file.name}`", f"```python\n{code}\n```"]
+        write(sources / f"{file.stem}.md", "\n\n".join(parts) + "\n")
+        picture = f"data:image/png;base64,{base64.b64encode(png).decode()}"
+        cards.append(
+            f'<a class="tinote-card" href="{file.stem}.html"><img src="{picture}" alt=""><b>{html.escape(name)}</b>'
+            f"<span>{html.escape(title)}</span></a>"
+        )
+    tree = "\n".join(["```{toctree}", ":hidden:", *(file.stem for file in files), "```"])
+    shown = "\n".join(cards)
+    write(sources / "index.md", f'{HEAD}<div class="tinote-cards">\n{shown}\n</div>\n\n{tree}\n')
+
+
+def _views(shown: Any) -> Iterable[Any]:
+    return [view for child in shown.children for view in _views(child)] if isinstance(shown, Box) else [shown]
+
+
+def main(target: Path, names: list[str]) -> None:
+    """Make what the site shows of these examples."""
+    os.environ.setdefault("MPLBACKEND", "agg")
+    made: dict[str, Any] = {}
+    for name in names:
+        view = next(
+            iter(
+                view
+                for view in _views(runpy.run_path(str(EXAMPLES / f"{name}.py"))["view"]())
+                if hasattr(view, "PAGE_KIND")
+            )
+        )
+        found = running(view)
+        if found.missing:
+            raise RuntimeError(f"{name}: {json.dumps(found.missing)}")
+        view.prepare_unattended()
+        made[name] = ({"running": found._asdict()}, view.picture())
+    target.write_bytes(pickle.dumps(made))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,111 @@
+"""The reference: every public name with its docstring, which is Markdown."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import tinote as ti
+from manual.places import write
+from tinote.ir.types import Scalar
+from tinote.lang import ops
+from tinote.lang.data.tree import Axes
+from tinote.lang.session.state import Arch
+
+MODULES: dict[str, ModuleType] = {
+    "ti": ti,
+    "ti.ad": ti.ad,
+    "ti.viz": ti.viz,
+    "ti.math": ti.math,
+    "ti.linalg": ti.linalg,
+    "ti.algorithms": ti.algorithms,
+    "ti.types": ti.types,
+    "ti.graph": ti.graph,
+    "ti.ui": ti.ui,
+    "ti.tools": ti.tools,
+    "ti.profiler": ti.profiler,
+}
+FENCE = "::::::"
+CONSTANTS = (int, float, Scalar, Arch, Axes, ModuleType)
+
+
+def public(module: ModuleType) -> dict[str, Any]:
+    """The public names of a module."""
+    names = dict.fromkeys([*module.__all__, *(ops.__all__ if module is ti else ())])
+    return {name: getattr(module, name) for name in names}
+
+
+def write_reference(sources: Path) -> None:
+    """Write the reference as sources of the site."""
+    for owner, module in MODULES.items():
+        write(sources / f"{owner}.md", _module(owner, module))
+    tree = "\n".join(["```{toctree}", ":maxdepth: 1", *MODULES, "```"])
+    head = "# Reference\n\nEvery public name with its docstring. `import tinote as ti` is meant throughout.\n"
+    write(sources / "index.md", f"{head}\n{tree}\n")
+
+
+def _module(owner: str, module: ModuleType) -> str:
+    names = public(module)
+    parts = [f"# `{owner}`", text_of(module)]
+    plain = sorted(name for name, value in names.items() if isinstance(value, CONSTANTS))
+    for title, wanted in (("Functions", False), ("Classes", True)):
+        found = [name for name in names if name not in plain and isinstance(names[name], type) is wanted]
+        if found:
+            parts.append(f"## {title}")
+            parts += [_object(f"{owner}.{name}", names[name]) for name in sorted(found, key=str.lower)]
+    values = [name for name in plain if not isinstance(names[name], ModuleType)]
+    if values:
+        parts.append("## Types and constants")
+        parts += [f"{FENCE}{{py:data}} {owner}.{name}\n{FENCE}" for name in values]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def text_of(value: Any) -> str:
+    """A docstring as Markdown."""
+    return inspect.cleandoc(getattr(value, "__doc__", None) or "")
+
+
+def _object(name: str, value: Any) -> str:
+    if not isinstance(value, type):
+        return _directive("function", f"{name}{signature(value)}", text_of(value))
+    kind = "exception" if issubclass(value, BaseException) else "class"
+    made = "" if issubclass(value, BaseException | enum.Enum) else signature(value)
+    parts = [text_of(value), *_members(value)]
+    return _directive(kind, name + made, "\n\n".join(filter(None, parts)), FENCE + ":")
+
+
+def _members(owner: type) -> list[str]:
+    """The public methods and properties that the package defines."""
+    found: list[str] = []
+    for name in sorted(dir(owner)):
+        value = inspect.getattr_static(owner, name)
+        if name.startswith("_") or not any(name in vars(c) for c in owner.__mro__ if c.__module__.startswith("tinote")):
+            continue
+        text = inspect.getdoc(getattr(owner, name, None)) or ""
+        function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+        if isinstance(value, property):
+            found.append(_directive("property", name, text))
+        elif inspect.isfunction(function):
+            shown = signature(function, skip=not isinstance(value, staticmethod))
+            option = next((f":{k}:\n" for k in ("classmethod", "staticmethod") if type(value).__name__ == k), "")
+            found.append(_directive("method", name + shown, option + "\n" + text if option else text))
+    return found
+
+
+def _directive(kind: str, head: str, text: str, fence: str = FENCE) -> str:
+    return f"{fence}{{py:{kind}}} {head}\n{text}\n{fence}"
+
+
+def signature(value: Any, skip: bool = False) -> str:
+    """How it is called, without annotations: the docstrings tell types. `skip`: without the first parameter."""
+    try:
+        found = inspect.signature(value)
+    except (ValueError, TypeError):
+        return "()"
+    parameters = [one.replace(annotation=inspect.Parameter.empty) for one in found.parameters.values()]
+    text = str(inspect.Signature(parameters[1:] if skip else parameters))
+    return re.sub(r"<[^<>]*>", "…", text)

@@ -1,0 +1,74 @@
+"""Writes what the site is made of beside the pages of `docs/`, before Sphinx reads them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from pygments.lexer import bygroups
+from pygments.lexers import PythonLexer
+from pygments.token import Keyword, Operator, Text
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+from manual.gallery import write_gallery
+from manual.places import REPOSITORY, VIEWS, write
+from manual.reference import write_reference
+from manual.tutorials import names, write_tutorials
+
+
+def slug(title: str) -> str:
+    """How a heading is named in a link, as in JupyterLab."""
+    return title.replace(" ", "-")
+
+
+class CellLexer(PythonLexer):
+    """Cells of a notebook: Python, also below a magic of ours."""
+
+    name = "IPython cells"
+    aliases = ["ipython", "ipython2", "ipython3"]
+    filenames: list[str] = []
+
+    tokens = {
+        **PythonLexer.tokens,
+        "root": [
+            (r"\A(%%?)(\w+)([^\n]*)", bygroups(Operator, Keyword, Text)),
+            (r"^(%)(\w+)([^\n]*)", bygroups(Operator, Keyword, Text)),
+            *PythonLexer.tokens["root"],
+        ],
+    }
+
+
+def guide(readme: str) -> str:
+    """The README as a page of the site: its links lead to the site's pages, those to other files of the repository are
+    words. What `coming_from.md` shows is left out.
+    """
+    head, _, rest = readme.partition("## Coming from Taichi")
+    text = head + "## " + rest.partition("\n## ")[2]
+    text = re.sub(r"\]\(notebooks/", "](tutorials/", text)
+    text = re.sub(r"\[([^\]]*)\]\((?!https?:|tutorials/|#)[^)]*\)", r"\1", text)
+    return re.sub(r"\A# .*", "# Guide", text)
+
+
+def write_sources(app: Sphinx, config: Config) -> None:
+    """Write tutorials, gallery and reference."""
+    here, views = Path(app.srcdir), Path(app.outdir) / VIEWS
+    views.mkdir(parents=True, exist_ok=True)
+    run = {"all": set(names()), "none": set()}.get(config.tutorials_run, set(re.split("[ ,]+", config.tutorials_run)))
+    if unknown := run - set(names()):
+        raise ValueError(f"tutorials_run names {', '.join(sorted(unknown))}, of which there is no notebook")
+    cache = Path(config.tutorials_cache or here / "_build" / "executed")
+    write_tutorials(here / "tutorials", views, cache, run)
+    write_gallery(here / "gallery", views, cache)
+    write_reference(here / "reference")
+    write(here / "guide.md", guide((REPOSITORY / "README.md").read_text("utf-8")))
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_config_value("tutorials_run", "all", "env", str)
+    app.add_config_value("tutorials_cache", "", "", str)
+    app.add_lexer("ipython", CellLexer)
+    app.add_lexer("ipython3", CellLexer)
+    app.connect("config-inited", write_sources, priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

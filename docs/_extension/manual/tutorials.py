@@ -1,0 +1,133 @@
+"""The tutorials as pages of the site: executed, with each live view running in a frame."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from manual.places import REPOSITORY, VIEWS, described, frame, running_frame, write
+from tinote.cli.html_export import PageExporter
+from tinote.cli.run import executed
+from tinote.viz.notebook.front_end import PAGE_TYPE, SITE
+from tinote.viz.pages.bundle import unpacked
+
+NOTEBOOKS = REPOSITORY / "notebooks"
+EXPLORER_HEIGHT = 640
+WIDGETS = ("application/vnd.jupyter.widget-view+json", "application/vnd.tinote.view+json")
+SECONDS = 900
+HEAD = """# Tutorials
+
+The notebooks of the repository, executed, with each live view running and each explorer open. `tinote lab` opens them
+for you to change.
+"""
+
+
+def names() -> list[str]:
+    """The names of all tutorials, in order."""
+    return [file.stem for file in sorted(NOTEBOOKS.glob("*.ipynb"))]
+
+
+def write_tutorials(sources: Path, views: Path, cache: Path, run: set[str]) -> None:
+    """Write the tutorials as sources of the site, and the pages of their views into the folder `views`. Those named in
+    `run` are executed, unless `cache` holds what became of them; the others keep their stored outputs.
+    """
+    for name in names():
+        file = NOTEBOOKS / f"{name}.ipynb"
+        if name in run:
+            found = _executed(file, cache)
+            text, _ = PageExporter().from_notebook_node(
+                found, resources={"metadata": {"name": name, "path": NOTEBOOKS}}
+            )
+            write(views / f"{name}.html", text)
+            link = (
+                f'<a href="../{VIEWS}/{name}.html">This tutorial as one file that runs</a> · {len(text) / 1e6:.1f} MB'
+            )
+            found.cells.insert(1, nbformat.v4.new_markdown_cell(f'<p class="tinote-alone">{link}</p>', id="alone"))
+        else:
+            found = nbformat.read(file, as_version=4)
+        write(sources / f"{name}.ipynb", nbformat.writes(placed(found, name, views)))
+    write(sources / "errors.md", (NOTEBOOKS / "errors.md").read_text("utf-8"))
+    tree = "\n".join(["```{toctree}", ":maxdepth: 1", *names(), "errors", "```"])
+    write(sources / "index.md", f"{HEAD}\n{tree}\n")
+
+
+def _executed(file: Path, cache: Path) -> NotebookNode:
+    """The notebook with the outputs of a run for a site: of the last one, if neither it nor the package has changed."""
+    held = cache / f"{file.stem}-{_digest(file)}.ipynb"
+    if not held.is_file():
+        found, failure = executed(file, SECONDS, {"TINOTE_PAGE": SITE})
+        if failure:
+            raise RuntimeError(f"{file.name}: {failure}")
+        for old in cache.glob(f"{file.stem}-*.ipynb"):
+            old.unlink()
+        write(held, nbformat.writes(found))
+    return nbformat.read(held, as_version=4)
+
+
+def _digest(file: Path) -> str:
+    told = hashlib.sha256()
+    told.update("\0".join(cell.source for cell in nbformat.read(file, as_version=4).cells).encode())
+    for source in sorted((REPOSITORY / "tinote").rglob("*")):
+        if source.suffix in {".py", ".js", ".css", ".c", ".h", ".ll"}:
+            told.update(source.read_bytes())
+    return told.hexdigest()[:16]
+
+
+def placed(notebook: NotebookNode, name: str, views: Path) -> NotebookNode:
+    """The notebook with frames in place of its views; their pages are written."""
+    notebook.metadata.pop("widgets", None)
+    number = 0
+    for cell in notebook.cells:
+        outputs: list[NotebookNode] = []
+        for output in cell.get("outputs", []):
+            told = output.get("data", {}).get(PAGE_TYPE, {})
+            if "views" in told:
+                for found in unpacked(told["views"]):
+                    number += 1
+                    outputs.append(_shown(_view(found, views, f"{name}-{number}.html")))
+            elif "page" in told:
+                number += 1
+                page = f"{name}-{number}.html"
+                write(views / page, told["page"])
+                said = f"{len(told['page']) // 1000} kB"
+                outputs.append(
+                    _shown(frame(f"../{VIEWS}/{page}", told["name"].splitlines()[0], EXPLORER_HEIGHT, said, "is-high"))
+                )
+            else:
+                outputs.append(_without_scripts(output))
+        if cell.cell_type == "code":
+            cell.outputs = outputs
+    return notebook
+
+
+def _view(found: dict[str, Any], views: Path, page: str) -> str:
+    if "running" in found:
+        return running_frame(described(found), views, page, "../")
+    source = base64.b64encode(found["png"]).decode()
+    said = f"This view is a picture: {found['reason'].strip()}"
+    return (
+        f'<figure><img src="data:image/png;base64,{source}" alt="{html.escape(found["label"])}">'
+        f"<figcaption>{html.escape(said)}</figcaption></figure>"
+    )
+
+
+def _shown(text: str) -> NotebookNode:
+    return nbformat.v4.new_output("display_data", {"text/html": text})
+
+
+def _without_scripts(output: NotebookNode) -> NotebookNode:
+    """An output without what scripts of other hosts would show."""
+    data = output.get("data")
+    if data is None:
+        return output
+    kept = {kind: value for kind, value in data.items() if kind not in {*WIDGETS, PAGE_TYPE}}
+    if isinstance(text := kept.get("text/html"), str):
+        kept["text/html"] = re.sub(r"<script\b.*?(</script\s*>|$)", "", text, flags=re.DOTALL | re.IGNORECASE)
+    return NotebookNode({**output, "data": NotebookNode(kept)})

@@ -1,0 +1,57 @@
+"""The manual as a static site: `sphinx-build -W docs docs/_build/html`, after `pip install -e '.[docs]'`.
+
+What stands in `docs/_extension/` writes a part of the sources into folders that git ignores: the executed tutorials,
+the gallery and the reference. No page asks another host for anything.
+"""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "_extension"))
+
+project = "tinote"
+author = "the tinote authors"
+copyright = "the tinote authors"
+html_title = "tinote"
+html_short_title = "tinote"
+
+extensions = ["myst_nb", "manual.formulas", "manual.sources"]
+exclude_patterns = ["_build", "_extension", "README.md"]
+templates_path = ["_templates"]
+default_role = "code"
+pygments_style = "default"
+
+# Pages are found by the names that headings have in JupyterLab: `errors.md#KernelSyntaxError`.
+myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+myst_heading_slug_func = "manual.sources.slug"
+myst_update_mathjax = False
+
+# The tutorials come with the outputs of a run that `manual.tutorials` has made, or that is stored in them.
+nb_execution_mode = "off"
+nb_ipywidgets_js = {}
+nb_merge_streams = True
+nb_render_error_lexer = "myst-ansi"
+
+html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+html_math_renderer = "mathml"
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_sidebars = {"gallery/**": [], "coming_from": [], "index": []}
+html_context = {"default_mode": "auto"}
+html_theme_options = {
+    "logo": {"text": "tinote"},
+    "navbar_end": ["theme-switcher"],
+    "show_prev_next": True,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "default",
+    "pygments_dark_style": "github-dark",
+}

@@ -1,0 +1,129 @@
+"""The manual on the web: it is built without a warning, and every page of it works in a browser that has no network.
+
+A part of the tutorials is executed; the others keep the outputs that are stored in them, unless `--whole-site` is given.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.harness import REPOSITORY, new_page
+from tests.browser.looks import Pictures
+from tests.browser.waiting import expect, poll
+from tests.test_public_names import NAMES
+
+pytest.importorskip("sphinx") if not os.environ.get("CI") else None
+
+SAMPLE = "01_autodiff_gravity"
+EMPTY = {"genindex", "py-modindex", "search"}
+LOOKS = ((390, 844), (1280, 900), (1920, 1080))
+
+# Whether nothing of the page is wider than the window.
+FITS = "() => document.documentElement.scrollWidth <= innerWidth"
+
+
+@pytest.fixture(scope="module")
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the site."""
+    folder = tmp_path_factory.mktemp("site")
+    run = "all" if request.config.getoption("--whole-site") else SAMPLE
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q", "-d", str(folder / "doctrees")]
+    command += ["-D", f"tutorials_run={run}", str(REPOSITORY / "docs"), str(folder / "html")]
+    environment = {name: value for name, value in os.environ.items() if name != "TINOTE_CACHE_LIMIT"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stderr[-5000:]
+    return folder / "html"
+
+
+@pytest.fixture
+def page(chromium: Any) -> Iterator[Any]:
+    """A page without a network; `problems` collects errors, and what it asked for elsewhere."""
+    found = new_page(chromium, viewport={"width": 1280, "height": 900}, offline=True)
+    found.problems = []
+    found.on("pageerror", lambda error: found.problems.append(str(error)))
+    found.on("console", lambda said: found.problems.append(said.text) if said.type == "error" else None)
+    found.on("request", lambda request: _note(found, request.url))
+    found.on("requestfailed", lambda request: found.problems.append(f"failed: {request.url}"))
+    yield found
+    found.context.close()
+
+
+def _note(page: Any, url: str) -> None:
+    if not url.startswith(("file:", "blob:", "data:")):
+        page.problems.append(url)
+
+
+def pages_of(site: Path) -> list[Path]:
+    """The pages of the site, without those that stand in frames."""
+    return [file for file in sorted(site.rglob("*.html")) if file.parent.name not in {"views", "_static"}]
+
+
+def advance(view: Any) -> None:
+    """Let the live view in a frame run for some steps."""
+    expect(view.locator(".tinote-view")).to_have_attribute("data-step", "0")
+    view.get_by_role("button", name="Play").click()
+    poll(lambda: int(view.locator(".tinote-view").get_attribute("data-step")), lambda step: step > 0)
+    view.get_by_role("button", name="Pause").click()
+    expect(view.locator(".tinote-view")).to_have_attribute("data-state", "paused")
+
+
+def test_every_page_works(site: Path, page: Any) -> None:
+    live = high = 0
+    files = pages_of(site)
+    assert len(files) > 35
+    for file in files:
+        page.goto(file.as_uri())
+        expect(page.locator("h1").first).to_be_visible()
+        poll(lambda: page.evaluate(FITS), True)
+        text = file.read_text("utf-8")
+        for number in range(text.count("<iframe ")):
+            frame = page.locator("iframe").nth(number)
+            frame.scroll_into_view_if_needed()
+            inner = frame.content_frame
+            if "is-live" in text.split("<iframe ")[number].rpartition("<figure ")[2]:
+                live += 1
+                advance(inner)
+            else:
+                high += 1
+                expect(inner.locator("main .frame").first).to_be_visible()
+        assert page.problems == [], file.name
+    assert live >= 10 and high >= 1
+
+
+def test_no_page_names_a_script_of_another_host(site: Path) -> None:
+    for file in pages_of(site):
+        text = file.read_text("utf-8")
+        loaded = re.findall(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\"(https?:[^\"]*)", text)
+        assert [one for one in loaded if "schema.org" not in one] == [], file.name
+        assert "$$" not in re.sub(r"<pre.*?</pre>|<code.*?</code>", "", text, flags=re.DOTALL), file.name
+
+
+def test_the_reference_has_every_name(site: Path) -> None:
+    text = "".join(file.read_text("utf-8") for file in (site / "reference").glob("*.html"))
+    there = set(re.findall(r'\bid="(ti\.[\w.]+)"', text))
+    modules = {"ti.ad", "ti.algorithms", "ti.graph", "ti.linalg", "ti.math", "ti.tools", "ti.types"}
+    assert {one.id for one in NAMES} - there <= modules
+
+
+def test_frames_take_the_theme_and_their_height(site: Path, page: Any, pictures: Pictures) -> None:
+    page.goto((site / "gallery" / "life.html").as_uri())
+    frame = page.locator("iframe").first
+    inner = frame.content_frame
+    expect(inner.locator(".tinote-view")).to_have_attribute("data-step", "0")
+    for theme, color in (("dark", "rgb(20, 23, 27)"), ("light", "rgb(255, 255, 255)")):
+        page.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
+        expect(inner.locator("body")).to_have_css("background-color", color)
+    for width, height in LOOKS:
+        page.set_viewport_size({"width": width, "height": height})
+        body = inner.locator("body")
+        poll(lambda: frame.bounding_box()["height"] - body.bounding_box()["height"], lambda gap: abs(gap) <= 1)
+        page.screenshot(path=pictures.folder / f"site_{width}.png")
+    assert page.problems == []
