@@ -59,7 +59,7 @@ def view() -> ti.viz.Scene:
     )  # fmt: skip
     shown.particles(x, radius=0.07, color="#d94f5c")
     shown.particles([[0.0, 0.0, 0.0]], radius=0.97, color="#8fa9c9")
-    shown.camera((2.3, 1.4, 1.2), lookat=(0.0, 0.0, 0.0), fov=38)
+    shown.camera((2.7, 1.7, 1.4), lookat=(0.0, 0.0, 0.0), fov=38)
     return shown
 
 

@@ -1,6 +1,6 @@
 """The manual on the web: it is built without a warning, and every page of it works in a browser that has no network.
 
-A part of the tutorials is executed; the others keep the outputs that are stored in them, unless `--whole-site` is given.
+One of the tutorials is executed; the others keep the outputs that are stored in them, unless `--whole-site` is given.
 """
 
 from __future__ import annotations
@@ -121,9 +121,9 @@ def test_frames_take_the_theme_and_their_height(site: Path, page: Any, pictures:
     for theme, color in (("dark", "rgb(20, 23, 27)"), ("light", "rgb(255, 255, 255)")):
         page.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
         expect(inner.locator("body")).to_have_css("background-color", color)
+    body = inner.locator("body")
     for width, height in LOOKS:
         page.set_viewport_size({"width": width, "height": height})
-        body = inner.locator("body")
         poll(lambda: frame.bounding_box()["height"] - body.bounding_box()["height"], lambda gap: abs(gap) <= 1)
         page.screenshot(path=pictures.folder / f"site_{width}.png")
     assert page.problems == []
