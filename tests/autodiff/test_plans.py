@@ -298,6 +298,17 @@ ON_DATA = "g = ti.ad.value_and_grad(on_data)\ndef call(): return g(p)"
 WRITING = "g = ti.ad.value_and_grad(double)\ndef call(): return g(p)"
 GATHERED = "g = ti.ad.value_and_grad(gathered)\ndef call(): return g(p, order)"
 
+SETTING = """\
+def f(v):
+    loss[None] = 0
+    into(v)
+    y[1] = 0.5 * FACTOR
+    for t in range(ROWS):
+        further()
+        y[t] = -1.5
+    through()
+"""
+
 NARROW = "g = ti.ad.value_and_grad(narrow)\nby = 2.0\ndef call(): return g(p, by)"
 RUNS_OUT = "g = ti.ad.grad(long, wrt=x, loss=loss)\ndef call(): return g(order)"
 
@@ -469,7 +480,36 @@ CHANGES: dict[str, tuple[str, str, int, int]] = {
         "def f(v): return v\ng = ti.ad.grad(f)\ndef call(): return g(2.0)", "", 0, 0
     ),
     "large arrays": (
-        "g = ti.ad.value_and_grad(cubes)\np = np.linspace(0, 1, 400_000)\ndef call(): return g(p)", "p *= 2", 0, 0
+        "g = ti.ad.value_and_grad(cubes)\np = np.linspace(0, 1, 400_000)\ndef call(): return g(p)", "p *= 2", 2, 6
+    ),
+    # elements that are set
+    "elements that are set": (
+        SETTING + "g = ti.ad.value_and_grad(f, wrt=x, loss=loss)\ndef call(): return g(p)", "ROWS = 3", 2, 4
+    ),
+    "elements that are set, forward": (
+        SETTING + "g = ti.ad.jvp(f, loss=loss)\ndef call(): return g(seed, p)", "p *= 2", 2, 6
+    ),
+    "elements that are set, twice": (
+        SETTING + "g = ti.ad.hvp(f, loss=loss)\ndef call(): return g(seed, p)", "p *= 2", 2, 6
+    ),
+    "an element that is set to what a kernel returns": (
+        "def f(v):\n    loss[None] = cubes(v)\ng = ti.ad.grad(f, 0, loss=loss)\ndef call(): return g(p)", "p *= 2", 0, 0
+    ),
+    "an element that is set to an argument": (
+        "def f(v, s):\n    y[0] = s\n    through()\ng = ti.ad.grad(f, 1, loss=loss)\ndef call(): return g(p, 0.5)",
+        "p *= 2", 0, 0
+    ),
+    "an element that is chosen by a variable": (
+        "def f(v, k):\n    into(v)\n    y[k] = 0.5\n    through()\ng = ti.ad.grad(f, 0, loss=loss)\nk = 2\n"
+        "def call(): return g(p, k)", "k = 3", 0, 0
+    ),
+    "an element of what is no field": (
+        "held = [0.0]\ndef f(v):\n    held[0] = 0.5\n    return cubes(v)\ng = ti.ad.grad(f)\n"
+        "def call(): return g(p), held[0]", "held[0] = 2.0", 0, 0
+    ),
+    "elements that are set to an array": (
+        "def f(v):\n    y[...] = q\n    through()\ng = ti.ad.grad(f, wrt=x, loss=loss)\ndef call(): return g(p)",
+        "q *= 2", 0, 0
     ),
 }  # fmt: skip
 
@@ -492,6 +532,7 @@ def test_what_changes_between_calls(name: str, replays: list[int], monkeypatch: 
 
 STEPS = (
     "into(v)", "further()", "scaled(y, v, {c})", "scaled(y, v, s)", "y.fill({c})", "y.copy_from(x)", "double(v)",
+    "y[2] = {c}", "x[1] = s", "loss[None] = 1", "for t in range(3):\n        y[t] = {c}\n        further()",
     "weighted(v, weights, {c}, 2)", "for t in range(2):\n        further()", "gathered(v, order)",
 )  # fmt: skip
 RETURNS = {
@@ -585,6 +626,56 @@ def test_threads_that_call_one_derivative() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def steps_of(found: Space, program: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The kinds of the steps of a program's plan."""
+    made: list[Any] = []
+    run = planned._Plan.run
+    monkeypatch.setattr(
+        planned._Plan, "run", lambda plan, *given, **how: (made.append(plan), run(plan, *given, **how))[1]
+    )
+    found.run(program)
+    for _ in range(5):
+        found["call"]()
+    return [type(step).__name__ for step in made[-1]._plan.root.steps]
+
+
+#: How often plans copy: gradients and duals are the plans' own, arguments and data stay where they are.
+COPIES = {
+    "a gradient of a field": (ON_FIELD, 0),
+    "a gradient of an argument": (ON_DATA, 0),
+    "a gradient with elements that are set": (
+        "def f():\n    loss[None] = 0\n    squares()\ng = ti.ad.grad(f, wrt=x, loss=loss)\ndef call(): return g()",
+        0,
+    ),
+    "a second derivative: two seeds": (HESSIAN, 2),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_plans_copy_little(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, wanted = COPIES[name]
+    steps = steps_of(space(), program, monkeypatch)
+    assert steps.count("Copy") == wanted
+    assert steps.count("Launch") == 2
+
+
+def test_the_plans_of_a_function_share_an_amount_of_memory(replays: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = space()
+    monkeypatch.setattr(planned, "_MOST_BYTES", 100_000)
+    gradient = ti.ad.value_and_grad(found["cubes"])
+
+    def replayed(count: int) -> int:
+        array = np.linspace(0.5, 1.0, count)
+        before = len(replays)
+        for _ in range(6):
+            gradient(array)
+        return len(replays) - before
+
+    assert replayed(20_000) == 0  # too much by itself
+    assert [replayed(count) for count in (8_000, 7_000)] == [2, 2]  # the second takes the place of the first
+    assert replayed(8_000) == 2
 
 
 def test_a_plan_goes_with_an_array_that_it_is_for(replays: list[int]) -> None:

@@ -510,7 +510,7 @@ class _Learning:
         """Replay the plan on the copies from before the call. Raises `_Unexpected` if that does something else."""
         plan, tables = self._plan, self._tables
         if self._trial is None:
-            self._trial = Prepared(plan, tables.natives, self._copies, 1, copies=True)
+            self._trial = Prepared(plan, tables.natives, self._copies, 1)
         trial = self._trial
         for register, value in zip(plan.inputs, values, strict=True):
             cells: Any = trial.floats if register.kind == "f" else trial.integers

@@ -36,6 +36,7 @@ from tinote.lang.capture.simplify import simplified
 from tinote.lang.capture.straight import StraightDependencies
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
+from tinote.lang.data.layout import warm_copy
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.data.traced import Traced
 from tinote.lang.kernels.stand_ins import stand_ins
@@ -54,8 +55,10 @@ _MANY_RUNS = 100
 _MOST_SIGNATURES = 64
 #: How many plans one function has, of which the oldest goes for each new signature.
 _MOST_PLANS = 8
-#: What is larger than this takes long enough by itself: steps, and the bytes that they touch.
-_MOST_STEPS, _MOST_BYTES = 4096, 4 << 20
+#: What is longer than this takes long enough by itself.
+_MOST_STEPS = 4096
+#: The most bytes of their own that the plans of one function have together.
+_MOST_BYTES = 64 << 20
 
 
 class _Signature(NamedTuple):
@@ -191,6 +194,20 @@ class Planned:
         session.keep_for([field.buffer for field in signature.fields if field.is_placed], known, signature.key)
         return entry
 
+    def _makes_room(self, nbytes: int) -> bool:
+        """Whether there may be a plan with so many bytes of its own. The oldest others go where they are too many."""
+        if nbytes > _MOST_BYTES:
+            return False
+        for entry in list(self._known.values()):
+            nbytes += 0 if entry.plan is None else entry.plan.nbytes
+        for key, entry in list(self._known.items()):
+            if nbytes <= _MOST_BYTES:
+                break
+            if entry.plan is not None:
+                nbytes -= entry.plan.nbytes
+                del self._known[key]
+        return True
+
     def _tried(self, entry: _Entry, signature: _Signature, args: tuple[Any, ...]) -> Any:
         """A call that is recorded, or runs beside its plan."""
         if not capturing.acquire(blocking=False):
@@ -235,7 +252,7 @@ class Planned:
         if attempt.refused is None and len(attempt.steps) <= _MOST_STEPS:
             plan.inputs = registers
             plan.root.steps = simplified(plan, attempt.steps, tables.natives)
-        if plan.root.steps and sum([block.nbytes for block in plan.blocks]) <= _MOST_BYTES:
+        if plan.root.steps and self._makes_room(_own_bytes(plan)):
             entry.plan = made = _Plan(plan, tables, dependencies, attempt, signature, self._attaches)
             buffers = [*made.buffers, *[field.buffer for field in self._fields if field.is_placed]]
             session.keep_for(buffers, self._known, signature.key)
@@ -430,6 +447,7 @@ class _Plan:
         ]
         self._tables = tables
         self.memories = [memory for memory in tables.memories if memory is not None]
+        self.nbytes = _own_bytes(plan)
         self.runs = 0
         self.is_proved = False
         self._instances = list(attempt.instances.values())
@@ -513,6 +531,11 @@ class _Plan:
         return self._result()
 
 
+def _own_bytes(plan: Plan) -> int:
+    """How much memory a plan has beside what it is called with, and what is there anyway."""
+    return sum([block.nbytes for block in plan.blocks if block.kind in ("scratch", "data")])
+
+
 def _largest_number(plan: Plan) -> float:
     """The largest that inputs may be to fit where they go to."""
     names = {
@@ -546,7 +569,8 @@ def _reader(result: Result, prepared: Prepared) -> Callable[[], Any]:
     """What gives the value of a result."""
     kind, parts = result
     if kind == "array":
-        return prepared.memory_of(parts[0]).copy
+        values = prepared.memory_of(parts[0])
+        return lambda: warm_copy(values)
     if kind == "number":
         floats, at = prepared.floats, parts[0].number
         return lambda: floats[at]

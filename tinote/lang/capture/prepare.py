@@ -40,7 +40,7 @@ class _Within(int):
 
 class Prepared(Instructions):
     """A plan that runs. `natives` are its codes, `memories` its blocks as far as they are the session's, or copies of
-    these (`copies`). `threads`: the most threads of a launch; by default what the session says.
+    these. `threads`: the most threads of a launch; by default what the session says.
 
     `run(inputs)` gives the number of the end that was reached, or `NOWHERE_READY`; `number` tells what a register
     holds.
@@ -54,11 +54,9 @@ class Prepared(Instructions):
         threads: int | None = None,
         length: int | None = None,
         *,
-        copies: bool = False,
         ready: Callable[[Path], bool] | None = None,
     ) -> None:
         super().__init__(plan, length, ready)
-        self._copies = copies
         self._natives = natives
         self._threads = threads
         self._memories = [_block(block, memory) for block, memory in zip(plan.blocks, memories, strict=True)]
@@ -93,8 +91,7 @@ class Prepared(Instructions):
     def __del__(self) -> None:
         for launcher, block in self.__dict__.get("_held", ()):
             block.limit_threads(launcher.num_threads)
-            if self._copies:
-                block.slots[: len(launcher.initial)] = launcher.initial
+            block.slots[: len(launcher.initial)] = launcher.initial
             launcher.release(block)
 
     def run(self) -> int:
@@ -187,9 +184,9 @@ class Prepared(Instructions):
                 self._note_place(place, block.integers, slot // 8)
             for slot, extent in step.extents:
                 block.integers[slot // 8] = extent
-            if self._copies:
-                for slot, number, offset in self.plan.codes[step.code].pointers:
-                    block.integers[slot // 8] = self.block_address(number) + offset if number >= 0 else 0
+            # The session's memory is what the code knows; but here may be a copy, or a block of the plan's own.
+            for slot, number, offset in self.plan.codes[step.code].pointers:
+                block.integers[slot // 8] = self.block_address(number) + offset if number >= 0 else 0
             if self._threads is not None:
                 block.limit_threads(self._threads)
         return block.address, block.slots

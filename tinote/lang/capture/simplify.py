@@ -6,6 +6,14 @@
     x = copy saved
 
 Derivatives put back gradients, duals and fields that they may have changed; in a plan it is known what launches write.
+Where they do write one, they write to a scratch block in its place:
+
+    saved = copy x              clear own
+    clear x               →     k(own)
+    k(x)                        result = own
+    result = copy x
+    x = copy saved
+
 Blocks are looked at as wholes. What fails on the way leaves what it left before: a write to a field is taken out only
 where a copy that is made whatever happens puts something else there.
 """
@@ -14,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tinote.compiler.launch.native import Native
 from tinote.ir.types import scalar_named
@@ -25,9 +33,13 @@ from tinote.runtime.layout import SLOTS
 def simplified(plan: Plan, steps: Sequence[Step], natives: Sequence[Native]) -> list[Step]:
     """The steps that matter. `natives`: the plan's codes. Blocks that no step uses any more are empty afterwards."""
     found, left = list(steps), len(steps) + 1
+    for number, block in enumerate(plan.blocks):
+        if block.kind == "field":
+            found = _in_scratch(plan, found, number)
     while len(found) < left:
         left = len(found)
-        found = _without_dead_writes(plan, _without_idle_copies(plan, found, natives))
+        found = _without_idle_copies(plan, found, natives)
+        found = _without_dead_writes(plan, _reading_originals(plan, found, natives))
     used = set().union(*[_blocks(plan, step) for step in found])
     for number, block in enumerate(plan.blocks):
         if number not in used:
@@ -63,6 +75,117 @@ def _is_still(equal: dict[View, tuple[View, int, int]], version: dict[int, int],
     """Whether a view is a copy of another one as that is now."""
     known = equal.get(copy)
     return known == (origin, version[copy.block], version[origin.block])
+
+
+def _in_scratch(plan: Plan, steps: list[Step], block: int) -> list[Step]:
+    """Where a field's memory is saved, cleared, used and put back, let the steps use a block of the plan's own instead.
+    What fails on the way leaves the field as it is, as does putting it back.
+    """
+    uses = [at for at, step in enumerate(steps) if block in _blocks(plan, step)]
+    if len(uses) < 3:
+        return steps
+    save, clear, last = (steps[at] for at in (uses[0], uses[1], uses[-1]))
+    if not (type(save) is Copy and type(clear) is Clear and type(last) is Copy and last.always):
+        return steps
+    saved = save.target.block
+    is_saved = (
+        save.source.block == block
+        and plan.blocks[saved].kind == "scratch"
+        and (last.target, last.source) == (save.source, save.target)
+        and _is_whole(plan, save.source)
+        and [at for at, step in enumerate(steps) if saved in _blocks(plan, step)] == [uses[0], uses[-1]]
+    )
+    if not is_saved or clear != Clear(block, 0, plan.blocks[block].nbytes, clear.span):
+        return steps
+    renamed = {at: _renamed(plan, steps[at], block, saved, writes=True) for at in uses[1:-1]}
+    if None in renamed.values():
+        return steps
+    for code in {step.code for step in renamed.values() if isinstance(step, Launch)}:
+        # What a code uses by its name, it uses in each of its launches: these are all.
+        own = plan.codes[code]
+        plan.codes[code] = own._replace(pointers=_pointing(own.pointers, block, saved))
+    return [renamed.get(at) or step for at, step in enumerate(steps) if at not in (uses[0], uses[-1])]
+
+
+def _pointing(pointers: tuple[tuple[int, int, int], ...], block: int, to: int) -> tuple[tuple[int, int, int], ...]:
+    return tuple([(slot, to if one == block else one, offset) for slot, one, offset in pointers])
+
+
+def _reading_originals(plan: Plan, steps: Sequence[Step], natives: Sequence[Native]) -> list[Step]:
+    """Let steps read what a scratch block was copied from, where neither is written as long as the copy is read. The
+    copy, which nobody reads then, is a dead write.
+    """
+    found = list(steps)
+    writes, uses = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
+    for at, step in enumerate(steps):
+        for block in _writes(plan, step, natives):
+            writes[block].append(at)
+        for block in _blocks(plan, step):
+            uses[block].append(at)
+    for at, step in enumerate(steps):
+        if not (type(step) is Copy and step.target.type == step.source.type and not step.always):
+            continue
+        copy, origin = step.target.block, found[at].source.block  # type: ignore[union-attr]
+        if plan.blocks[copy].kind != "scratch" or not (_is_whole(plan, step.target) and _is_whole(plan, step.source)):
+            continue
+        if writes[copy] != [at] or uses[copy][0] != at or any(at < k <= uses[copy][-1] for k in writes[origin]):
+            continue
+        readers = uses[copy][1:]
+        renamed = [_renamed(plan, found[k], copy, origin) for k in readers]
+        if readers and None not in renamed:
+            for k, one in zip(readers, renamed, strict=True):
+                assert one is not None
+                found[k] = one
+                uses[origin].append(k)
+            uses[origin].sort()
+            uses[copy] = [at]
+    return found
+
+
+def _renamed(plan: Plan, step: Step, block: int, to: int, *, writes: bool = False) -> Step | None:
+    """A step that reads another block in place of `block`, and writes to it if it `writes`; None where it cannot."""
+
+    def moved(view: View) -> View:
+        return view._replace(block=to) if view.block == block else view
+
+    match step:
+        case Copy(target, source, _, always):
+            if not always:
+                return step._replace(source=moved(source), target=moved(target) if writes else target)
+        case Load(_, source):
+            return step._replace(source=moved(source))
+        case Launch(code, pointers):
+            # What a code uses by its name is for its launches together.
+            if writes or all(one != block for _, one, _ in plan.codes[code].pointers):
+                return step._replace(pointers=_pointing(pointers, block, to))
+        case End(result) if plan.blocks[to].kind == "scratch":
+            return step._replace(result=_result_with(result, moved))
+        case Clear() if writes:
+            return step._replace(block=to)
+        case Fill(target) if writes:
+            return step._replace(target=moved(target))
+    return None
+
+
+def _result_with(result: Result, moved: Callable[[View], View]) -> Result:
+    """A result with other views."""
+    if result.kind == "array":
+        return result._replace(parts=(moved(result.parts[0]), *result.parts[1:]))
+    if result.kind in ("tuple", "list"):
+        return result._replace(parts=tuple([_result_with(one, moved) for one in result.parts]))
+    return result
+
+
+def _writes(plan: Plan, step: Step, natives: Sequence[Native]) -> set[int]:
+    """The blocks that a step may write to."""
+    match step:
+        case Copy(target) | Fill(target):
+            return {target.block}
+        case Clear(block):
+            return {block}
+        case Launch():
+            return _written(plan, step, natives)
+    return set()
 
 
 def _without_dead_writes(plan: Plan, steps: Sequence[Step]) -> list[Step]:

@@ -3,6 +3,7 @@
     def simulate(x):                        # names that lead to kernels, fields, arrays and numbers; loops over ranges
         for t in range(STEPS):
             advance(x, t, 0.5 * dt)
+        loss[None] = 0
         return energy(x)
 
 Of such a function it is certain, without running it, that another call with arguments of the same kind launches the
@@ -28,7 +29,7 @@ from tinote.source import Span
 
 _STRAIGHT = (
     ast.Expr, ast.Assign, ast.Return, ast.For, ast.Pass, ast.Name, ast.Constant, ast.Attribute, ast.Call, ast.Starred,
-    ast.Tuple, ast.keyword, ast.BinOp, ast.UnaryOp, ast.expr_context, ast.operator, ast.USub, ast.UAdd,
+    ast.Tuple, ast.keyword, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.expr_context, ast.operator, ast.USub, ast.UAdd,
 )  # fmt: skip
 _NUMBERS = (int, float)
 #: What defaults of parameters may be.
@@ -71,6 +72,11 @@ class StraightDependencies(Dependencies):
 class _StraightReader(Reader, ast.NodeVisitor):
     """Reads one function. Raises `CaptureError` where it is not straight."""
 
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        #: the variables of the loops around what is read
+        self._counters: list[str] = []
+
     def visit(self, node: ast.AST) -> None:
         if not isinstance(node, _STRAIGHT):
             raise self._unknown(node)
@@ -86,7 +92,7 @@ class _StraightReader(Reader, ast.NodeVisitor):
 
     def visit_Name(self, node: ast.Name) -> None:
         if not isinstance(node.ctx, ast.Load):
-            if node.id not in self._locals:
+            if node.id not in self._locals or node.id in self._counters:
                 raise self._unknown(node)
             return
         known, value = self._of(node)
@@ -100,9 +106,30 @@ class _StraightReader(Reader, ast.NodeVisitor):
         self.visit(node.value)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        if not all(isinstance(target, ast.Name) for target in node.targets):
-            raise self._unknown(node)
+        for target in node.targets:
+            # An element of a field, one and the same, gets a number.
+            if not (
+                isinstance(target, ast.Name) or (isinstance(target, ast.Subscript) and self._is_number(node.value))
+            ):
+                raise self._unknown(node)
         self.generic_visit(node)
+
+    def _is_number(self, node: ast.expr) -> bool:
+        """Whether an expression is a number, or may be one that is computed."""
+        if isinstance(node, ast.Constant):
+            return type(node.value) in _NUMBERS
+        known, value = self._of(node)
+        return type(value) in _NUMBERS if known else not isinstance(node, ast.Tuple)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        if isinstance(node.ctx, ast.Load) or not self._is_field(node.value):
+            raise self._unknown(node)
+        self.visit(node.value)
+        for index in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+            is_none = isinstance(index, ast.Constant) and index.value is None
+            is_counter = isinstance(index, ast.Name) and index.id in self._counters
+            if not (is_none or is_counter or self._is_fixed(index)):
+                raise self._unknown(node)
 
     def visit_BinOp(self, node: ast.BinOp | ast.UnaryOp) -> None:
         for operand in (node.left, node.right) if isinstance(node, ast.BinOp) else (node.operand,):
@@ -123,8 +150,10 @@ class _StraightReader(Reader, ast.NodeVisitor):
         if not all(map(self._is_fixed, count.args)):
             raise self._unknown(node)
         self.visit(node.target)
+        self._counters.append(node.target.id)
         for part in node.body:
             self.visit(part)
+        self._counters.pop()
 
     def _is_fixed(self, node: ast.expr) -> bool:
         """Whether an expression is an integer that is the same each time."""

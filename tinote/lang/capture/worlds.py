@@ -221,7 +221,7 @@ class _Lane(Prepared):
         self, worlds: Worlds, plan: Plan, natives: Sequence[Native], memories: Sequence[Memory | None]
     ) -> None:
         self._worlds = worlds
-        super().__init__(plan, natives, memories, 1, copies=True)
+        super().__init__(plan, natives, memories, 1)
         del self._worlds  # which has its lanes
 
     def _start(self) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from tinote.compiler.requests import Derivative, Request
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.journal.temporary_adjoints import LendingLaunch, temporary_companion
+from tinote.lang.ad.journal.temporary_adjoints import LendingLaunch, copy_tangents, temporary_companion
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.captured_arrays import taken_copy, zeros
 from tinote.lang.data.fields import Field
@@ -120,10 +120,7 @@ class SeveralDirections(ForwardMode):
             self._lost.write(buffer, source, caller(), whole=True)
         tangent = self._tangents.get(buffer)
         if tangent is not None:
-            if (listener := heard()) is not None:
-                listener.taking(f"the tangents that are written to '{buffer.name}'")
-            other = None if source is None else self._tangents.get(source)
-            numbers(tangent)[position] = 0 if other is None else numbers(other)
+            copy_tangents(tangent, position, None if source is None else self._tangents.get(source))
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         self._refuse_active(buffer)

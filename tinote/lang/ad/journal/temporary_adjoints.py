@@ -14,7 +14,7 @@ from tinote.compiler.requests import Request
 from tinote.ir.buffers import Buffer, bytes_of
 from tinote.ir.types import tangent_type
 from tinote.lang.ad.memory.undo import numbers
-from tinote.lang.data.traced import tangents_in
+from tinote.lang.data.traced import holds_traced, tangents_in
 from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.session.state import memory_of, session
 from tinote.runtime.memory import Memory
@@ -43,13 +43,25 @@ def write_tangents(
     tangent = tangent_of(buffer, temporaries)
     if tangent is None:
         return
-    if (listener := heard()) is not None:
-        listener.taking(f"the tangents that are written to '{buffer.name}'")
-    if source is None:
+    if source is not None:
+        copy_tangents(tangent, position, tangent_of(source, temporaries))
+    elif not holds_traced(value):
+        copy_tangents(tangent, position, None)
+    else:
+        if (listener := heard()) is not None:
+            listener.taking(f"the tangents that are written to '{buffer.name}'")
         numbers(tangent)[position] = tangents_in(value)
-        return
-    other = tangent_of(source, temporaries)
-    numbers(tangent)[position] = 0 if other is None else numbers(other)
+
+
+def copy_tangents(tangent: Buffer, position: Any, source: Buffer | None) -> None:
+    """Elements of a dual get those of another one, `source`, or zeros."""
+    target, given = numbers(tangent), 0.0 if source is None else numbers(source)
+    if (listener := heard()) is not None:
+        if source is None:
+            listener.assigning(target, position, 0.0, 0.0)
+        else:
+            listener.copying(target[position], given)
+    target[position] = given
 
 
 class TemporaryAdjoints:
