@@ -16,6 +16,7 @@ from math import gcd
 from tinote.ir import primitives as p
 from tinote.ir.affine import Affine, Interval, apply_to_intervals, constant, contains, span_of_type, variable
 from tinote.ir.custom_vjp import CustomVJP
+from tinote.ir.float_ranges import as_integer, float_range
 from tinote.ir.nodes import Atom, Buffer, Check, Extent, For, If, Lit, Op, Prim, Region, Task, Var, While
 from tinote.ir.types import Scalar, i32, is_whole
 
@@ -209,6 +210,10 @@ class Ranges:
 
     def _prim_interval(self, op: Prim) -> Interval | None:
         args = op.args[1:] if op.prim is p.select else op.args
+        if op.prim is p.cast and isinstance(t := args[0].type, Scalar) and t.kind == "f":
+            assert isinstance(op.out.type, Scalar)
+            whole = span_of_type(op.out.type)
+            return as_integer(float_range(args[0], self.definitions, self.interval), whole)
         for a in args:
             if not isinstance(a.type, Scalar) or a.type.kind == "f":
                 return None

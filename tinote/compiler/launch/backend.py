@@ -17,7 +17,7 @@ def make_executable(fn: Function, config: Config, *, wasm: bool = False) -> tupl
     """The metadata, and the LLVM text of the machine code that it is about. `wasm`: for WebAssembly."""
     options = Options(fast_math=config.fast_math, source=fn.loc.file, profile=config.kernel_profiler)
     if wasm:
-        options = options._replace(vector_width=128, fused=False)
+        options = options._replace(vector_width=128, fused=False, numeric_extrema=False)
     with refusing_deep_nests(fn.name, fn.loc):
         module = generate(fn, options)
     layout = module.layout

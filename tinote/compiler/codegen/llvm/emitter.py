@@ -17,6 +17,7 @@ class Emitter(FunctionText):
 
     def __init__(self, module: Shared, region: Region, tid: str, loc: Span) -> None:
         super().__init__(module.flags, module.helpers, fused=module.options.fused)
+        self.numeric_extrema = module.options.numeric_extrema
         self.module = module
         self.debug_scope = module.debug.function(module.fn.name, module.fn.loc)
         self.mark = module.debug.location(loc, self.debug_scope)

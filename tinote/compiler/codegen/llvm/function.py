@@ -21,7 +21,9 @@ from tinote.compiler.codegen.llvm.text import TYPES
 from tinote.compiler.codegen.llvm.tiles import load_tile, store_tile
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
+from tinote.ir.affine import Interval, span_of_type
 from tinote.ir.checks import checks_alone, without_checks
+from tinote.ir.float_ranges import as_integer
 from tinote.ir.lanes import Broadcast, LoadTile, MaskedLoad, MaskedStore, Ramp, Reduce, StoreTile, lanes_of
 from tinote.ir.nodes import (
     Atomic,
@@ -92,7 +94,7 @@ class TaskText(Emitter):
         if not isinstance(t, Scalar):
             raise CompilerBug("LLVM code", f"a tensor value in machine code: {op!r}")
         if t.bits >= 32 and t.kind == "i":
-            known = result_range(self.ranges, op, t)
+            known = self._result_range(op, t)
             fits = known is not None and t.lowest <= known[0] and known[1] <= t.highest
             if fits:
                 self.ranges[out] = known  # type: ignore[assignment]
@@ -106,6 +108,13 @@ class TaskText(Emitter):
         self.summing = op in self._sums
         self.env[out] = emit_prim(self, op.prim, t, op.args, operands)
         self.definitions[out] = op
+
+    def _result_range(self, op: Prim, t: Scalar) -> Interval | None:
+        """What an integer lies between before it is wrapped, if anything is known."""
+        made_of = op.args[0].type
+        if op.prim is p.cast and isinstance(made_of, Scalar) and made_of.kind == "f":
+            return as_integer(self.float_range(op.args[0]), span_of_type(t))
+        return result_range(self.ranges, op, t)
 
     # loops
 

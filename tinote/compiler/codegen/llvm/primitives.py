@@ -13,6 +13,8 @@ from tinote.compiler.codegen.llvm import maths as llvm_maths
 from tinote.compiler.codegen.llvm.text import TYPES, FunctionText, number
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
+from tinote.ir.affine import span_of_type
+from tinote.ir.float_ranges import FloatRange, fits
 from tinote.ir.nodes import Atom
 from tinote.ir.primitives import Primitive
 from tinote.ir.types import Scalar, Tangents, f16, f32, f64, i64, tangent_type, u1
@@ -97,6 +99,8 @@ def _extremum(word: str) -> Emitter:
 
     def emit(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
         if t.kind == "f":
+            if f.flags and not f.numeric_extrema:
+                return _compared_extremum(f, t, word, atoms, a, b)
             order = " nsz" if f.flags else ""
             if not f.flags:
                 # LLVM (22) lets a NaN through where it knows that the other operand is none and zeros are ordered, as
@@ -113,6 +117,21 @@ def _extremum(word: str) -> Emitter:
         )
 
     return emit
+
+
+def _compared_extremum(f: FunctionText, t: Scalar, word: str, atoms: Atoms, a: str, b: str) -> str:
+    """An extremum by comparison, where zeros have no order: LLVM takes its intrinsics apart into scalars for targets
+    whose instructions let a NaN through.
+    """
+    ty = TYPES[t]
+    if atoms and f.float_range(atoms[1]).nan and not f.float_range(atoms[0]).nan:
+        a, b, atoms = b, a, (atoms[1], atoms[0])
+    chosen = f.value(f"fcmp {'ogt' if word == 'max' else 'olt'} {ty} {a}, {b}")
+    found = f.value(f"select{f.flags} i1 {chosen}, {ty} {a}, {ty} {b}")  # `b` where one of them is NaN
+    if atoms and not f.float_range(atoms[1]).nan:
+        return found
+    unknown = f.value(f"fcmp uno {ty} {b}, {number(t, 0.0)}")
+    return f.value(f"select{f.flags} i1 {unknown}, {ty} {a}, {ty} {found}")
 
 
 def _bitwise(word: str) -> Emitter:
@@ -150,10 +169,12 @@ def _suffix(t: Scalar) -> str:
 
 
 def _cast(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
-    return _converted(f, _operand_type(atoms), t, a)
+    s = _operand_type(atoms)
+    known = f.float_range(atoms[0]) if s.kind == "f" and t.kind in "iu" else None
+    return _converted(f, s, t, a, known)
 
 
-def _converted(f: FunctionText, s: Scalar, t: Scalar, a: str) -> str:
+def _converted(f: FunctionText, s: Scalar, t: Scalar, a: str, known: FloatRange | None = None) -> str:
     if s is t:
         return a
     if isinstance(t, Tangents):
@@ -172,7 +193,7 @@ def _converted(f: FunctionText, s: Scalar, t: Scalar, a: str) -> str:
             return f.value(f"fpext {source} {a} to {target}")
         return _double_to_half(f, a) if s is f64 and t is f16 else f.value(f"fptrunc {source} {a} to {target}")
     if s.kind == "f":
-        return _saturated(f, s, t, a)
+        return _saturated(f, s, t, a, known)
     if t.kind == "f":
         word = "sitofp" if s.kind == "i" else "uitofp"
         if t is f16 and s.bits > 8:
@@ -218,18 +239,21 @@ def _direction(f: FunctionText, t: Scalar, atoms: Atoms, a: str, position: str) 
     return tangent_at(f, joined, a, int(position))
 
 
-def _saturated(f: FunctionText, s: Scalar, t: Scalar, a: str) -> str:
+def _saturated(f: FunctionText, s: Scalar, t: Scalar, a: str, known: FloatRange | None) -> str:
     """A float as the nearest integer towards zero that the type has; NaN as zero.
 
     Not `llvm.fptosi.sat`, which LLVM takes apart into scalars where the conversion itself is one vector instruction.
-    What the conversion makes of a number that is out of range is never chosen.
+    What the conversion makes of a number that is out of range is never chosen; of one that is certainly in range, the
+    conversion is all.
     """
     source, target = TYPES[s], TYPES[t]
     signed = t.kind == "i"
     if s is f16:
         return f.value(f"call {target} @llvm.fpto{'s' if signed else 'u'}i.sat.{target}.f16({source} {a})")
-    low, high = number(s, float(t.lowest)), number(s, float(t.highest + 1))
     near = f.value(f"fpto{'s' if signed else 'u'}i {source} {a} to {target}")
+    if known is not None and fits(known, span_of_type(t)):
+        return near
+    low, high = number(s, float(t.lowest)), number(s, float(t.highest + 1))
     below = f.value(f"fcmp olt {source} {a}, {low}")
     above = f.value(f"fcmp oge {source} {a}, {high}")
     neither = f.value(f"fcmp uno {source} {a}, {a}")

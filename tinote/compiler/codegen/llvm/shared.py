@@ -25,7 +25,8 @@ class Options(NamedTuple):
     What else it permits `passes/rearrange.py` does, which knows where no number overflows.
     `vector_width`: the vectors to prefer, in bits (0: the target's choice). `source`: the user's file. `line_tables`:
     debug locations go into the object, not only into LLVM's remarks and text. `profile`: measure each task. `fused`:
-    the target multiplies and adds with one rounding.
+    the target multiplies and adds with one rounding. `numeric_extrema`: it has instructions for the lesser and the
+    greater of two floats of which one may be NaN.
     """
 
     fast_math: bool = True
@@ -34,6 +35,7 @@ class Options(NamedTuple):
     line_tables: bool = False
     profile: bool = False
     fused: bool = True
+    numeric_extrema: bool = True
 
 
 class Shared:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import struct
 
+from tinote.compiler.codegen.llvm.ranges import range_of
 from tinote.compiler.codegen.llvm.widen import OWN_CALL, OWN_NAME, vector_name, widened
+from tinote.ir.float_ranges import FloatRange, float_range
 from tinote.ir.magnitudes import Magnitudes
-from tinote.ir.nodes import Lit, Prim, Var
+from tinote.ir.nodes import Atom, Lit, Prim, Var
 from tinote.ir.types import Lanes, Scalar, Tangents, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 
 
@@ -111,6 +113,7 @@ class FunctionText:
         "mark",
         "marks",
         "no_wrap",
+        "numeric_extrema",
         "ranges",
         "roots",
         "summing",
@@ -121,6 +124,8 @@ class FunctionText:
         self.flags = flags
         #: whether the target multiplies and adds with one rounding
         self.fused = fused
+        #: whether it has instructions for the extremum of two numbers of which one may be NaN
+        self.numeric_extrema = True
         #: functions that the module needs beside its own, name to text
         self.helpers: dict[str, str] = {} if helpers is None else helpers
         #: how many lanes what is emitted is for: 0, outside of primitives on lanes
@@ -156,6 +161,10 @@ class FunctionText:
     def estimate_flags(self) -> str:
         """The flags of a root and of its reciprocal that may be estimated together."""
         return f"{self.flags} arcp" if self.flags else ""
+
+    def float_range(self, atom: Atom) -> FloatRange:
+        """Between which numbers a float lies."""
+        return float_range(atom, self.definitions, lambda a: range_of(self.ranges, a))
 
     def name(self) -> str:
         """A fresh value name."""
