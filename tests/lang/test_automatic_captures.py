@@ -426,7 +426,6 @@ FUNCTIONS = {
         "def step():\n    n[None] = settings['t'] * n[None] % 7 + 1\n    settings['t'] += 1\nsettings['t'] = 1 << 60\n",
         "64 bits"
     ),
-    "a kernel that prints": ("def step():\n    speak()\n", "prints"),
     "a thread": (
         "import threading\ndef step():\n    t = threading.Thread(target=curl)\n    t.start()\n    t.join()\n",
         "it calls"

@@ -423,14 +423,19 @@ class Specialisation:
         """
         return _load("inspect.versions").version_of(self)
 
-    def for_wasm(self, request: Request) -> tuple[ExecutableMetadata, str]:
-        """The metadata and the LLVM text of a request for WebAssembly: one thread, vectors of 128 bits."""
+    def for_wasm(self, request: Request) -> tuple[ExecutableMetadata, str, frozenset[Buffer]]:
+        """The metadata and the LLVM text of a request for WebAssembly: one thread, vectors of 128 bits. With them, the
+        buffers that a launch overwrites, all of each, before it reads anything of them.
+        """
         pipeline = _load("pipeline")
         config = self.config._replace(num_threads=1, kernel_profiler=False)
-        steps, machine = pipeline.steps_for(request), pipeline.wasm_machine(config)
-        fn, _ = pipeline.run_pipeline(self._function(request), steps, config, machine=machine)
-        found: tuple[ExecutableMetadata, str] = _load("launch.backend").make_executable(fn, config, wasm=True)
-        return found
+        machine = pipeline.wasm_machine(config)
+        started = self._function(request)
+        fn, _ = pipeline.run_pipeline(started, pipeline.steps_for(request), config, machine=machine)
+        unlowered, _ = pipeline.run_pipeline(started, pipeline.steps_for(request, lower=False), config, machine=machine)
+        metadata, text = _load("launch.backend").make_executable(fn, config, wasm=True)
+        overwritten = importlib.import_module("tinote.ir.definite_stores").overwritten_buffers(unlowered)
+        return metadata, text, overwritten
 
     def snapshots(self, *, gradient: bool = False) -> list[Snapshot]:
         """Every step of the pipeline, run again with somebody watching."""

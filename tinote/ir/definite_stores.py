@@ -52,6 +52,13 @@ def live_in_reads(fn: Function, accesses: Accesses) -> list[Access]:
     ]
 
 
+def overwritten_buffers(fn: Function) -> frozenset[Buffer]:
+    """The buffers of which `fn` (scalar form) overwrites all before it reads anything."""
+    accesses = Accesses(fn)
+    whole = {access.buffer for access in definite_stores(fn, accesses) if _is_whole(access, accesses)}
+    return frozenset(whole - {access.buffer for access in live_in_reads(fn, accesses)})
+
+
 def _groups(region: Region, loops: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], list[Store]]]:
     """The stores that no branch decides about, those to components of one element together; with the loops around."""
     groups: defaultdict[tuple[Buffer, tuple[Atom, ...]], list[Store]] = defaultdict(list)

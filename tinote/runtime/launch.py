@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from tinote.errors import CompilerBug, note_interruption
@@ -37,6 +39,20 @@ _LOST = "the process was forked while this kernel ran; the child has none of its
 class LaunchStopped(KeyboardInterrupt):
     """The launch was stopped by `stop()` from another thread. A KeyboardInterrupt, so that whatever handles an
     interrupt handles it too."""
+
+
+#: What gets printed text on this thread, in place of what the launcher says.
+_instead: ContextVar[Callable[[str], object] | None] = ContextVar("prints", default=None)
+
+
+@contextmanager
+def prints_to(write: Callable[[str], object]) -> Iterator[None]:
+    """Meanwhile, what kernels print on this thread goes to `write`."""
+    token = _instead.set(write)
+    try:
+        yield
+    finally:
+        _instead.reset(token)
 
 
 class _Prints:
@@ -75,7 +91,7 @@ class _Prints:
             at += 1 + length
         if dropped:
             pieces.append(f"[{dropped} more prints were dropped: the kernel prints faster than they can be shown]\n")
-        write = self.write or sys.stdout.write
+        write = _instead.get() or self.write or sys.stdout.write
         write("".join(pieces))
 
 

@@ -32,6 +32,7 @@ from tinote.lang.capture.program import Program, capturing, first_argument, is_u
 from tinote.lang.capture.recording import Following, Symbol, Tables, kind_of
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import recorder, session
+from tinote.runtime.launch import prints_to
 from tinote.runtime.memory import Memory, readable_size
 from tinote.runtime.seam import seam
 from tinote.source import NOWHERE, Span, line_text
@@ -519,7 +520,8 @@ class _Learning:
         trial.set_counter()
         session.launches = after
         try:
-            end = trial.ends[trial.run()]
+            with prints_to(lambda text: None):  # the call has printed it
+                end = trial.ends[trial.run()]
         except TinoteError as error:
             what = f"replayed, it raises {type(error).__name__}: {error.message}"
             raise _Unexpected(_changes(what, self._function)) from None

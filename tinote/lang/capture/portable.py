@@ -18,6 +18,7 @@ The file, all numbers little-endian:
 The description:
 
     memory      base, end (bytes; from there on it is free), control (address of what `struct control` holds)
+    prints      ring: the address of the records that kernels print to, of so many words; null where none prints
     launches    how many launches have drawn random numbers before
     parameters  name, kind ("f", "i" or "b") and value of each input of a function, shared by those that have the same
     fields      name, type, address, shape and strides (bytes) of each field that the page may look at
@@ -67,7 +68,7 @@ from tinote.lang.data.layout import array_over
 from tinote.lang.session.state import session
 from tinote.runtime import layout
 from tinote.runtime.memory import Memory
-from tinote.runtime.sites import Bounds, Site
+from tinote.runtime.sites import Bounds, Site, SiteKind
 from tinote.source import NOWHERE, Span, caller, line_text, location_name
 
 MAGIC = b"tinote\0P"
@@ -75,6 +76,8 @@ VERSION = 1
 #: The most memory that a page gives: what a WebAssembly memory of 32 bits has.
 _MOST_BYTES = (1 << 32) - (1 << 16)
 _LINE = 64
+#: Of the ring that kernels print to: enough for some thousands of lines a call.
+_RING_WORDS = 1 << 15
 
 
 class Portable:
@@ -155,11 +158,14 @@ def portable(functions: Sequence[tuple[str, Any, Sequence[Any]]], fields: Mappin
 
 
 class _Code(NamedTuple):
-    """A kernel for WebAssembly. `native`: the same for this machine."""
+    """A kernel for WebAssembly. `native`: the same for this machine; `overwritten`: the fields of which a launch needs
+    nothing that they hold.
+    """
 
     native: Native
     specialisation: Any
     metadata: ExecutableMetadata
+    overwritten: frozenset[Buffer]
     number: int
 
 
@@ -181,17 +187,18 @@ class _Builder:
         self._contents: list[tuple[int, bytes | bytearray]] = []
         self._end = 0
         self._private = 0
+        self._ring: int | None = None
         self.entries: dict[str, int] = {}
 
     def add(self, name: str, captured: Any) -> None:
         """A function. Raises what keeps a kernel from being WebAssembly."""
-        texts: dict[Native, tuple[Any, ExecutableMetadata, str]] = {}
+        texts: dict[Native, tuple[Any, ExecutableMetadata, str, frozenset[Buffer]]] = {}
         for native in captured.tables.natives:
             if native not in self._codes:
                 specialisation, request = _origin(captured, native)
                 texts[native] = (specialisation, *specialisation.for_wasm(request))
-        for native, (specialisation, metadata, text) in texts.items():
-            self._codes[native] = _Code(native, specialisation, metadata, len(self._texts))
+        for native, (specialisation, metadata, text, overwritten) in texts.items():
+            self._codes[native] = _Code(native, specialisation, metadata, overwritten, len(self._texts))
             self._texts.append(text)
         self._captured.append((name, captured))
 
@@ -206,7 +213,7 @@ class _Builder:
         self._private = self.take(private)
         functions = [_Function(self, name, captured).described() for name, captured in self._captured]
         described = [self._field(name, field) for name, field in fields.items()]
-        forgotten = _overwritten([captured for _, captured in self._captured])
+        forgotten = self._overwritten()
         shown = {id(field.memory.whole) for field in fields.values()}
         for whole in self._wholes:
             if id(whole) not in forgotten or id(whole) in shown:
@@ -219,6 +226,7 @@ class _Builder:
             memory[address - base : address - base + len(content)] = content
         description = {
             "memory": {"base": base, "end": end, "control": module.addresses["tn_control"]},
+            "prints": None if self._ring is None else {"ring": self._ring, "words": _RING_WORDS},
             "launches": session.launches,
             "parameters": self._described,
             "fields": described,
@@ -260,6 +268,15 @@ class _Builder:
             known = self._data[data] = self.take(len(data), data)
         return known
 
+    def ring(self) -> int:
+        """The address of the ring that all kernels print to."""
+        if self._ring is None:
+            content = bytearray(layout.RING_WORDS)
+            struct.pack_into("<q", content, layout.RING_CAPACITY, _RING_WORDS)
+            self._ring = self.take(layout.RING_WORDS + 8 * _RING_WORDS)
+            self.fill(self._ring, bytes(content))
+        return self._ring
+
     def launch_block(self, step: Launch, code: _Code, blocks: Sequence[int]) -> tuple[int, memoryview]:
         """The address of a launch block with addresses and extents, and its slots."""
         metadata, native = code.metadata, code.native
@@ -273,6 +290,8 @@ class _Builder:
         put(layout.SCRATCH, self._private)
         put(layout.SCRATCH_STRIDE, metadata.scratch_bytes)
         put(layout.NUM_THREADS, 1)
+        if any(site.kind is SiteKind.PRINT for site in metadata.sites):
+            put(layout.PRINT_RING, self.ring())
         put(layout.MEMORY_LIMIT, min(native.launcher.memory_limit, _MOST_BYTES))
         sources = address_sources(native.array_buffers)
         bound = {slot: (number, offset) for slot, number, offset in step.pointers}
@@ -292,6 +311,33 @@ class _Builder:
             return self.take(max(bytes_of(buffer) or 0, buffer.dtype.size))
         memory = specialisation.memory(buffer)
         return self.block(memory.whole) + memory.address - memory.whole.address
+
+    def _overwritten(self) -> set[int]:
+        """The blocks of the session's memory of which no function needs what they hold: it overwrites all of them
+        before anything else.
+        """
+        needed: set[int] = set()
+        touched: set[int] = set()
+        for _, captured in self._captured:
+            memories = captured.tables.memories
+            numbers = {id(memory): number for number, memory in enumerate(memories) if memory is not None}
+            overwritten = [
+                {numbers[one] for one in self._whole_blocks(native) if one in numbers}
+                for native in captured.tables.natives
+            ]
+            for number in _Needs(captured.plan, overwritten).blocks:
+                if number >= 0 and memories[number] is not None:
+                    needed.add(id(memories[number]))
+            touched |= numbers.keys()
+        return touched - needed
+
+    def _whole_blocks(self, native: Native) -> list[int]:
+        """The blocks that a launch overwrites before it reads them: a field alone in its block."""
+        code = self._codes[native]
+        memories = [
+            code.specialisation.memory(buffer) for buffer in code.overwritten if buffer.kind is BufferKind.FIELD
+        ]
+        return [id(memory.whole) for memory in memories if memory.nbytes == memory.whole.nbytes]
 
     # ---- what the description says
 
@@ -427,54 +473,48 @@ def _origin(captured: Any, native: Native) -> tuple[Any, Request]:
     raise CaptureError("this step runs what no kernel of its own is; it cannot go into a page", caller())
 
 
-def _overwritten(captured: Sequence[Any]) -> set[int]:
-    """The blocks of the session's memory of which no function needs what they hold: it sets them to zero, or copies
-    over them, before anything else.
+class _Needs:
+    """Of which blocks of a plan something is used that they hold at first. `overwritten`: by code, the blocks that a
+    launch overwrites before it reads them.
     """
-    needed: set[int] = set()
-    touched: set[int] = set()
-    for one in captured:
-        memories = one.tables.memories
-        for number in _needed(one.plan.root, one.plan):
-            if number >= 0 and memories[number] is not None:
-                needed.add(id(memories[number]))
-        touched |= {id(memory) for memory in memories if memory is not None}
-    return touched - needed
 
+    def __init__(self, plan: Plan, overwritten: Sequence[set[int]]) -> None:
+        self._plan = plan
+        self._overwritten = overwritten
+        self.blocks: set[int] = set()
+        self._follow(plan.root, frozenset())
 
-def _needed(path: Path, plan: Plan, fresh: frozenset[int] = frozenset()) -> set[int]:
-    """The blocks of which something is used that they hold at first; those in `fresh` are overwritten by then."""
-    needed: set[int] = set()
-    for step in path.steps:
-        read: set[int] = set()
-        written: int | None = None
+    def _follow(self, path: Path, fresh: frozenset[int]) -> None:
+        """Those in `fresh` are overwritten by then."""
+        for step in path.steps:
+            read, written = self._of(step)
+            self.blocks |= read - fresh
+            fresh |= written - self.blocks
+        for side in path.sides.values():
+            self._follow(side, fresh)
+
+    def _of(self, step: Any) -> tuple[set[int], set[int]]:
+        """The blocks of which a step needs something, and those that it overwrites."""
+        plan = self._plan
         match step:
             case Launch():
-                read = {number for _, number, _ in (*plan.codes[step.code].pointers, *step.pointers)}
+                written = self._overwritten[step.code]
+                given = {number for _, number, _ in step.pointers}
+                read = {number for _, number, _ in plan.codes[step.code].pointers} - written
+                return read | given, written - given
             case Clear(block, offset, nbytes):
                 whole = offset == 0 and nbytes >= plan.blocks[block].nbytes
-                read, written = (set(), block) if whole else ({block}, None)
+                return (set(), {block}) if whole else ({block}, set())
             case Copy(target, source):
-                read = {source.block}
-                if _is_whole(target, plan):
-                    written = target.block
-                else:
-                    read.add(target.block)
+                return ({source.block}, {target.block}) if _is_whole(target, plan) else (
+                    {source.block, target.block}, set()
+                )  # fmt: skip
             case Fill(target, _, _):
-                if _is_whole(target, plan):
-                    written = target.block
-                else:
-                    read = {target.block}
+                return (set(), {target.block}) if _is_whole(target, plan) else ({target.block}, set())
             case Load(_, source, _):
-                read = {source.block}
+                return {source.block}, set()
             case _:
-                pass
-        needed |= read - fresh
-        if written is not None and written not in needed:
-            fresh |= {written}
-    for side in path.sides.values():
-        needed |= _needed(side, plan, fresh)
-    return needed
+                return set(), set()
 
 
 def _is_whole(view: Any, plan: Plan) -> bool:

@@ -99,6 +99,8 @@ class Prepared(Instructions):
         try:
             status = self._launch(self._address)
         except BaseException as error:
+            for _, block in self._held:
+                block.drain()
             self.note(error, self._block.site)
             self._unwind(self._block.site)
             raise

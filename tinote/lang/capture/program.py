@@ -37,6 +37,7 @@ from tinote.lang.data.layout import array_over
 from tinote.lang.data.matrix import Matrix, Vector
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import recorder, session
+from tinote.runtime.launch import prints_to
 from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.owner import current_owner
 from tinote.runtime.seam import seam
@@ -66,8 +67,8 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
 
     The first call captures: launches, also of gradients, what a tape clears, saves and brings back, fills, copies,
     elements that are read and written, arithmetic on these numbers, conditions on them (both sides are tried), seeds of
-    random numbers, arrays that `to_numpy` and derivatives give and that go to kernels and fields, and the numbers,
-    vectors, arrays and tuples of these that are returned. It runs the function some times, while nothing else may run,
+    random numbers, what kernels print, arrays that `to_numpy` and derivatives give and that go to kernels and fields,
+    and the numbers, vectors, arrays and tuples of these that are returned. It runs the function some times, while nothing else may run,
     and leaves memory as one call does. The program is proved before it is used: it runs beside the function from
     several states and with several values of its numbers, on one thread, and all fields must agree bit for bit.
 
@@ -159,7 +160,7 @@ class Program:
         key = current_owner.get(), *[_kind(value) for value in given]
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = captured(self.__tinote_step__, given, self._names)
+            known = self._known[key] = captured(self.__tinote_step__, given, self._names, prints=True)
         return known, given
 
     @property
@@ -342,17 +343,22 @@ def _returned(result: Result, prepared: Prepared) -> Any:
 
 
 def captured(
-    function: Any, given: tuple[Any, ...], names: tuple[str, ...] = (), arrays: Sequence[CapturedArray] = ()
+    function: Any,
+    given: tuple[Any, ...],
+    names: tuple[str, ...] = (),
+    arrays: Sequence[CapturedArray] = (),
+    *,
+    prints: bool = False,
 ) -> Captured:
     """Run a function and make a program of it; memory is as before. `arrays`: of the arguments those that hold other
-    numbers in each run, each in memory of its own. Raises `CaptureError`.
+    numbers in each run, each in memory of its own; `prints`: whether its kernels may print. Raises `CaptureError`.
     """
     with capturing:
-        return _captured(function, given, names, arrays)
+        return _captured(function, given, names, arrays, prints)
 
 
 def _captured(
-    function: Any, given: tuple[Any, ...], names: tuple[str, ...], arrays: Sequence[CapturedArray]
+    function: Any, given: tuple[Any, ...], names: tuple[str, ...], arrays: Sequence[CapturedArray], prints: bool
 ) -> Captured:
     dependencies = Dependencies()
     dependencies.scan(function)
@@ -364,7 +370,7 @@ def _captured(
     dependencies.settle()
     while True:  # until all variables of the program are known
         known = dict(dependencies.assigned)
-        found = _captured_with(list(known.values()), function, given, arrays, dependencies)
+        found = _captured_with(list(known.values()), function, given, arrays, dependencies, prints)
         if found is not None:
             return found
         for place in dependencies.assigned.keys() - known.keys():  # what the calls so far have made of these is undone
@@ -379,6 +385,7 @@ def _captured_with(
     given: tuple[Any, ...],
     arrays: Sequence[CapturedArray],
     dependencies: Dependencies,
+    prints: bool,
 ) -> Captured | None:
     """The same with these variables; None where functions that were met assign others."""
     plan = Plan()
@@ -393,7 +400,7 @@ def _captured_with(
             if decisions is None:
                 break
             trial.begin()
-            recording = Recording(tables, decisions, trial.arguments)
+            recording = Recording(tables, decisions, trial.arguments, prints=prints)
             try:
                 with _noticing(dependencies):
                     trial.record(recording, plan)
@@ -494,7 +501,7 @@ def _differs(step: Step) -> CaptureError:
 
 class _Trial:
     """Runs a function and its program from the same states. As a context: memory, variables and the session's counters
-    are as before in the end.
+    are as before in the end, and what kernels print is kept apart.
     """
 
     def __init__(
@@ -512,10 +519,13 @@ class _Trial:
             (ExternalMemory(a.__array_interface__["data"][0], a.nbytes, a), f"argument array {k}")
             for k, a in enumerate(self._arrays)
         ]
+        self._printed: list[str] = []
+        self._printing = contextlib.ExitStack()
         self._variables = variables
         self._values = [namespace[name] for namespace, name in variables]
 
     def __enter__(self) -> _Trial:
+        self._printing.enter_context(prints_to(self._printed.append))
         self._launches = session.launches
         self._fields = list(session.fields)  # none of them goes meanwhile
         self._memories = [*blocks_of(self._fields), *self.arguments]
@@ -523,6 +533,7 @@ class _Trial:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._printing.close()
         self.begin()
 
     def begin(self, variation: tuple[float, int] = _VARIATIONS[0]) -> None:
@@ -599,6 +610,7 @@ class _Trial:
         program.use(1)
         for variation in _VARIATIONS:
             self.begin(variation)
+            self._printed.clear()
             try:
                 wanted = [self._plainly(_bits(self.call(Listening()))) for _ in range(_CALLS)]
             except (TinoteError, ArithmeticError, ValueError):
@@ -606,6 +618,7 @@ class _Trial:
                     raise
                 continue  # the function has no value there
             self.begin(variation)
+            self._printed.clear()
             for call in range(_CALLS):
                 try:
                     found = self._plainly(_bits(program.run(tuple(self._arguments))))
@@ -620,7 +633,9 @@ class _Trial:
     def _plainly(self, returned: Any) -> tuple[Any, ...]:
         """All that a call leaves."""
         values = [_bits(namespace[name]) for namespace, name in self._variables]
-        return returned, values, session.launches, [bytes(memory.view()) for memory, _ in self._memories]
+        printed = "".join(self._printed)
+        self._printed.clear()
+        return returned, values, session.launches, [bytes(memory.view()) for memory, _ in self._memories], printed
 
     def _first_difference(
         self,
@@ -632,7 +647,9 @@ class _Trial:
     ) -> CaptureError:
         """The error that names the first step behind which memory differs."""
         names = [name for (_, name), a, b in zip(self._memories, wanted[3], found[3], strict=True) if a != b]
-        what = f"'{names[0]}' differs" if names else "what it returns, or a global, differs"
+        printed = wanted[4] != found[4]
+        what = "what it returns, or a global," if not printed else "what its kernels print"
+        what = f"'{names[0]}' differs" if names else f"{what} differs"
 
         def start() -> None:
             self.begin(variation)
@@ -722,7 +739,7 @@ class _States(Recording):
     """Records a call, and what memory holds behind each step but the last."""
 
     def __init__(self, program: Captured, memories: list[Memory], arguments: Sequence[tuple[Memory, str]]) -> None:
-        super().__init__(program.tables, (), arguments)
+        super().__init__(program.tables, (), arguments, prints=True)
         self.seen: list[list[bytes]] = []
         self._memories = memories
 

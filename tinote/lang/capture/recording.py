@@ -198,7 +198,7 @@ def on_one_thread(native: Native, values: Sequence[Any]) -> tuple[Any, ...]:
 class Recording(Listener):
     """`decisions`: the sides that the first conditions take; those after them go by what is true. `arguments`: memory
     that the step is called with, and its names. `inputs`: arrays that it is called with, which lie apart, and elsewhere
-    each time.
+    each time. `prints`: whether kernels may print, as they do again in each replay.
     """
 
     def __init__(
@@ -207,8 +207,11 @@ class Recording(Listener):
         decisions: Sequence[bool] = (),
         arguments: Sequence[tuple[Memory, str]] = (),
         inputs: Sequence[Array] = (),
+        *,
+        prints: bool = False,
     ) -> None:
         super().__init__()
+        self._prints = prints
         self.steps: list[Step] = []
         self.refused: CaptureError | None = None
         self.is_open = True
@@ -379,7 +382,7 @@ class Recording(Listener):
         self.instances[id(kernel), key] = kernel, key, instance
 
     def launch(self, code: Any, values: Any) -> Any:
-        if code.launcher.formats:
+        if code.launcher.formats and not self._prints:
             raise self._refusal("a kernel that prints")
         arrays, numbers = values[: code.arrays], values[code.arrays :]
         number = self._tables.code(code, self._fixed_place)
@@ -568,7 +571,7 @@ class Following(Recording):
     """
 
     def __init__(self, tables: Tables, variables: Sequence[tuple[Any, Any]] = ()) -> None:
-        super().__init__(tables)
+        super().__init__(tables, prints=True)
         self.calls: dict[Any, int] = {}
         self.marks: list[tuple[Operand, ...]] = []
         self._variables = variables

@@ -1285,7 +1285,7 @@ entry:
   %block2.i = getelementptr inbounds nuw i8, ptr %lane, i64 16
   %flags.i = getelementptr inbounds nuw i8, ptr %block, i64 60
   %thread_state.i = getelementptr inbounds i8, ptr %block, i64 -120
-  %python_error23.i = getelementptr inbounds i8, ptr %block, i64 -80
+  %python_error32.i = getelementptr inbounds i8, ptr %block, i64 -80
   br label %for.cond
 
 for.cond:
@@ -1373,7 +1373,7 @@ if.then:
   %arrayidx5 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
   %12 = load i64, ptr %arrayidx5, align 8
   %13 = inttoptr i64 %12 to ptr
-  %add.ptr.i49.i = getelementptr inbounds i8, ptr %13, i64 -128
+  %add.ptr.i62.i = getelementptr inbounds i8, ptr %13, i64 -128
   %14 = load ptr, ptr %block2.i, align 8
   %cmp.not.i = icmp eq ptr %14, null
   br i1 %cmp.not.i, label %if.end6.i, label %if.then.i259
@@ -1406,8 +1406,8 @@ if.end6.i:
   %tick_interval.i.i = getelementptr inbounds i8, ptr %13, i64 -64
   tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 32 dereferenceable(20) %clock_read.i.i, i8 0, i64 20, i1 false)
   store i64 20000000, ptr %tick_interval.i.i, align 64
-  %stop.i50.i = getelementptr inbounds nuw i8, ptr %13, i64 56
-  store atomic i32 0, ptr %stop.i50.i release, align 8
+  %stop.i63.i = getelementptr inbounds nuw i8, ptr %13, i64 56
+  store atomic i32 0, ptr %stop.i63.i release, align 8
   %20 = load ptr, ptr %block2.i, align 8
   %cmp11.i = icmp eq ptr %20, null
   %cond.i = select i1 %cmp11.i, ptr null, ptr %lane
@@ -1422,19 +1422,19 @@ if.then13.i:
   br label %if.end15.i
 
 if.end15.i:
-  %22 = load ptr, ptr %add.ptr.i49.i, align 64
+  %22 = load ptr, ptr %add.ptr.i62.i, align 64
   %call17.i = tail call i32 %22(ptr noundef nonnull %13) nounwind
-  store atomic i32 -1, ptr %stop.i50.i release, align 8
+  store atomic i32 -1, ptr %stop.i63.i release, align 8
   %arenas.i.i = getelementptr inbounds nuw i8, ptr %13, i64 112
   %23 = load atomic i64, ptr %arenas.i.i monotonic, align 16
-  %cmp.not.i52.i = icmp eq i64 %23, 0
-  br i1 %cmp.not.i52.i, label %if.end.i53.i, label %if.then.i.i
+  %cmp.not.i65.i = icmp eq i64 %23, 0
+  br i1 %cmp.not.i65.i, label %if.end.i66.i, label %if.then.i.i
 
 if.then.i.i:
   tail call fastcc void @reset_arenas(ptr noundef nonnull %13)
-  br label %if.end.i53.i
+  br label %if.end.i66.i
 
-if.end.i53.i:
+if.end.i66.i:
   %cmp1.not.i.i = icmp eq i32 %call17.i, 0
   br i1 %cmp1.not.i.i, label %cond.false.i.i, label %end_launch.exit.i
 
@@ -1443,114 +1443,136 @@ cond.false.i.i:
   br label %end_launch.exit.i
 
 end_launch.exit.i:
-  %cond.i54.i = phi i32 [ %24, %cond.false.i.i ], [ %call17.i, %if.end.i53.i ]
-  br i1 %cmp8.i266, label %if.then20.i, label %if.end24.i
+  %cond.i67.i = phi i32 [ %24, %cond.false.i.i ], [ %call17.i, %if.end.i66.i ]
+  br i1 %cmp8.i266, label %land.lhs.true.i267, label %if.end33.i
 
-if.then20.i:
-  %thread_state21.i = getelementptr inbounds i8, ptr %13, i64 -120
-  %25 = load ptr, ptr %thread_state21.i, align 8
-  store ptr %25, ptr %thread_state.i, align 8
+land.lhs.true.i267:
+  %print_ring.i.i = getelementptr inbounds nuw i8, ptr %13, i64 72
+  %25 = load ptr, ptr %print_ring.i.i, align 8
+  %cmp.not.i68.i = icmp eq ptr %25, null
+  br i1 %cmp.not.i68.i, label %if.then29.i, label %has_printed.exit.i
+
+has_printed.exit.i:
+  %head.i.i = getelementptr inbounds nuw i8, ptr %25, i64 8
+  %26 = load atomic i64, ptr %head.i.i acquire, align 8
+  %tail.i.i = getelementptr inbounds nuw i8, ptr %25, i64 16
+  %27 = load atomic i64, ptr %tail.i.i monotonic, align 16
+  %cmp2.i.not.i = icmp eq i64 %26, %27
+  br i1 %cmp2.i.not.i, label %if.then29.i, label %if.then21.i
+
+if.then21.i:
+  %call23.i = tail call fastcc i32 @show_prints(ptr noundef nonnull %13)
+  %cmp24.i = icmp eq i32 %cond.i67.i, 0
+  %spec.select.i = select i1 %cmp24.i, i32 %call23.i, i32 %cond.i67.i
+  br label %if.then29.i
+
+if.then29.i:
+  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i267 ]
+  %thread_state30.i = getelementptr inbounds i8, ptr %13, i64 -120
+  %28 = load ptr, ptr %thread_state30.i, align 8
+  store ptr %28, ptr %thread_state.i, align 8
   %python_error.i = getelementptr inbounds i8, ptr %13, i64 -80
-  %26 = load i32, ptr %python_error.i, align 16
-  %27 = load i32, ptr %python_error23.i, align 16
-  %or.i = or i32 %27, %26
-  store i32 %or.i, ptr %python_error23.i, align 16
-  br label %if.end24.i
+  %29 = load i32, ptr %python_error.i, align 16
+  %30 = load i32, ptr %python_error32.i, align 16
+  %or.i = or i32 %30, %29
+  store i32 %or.i, ptr %python_error32.i, align 16
+  br label %if.end33.i
 
-if.end24.i:
+if.end33.i:
+  %returned.172.i = phi i32 [ %returned.1.ph.i, %if.then29.i ], [ %cond.i67.i, %end_launch.exit.i ]
   store ptr null, ptr %lane12.i, align 8
   br label %if.end
 
 if.end:
-  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %cond.i54.i, %if.end24.i ], [ 1, %stop_of_world.exit.i ], [ %15, %if.then.i259 ]
+  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %returned.172.i, %if.end33.i ], [ 1, %stop_of_world.exit.i ], [ %15, %if.then.i259 ]
   %add.ptr = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   br label %sw.epilog
 
 sw.bb7:
   %arrayidx8 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %28 = load i64, ptr %arrayidx8, align 8
-  %29 = inttoptr i64 %28 to ptr
+  %31 = load i64, ptr %arrayidx8, align 8
+  %32 = inttoptr i64 %31 to ptr
   %arrayidx9 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %30 = load i64, ptr %arrayidx9, align 8
-  tail call void @llvm.memset.p0.i64(ptr align 1 %29, i8 0, i64 %30, i1 false)
+  %33 = load i64, ptr %arrayidx9, align 8
+  tail call void @llvm.memset.p0.i64(ptr align 1 %32, i8 0, i64 %33, i1 false)
   %add.ptr10 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
   br label %for.cond.backedge
 
 sw.bb11:
   %arrayidx12 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %31 = load i64, ptr %arrayidx12, align 8
-  %32 = inttoptr i64 %31 to ptr
+  %34 = load i64, ptr %arrayidx12, align 8
+  %35 = inttoptr i64 %34 to ptr
   %arrayidx13 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %33 = load i64, ptr %arrayidx13, align 8
-  %34 = inttoptr i64 %33 to ptr
+  %36 = load i64, ptr %arrayidx13, align 8
+  %37 = inttoptr i64 %36 to ptr
   %arrayidx14 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %35 = load i64, ptr %arrayidx14, align 8
+  %38 = load i64, ptr %arrayidx14, align 8
   %add.ptr15 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   %arrayidx16 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %36 = load i64, ptr %arrayidx16, align 8
-  tail call fastcc void @copy(ptr noundef %32, ptr noundef %34, i64 noundef %35, ptr noundef nonnull %add.ptr15, i64 noundef %36)
-  %37 = load i64, ptr %arrayidx14, align 8
-  %add.ptr19.idx = mul nsw i64 %37, 24
+  %39 = load i64, ptr %arrayidx16, align 8
+  tail call fastcc void @copy(ptr noundef %35, ptr noundef %37, i64 noundef %38, ptr noundef nonnull %add.ptr15, i64 noundef %39)
+  %40 = load i64, ptr %arrayidx14, align 8
+  %add.ptr19.idx = mul nsw i64 %40, 24
   %add.ptr19 = getelementptr inbounds i8, ptr %add.ptr15, i64 %add.ptr19.idx
   br label %for.cond.backedge
 
 sw.bb20:
   %arrayidx21 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %38 = load i64, ptr %arrayidx21, align 8
+  %41 = load i64, ptr %arrayidx21, align 8
   %arrayidx22 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %39 = load i64, ptr %arrayidx22, align 8
-  %40 = inttoptr i64 %39 to ptr
-  %arrayidx23 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %41 = load i64, ptr %arrayidx23, align 8
-  %arrayidx24 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %42 = load i64, ptr %arrayidx24, align 8
+  %42 = load i64, ptr %arrayidx22, align 8
   %43 = inttoptr i64 %42 to ptr
+  %arrayidx23 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %44 = load i64, ptr %arrayidx23, align 8
+  %arrayidx24 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %45 = load i64, ptr %arrayidx24, align 8
+  %46 = inttoptr i64 %45 to ptr
   %arrayidx25 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  %44 = load i64, ptr %arrayidx25, align 8
+  %47 = load i64, ptr %arrayidx25, align 8
   %add.ptr26 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
-  tail call fastcc void @convert(i64 noundef %38, ptr noundef %40, i64 noundef %41, ptr noundef %43, i64 noundef %44, ptr noundef nonnull %add.ptr26)
-  %45 = load i64, ptr %arrayidx25, align 8
-  %add.ptr30.idx = mul nsw i64 %45, 24
+  tail call fastcc void @convert(i64 noundef %41, ptr noundef %43, i64 noundef %44, ptr noundef %46, i64 noundef %47, ptr noundef nonnull %add.ptr26)
+  %48 = load i64, ptr %arrayidx25, align 8
+  %add.ptr30.idx = mul nsw i64 %48, 24
   %add.ptr30 = getelementptr inbounds i8, ptr %add.ptr26, i64 %add.ptr30.idx
   br label %for.cond.backedge
 
 sw.bb31:
   %arrayidx32 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %46 = load i64, ptr %arrayidx32, align 8
-  %47 = inttoptr i64 %46 to ptr
+  %49 = load i64, ptr %arrayidx32, align 8
+  %50 = inttoptr i64 %49 to ptr
   %arrayidx33 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %48 = load i64, ptr %arrayidx33, align 8
-  %49 = inttoptr i64 %48 to ptr
-  %50 = load i64, ptr %49, align 8
-  %51 = inttoptr i64 %50 to ptr
-  %52 = load i64, ptr %world41, align 8
+  %51 = load i64, ptr %arrayidx33, align 8
+  %52 = inttoptr i64 %51 to ptr
+  %53 = load i64, ptr %52, align 8
+  %54 = inttoptr i64 %53 to ptr
+  %55 = load i64, ptr %world41, align 8
   %arrayidx34 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %53 = load i64, ptr %arrayidx34, align 8
-  %mul35 = mul nsw i64 %53, %52
-  %add.ptr36 = getelementptr inbounds i8, ptr %51, i64 %mul35
+  %56 = load i64, ptr %arrayidx34, align 8
+  %mul35 = mul nsw i64 %56, %55
+  %add.ptr36 = getelementptr inbounds i8, ptr %54, i64 %mul35
   %arrayidx37 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %54 = load i64, ptr %arrayidx37, align 8
-  tail call void @llvm.memcpy.p0.p0.i64(ptr align 1 %47, ptr align 1 %add.ptr36, i64 %54, i1 false)
+  %57 = load i64, ptr %arrayidx37, align 8
+  tail call void @llvm.memcpy.p0.p0.i64(ptr align 1 %50, ptr align 1 %add.ptr36, i64 %57, i1 false)
   %add.ptr38 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %for.cond.backedge
 
 sw.bb39:
   %arrayidx40 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %55 = load i64, ptr %arrayidx40, align 8
-  %56 = inttoptr i64 %55 to ptr
-  %57 = load i64, ptr %56, align 8
-  %58 = inttoptr i64 %57 to ptr
-  %59 = load i64, ptr %world41, align 8
+  %58 = load i64, ptr %arrayidx40, align 8
+  %59 = inttoptr i64 %58 to ptr
+  %60 = load i64, ptr %59, align 8
+  %61 = inttoptr i64 %60 to ptr
+  %62 = load i64, ptr %world41, align 8
   %arrayidx42 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %60 = load i64, ptr %arrayidx42, align 8
-  %mul43 = mul nsw i64 %60, %59
-  %add.ptr44 = getelementptr inbounds i8, ptr %58, i64 %mul43
+  %63 = load i64, ptr %arrayidx42, align 8
+  %mul43 = mul nsw i64 %63, %62
+  %add.ptr44 = getelementptr inbounds i8, ptr %61, i64 %mul43
   %arrayidx45 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %61 = load i64, ptr %arrayidx45, align 8
-  %62 = inttoptr i64 %61 to ptr
+  %64 = load i64, ptr %arrayidx45, align 8
+  %65 = inttoptr i64 %64 to ptr
   %arrayidx46 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %63 = load i64, ptr %arrayidx46, align 8
-  tail call void @llvm.memcpy.p0.p0.i64(ptr align 1 %add.ptr44, ptr align 1 %62, i64 %63, i1 false)
+  %66 = load i64, ptr %arrayidx46, align 8
+  tail call void @llvm.memcpy.p0.p0.i64(ptr align 1 %add.ptr44, ptr align 1 %65, i64 %66, i1 false)
   %add.ptr47 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %for.cond.backedge
 
@@ -1558,66 +1580,66 @@ sw.bb48:
   call void @llvm.lifetime.start.p0(ptr nonnull %bits) nounwind
   store i64 0, ptr %bits, align 8
   %arrayidx49 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %64 = load i64, ptr %arrayidx49, align 8
+  %67 = load i64, ptr %arrayidx49, align 8
   %arrayidx50 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %65 = load i64, ptr %arrayidx50, align 8
+  %68 = load i64, ptr %arrayidx50, align 8
   %arrayidx51 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %66 = load i64, ptr %arrayidx51, align 8
-  %arrayidx52 = getelementptr inbounds %union.number, ptr %1, i64 %66
-  %67 = load i64, ptr %arrayidx52, align 8
-  %call53 = call fastcc i32 @store(i64 noundef %64, ptr noundef nonnull %bits, i64 noundef %65, i64 %67)
+  %69 = load i64, ptr %arrayidx51, align 8
+  %arrayidx52 = getelementptr inbounds %union.number, ptr %1, i64 %69
+  %70 = load i64, ptr %arrayidx52, align 8
+  %call53 = call fastcc i32 @store(i64 noundef %67, ptr noundef nonnull %bits, i64 noundef %68, i64 %70)
   %cmp54 = icmp eq i32 %call53, 0
   br i1 %cmp54, label %if.then56, label %if.end62
 
 if.then56:
   %arrayidx57 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %68 = load i64, ptr %arrayidx57, align 8
-  %69 = inttoptr i64 %68 to ptr
+  %71 = load i64, ptr %arrayidx57, align 8
+  %72 = inttoptr i64 %71 to ptr
   %arrayidx58 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  %70 = load i64, ptr %arrayidx58, align 8
+  %73 = load i64, ptr %arrayidx58, align 8
   %add.ptr59 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
-  %71 = load i64, ptr %arrayidx49, align 8
-  %arrayidx.i = getelementptr inbounds i8, ptr @size_of.sizes, i64 %71
-  %72 = load i8, ptr %arrayidx.i, align 1
-  %conv.i = sext i8 %72 to i64
-  call fastcc void @fill(ptr noundef %69, i64 noundef %70, ptr noundef nonnull %add.ptr59, ptr noundef %bits, i64 noundef %conv.i)
+  %74 = load i64, ptr %arrayidx49, align 8
+  %arrayidx.i = getelementptr inbounds i8, ptr @size_of.sizes, i64 %74
+  %75 = load i8, ptr %arrayidx.i, align 1
+  %conv.i = sext i8 %75 to i64
+  call fastcc void @fill(ptr noundef %72, i64 noundef %73, ptr noundef nonnull %add.ptr59, ptr noundef %bits, i64 noundef %conv.i)
   br label %if.end62
 
 if.end62:
   %add.ptr63 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
   %arrayidx64 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  %73 = load i64, ptr %arrayidx64, align 8
-  %add.ptr66.idx = shl nsw i64 %73, 4
+  %76 = load i64, ptr %arrayidx64, align 8
+  %add.ptr66.idx = shl nsw i64 %76, 4
   %add.ptr66 = getelementptr inbounds i8, ptr %add.ptr63, i64 %add.ptr66.idx
   call void @llvm.lifetime.end.p0(ptr nonnull %bits) nounwind
   br label %sw.epilog
 
 sw.bb67:
   %arrayidx68 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %74 = load i64, ptr %arrayidx68, align 8
+  %77 = load i64, ptr %arrayidx68, align 8
   %arrayidx69 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %75 = load i64, ptr %arrayidx69, align 8
-  %76 = inttoptr i64 %75 to ptr
+  %78 = load i64, ptr %arrayidx69, align 8
+  %79 = inttoptr i64 %78 to ptr
   %arrayidx70 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %77 = load i64, ptr %arrayidx70, align 8
+  %80 = load i64, ptr %arrayidx70, align 8
   %arrayidx71 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %78 = load i64, ptr %arrayidx71, align 8
-  %arrayidx72 = getelementptr inbounds %union.number, ptr %1, i64 %78
-  %79 = load i64, ptr %arrayidx72, align 8
-  %call74 = tail call fastcc i32 @store(i64 noundef %74, ptr noundef %76, i64 noundef %77, i64 %79)
+  %81 = load i64, ptr %arrayidx71, align 8
+  %arrayidx72 = getelementptr inbounds %union.number, ptr %1, i64 %81
+  %82 = load i64, ptr %arrayidx72, align 8
+  %call74 = tail call fastcc i32 @store(i64 noundef %77, ptr noundef %79, i64 noundef %80, i64 %82)
   %add.ptr75 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.bb76:
   %arrayidx77 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %80 = load i64, ptr %arrayidx77, align 8
+  %83 = load i64, ptr %arrayidx77, align 8
   %arrayidx78 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %81 = load i64, ptr %arrayidx78, align 8
-  %82 = inttoptr i64 %81 to ptr
+  %84 = load i64, ptr %arrayidx78, align 8
+  %85 = inttoptr i64 %84 to ptr
   %arrayidx79 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %83 = load i64, ptr %arrayidx79, align 8
-  %arrayidx80 = getelementptr inbounds %union.number, ptr %1, i64 %83
-  switch i64 %80, label %sw.default.i [
+  %86 = load i64, ptr %arrayidx79, align 8
+  %arrayidx80 = getelementptr inbounds %union.number, ptr %1, i64 %86
+  switch i64 %83, label %sw.default.i [
     i64 0, label %sw.bb.i
     i64 1, label %sw.bb1.i
     i64 2, label %sw.bb2.i
@@ -1632,19 +1654,19 @@ sw.bb76:
   ]
 
 sw.bb.i:
-  %bits.0.copyload.i = load i16, ptr %82, align 1
+  %bits.0.copyload.i = load i16, ptr %85, align 1
   %conv.i.i = zext i16 %bits.0.copyload.i to i32
   %shr.i.i = lshr i32 %conv.i.i, 10
   %and.i.i = and i32 %shr.i.i, 31
   %and3.i.i = and i32 %conv.i.i, 1023
   %conv4.i.i = zext nneg i32 %and3.i.i to i64
   %cmp.i.i = icmp eq i32 %and.i.i, 31
-  br i1 %cmp.i.i, label %if.then.i.i270, label %if.else.i.i
+  br i1 %cmp.i.i, label %if.then.i.i271, label %if.else.i.i
 
-if.then.i.i270:
+if.then.i.i271:
   %shl.i.i = shl nuw nsw i64 %conv4.i.i, 42
   %or.i.i = or disjoint i64 %shl.i.i, 9218868437227405312
-  %84 = bitcast i64 %or.i.i to double
+  %87 = bitcast i64 %or.i.i to double
   br label %real_of_half.exit.i
 
 if.else.i.i:
@@ -1654,16 +1676,16 @@ if.else.i.i:
   br i1 %cmp7.not.i.i, label %real_of_half.exit.i, label %if.then9.i.i
 
 if.then9.i.i:
-  %85 = add nuw nsw i32 %and.i.i, 1008
-  %sub.i.i = zext nneg i32 %85 to i64
+  %88 = add nuw nsw i32 %and.i.i, 1008
+  %sub.i.i = zext nneg i32 %88 to i64
   %shl10.i.i = shl nuw nsw i64 %sub.i.i, 52
   %shl11.i.i = shl nuw nsw i64 %conv4.i.i, 42
   %or12.i.i = or disjoint i64 %shl10.i.i, %shl11.i.i
-  %86 = bitcast i64 %or12.i.i to double
+  %89 = bitcast i64 %or12.i.i to double
   br label %real_of_half.exit.i
 
 real_of_half.exit.i:
-  %found.sroa.0.0.i.i = phi double [ %84, %if.then.i.i270 ], [ %86, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
+  %found.sroa.0.0.i.i = phi double [ %87, %if.then.i.i271 ], [ %89, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
   %fneg.i.i = fneg double %found.sroa.0.0.i.i
   %tobool.not23.i.i = icmp slt i16 %bits.0.copyload.i, 0
   %cond.i.i = select i1 %tobool.not23.i.i, double %fneg.i.i, double %found.sroa.0.0.i.i
@@ -1671,126 +1693,126 @@ real_of_half.exit.i:
   br label %load.exit
 
 sw.bb1.i:
-  %87 = load float, ptr %82, align 4
-  %conv.i269 = fpext float %87 to double
-  store double %conv.i269, ptr %arrayidx80, align 8
+  %90 = load float, ptr %85, align 4
+  %conv.i270 = fpext float %90 to double
+  store double %conv.i270, ptr %arrayidx80, align 8
   br label %load.exit
 
 sw.bb2.i:
-  %88 = load double, ptr %82, align 8
-  store double %88, ptr %arrayidx80, align 8
+  %91 = load double, ptr %85, align 8
+  store double %91, ptr %arrayidx80, align 8
   br label %load.exit
 
 sw.bb3.i:
-  %89 = load i8, ptr %82, align 1
-  %conv4.i = sext i8 %89 to i64
+  %92 = load i8, ptr %85, align 1
+  %conv4.i = sext i8 %92 to i64
   store i64 %conv4.i, ptr %arrayidx80, align 8
   br label %load.exit
 
 sw.bb5.i:
-  %90 = load i16, ptr %82, align 2
-  %conv6.i = sext i16 %90 to i64
+  %93 = load i16, ptr %85, align 2
+  %conv6.i = sext i16 %93 to i64
   store i64 %conv6.i, ptr %arrayidx80, align 8
   br label %load.exit
 
 sw.bb7.i:
-  %91 = load i32, ptr %82, align 4
-  %conv8.i = sext i32 %91 to i64
+  %94 = load i32, ptr %85, align 4
+  %conv8.i = sext i32 %94 to i64
   store i64 %conv8.i, ptr %arrayidx80, align 8
   br label %load.exit
 
 sw.bb9.i:
-  %92 = load i64, ptr %82, align 8
-  store i64 %92, ptr %arrayidx80, align 8
+  %95 = load i64, ptr %85, align 8
+  store i64 %95, ptr %arrayidx80, align 8
   br label %load.exit
 
 sw.bb10.i:
-  %93 = load i8, ptr %82, align 1
-  %cmp.i268 = icmp ne i8 %93, 0
-  %conv13.i = zext i1 %cmp.i268 to i64
+  %96 = load i8, ptr %85, align 1
+  %cmp.i269 = icmp ne i8 %96, 0
+  %conv13.i = zext i1 %cmp.i269 to i64
   store i64 %conv13.i, ptr %arrayidx80, align 8
   br label %load.exit
 
 sw.bb14.i:
-  %94 = load i8, ptr %82, align 1
-  %conv15.i = zext i8 %94 to i64
+  %97 = load i8, ptr %85, align 1
+  %conv15.i = zext i8 %97 to i64
   store i64 %conv15.i, ptr %arrayidx80, align 8
   br label %load.exit
 
 sw.bb16.i:
-  %95 = load i16, ptr %82, align 2
-  %conv17.i = zext i16 %95 to i64
+  %98 = load i16, ptr %85, align 2
+  %conv17.i = zext i16 %98 to i64
   store i64 %conv17.i, ptr %arrayidx80, align 8
   br label %load.exit
 
 sw.bb18.i:
-  %96 = load i32, ptr %82, align 4
-  %conv19.i = zext i32 %96 to i64
+  %99 = load i32, ptr %85, align 4
+  %conv19.i = zext i32 %99 to i64
   store i64 %conv19.i, ptr %arrayidx80, align 8
   br label %load.exit
 
 sw.default.i:
-  %97 = load i64, ptr %82, align 8
-  store i64 %97, ptr %arrayidx80, align 8
-  %cmp20.i = icmp slt i64 %97, 0
-  %cond.i271 = select i1 %cmp20.i, i32 6, i32 0
+  %100 = load i64, ptr %85, align 8
+  store i64 %100, ptr %arrayidx80, align 8
+  %cmp20.i = icmp slt i64 %100, 0
+  %cond.i272 = select i1 %cmp20.i, i32 6, i32 0
   br label %load.exit
 
 load.exit:
-  %retval.0.i267 = phi i32 [ %cond.i271, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
+  %retval.0.i268 = phi i32 [ %cond.i272, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
   %add.ptr82 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %sw.epilog
 
 sw.bb83:
   %arrayidx84 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %98 = load i64, ptr %arrayidx84, align 8
-  %arrayidx85 = getelementptr inbounds %union.number, ptr %1, i64 %98
-  %99 = load i64, ptr %arrayidx85, align 8
-  %add = add nsw i64 %99, 1
+  %101 = load i64, ptr %arrayidx84, align 8
+  %arrayidx85 = getelementptr inbounds %union.number, ptr %1, i64 %101
+  %102 = load i64, ptr %arrayidx85, align 8
+  %add = add nsw i64 %102, 1
   store i64 %add, ptr %arrayidx85, align 8
   %arrayidx86 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %100 = load i64, ptr %arrayidx86, align 8
-  %101 = load i64, ptr %arrayidx84, align 8
-  %arrayidx88 = getelementptr inbounds %union.number, ptr %1, i64 %101
-  %102 = load i64, ptr %arrayidx88, align 8
-  %add89 = add i64 %102, %100
+  %103 = load i64, ptr %arrayidx86, align 8
+  %104 = load i64, ptr %arrayidx84, align 8
+  %arrayidx88 = getelementptr inbounds %union.number, ptr %1, i64 %104
+  %105 = load i64, ptr %arrayidx88, align 8
+  %add89 = add i64 %105, %103
   %arrayidx90 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %103 = load i64, ptr %arrayidx90, align 8
-  %arrayidx91 = getelementptr inbounds %union.number, ptr %1, i64 %103
+  %106 = load i64, ptr %arrayidx90, align 8
+  %arrayidx91 = getelementptr inbounds %union.number, ptr %1, i64 %106
   store i64 %add89, ptr %arrayidx91, align 8
   %add.ptr92 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %for.cond.backedge
 
 sw.bb93:
   %arrayidx94 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %104 = load i64, ptr %arrayidx94, align 8
-  %arrayidx95 = getelementptr inbounds %union.number, ptr %1, i64 %104
-  %105 = load i64, ptr %arrayidx95, align 8
-  %conv96 = sitofp i64 %105 to double
+  %107 = load i64, ptr %arrayidx94, align 8
+  %arrayidx95 = getelementptr inbounds %union.number, ptr %1, i64 %107
+  %108 = load i64, ptr %arrayidx95, align 8
+  %conv96 = sitofp i64 %108 to double
   %arrayidx97 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %106 = load i64, ptr %arrayidx97, align 8
-  %arrayidx98 = getelementptr inbounds %union.number, ptr %1, i64 %106
+  %109 = load i64, ptr %arrayidx97, align 8
+  %arrayidx98 = getelementptr inbounds %union.number, ptr %1, i64 %109
   store double %conv96, ptr %arrayidx98, align 8
   %add.ptr99 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
   br label %for.cond.backedge
 
 sw.bb100:
   %arrayidx101 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %107 = load i64, ptr %arrayidx101, align 8
-  %arrayidx102 = getelementptr inbounds %union.number, ptr %1, i64 %107
-  %108 = load i64, ptr %arrayidx102, align 8
-  %conv103 = sitofp i64 %108 to double
-  %arrayidx104 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %109 = load i64, ptr %arrayidx104, align 8
-  %arrayidx105 = getelementptr inbounds %union.number, ptr %1, i64 %109
-  store double %conv103, ptr %arrayidx105, align 8
   %110 = load i64, ptr %arrayidx101, align 8
-  %arrayidx107 = getelementptr inbounds %union.number, ptr %1, i64 %110
-  %111 = load i64, ptr %arrayidx107, align 8
-  %112 = add i64 %111, 9007199254740992
-  %113 = icmp ult i64 %112, 18014398509481985
+  %arrayidx102 = getelementptr inbounds %union.number, ptr %1, i64 %110
+  %111 = load i64, ptr %arrayidx102, align 8
+  %conv103 = sitofp i64 %111 to double
+  %arrayidx104 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %112 = load i64, ptr %arrayidx104, align 8
+  %arrayidx105 = getelementptr inbounds %union.number, ptr %1, i64 %112
+  store double %conv103, ptr %arrayidx105, align 8
+  %113 = load i64, ptr %arrayidx101, align 8
+  %arrayidx107 = getelementptr inbounds %union.number, ptr %1, i64 %113
+  %114 = load i64, ptr %arrayidx107, align 8
+  %115 = add i64 %114, 9007199254740992
+  %116 = icmp ult i64 %115, 18014398509481985
   %add.ptr110 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  br i1 %113, label %for.cond.backedge, label %if.then141
+  br i1 %116, label %for.cond.backedge, label %if.then141
 
 for.cond.backedge:
   %at.0.be = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr10, %sw.bb7 ], [ %add.ptr137, %cond.false ], [ %add.ptr135, %cond.true ], [ %add.ptr99, %sw.bb93 ], [ %add.ptr92, %sw.bb83 ], [ %add.ptr47, %sw.bb39 ], [ %add.ptr38, %sw.bb31 ], [ %add.ptr30, %sw.bb20 ], [ %add.ptr19, %sw.bb11 ], [ %add.ptr110, %sw.bb100 ]
@@ -1798,233 +1820,233 @@ for.cond.backedge:
 
 sw.bb111:
   %arrayidx112 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %114 = load i64, ptr %arrayidx112, align 8
+  %117 = load i64, ptr %arrayidx112, align 8
   %arrayidx113 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %115 = load i64, ptr %arrayidx113, align 8
-  %arrayidx114 = getelementptr inbounds %union.number, ptr %1, i64 %115
-  %116 = load double, ptr %arrayidx114, align 8
+  %118 = load i64, ptr %arrayidx113, align 8
+  %arrayidx114 = getelementptr inbounds %union.number, ptr %1, i64 %118
+  %119 = load double, ptr %arrayidx114, align 8
   %arrayidx115 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %117 = load i64, ptr %arrayidx115, align 8
-  %arrayidx116 = getelementptr inbounds %union.number, ptr %1, i64 %117
-  %118 = load double, ptr %arrayidx116, align 8
+  %120 = load i64, ptr %arrayidx115, align 8
+  %arrayidx116 = getelementptr inbounds %union.number, ptr %1, i64 %120
+  %121 = load double, ptr %arrayidx116, align 8
   %arrayidx117 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %119 = load i64, ptr %arrayidx117, align 8
-  %arrayidx118 = getelementptr inbounds %union.number, ptr %1, i64 %119
-  switch i64 %114, label %sw.default.i289 [
-    i64 0, label %sw.bb.i288
-    i64 1, label %sw.bb1.i287
-    i64 2, label %sw.bb2.i286
-    i64 3, label %sw.bb3.i283
+  %122 = load i64, ptr %arrayidx117, align 8
+  %arrayidx118 = getelementptr inbounds %union.number, ptr %1, i64 %122
+  switch i64 %117, label %sw.default.i291 [
+    i64 0, label %sw.bb.i290
+    i64 1, label %sw.bb1.i289
+    i64 2, label %sw.bb2.i288
+    i64 3, label %sw.bb3.i285
     i64 4, label %sw.bb4.i
-    i64 5, label %sw.bb5.i279
-    i64 6, label %sw.bb7.i278
-    i64 7, label %sw.bb9.i277
-    i64 8, label %sw.bb10.i276
+    i64 5, label %sw.bb5.i280
+    i64 6, label %sw.bb7.i279
+    i64 7, label %sw.bb9.i278
+    i64 8, label %sw.bb10.i277
     i64 9, label %sw.bb11.i
     i64 10, label %sw.bb13.i
-    i64 11, label %sw.bb16.i273
+    i64 11, label %sw.bb16.i274
     i64 12, label %sw.bb20.i
     i64 13, label %sw.bb24.i
     i64 14, label %sw.bb28.i
   ]
 
-sw.bb.i288:
-  %add.i = fadd double %116, %118
+sw.bb.i290:
+  %add.i = fadd double %119, %121
   store double %add.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
-sw.bb1.i287:
-  %sub.i = fsub double %116, %118
+sw.bb1.i289:
+  %sub.i = fsub double %119, %121
   store double %sub.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
-sw.bb2.i286:
-  %mul.i = fmul double %116, %118
+sw.bb2.i288:
+  %mul.i = fmul double %119, %121
   store double %mul.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
-sw.bb3.i283:
-  %div.i = fdiv double %116, %118
+sw.bb3.i285:
+  %div.i = fdiv double %119, %121
   store double %div.i, ptr %arrayidx118, align 8
-  %cmp.i284 = fcmp oeq double %118, 0.000000e+00
-  %cond.i285 = select i1 %cmp.i284, i32 3, i32 0
+  %cmp.i286 = fcmp oeq double %121, 0.000000e+00
+  %cond.i287 = select i1 %cmp.i286, i32 3, i32 0
   br label %compute_reals.exit
 
 sw.bb4.i:
-  %cmp.i.i280 = fcmp oeq double %118, 0.000000e+00
-  br i1 %cmp.i.i280, label %compute_reals.exit, label %if.end.i.i
+  %cmp.i.i281 = fcmp oeq double %121, 0.000000e+00
+  br i1 %cmp.i.i281, label %compute_reals.exit, label %if.end.i.i
 
 if.end.i.i:
-  %call.i.i = tail call double @fmod(double noundef %116, double noundef %118) nounwind
-  %sub.i.i281 = fsub double %116, %call.i.i
-  %div.i.i = fdiv double %sub.i.i281, %118
+  %call.i.i = tail call double @fmod(double noundef %119, double noundef %121) nounwind
+  %sub.i.i282 = fsub double %119, %call.i.i
+  %div.i.i = fdiv double %sub.i.i282, %121
   %cmp1.i.i = fcmp une double %call.i.i, 0.000000e+00
   br i1 %cmp1.i.i, label %if.then2.i.i, label %if.end11.i.i
 
 if.then2.i.i:
-  %cmp3.i.i = fcmp olt double %118, 0.000000e+00
-  %120 = fcmp uge double %call.i.i, 0.000000e+00
-  %cmp6.not.i.i = xor i1 %cmp3.i.i, %120
+  %cmp3.i.i = fcmp olt double %121, 0.000000e+00
+  %123 = fcmp uge double %call.i.i, 0.000000e+00
+  %cmp6.not.i.i = xor i1 %cmp3.i.i, %123
   %sub9.i.i = fadd double %div.i.i, -1.000000e+00
-  %spec.select.i = select i1 %cmp6.not.i.i, double %div.i.i, double %sub9.i.i
+  %spec.select.i284 = select i1 %cmp6.not.i.i, double %div.i.i, double %sub9.i.i
   br label %if.end11.i.i
 
 if.end11.i.i:
-  %whole.0.i.i = phi double [ %div.i.i, %if.end.i.i ], [ %spec.select.i, %if.then2.i.i ]
+  %whole.0.i.i = phi double [ %div.i.i, %if.end.i.i ], [ %spec.select.i284, %if.then2.i.i ]
   %cmp12.i.i = fcmp une double %whole.0.i.i, 0.000000e+00
   br i1 %cmp12.i.i, label %if.then14.i.i, label %if.else19.i.i
 
 if.then14.i.i:
-  %121 = tail call double @llvm.floor.f64(double %whole.0.i.i)
-  %sub15.i.i = fsub double %whole.0.i.i, %121
+  %124 = tail call double @llvm.floor.f64(double %whole.0.i.i)
+  %sub15.i.i = fsub double %whole.0.i.i, %124
   %cmp16.i.i = fcmp ogt double %sub15.i.i, 5.000000e-01
-  %add18.i.i = fadd double %121, 1.000000e+00
-  %cond.i.i282 = select i1 %cmp16.i.i, double %add18.i.i, double %121
+  %add18.i.i = fadd double %124, 1.000000e+00
+  %cond.i.i283 = select i1 %cmp16.i.i, double %add18.i.i, double %124
   br label %if.end21.i.i
 
 if.else19.i.i:
-  %div20.i.i = fdiv double %116, %118
-  %122 = tail call double @llvm.copysign.f64(double 0.000000e+00, double %div20.i.i)
+  %div20.i.i = fdiv double %119, %121
+  %125 = tail call double @llvm.copysign.f64(double 0.000000e+00, double %div20.i.i)
   br label %if.end21.i.i
 
 if.end21.i.i:
-  %storemerge.i.i = phi double [ %122, %if.else19.i.i ], [ %cond.i.i282, %if.then14.i.i ]
+  %storemerge.i.i = phi double [ %125, %if.else19.i.i ], [ %cond.i.i283, %if.then14.i.i ]
   store double %storemerge.i.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
-sw.bb5.i279:
-  %cmp.i78.i = fcmp oeq double %118, 0.000000e+00
+sw.bb5.i280:
+  %cmp.i78.i = fcmp oeq double %121, 0.000000e+00
   br i1 %cmp.i78.i, label %compute_reals.exit, label %if.end.i79.i
 
 if.end.i79.i:
-  %call.i80.i = tail call double @fmod(double noundef %116, double noundef %118) nounwind
+  %call.i80.i = tail call double @fmod(double noundef %119, double noundef %121) nounwind
   %cmp1.i83.i = fcmp une double %call.i80.i, 0.000000e+00
   br i1 %cmp1.i83.i, label %if.then2.i99.i, label %if.else.i84.i
 
 if.then2.i99.i:
-  %cmp3.i100.i = fcmp olt double %118, 0.000000e+00
-  %123 = fcmp uge double %call.i80.i, 0.000000e+00
-  %cmp6.not.i101.i = xor i1 %cmp3.i100.i, %123
-  %add.i103.i = fadd double %118, %call.i80.i
+  %cmp3.i100.i = fcmp olt double %121, 0.000000e+00
+  %126 = fcmp uge double %call.i80.i, 0.000000e+00
+  %cmp6.not.i101.i = xor i1 %cmp3.i100.i, %126
+  %add.i103.i = fadd double %121, %call.i80.i
   %spec.select112.i = select i1 %cmp6.not.i101.i, double %call.i80.i, double %add.i103.i
   br label %if.end11.i85.i
 
 if.else.i84.i:
-  %124 = tail call double @llvm.copysign.f64(double 0.000000e+00, double %118)
+  %127 = tail call double @llvm.copysign.f64(double 0.000000e+00, double %121)
   br label %if.end11.i85.i
 
 if.end11.i85.i:
-  %rest.0.i86.i = phi double [ %124, %if.else.i84.i ], [ %spec.select112.i, %if.then2.i99.i ]
+  %rest.0.i86.i = phi double [ %127, %if.else.i84.i ], [ %spec.select112.i, %if.then2.i99.i ]
   store double %rest.0.i86.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
-sw.bb7.i278:
-  %cmp.i106.i = fcmp oeq double %116, 0.000000e+00
-  %cmp1.i107.i = fcmp olt double %118, 0.000000e+00
+sw.bb7.i279:
+  %cmp.i106.i = fcmp oeq double %119, 0.000000e+00
+  %cmp1.i107.i = fcmp olt double %121, 0.000000e+00
   %or.cond.i.i = and i1 %cmp.i106.i, %cmp1.i107.i
   br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i108.i
 
 if.end.i108.i:
-  %cmp2.i.i = fcmp uge double %116, 0.000000e+00
-  %125 = tail call double @llvm.fabs.f64(double %116)
-  %126 = fcmp ueq double %125, 0x7FF0000000000000
-  %127 = tail call double @llvm.fabs.f64(double %118)
-  %128 = fcmp ueq double %127, 0x7FF0000000000000
-  %129 = or i1 %cmp2.i.i, %128
-  %130 = tail call double @llvm.floor.f64(double %118)
-  %cmp6.i.i = fcmp oeq double %130, %118
-  %131 = or i1 %cmp6.i.i, %129
-  %or.cond24.not.i.i = or i1 %126, %131
+  %cmp2.i.i = fcmp uge double %119, 0.000000e+00
+  %128 = tail call double @llvm.fabs.f64(double %119)
+  %129 = fcmp ueq double %128, 0x7FF0000000000000
+  %130 = tail call double @llvm.fabs.f64(double %121)
+  %131 = fcmp ueq double %130, 0x7FF0000000000000
+  %132 = or i1 %cmp2.i.i, %131
+  %133 = tail call double @llvm.floor.f64(double %121)
+  %cmp6.i.i = fcmp oeq double %133, %121
+  %134 = or i1 %cmp6.i.i, %132
+  %or.cond24.not.i.i = or i1 %129, %134
   br i1 %or.cond24.not.i.i, label %if.end8.i.i, label %compute_reals.exit
 
 if.end8.i.i:
-  %call.i110.i = tail call double @pow(double noundef %116, double noundef %118) nounwind
+  %call.i110.i = tail call double @pow(double noundef %119, double noundef %121) nounwind
   store double %call.i110.i, ptr %arrayidx118, align 8
-  %132 = tail call double @llvm.fabs.f64(double %call.i110.i)
-  %isinf.i.i = fcmp une double %132, 0x7FF0000000000000
-  %or.cond26.i.i = or i1 %126, %isinf.i.i
-  %133 = fcmp one double %127, 0x7FF0000000000000
-  %134 = select i1 %133, i32 6, i32 0
-  %cond.i111.i = select i1 %or.cond26.i.i, i32 0, i32 %134
+  %135 = tail call double @llvm.fabs.f64(double %call.i110.i)
+  %isinf.i.i = fcmp une double %135, 0x7FF0000000000000
+  %or.cond26.i.i = or i1 %129, %isinf.i.i
+  %136 = fcmp one double %130, 0x7FF0000000000000
+  %137 = select i1 %136, i32 6, i32 0
+  %cond.i111.i = select i1 %or.cond26.i.i, i32 0, i32 %137
   br label %compute_reals.exit
 
-sw.bb9.i277:
-  %fneg.i = fneg double %116
+sw.bb9.i278:
+  %fneg.i = fneg double %119
   store double %fneg.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
-sw.bb10.i276:
-  %135 = tail call double @llvm.fabs.f64(double %116)
-  store double %135, ptr %arrayidx118, align 8
+sw.bb10.i277:
+  %138 = tail call double @llvm.fabs.f64(double %119)
+  store double %138, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
 sw.bb11.i:
-  %call12.i = tail call double @sqrt(double noundef %116) nounwind
+  %call12.i = tail call double @sqrt(double noundef %119) nounwind
   store double %call12.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
 sw.bb13.i:
-  %cmp14.i = fcmp olt double %116, %118
-  %conv15.i275 = zext i1 %cmp14.i to i64
-  store i64 %conv15.i275, ptr %arrayidx118, align 8
+  %cmp14.i = fcmp olt double %119, %121
+  %conv15.i276 = zext i1 %cmp14.i to i64
+  store i64 %conv15.i276, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
-sw.bb16.i273:
-  %cmp17.i = fcmp ole double %116, %118
-  %conv19.i274 = zext i1 %cmp17.i to i64
-  store i64 %conv19.i274, ptr %arrayidx118, align 8
+sw.bb16.i274:
+  %cmp17.i = fcmp ole double %119, %121
+  %conv19.i275 = zext i1 %cmp17.i to i64
+  store i64 %conv19.i275, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
 sw.bb20.i:
-  %cmp21.i = fcmp ogt double %116, %118
+  %cmp21.i = fcmp ogt double %119, %121
   %conv23.i = zext i1 %cmp21.i to i64
   store i64 %conv23.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
 sw.bb24.i:
-  %cmp25.i = fcmp oge double %116, %118
+  %cmp25.i = fcmp oge double %119, %121
   %conv27.i = zext i1 %cmp25.i to i64
   store i64 %conv27.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
 sw.bb28.i:
-  %cmp29.i = fcmp oeq double %116, %118
+  %cmp29.i = fcmp oeq double %119, %121
   %conv31.i = zext i1 %cmp29.i to i64
   store i64 %conv31.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
-sw.default.i289:
-  %cmp32.i = fcmp une double %116, %118
+sw.default.i291:
+  %cmp32.i = fcmp une double %119, %121
   %conv34.i = zext i1 %cmp32.i to i64
   store i64 %conv34.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
 compute_reals.exit:
-  %retval.0.i272 = phi i32 [ 0, %sw.default.i289 ], [ 0, %sw.bb.i288 ], [ 0, %sw.bb1.i287 ], [ 0, %sw.bb2.i286 ], [ %cond.i285, %sw.bb3.i283 ], [ 0, %sw.bb28.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i279 ], [ 0, %sw.bb9.i277 ], [ 0, %sw.bb10.i276 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb13.i ], [ 0, %sw.bb16.i273 ], [ 0, %sw.bb20.i ], [ 0, %sw.bb24.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i85.i ], [ %cond.i111.i, %if.end8.i.i ], [ 3, %sw.bb7.i278 ], [ 6, %if.end.i108.i ]
+  %retval.0.i273 = phi i32 [ 0, %sw.default.i291 ], [ 0, %sw.bb.i290 ], [ 0, %sw.bb1.i289 ], [ 0, %sw.bb2.i288 ], [ %cond.i287, %sw.bb3.i285 ], [ 0, %sw.bb28.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i280 ], [ 0, %sw.bb9.i278 ], [ 0, %sw.bb10.i277 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb13.i ], [ 0, %sw.bb16.i274 ], [ 0, %sw.bb20.i ], [ 0, %sw.bb24.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i85.i ], [ %cond.i111.i, %if.end8.i.i ], [ 3, %sw.bb7.i279 ], [ 6, %if.end.i108.i ]
   %add.ptr120 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.bb121:
   %arrayidx122 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %136 = load i64, ptr %arrayidx122, align 8
+  %139 = load i64, ptr %arrayidx122, align 8
   %arrayidx123 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %137 = load i64, ptr %arrayidx123, align 8
-  %arrayidx124 = getelementptr inbounds %union.number, ptr %1, i64 %137
-  %138 = load i64, ptr %arrayidx124, align 8
+  %140 = load i64, ptr %arrayidx123, align 8
+  %arrayidx124 = getelementptr inbounds %union.number, ptr %1, i64 %140
+  %141 = load i64, ptr %arrayidx124, align 8
   %arrayidx125 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %139 = load i64, ptr %arrayidx125, align 8
-  %arrayidx126 = getelementptr inbounds %union.number, ptr %1, i64 %139
-  %140 = load i64, ptr %arrayidx126, align 8
+  %142 = load i64, ptr %arrayidx125, align 8
+  %arrayidx126 = getelementptr inbounds %union.number, ptr %1, i64 %142
+  %143 = load i64, ptr %arrayidx126, align 8
   %arrayidx127 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %141 = load i64, ptr %arrayidx127, align 8
-  %arrayidx128 = getelementptr inbounds %union.number, ptr %1, i64 %141
-  switch i64 %136, label %compute_integers.exit [
-    i64 0, label %sw.bb.i303
-    i64 1, label %sw.bb1.i302
-    i64 2, label %sw.bb3.i301
-    i64 3, label %sw.bb5.i295
-    i64 4, label %sw.bb11.i291
-    i64 5, label %sw.bb11.i291
+  %144 = load i64, ptr %arrayidx127, align 8
+  %arrayidx128 = getelementptr inbounds %union.number, ptr %1, i64 %144
+  switch i64 %139, label %compute_integers.exit [
+    i64 0, label %sw.bb.i306
+    i64 1, label %sw.bb1.i305
+    i64 2, label %sw.bb3.i304
+    i64 3, label %sw.bb5.i298
+    i64 4, label %sw.bb11.i293
+    i64 5, label %sw.bb11.i293
     i64 7, label %sw.bb37.i
     i64 8, label %sw.bb40.i
     i64 10, label %sw.bb48.i
@@ -2035,157 +2057,157 @@ sw.bb121:
     i64 15, label %sw.bb68.i
   ]
 
-sw.bb.i303:
-  %142 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %138, i64 %140)
-  %143 = extractvalue { i64, i1 } %142, 1
-  %144 = extractvalue { i64, i1 } %142, 0
-  store i64 %144, ptr %arrayidx128, align 8
-  %cond.i304 = select i1 %143, i32 6, i32 0
-  br label %compute_integers.exit
-
-sw.bb1.i302:
-  %145 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %138, i64 %140)
+sw.bb.i306:
+  %145 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %141, i64 %143)
   %146 = extractvalue { i64, i1 } %145, 1
   %147 = extractvalue { i64, i1 } %145, 0
   store i64 %147, ptr %arrayidx128, align 8
-  %cond2.i = select i1 %146, i32 6, i32 0
+  %cond.i307 = select i1 %146, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb3.i301:
-  %148 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %138, i64 %140)
+sw.bb1.i305:
+  %148 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %141, i64 %143)
   %149 = extractvalue { i64, i1 } %148, 1
   %150 = extractvalue { i64, i1 } %148, 0
   store i64 %150, ptr %arrayidx128, align 8
-  %cond4.i = select i1 %149, i32 6, i32 0
+  %cond2.i = select i1 %149, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb5.i295:
-  %cmp.i296 = icmp eq i64 %140, 0
-  br i1 %cmp.i296, label %compute_integers.exit, label %if.end.i297
+sw.bb3.i304:
+  %151 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %141, i64 %143)
+  %152 = extractvalue { i64, i1 } %151, 1
+  %153 = extractvalue { i64, i1 } %151, 0
+  store i64 %153, ptr %arrayidx128, align 8
+  %cond4.i = select i1 %152, i32 6, i32 0
+  br label %compute_integers.exit
 
-if.end.i297:
-  %conv.i298 = sitofp i64 %138 to double
-  %conv6.i299 = sitofp i64 %140 to double
-  %div.i300 = fdiv double %conv.i298, %conv6.i299
-  store double %div.i300, ptr %arrayidx128, align 8
-  %151 = add i64 %138, 9007199254740992
-  %152 = icmp ult i64 %151, 18014398509481985
-  br i1 %152, label %land.rhs.i, label %compute_integers.exit
+sw.bb5.i298:
+  %cmp.i299 = icmp eq i64 %143, 0
+  br i1 %cmp.i299, label %compute_integers.exit, label %if.end.i300
+
+if.end.i300:
+  %conv.i301 = sitofp i64 %141 to double
+  %conv6.i302 = sitofp i64 %143 to double
+  %div.i303 = fdiv double %conv.i301, %conv6.i302
+  store double %div.i303, ptr %arrayidx128, align 8
+  %154 = add i64 %141, 9007199254740992
+  %155 = icmp ult i64 %154, 18014398509481985
+  br i1 %155, label %land.rhs.i, label %compute_integers.exit
 
 land.rhs.i:
-  %153 = add i64 %140, 9007199254740992
-  %154 = icmp ult i64 %153, 18014398509481985
-  %155 = select i1 %154, i32 0, i32 6
+  %156 = add i64 %143, 9007199254740992
+  %157 = icmp ult i64 %156, 18014398509481985
+  %158 = select i1 %157, i32 0, i32 6
   br label %compute_integers.exit
 
-sw.bb11.i291:
-  %cmp12.i = icmp eq i64 %140, 0
-  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i292
+sw.bb11.i293:
+  %cmp12.i = icmp eq i64 %143, 0
+  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i294
 
-if.end15.i292:
-  %cmp16.i = icmp eq i64 %138, -9223372036854775808
-  %cmp18.i = icmp eq i64 %140, -1
+if.end15.i294:
+  %cmp16.i = icmp eq i64 %141, -9223372036854775808
+  %cmp18.i = icmp eq i64 %143, -1
   %or.cond.i = and i1 %cmp16.i, %cmp18.i
   br i1 %or.cond.i, label %compute_integers.exit, label %if.end21.i
 
 if.end21.i:
-  %.frozen = freeze i64 %138
-  %.frozen334 = freeze i64 %140
-  %div22.i = sdiv i64 %.frozen, %.frozen334
-  %156 = mul i64 %div22.i, %.frozen334
-  %rem.i.decomposed = sub i64 %.frozen, %156
+  %.frozen = freeze i64 %141
+  %.frozen338 = freeze i64 %143
+  %div22.i = sdiv i64 %.frozen, %.frozen338
+  %159 = mul i64 %div22.i, %.frozen338
+  %rem.i.decomposed = sub i64 %.frozen, %159
   %cmp23.not.i = icmp eq i64 %rem.i.decomposed, 0
-  br i1 %cmp23.not.i, label %if.end33.i, label %land.lhs.true25.i
+  br i1 %cmp23.not.i, label %if.end33.i297, label %land.lhs.true25.i
 
 land.lhs.true25.i:
-  %cmp30.not.unshifted.i = xor i64 %rem.i.decomposed, %140
+  %cmp30.not.unshifted.i = xor i64 %rem.i.decomposed, %143
   %cmp30.not.i = icmp sgt i64 %cmp30.not.unshifted.i, -1
-  br i1 %cmp30.not.i, label %if.end33.i, label %if.then32.i
+  br i1 %cmp30.not.i, label %if.end33.i297, label %if.then32.i
 
 if.then32.i:
-  %add.i293 = add nsw i64 %rem.i.decomposed, %140
-  %sub.i294 = add nsw i64 %div22.i, -1
-  br label %if.end33.i
+  %add.i295 = add nsw i64 %rem.i.decomposed, %143
+  %sub.i296 = add nsw i64 %div22.i, -1
+  br label %if.end33.i297
 
-if.end33.i:
-  %quotient.0.i = phi i64 [ %sub.i294, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
-  %rest.0.i = phi i64 [ %add.i293, %if.then32.i ], [ %rem.i.decomposed, %land.lhs.true25.i ], [ 0, %if.end21.i ]
-  %cmp34.i = icmp eq i64 %136, 5
+if.end33.i297:
+  %quotient.0.i = phi i64 [ %sub.i296, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
+  %rest.0.i = phi i64 [ %add.i295, %if.then32.i ], [ %rem.i.decomposed, %land.lhs.true25.i ], [ 0, %if.end21.i ]
+  %cmp34.i = icmp eq i64 %139, 5
   %cond36.i = select i1 %cmp34.i, i64 %rest.0.i, i64 %quotient.0.i
   store i64 %cond36.i, ptr %arrayidx128, align 8
   br label %compute_integers.exit
 
 sw.bb37.i:
-  %157 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %138)
-  %158 = extractvalue { i64, i1 } %157, 1
-  %159 = extractvalue { i64, i1 } %157, 0
-  store i64 %159, ptr %arrayidx128, align 8
-  %cond39.i = select i1 %158, i32 6, i32 0
-  br label %compute_integers.exit
-
-sw.bb40.i:
-  %cmp41.i = icmp slt i64 %138, 0
-  br i1 %cmp41.i, label %cond.true43.i, label %cond.false45.i
-
-cond.true43.i:
-  %160 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %138)
+  %160 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %141)
   %161 = extractvalue { i64, i1 } %160, 1
   %162 = extractvalue { i64, i1 } %160, 0
   store i64 %162, ptr %arrayidx128, align 8
-  %cond39.i.i = select i1 %161, i32 6, i32 0
+  %cond39.i = select i1 %161, i32 6, i32 0
+  br label %compute_integers.exit
+
+sw.bb40.i:
+  %cmp41.i = icmp slt i64 %141, 0
+  br i1 %cmp41.i, label %cond.true43.i, label %cond.false45.i
+
+cond.true43.i:
+  %163 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %141)
+  %164 = extractvalue { i64, i1 } %163, 1
+  %165 = extractvalue { i64, i1 } %163, 0
+  store i64 %165, ptr %arrayidx128, align 8
+  %cond39.i.i = select i1 %164, i32 6, i32 0
   br label %compute_integers.exit
 
 cond.false45.i:
-  store i64 %138, ptr %arrayidx128, align 8
+  store i64 %141, ptr %arrayidx128, align 8
   br label %compute_integers.exit
 
 sw.bb48.i:
-  %cmp49.i = icmp slt i64 %138, %140
+  %cmp49.i = icmp slt i64 %141, %143
   %conv51.i = zext i1 %cmp49.i to i64
   store i64 %conv51.i, ptr %arrayidx128, align 8
   br label %compute_integers.exit
 
 sw.bb52.i:
-  %cmp53.i = icmp sle i64 %138, %140
+  %cmp53.i = icmp sle i64 %141, %143
   %conv55.i = zext i1 %cmp53.i to i64
   store i64 %conv55.i, ptr %arrayidx128, align 8
   br label %compute_integers.exit
 
 sw.bb56.i:
-  %cmp57.i = icmp sgt i64 %138, %140
+  %cmp57.i = icmp sgt i64 %141, %143
   %conv59.i = zext i1 %cmp57.i to i64
   store i64 %conv59.i, ptr %arrayidx128, align 8
   br label %compute_integers.exit
 
 sw.bb60.i:
-  %cmp61.i = icmp sge i64 %138, %140
+  %cmp61.i = icmp sge i64 %141, %143
   %conv63.i = zext i1 %cmp61.i to i64
   store i64 %conv63.i, ptr %arrayidx128, align 8
   br label %compute_integers.exit
 
 sw.bb64.i:
-  %cmp65.i = icmp eq i64 %138, %140
+  %cmp65.i = icmp eq i64 %141, %143
   %conv67.i = zext i1 %cmp65.i to i64
   store i64 %conv67.i, ptr %arrayidx128, align 8
   br label %compute_integers.exit
 
 sw.bb68.i:
-  %cmp69.i = icmp ne i64 %138, %140
+  %cmp69.i = icmp ne i64 %141, %143
   %conv71.i = zext i1 %cmp69.i to i64
   store i64 %conv71.i, ptr %arrayidx128, align 8
   br label %compute_integers.exit
 
 compute_integers.exit:
-  %retval.0.i290 = phi i32 [ 0, %cond.false45.i ], [ %cond.i304, %sw.bb.i303 ], [ %cond2.i, %sw.bb1.i302 ], [ %cond4.i, %sw.bb3.i301 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i295 ], [ %155, %land.rhs.i ], [ 3, %sw.bb11.i291 ], [ 0, %if.end33.i ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i292 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i297 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb121 ]
+  %retval.0.i292 = phi i32 [ 0, %cond.false45.i ], [ %cond.i307, %sw.bb.i306 ], [ %cond2.i, %sw.bb1.i305 ], [ %cond4.i, %sw.bb3.i304 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i298 ], [ %158, %land.rhs.i ], [ 3, %sw.bb11.i293 ], [ 0, %if.end33.i297 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i294 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i300 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb121 ]
   %add.ptr130 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.default:
   %arrayidx131 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %163 = load i64, ptr %arrayidx131, align 8
-  %arrayidx132 = getelementptr inbounds %union.number, ptr %1, i64 %163
-  %164 = load i64, ptr %arrayidx132, align 8
-  %cmp133.not = icmp eq i64 %164, 0
+  %166 = load i64, ptr %arrayidx131, align 8
+  %arrayidx132 = getelementptr inbounds %union.number, ptr %1, i64 %166
+  %167 = load i64, ptr %arrayidx132, align 8
+  %cmp133.not = icmp eq i64 %167, 0
   br i1 %cmp133.not, label %cond.false, label %cond.true
 
 cond.true:
@@ -2194,18 +2216,18 @@ cond.true:
 
 cond.false:
   %arrayidx136 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %165 = load i64, ptr %arrayidx136, align 8
-  %add.ptr137 = getelementptr inbounds i64, ptr %0, i64 %165
+  %168 = load i64, ptr %arrayidx136, align 8
+  %add.ptr137 = getelementptr inbounds i64, ptr %0, i64 %168
   br label %for.cond.backedge
 
 sw.epilog:
-  %status.1 = phi i32 [ %retval.0.i290, %compute_integers.exit ], [ %status.0, %if.end ], [ %call53, %if.end62 ], [ %call74, %sw.bb67 ], [ %retval.0.i267, %load.exit ], [ %retval.0.i272, %compute_reals.exit ]
+  %status.1 = phi i32 [ %retval.0.i292, %compute_integers.exit ], [ %status.0, %if.end ], [ %call53, %if.end62 ], [ %call74, %sw.bb67 ], [ %retval.0.i268, %load.exit ], [ %retval.0.i273, %compute_reals.exit ]
   %next.0 = phi ptr [ %add.ptr130, %compute_integers.exit ], [ %add.ptr, %if.end ], [ %add.ptr66, %if.end62 ], [ %add.ptr75, %sw.bb67 ], [ %add.ptr82, %load.exit ], [ %add.ptr120, %compute_reals.exit ]
   %cmp139.not = icmp eq i32 %status.1, 0
   br i1 %cmp139.not, label %for.cond.backedge, label %if.then141
 
 if.then141:
-  %status.1314 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb100 ]
+  %status.1317 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb100 ]
   %sub.ptr.lhs.cast142 = ptrtoint ptr %at.0 to i64
   %sub.ptr.sub144 = sub i64 %sub.ptr.lhs.cast142, %sub.ptr.rhs.cast
   %sub.ptr.div145 = lshr exact i64 %sub.ptr.sub144, 3
@@ -2215,7 +2237,7 @@ if.then141:
   br label %cleanup149
 
 cleanup149:
-  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1314, %if.then141 ]
+  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1317, %if.then141 ]
   ret i32 %retval.1.ph
 }
 
@@ -2432,74 +2454,74 @@ entry:
   %python_error = getelementptr inbounds i8, ptr %block, i64 -80
   %0 = load i32, ptr %python_error, align 16
   %tobool.not = icmp eq i32 %0, 0
-  br i1 %tobool.not, label %if.end, label %cleanup30
+  br i1 %tobool.not, label %if.end, label %cleanup23
 
 if.end:
-  %print_ring = getelementptr inbounds nuw i8, ptr %block, i64 72
-  %1 = load ptr, ptr %print_ring, align 8
-  %cmp.not = icmp eq ptr %1, null
-  br i1 %cmp.not, label %land.lhs.true, label %land.end
+  %print_ring.i = getelementptr inbounds nuw i8, ptr %block, i64 72
+  %1 = load ptr, ptr %print_ring.i, align 8
+  %cmp.not.i = icmp eq ptr %1, null
+  br i1 %cmp.not.i, label %land.lhs.true, label %has_printed.exit
 
-land.end:
-  %head = getelementptr inbounds nuw i8, ptr %1, i64 8
-  %2 = load atomic i64, ptr %head acquire, align 8
-  %tail = getelementptr inbounds nuw i8, ptr %1, i64 16
-  %3 = load atomic i64, ptr %tail monotonic, align 16
-  %cmp2.not = icmp eq i64 %2, %3
-  br i1 %cmp2.not, label %land.lhs.true, label %if.end5
+has_printed.exit:
+  %head.i = getelementptr inbounds nuw i8, ptr %1, i64 8
+  %2 = load atomic i64, ptr %head.i acquire, align 8
+  %tail.i = getelementptr inbounds nuw i8, ptr %1, i64 16
+  %3 = load atomic i64, ptr %tail.i monotonic, align 16
+  %cmp2.i.not = icmp eq i64 %2, %3
+  br i1 %cmp2.i.not, label %land.lhs.true, label %if.end4
 
 land.lhs.true:
   %flags = getelementptr inbounds nuw i8, ptr %block, i64 60
   %4 = load i32, ptr %flags, align 4
   %and = and i32 %4, 1
-  %tobool3.not = icmp eq i32 %and, 0
-  br i1 %tobool3.not, label %cleanup30, label %if.end5
+  %tobool2.not = icmp eq i32 %and, 0
+  br i1 %tobool2.not, label %cleanup23, label %if.end4
 
-if.end5:
-  %.not = phi i1 [ true, %land.lhs.true ], [ false, %land.end ]
+if.end4:
+  %.not = phi i1 [ true, %land.lhs.true ], [ false, %has_printed.exit ]
   %thread_state = getelementptr inbounds i8, ptr %block, i64 -120
   %5 = load ptr, ptr %thread_state, align 8
   tail call void @PyEval_RestoreThread(ptr noundef %5) nounwind
-  %call6 = tail call i32 @PyErr_CheckSignals() nounwind
-  %cmp7 = icmp ne i32 %call6, 0
-  %or.cond.not = or i1 %.not, %cmp7
-  br i1 %or.cond.not, label %if.end19, label %if.then12
+  %call5 = tail call i32 @PyErr_CheckSignals() nounwind
+  %cmp = icmp ne i32 %call5, 0
+  %or.cond.not = or i1 %.not, %cmp
+  br i1 %or.cond.not, label %if.end13, label %if.then10
 
-if.then12:
-  %drain = getelementptr inbounds i8, ptr %block, i64 -104
-  %6 = load ptr, ptr %drain, align 8
-  %call13 = tail call ptr @PyObject_CallObject(ptr noundef %6, ptr noundef null) nounwind
-  %cmp14 = icmp eq ptr %call13, null
-  br i1 %cmp14, label %if.end26.critedge, label %if.then17
+if.then10:
+  %drain.i = getelementptr inbounds i8, ptr %block, i64 -104
+  %6 = load ptr, ptr %drain.i, align 8
+  %call1.i = tail call ptr @PyObject_CallObject(ptr noundef %6, ptr noundef null) nounwind
+  %cmp.not.i35 = icmp eq ptr %call1.i, null
+  br i1 %cmp.not.i35, label %if.end20.critedge, label %if.then.i
 
-if.then17:
-  tail call void @Py_DecRef(ptr noundef nonnull %call13) nounwind
+if.then.i:
+  tail call void @Py_DecRef(ptr noundef nonnull %call1.i) nounwind
   store i32 0, ptr %python_error, align 16
-  %call22.c = tail call ptr @PyEval_SaveThread() nounwind
-  store ptr %call22.c, ptr %thread_state, align 8
-  br label %cleanup30
+  %call16.c36 = tail call ptr @PyEval_SaveThread() nounwind
+  store ptr %call16.c36, ptr %thread_state, align 8
+  br label %cleanup23
 
-if.end19:
-  %conv = zext i1 %cmp7 to i32
+if.end13:
+  %conv = zext i1 %cmp to i32
   store i32 %conv, ptr %python_error, align 16
-  %call22 = tail call ptr @PyEval_SaveThread() nounwind
-  store ptr %call22, ptr %thread_state, align 8
-  br i1 %cmp7, label %if.end26, label %cleanup30
+  %call16 = tail call ptr @PyEval_SaveThread() nounwind
+  store ptr %call16, ptr %thread_state, align 8
+  br i1 %cmp, label %if.end20, label %cleanup23
 
-if.end26.critedge:
+if.end20.critedge:
   store i32 1, ptr %python_error, align 16
-  %call22.c46 = tail call ptr @PyEval_SaveThread() nounwind
-  store ptr %call22.c46, ptr %thread_state, align 8
-  br label %if.end26
+  %call16.c = tail call ptr @PyEval_SaveThread() nounwind
+  store ptr %call16.c, ptr %thread_state, align 8
+  br label %if.end20
 
-if.end26:
+if.end20:
   %7 = cmpxchg ptr %block, i32 0, i32 1 acq_rel acquire, align 4
   %stop.i = getelementptr inbounds nuw i8, ptr %block, i64 56
   %8 = cmpxchg ptr %stop.i, i32 0, i32 1 acq_rel acquire, align 4
-  br label %cleanup30
+  br label %cleanup23
 
-cleanup30:
-  %retval.2 = phi i32 [ 1, %entry ], [ 0, %land.lhs.true ], [ 1, %if.end26 ], [ 0, %if.end19 ], [ 0, %if.then17 ]
+cleanup23:
+  %retval.2 = phi i32 [ 1, %entry ], [ 0, %land.lhs.true ], [ 1, %if.end20 ], [ 0, %if.end13 ], [ 0, %if.then.i ]
   ret i32 %retval.2
 }
 
@@ -3398,6 +3420,42 @@ for.body:
 
 for.end:
   ret void
+}
+
+define internal fastcc range(i32 0, 2) i32 @show_prints(ptr noundef captures(none) %block) unnamed_addr noinline nounwind {
+entry:
+  %python_error = getelementptr inbounds i8, ptr %block, i64 -80
+  %0 = load i32, ptr %python_error, align 16
+  %tobool.not = icmp eq i32 %0, 0
+  br i1 %tobool.not, label %if.end, label %cleanup
+
+if.end:
+  %thread_state = getelementptr inbounds i8, ptr %block, i64 -120
+  %1 = load ptr, ptr %thread_state, align 8
+  tail call void @PyEval_RestoreThread(ptr noundef %1) nounwind
+  %drain.i = getelementptr inbounds i8, ptr %block, i64 -104
+  %2 = load ptr, ptr %drain.i, align 8
+  %call1.i = tail call ptr @PyObject_CallObject(ptr noundef %2, ptr noundef null) nounwind
+  %cmp.not.i = icmp eq ptr %call1.i, null
+  br i1 %cmp.not.i, label %drain_failed.exit, label %if.then.i
+
+if.then.i:
+  tail call void @Py_DecRef(ptr noundef nonnull %call1.i) nounwind
+  br label %drain_failed.exit
+
+drain_failed.exit:
+  %conv = zext i1 %cmp.not.i to i32
+  store i32 %conv, ptr %python_error, align 16
+  %call3 = tail call ptr @PyEval_SaveThread() nounwind
+  store ptr %call3, ptr %thread_state, align 8
+  %3 = load i32, ptr %python_error, align 16
+  %tobool6.not = icmp ne i32 %3, 0
+  %cond = zext i1 %tobool6.not to i32
+  br label %cleanup
+
+cleanup:
+  %retval.0 = phi i32 [ %cond, %drain_failed.exit ], [ 1, %entry ]
+  ret i32 %retval.0
 }
 
 declare void @llvm.memmove.p0.p0.i64(ptr writeonly captures(none), ptr readonly captures(none), i64, i1 immarg) nounwind

@@ -1305,7 +1305,7 @@ entry:
   %block2.i = getelementptr inbounds nuw i8, ptr %lane, i64 16
   %flags.i = getelementptr inbounds nuw i8, ptr %block, i64 60
   %thread_state.i = getelementptr inbounds i8, ptr %block, i64 -120
-  %python_error23.i = getelementptr inbounds i8, ptr %block, i64 -80
+  %python_error32.i = getelementptr inbounds i8, ptr %block, i64 -80
   br label %for.cond
 
 for.cond:
@@ -1394,7 +1394,7 @@ if.then:
   %arrayidx5 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
   %13 = load i64, ptr %arrayidx5, align 8
   %14 = inttoptr i64 %13 to ptr
-  %add.ptr.i49.i = getelementptr inbounds i8, ptr %14, i64 -128
+  %add.ptr.i62.i = getelementptr inbounds i8, ptr %14, i64 -128
   %15 = load ptr, ptr %block2.i, align 8
   %cmp.not.i = icmp eq ptr %15, null
   br i1 %cmp.not.i, label %if.end6.i, label %if.then.i274
@@ -1429,8 +1429,8 @@ if.end6.i:
   %tick_interval.i.i = getelementptr inbounds i8, ptr %14, i64 -64
   call void @llvm.memset.p0.i64(ptr noundef nonnull align 16 dereferenceable(20) %clock_read.i.i, i8 0, i64 20, i1 false)
   store i64 20000000, ptr %tick_interval.i.i, align 16
-  %stop.i50.i = getelementptr inbounds nuw i8, ptr %14, i64 56
-  store atomic i32 0, ptr %stop.i50.i release, align 8
+  %stop.i63.i = getelementptr inbounds nuw i8, ptr %14, i64 56
+  store atomic i32 0, ptr %stop.i63.i release, align 8
   %22 = load ptr, ptr %block2.i, align 8
   %cmp11.i = icmp eq ptr %22, null
   %cond.i = select i1 %cmp11.i, ptr null, ptr %lane
@@ -1445,19 +1445,19 @@ if.then13.i:
   br label %if.end15.i
 
 if.end15.i:
-  %24 = load ptr, ptr %add.ptr.i49.i, align 16
+  %24 = load ptr, ptr %add.ptr.i62.i, align 16
   %call17.i = call i32 %24(ptr noundef nonnull %14) nounwind
-  store atomic i32 -1, ptr %stop.i50.i release, align 8
+  store atomic i32 -1, ptr %stop.i63.i release, align 8
   %arenas.i.i = getelementptr inbounds nuw i8, ptr %14, i64 112
   %25 = load atomic i64, ptr %arenas.i.i monotonic, align 16
-  %cmp.not.i52.i = icmp eq i64 %25, 0
-  br i1 %cmp.not.i52.i, label %if.end.i53.i, label %if.then.i.i
+  %cmp.not.i65.i = icmp eq i64 %25, 0
+  br i1 %cmp.not.i65.i, label %if.end.i66.i, label %if.then.i.i
 
 if.then.i.i:
   call fastcc void @reset_arenas(ptr noundef nonnull %14)
-  br label %if.end.i53.i
+  br label %if.end.i66.i
 
-if.end.i53.i:
+if.end.i66.i:
   %cmp1.not.i.i = icmp eq i32 %call17.i, 0
   br i1 %cmp1.not.i.i, label %cond.false.i.i, label %end_launch.exit.i
 
@@ -1466,114 +1466,136 @@ cond.false.i.i:
   br label %end_launch.exit.i
 
 end_launch.exit.i:
-  %cond.i54.i = phi i32 [ %26, %cond.false.i.i ], [ %call17.i, %if.end.i53.i ]
-  br i1 %cmp8.i281, label %if.then20.i, label %if.end24.i
+  %cond.i67.i = phi i32 [ %26, %cond.false.i.i ], [ %call17.i, %if.end.i66.i ]
+  br i1 %cmp8.i281, label %land.lhs.true.i282, label %if.end33.i
 
-if.then20.i:
-  %thread_state21.i = getelementptr inbounds i8, ptr %14, i64 -120
-  %27 = load ptr, ptr %thread_state21.i, align 8
-  store ptr %27, ptr %thread_state.i, align 8
+land.lhs.true.i282:
+  %print_ring.i.i = getelementptr inbounds nuw i8, ptr %14, i64 72
+  %27 = load ptr, ptr %print_ring.i.i, align 8
+  %cmp.not.i68.i = icmp eq ptr %27, null
+  br i1 %cmp.not.i68.i, label %if.then29.i, label %has_printed.exit.i
+
+has_printed.exit.i:
+  %head.i.i = getelementptr inbounds nuw i8, ptr %27, i64 8
+  %28 = load atomic i64, ptr %head.i.i acquire, align 8
+  %tail.i.i = getelementptr inbounds nuw i8, ptr %27, i64 16
+  %29 = load atomic i64, ptr %tail.i.i monotonic, align 16
+  %cmp2.i.not.i = icmp eq i64 %28, %29
+  br i1 %cmp2.i.not.i, label %if.then29.i, label %if.then21.i
+
+if.then21.i:
+  %call23.i = call fastcc i32 @show_prints(ptr noundef nonnull %14)
+  %cmp24.i = icmp eq i32 %cond.i67.i, 0
+  %spec.select.i = select i1 %cmp24.i, i32 %call23.i, i32 %cond.i67.i
+  br label %if.then29.i
+
+if.then29.i:
+  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i282 ]
+  %thread_state30.i = getelementptr inbounds i8, ptr %14, i64 -120
+  %30 = load ptr, ptr %thread_state30.i, align 8
+  store ptr %30, ptr %thread_state.i, align 8
   %python_error.i = getelementptr inbounds i8, ptr %14, i64 -80
-  %28 = load i32, ptr %python_error.i, align 16
-  %29 = load i32, ptr %python_error23.i, align 16
-  %or.i = or i32 %29, %28
-  store i32 %or.i, ptr %python_error23.i, align 16
-  br label %if.end24.i
+  %31 = load i32, ptr %python_error.i, align 16
+  %32 = load i32, ptr %python_error32.i, align 16
+  %or.i = or i32 %32, %31
+  store i32 %or.i, ptr %python_error32.i, align 16
+  br label %if.end33.i
 
-if.end24.i:
+if.end33.i:
+  %returned.172.i = phi i32 [ %returned.1.ph.i, %if.then29.i ], [ %cond.i67.i, %end_launch.exit.i ]
   store ptr null, ptr %lane12.i, align 8
   br label %if.end
 
 if.end:
-  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %cond.i54.i, %if.end24.i ], [ 1, %stop_of_world.exit.i ], [ %16, %if.then.i274 ]
+  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %returned.172.i, %if.end33.i ], [ 1, %stop_of_world.exit.i ], [ %16, %if.then.i274 ]
   %add.ptr = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   br label %sw.epilog
 
 sw.bb7:
   %arrayidx8 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %30 = load i64, ptr %arrayidx8, align 8
-  %31 = inttoptr i64 %30 to ptr
+  %33 = load i64, ptr %arrayidx8, align 8
+  %34 = inttoptr i64 %33 to ptr
   %arrayidx9 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %32 = load i64, ptr %arrayidx9, align 8
-  call void @llvm.memset.p0.i64(ptr noundef align 1 %31, i8 noundef 0, i64 noundef %32, i1 noundef false) nounwind
+  %35 = load i64, ptr %arrayidx9, align 8
+  call void @llvm.memset.p0.i64(ptr noundef align 1 %34, i8 noundef 0, i64 noundef %35, i1 noundef false) nounwind
   %add.ptr12 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
   br label %for.cond.backedge
 
 sw.bb13:
   %arrayidx14 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %33 = load i64, ptr %arrayidx14, align 8
-  %34 = inttoptr i64 %33 to ptr
+  %36 = load i64, ptr %arrayidx14, align 8
+  %37 = inttoptr i64 %36 to ptr
   %arrayidx15 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %35 = load i64, ptr %arrayidx15, align 8
-  %36 = inttoptr i64 %35 to ptr
+  %38 = load i64, ptr %arrayidx15, align 8
+  %39 = inttoptr i64 %38 to ptr
   %arrayidx16 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %37 = load i64, ptr %arrayidx16, align 8
+  %40 = load i64, ptr %arrayidx16, align 8
   %add.ptr17 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   %arrayidx18 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %38 = load i64, ptr %arrayidx18, align 8
-  call fastcc void @copy(ptr noundef %34, ptr noundef %36, i64 noundef %37, ptr noundef nonnull %add.ptr17, i64 noundef %38)
-  %39 = load i64, ptr %arrayidx16, align 8
-  %add.ptr21.idx = mul nsw i64 %39, 24
+  %41 = load i64, ptr %arrayidx18, align 8
+  call fastcc void @copy(ptr noundef %37, ptr noundef %39, i64 noundef %40, ptr noundef nonnull %add.ptr17, i64 noundef %41)
+  %42 = load i64, ptr %arrayidx16, align 8
+  %add.ptr21.idx = mul nsw i64 %42, 24
   %add.ptr21 = getelementptr inbounds i8, ptr %add.ptr17, i64 %add.ptr21.idx
   br label %for.cond.backedge
 
 sw.bb22:
   %arrayidx23 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %40 = load i64, ptr %arrayidx23, align 8
+  %43 = load i64, ptr %arrayidx23, align 8
   %arrayidx24 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %41 = load i64, ptr %arrayidx24, align 8
-  %42 = inttoptr i64 %41 to ptr
-  %arrayidx25 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %43 = load i64, ptr %arrayidx25, align 8
-  %arrayidx26 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %44 = load i64, ptr %arrayidx26, align 8
+  %44 = load i64, ptr %arrayidx24, align 8
   %45 = inttoptr i64 %44 to ptr
+  %arrayidx25 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %46 = load i64, ptr %arrayidx25, align 8
+  %arrayidx26 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %47 = load i64, ptr %arrayidx26, align 8
+  %48 = inttoptr i64 %47 to ptr
   %arrayidx27 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  %46 = load i64, ptr %arrayidx27, align 8
+  %49 = load i64, ptr %arrayidx27, align 8
   %add.ptr28 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
-  call fastcc void @convert(i64 noundef %40, ptr noundef %42, i64 noundef %43, ptr noundef %45, i64 noundef %46, ptr noundef nonnull %add.ptr28)
-  %47 = load i64, ptr %arrayidx27, align 8
-  %add.ptr32.idx = mul nsw i64 %47, 24
+  call fastcc void @convert(i64 noundef %43, ptr noundef %45, i64 noundef %46, ptr noundef %48, i64 noundef %49, ptr noundef nonnull %add.ptr28)
+  %50 = load i64, ptr %arrayidx27, align 8
+  %add.ptr32.idx = mul nsw i64 %50, 24
   %add.ptr32 = getelementptr inbounds i8, ptr %add.ptr28, i64 %add.ptr32.idx
   br label %for.cond.backedge
 
 sw.bb33:
   %arrayidx34 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %48 = load i64, ptr %arrayidx34, align 8
-  %49 = inttoptr i64 %48 to ptr
+  %51 = load i64, ptr %arrayidx34, align 8
+  %52 = inttoptr i64 %51 to ptr
   %arrayidx35 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %50 = load i64, ptr %arrayidx35, align 8
-  %51 = inttoptr i64 %50 to ptr
-  %52 = load i64, ptr %51, align 8
-  %53 = inttoptr i64 %52 to ptr
-  %54 = load i64, ptr %world45, align 8
+  %53 = load i64, ptr %arrayidx35, align 8
+  %54 = inttoptr i64 %53 to ptr
+  %55 = load i64, ptr %54, align 8
+  %56 = inttoptr i64 %55 to ptr
+  %57 = load i64, ptr %world45, align 8
   %arrayidx36 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %55 = load i64, ptr %arrayidx36, align 8
-  %mul37 = mul nsw i64 %55, %54
-  %add.ptr38 = getelementptr inbounds i8, ptr %53, i64 %mul37
+  %58 = load i64, ptr %arrayidx36, align 8
+  %mul37 = mul nsw i64 %58, %57
+  %add.ptr38 = getelementptr inbounds i8, ptr %56, i64 %mul37
   %arrayidx39 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %56 = load i64, ptr %arrayidx39, align 8
-  call void @llvm.memcpy.p0.p0.i64(ptr noundef align 1 %49, ptr noundef align 1 %add.ptr38, i64 noundef %56, i1 noundef false) nounwind
+  %59 = load i64, ptr %arrayidx39, align 8
+  call void @llvm.memcpy.p0.p0.i64(ptr noundef align 1 %52, ptr noundef align 1 %add.ptr38, i64 noundef %59, i1 noundef false) nounwind
   %add.ptr42 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %for.cond.backedge
 
 sw.bb43:
   %arrayidx44 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %57 = load i64, ptr %arrayidx44, align 8
-  %58 = inttoptr i64 %57 to ptr
-  %59 = load i64, ptr %58, align 8
-  %60 = inttoptr i64 %59 to ptr
-  %61 = load i64, ptr %world45, align 8
+  %60 = load i64, ptr %arrayidx44, align 8
+  %61 = inttoptr i64 %60 to ptr
+  %62 = load i64, ptr %61, align 8
+  %63 = inttoptr i64 %62 to ptr
+  %64 = load i64, ptr %world45, align 8
   %arrayidx46 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %62 = load i64, ptr %arrayidx46, align 8
-  %mul47 = mul nsw i64 %62, %61
-  %add.ptr48 = getelementptr inbounds i8, ptr %60, i64 %mul47
+  %65 = load i64, ptr %arrayidx46, align 8
+  %mul47 = mul nsw i64 %65, %64
+  %add.ptr48 = getelementptr inbounds i8, ptr %63, i64 %mul47
   %arrayidx49 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %63 = load i64, ptr %arrayidx49, align 8
-  %64 = inttoptr i64 %63 to ptr
+  %66 = load i64, ptr %arrayidx49, align 8
+  %67 = inttoptr i64 %66 to ptr
   %arrayidx50 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %65 = load i64, ptr %arrayidx50, align 8
-  call void @llvm.memcpy.p0.p0.i64(ptr noundef align 1 %add.ptr48, ptr noundef align 1 %64, i64 noundef %65, i1 noundef false) nounwind
+  %68 = load i64, ptr %arrayidx50, align 8
+  call void @llvm.memcpy.p0.p0.i64(ptr noundef align 1 %add.ptr48, ptr noundef align 1 %67, i64 noundef %68, i1 noundef false) nounwind
   %add.ptr57 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %for.cond.backedge
 
@@ -1581,66 +1603,66 @@ sw.bb58:
   call void @llvm.lifetime.start.p0(ptr nonnull %bits) nounwind
   store i64 0, ptr %bits, align 8
   %arrayidx59 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %66 = load i64, ptr %arrayidx59, align 8
+  %69 = load i64, ptr %arrayidx59, align 8
   %arrayidx60 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %67 = load i64, ptr %arrayidx60, align 8
+  %70 = load i64, ptr %arrayidx60, align 8
   %arrayidx61 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %68 = load i64, ptr %arrayidx61, align 8
-  %arrayidx62 = getelementptr inbounds %union.number, ptr %1, i64 %68
-  %69 = load i64, ptr %arrayidx62, align 8
-  %call63 = call fastcc i32 @store(i64 noundef %66, ptr noundef nonnull %bits, i64 noundef %67, i64 %69)
+  %71 = load i64, ptr %arrayidx61, align 8
+  %arrayidx62 = getelementptr inbounds %union.number, ptr %1, i64 %71
+  %72 = load i64, ptr %arrayidx62, align 8
+  %call63 = call fastcc i32 @store(i64 noundef %69, ptr noundef nonnull %bits, i64 noundef %70, i64 %72)
   %cmp64 = icmp eq i32 %call63, 0
   br i1 %cmp64, label %if.then66, label %if.end72
 
 if.then66:
   %arrayidx67 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %70 = load i64, ptr %arrayidx67, align 8
-  %71 = inttoptr i64 %70 to ptr
+  %73 = load i64, ptr %arrayidx67, align 8
+  %74 = inttoptr i64 %73 to ptr
   %arrayidx68 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  %72 = load i64, ptr %arrayidx68, align 8
+  %75 = load i64, ptr %arrayidx68, align 8
   %add.ptr69 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
-  %73 = load i64, ptr %arrayidx59, align 8
-  %arrayidx.i = getelementptr inbounds i8, ptr @size_of.sizes, i64 %73
-  %74 = load i8, ptr %arrayidx.i, align 1
-  %conv.i = sext i8 %74 to i64
-  call fastcc void @fill(ptr noundef %71, i64 noundef %72, ptr noundef nonnull %add.ptr69, ptr noundef %bits, i64 noundef %conv.i)
+  %76 = load i64, ptr %arrayidx59, align 8
+  %arrayidx.i = getelementptr inbounds i8, ptr @size_of.sizes, i64 %76
+  %77 = load i8, ptr %arrayidx.i, align 1
+  %conv.i = sext i8 %77 to i64
+  call fastcc void @fill(ptr noundef %74, i64 noundef %75, ptr noundef nonnull %add.ptr69, ptr noundef %bits, i64 noundef %conv.i)
   br label %if.end72
 
 if.end72:
   %add.ptr73 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
   %arrayidx74 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  %75 = load i64, ptr %arrayidx74, align 8
-  %add.ptr76.idx = shl nsw i64 %75, 4
+  %78 = load i64, ptr %arrayidx74, align 8
+  %add.ptr76.idx = shl nsw i64 %78, 4
   %add.ptr76 = getelementptr inbounds i8, ptr %add.ptr73, i64 %add.ptr76.idx
   call void @llvm.lifetime.end.p0(ptr nonnull %bits) nounwind
   br label %sw.epilog
 
 sw.bb77:
   %arrayidx78 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %76 = load i64, ptr %arrayidx78, align 8
+  %79 = load i64, ptr %arrayidx78, align 8
   %arrayidx79 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %77 = load i64, ptr %arrayidx79, align 8
-  %78 = inttoptr i64 %77 to ptr
+  %80 = load i64, ptr %arrayidx79, align 8
+  %81 = inttoptr i64 %80 to ptr
   %arrayidx80 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %79 = load i64, ptr %arrayidx80, align 8
+  %82 = load i64, ptr %arrayidx80, align 8
   %arrayidx81 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %80 = load i64, ptr %arrayidx81, align 8
-  %arrayidx82 = getelementptr inbounds %union.number, ptr %1, i64 %80
-  %81 = load i64, ptr %arrayidx82, align 8
-  %call84 = call fastcc i32 @store(i64 noundef %76, ptr noundef %78, i64 noundef %79, i64 %81)
+  %83 = load i64, ptr %arrayidx81, align 8
+  %arrayidx82 = getelementptr inbounds %union.number, ptr %1, i64 %83
+  %84 = load i64, ptr %arrayidx82, align 8
+  %call84 = call fastcc i32 @store(i64 noundef %79, ptr noundef %81, i64 noundef %82, i64 %84)
   %add.ptr85 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.bb86:
   %arrayidx87 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %82 = load i64, ptr %arrayidx87, align 8
+  %85 = load i64, ptr %arrayidx87, align 8
   %arrayidx88 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %83 = load i64, ptr %arrayidx88, align 8
-  %84 = inttoptr i64 %83 to ptr
+  %86 = load i64, ptr %arrayidx88, align 8
+  %87 = inttoptr i64 %86 to ptr
   %arrayidx89 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %85 = load i64, ptr %arrayidx89, align 8
-  %arrayidx90 = getelementptr inbounds %union.number, ptr %1, i64 %85
-  switch i64 %82, label %sw.default.i [
+  %88 = load i64, ptr %arrayidx89, align 8
+  %arrayidx90 = getelementptr inbounds %union.number, ptr %1, i64 %88
+  switch i64 %85, label %sw.default.i [
     i64 0, label %sw.bb.i
     i64 1, label %sw.bb1.i
     i64 2, label %sw.bb2.i
@@ -1655,19 +1677,19 @@ sw.bb86:
   ]
 
 sw.bb.i:
-  %bits.0.copyload.i = load i16, ptr %84, align 1
+  %bits.0.copyload.i = load i16, ptr %87, align 1
   %conv.i.i = zext i16 %bits.0.copyload.i to i32
   %shr.i.i = lshr i32 %conv.i.i, 10
   %and.i.i = and i32 %shr.i.i, 31
   %and3.i.i = and i32 %conv.i.i, 1023
   %conv4.i.i = zext nneg i32 %and3.i.i to i64
   %cmp.i.i = icmp eq i32 %and.i.i, 31
-  br i1 %cmp.i.i, label %if.then.i.i285, label %if.else.i.i
+  br i1 %cmp.i.i, label %if.then.i.i286, label %if.else.i.i
 
-if.then.i.i285:
+if.then.i.i286:
   %shl.i.i = shl nuw nsw i64 %conv4.i.i, 42
   %or.i.i = or disjoint i64 %shl.i.i, 9218868437227405312
-  %86 = bitcast i64 %or.i.i to double
+  %89 = bitcast i64 %or.i.i to double
   br label %real_of_half.exit.i
 
 if.else.i.i:
@@ -1677,16 +1699,16 @@ if.else.i.i:
   br i1 %cmp7.not.i.i, label %real_of_half.exit.i, label %if.then9.i.i
 
 if.then9.i.i:
-  %87 = add nuw nsw i32 %and.i.i, 1008
-  %sub.i.i = zext nneg i32 %87 to i64
+  %90 = add nuw nsw i32 %and.i.i, 1008
+  %sub.i.i = zext nneg i32 %90 to i64
   %shl10.i.i = shl nuw nsw i64 %sub.i.i, 52
   %shl11.i.i = shl nuw nsw i64 %conv4.i.i, 42
   %or12.i.i = or disjoint i64 %shl10.i.i, %shl11.i.i
-  %88 = bitcast i64 %or12.i.i to double
+  %91 = bitcast i64 %or12.i.i to double
   br label %real_of_half.exit.i
 
 real_of_half.exit.i:
-  %found.sroa.0.0.i.i = phi double [ %86, %if.then.i.i285 ], [ %88, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
+  %found.sroa.0.0.i.i = phi double [ %89, %if.then.i.i286 ], [ %91, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
   %fneg.i.i = fneg double %found.sroa.0.0.i.i
   %tobool.not23.i.i = icmp slt i16 %bits.0.copyload.i, 0
   %cond.i.i = select i1 %tobool.not23.i.i, double %fneg.i.i, double %found.sroa.0.0.i.i
@@ -1694,126 +1716,126 @@ real_of_half.exit.i:
   br label %load.exit
 
 sw.bb1.i:
-  %89 = load float, ptr %84, align 4
-  %conv.i284 = fpext float %89 to double
-  store double %conv.i284, ptr %arrayidx90, align 8
+  %92 = load float, ptr %87, align 4
+  %conv.i285 = fpext float %92 to double
+  store double %conv.i285, ptr %arrayidx90, align 8
   br label %load.exit
 
 sw.bb2.i:
-  %90 = load double, ptr %84, align 8
-  store double %90, ptr %arrayidx90, align 8
+  %93 = load double, ptr %87, align 8
+  store double %93, ptr %arrayidx90, align 8
   br label %load.exit
 
 sw.bb3.i:
-  %91 = load i8, ptr %84, align 1
-  %conv4.i = sext i8 %91 to i64
+  %94 = load i8, ptr %87, align 1
+  %conv4.i = sext i8 %94 to i64
   store i64 %conv4.i, ptr %arrayidx90, align 8
   br label %load.exit
 
 sw.bb5.i:
-  %92 = load i16, ptr %84, align 2
-  %conv6.i = sext i16 %92 to i64
+  %95 = load i16, ptr %87, align 2
+  %conv6.i = sext i16 %95 to i64
   store i64 %conv6.i, ptr %arrayidx90, align 8
   br label %load.exit
 
 sw.bb7.i:
-  %93 = load i32, ptr %84, align 4
-  %conv8.i = sext i32 %93 to i64
+  %96 = load i32, ptr %87, align 4
+  %conv8.i = sext i32 %96 to i64
   store i64 %conv8.i, ptr %arrayidx90, align 8
   br label %load.exit
 
 sw.bb9.i:
-  %94 = load i64, ptr %84, align 8
-  store i64 %94, ptr %arrayidx90, align 8
+  %97 = load i64, ptr %87, align 8
+  store i64 %97, ptr %arrayidx90, align 8
   br label %load.exit
 
 sw.bb10.i:
-  %95 = load i8, ptr %84, align 1
-  %cmp.i283 = icmp ne i8 %95, 0
-  %conv13.i = zext i1 %cmp.i283 to i64
+  %98 = load i8, ptr %87, align 1
+  %cmp.i284 = icmp ne i8 %98, 0
+  %conv13.i = zext i1 %cmp.i284 to i64
   store i64 %conv13.i, ptr %arrayidx90, align 8
   br label %load.exit
 
 sw.bb14.i:
-  %96 = load i8, ptr %84, align 1
-  %conv15.i = zext i8 %96 to i64
+  %99 = load i8, ptr %87, align 1
+  %conv15.i = zext i8 %99 to i64
   store i64 %conv15.i, ptr %arrayidx90, align 8
   br label %load.exit
 
 sw.bb16.i:
-  %97 = load i16, ptr %84, align 2
-  %conv17.i = zext i16 %97 to i64
+  %100 = load i16, ptr %87, align 2
+  %conv17.i = zext i16 %100 to i64
   store i64 %conv17.i, ptr %arrayidx90, align 8
   br label %load.exit
 
 sw.bb18.i:
-  %98 = load i32, ptr %84, align 4
-  %conv19.i = zext i32 %98 to i64
+  %101 = load i32, ptr %87, align 4
+  %conv19.i = zext i32 %101 to i64
   store i64 %conv19.i, ptr %arrayidx90, align 8
   br label %load.exit
 
 sw.default.i:
-  %99 = load i64, ptr %84, align 8
-  store i64 %99, ptr %arrayidx90, align 8
-  %cmp20.i = icmp slt i64 %99, 0
-  %cond.i286 = select i1 %cmp20.i, i32 6, i32 0
+  %102 = load i64, ptr %87, align 8
+  store i64 %102, ptr %arrayidx90, align 8
+  %cmp20.i = icmp slt i64 %102, 0
+  %cond.i287 = select i1 %cmp20.i, i32 6, i32 0
   br label %load.exit
 
 load.exit:
-  %retval.0.i282 = phi i32 [ %cond.i286, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
+  %retval.0.i283 = phi i32 [ %cond.i287, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
   %add.ptr92 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %sw.epilog
 
 sw.bb93:
   %arrayidx94 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %100 = load i64, ptr %arrayidx94, align 8
-  %arrayidx95 = getelementptr inbounds %union.number, ptr %1, i64 %100
-  %101 = load i64, ptr %arrayidx95, align 8
-  %add = add nsw i64 %101, 1
+  %103 = load i64, ptr %arrayidx94, align 8
+  %arrayidx95 = getelementptr inbounds %union.number, ptr %1, i64 %103
+  %104 = load i64, ptr %arrayidx95, align 8
+  %add = add nsw i64 %104, 1
   store i64 %add, ptr %arrayidx95, align 8
   %arrayidx96 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %102 = load i64, ptr %arrayidx96, align 8
-  %103 = load i64, ptr %arrayidx94, align 8
-  %arrayidx98 = getelementptr inbounds %union.number, ptr %1, i64 %103
-  %104 = load i64, ptr %arrayidx98, align 8
-  %add99 = add i64 %104, %102
+  %105 = load i64, ptr %arrayidx96, align 8
+  %106 = load i64, ptr %arrayidx94, align 8
+  %arrayidx98 = getelementptr inbounds %union.number, ptr %1, i64 %106
+  %107 = load i64, ptr %arrayidx98, align 8
+  %add99 = add i64 %107, %105
   %arrayidx100 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %105 = load i64, ptr %arrayidx100, align 8
-  %arrayidx101 = getelementptr inbounds %union.number, ptr %1, i64 %105
+  %108 = load i64, ptr %arrayidx100, align 8
+  %arrayidx101 = getelementptr inbounds %union.number, ptr %1, i64 %108
   store i64 %add99, ptr %arrayidx101, align 8
   %add.ptr102 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %for.cond.backedge
 
 sw.bb103:
   %arrayidx104 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %106 = load i64, ptr %arrayidx104, align 8
-  %arrayidx105 = getelementptr inbounds %union.number, ptr %1, i64 %106
-  %107 = load i64, ptr %arrayidx105, align 8
-  %conv106 = sitofp i64 %107 to double
+  %109 = load i64, ptr %arrayidx104, align 8
+  %arrayidx105 = getelementptr inbounds %union.number, ptr %1, i64 %109
+  %110 = load i64, ptr %arrayidx105, align 8
+  %conv106 = sitofp i64 %110 to double
   %arrayidx107 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %108 = load i64, ptr %arrayidx107, align 8
-  %arrayidx108 = getelementptr inbounds %union.number, ptr %1, i64 %108
+  %111 = load i64, ptr %arrayidx107, align 8
+  %arrayidx108 = getelementptr inbounds %union.number, ptr %1, i64 %111
   store double %conv106, ptr %arrayidx108, align 8
   %add.ptr109 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
   br label %for.cond.backedge
 
 sw.bb110:
   %arrayidx111 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %109 = load i64, ptr %arrayidx111, align 8
-  %arrayidx112 = getelementptr inbounds %union.number, ptr %1, i64 %109
-  %110 = load i64, ptr %arrayidx112, align 8
-  %conv113 = sitofp i64 %110 to double
-  %arrayidx114 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %111 = load i64, ptr %arrayidx114, align 8
-  %arrayidx115 = getelementptr inbounds %union.number, ptr %1, i64 %111
-  store double %conv113, ptr %arrayidx115, align 8
   %112 = load i64, ptr %arrayidx111, align 8
-  %arrayidx117 = getelementptr inbounds %union.number, ptr %1, i64 %112
-  %113 = load i64, ptr %arrayidx117, align 8
-  %114 = add i64 %113, 9007199254740992
-  %115 = icmp ult i64 %114, 18014398509481985
+  %arrayidx112 = getelementptr inbounds %union.number, ptr %1, i64 %112
+  %113 = load i64, ptr %arrayidx112, align 8
+  %conv113 = sitofp i64 %113 to double
+  %arrayidx114 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %114 = load i64, ptr %arrayidx114, align 8
+  %arrayidx115 = getelementptr inbounds %union.number, ptr %1, i64 %114
+  store double %conv113, ptr %arrayidx115, align 8
+  %115 = load i64, ptr %arrayidx111, align 8
+  %arrayidx117 = getelementptr inbounds %union.number, ptr %1, i64 %115
+  %116 = load i64, ptr %arrayidx117, align 8
+  %117 = add i64 %116, 9007199254740992
+  %118 = icmp ult i64 %117, 18014398509481985
   %add.ptr120 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  br i1 %115, label %for.cond.backedge, label %if.then151
+  br i1 %118, label %for.cond.backedge, label %if.then151
 
 for.cond.backedge:
   %at.0.be = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr12, %sw.bb7 ], [ %add.ptr147, %cond.false ], [ %add.ptr145, %cond.true ], [ %add.ptr109, %sw.bb103 ], [ %add.ptr102, %sw.bb93 ], [ %add.ptr57, %sw.bb43 ], [ %add.ptr42, %sw.bb33 ], [ %add.ptr32, %sw.bb22 ], [ %add.ptr21, %sw.bb13 ], [ %add.ptr120, %sw.bb110 ]
@@ -1821,28 +1843,28 @@ for.cond.backedge:
 
 sw.bb121:
   %arrayidx122 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %116 = load i64, ptr %arrayidx122, align 8
+  %119 = load i64, ptr %arrayidx122, align 8
   %arrayidx123 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %117 = load i64, ptr %arrayidx123, align 8
-  %arrayidx124 = getelementptr inbounds %union.number, ptr %1, i64 %117
-  %118 = load double, ptr %arrayidx124, align 8
+  %120 = load i64, ptr %arrayidx123, align 8
+  %arrayidx124 = getelementptr inbounds %union.number, ptr %1, i64 %120
+  %121 = load double, ptr %arrayidx124, align 8
   %arrayidx125 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %119 = load i64, ptr %arrayidx125, align 8
-  %arrayidx126 = getelementptr inbounds %union.number, ptr %1, i64 %119
-  %120 = load double, ptr %arrayidx126, align 8
+  %122 = load i64, ptr %arrayidx125, align 8
+  %arrayidx126 = getelementptr inbounds %union.number, ptr %1, i64 %122
+  %123 = load double, ptr %arrayidx126, align 8
   %arrayidx127 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %121 = load i64, ptr %arrayidx127, align 8
-  %arrayidx128 = getelementptr inbounds %union.number, ptr %1, i64 %121
-  switch i64 %116, label %sw.default.i303 [
-    i64 0, label %sw.bb.i302
-    i64 1, label %sw.bb1.i301
-    i64 2, label %sw.bb2.i300
-    i64 3, label %sw.bb3.i297
+  %124 = load i64, ptr %arrayidx127, align 8
+  %arrayidx128 = getelementptr inbounds %union.number, ptr %1, i64 %124
+  switch i64 %119, label %sw.default.i306 [
+    i64 0, label %sw.bb.i305
+    i64 1, label %sw.bb1.i304
+    i64 2, label %sw.bb2.i303
+    i64 3, label %sw.bb3.i300
     i64 4, label %sw.bb4.i
-    i64 5, label %sw.bb5.i293
-    i64 6, label %sw.bb7.i292
-    i64 7, label %sw.bb9.i291
-    i64 8, label %sw.bb10.i290
+    i64 5, label %sw.bb5.i295
+    i64 6, label %sw.bb7.i294
+    i64 7, label %sw.bb9.i293
+    i64 8, label %sw.bb10.i292
     i64 9, label %sw.bb11.i
     i64 10, label %sw.bb12.i
     i64 11, label %sw.bb15.i
@@ -1851,207 +1873,207 @@ sw.bb121:
     i64 14, label %sw.bb27.i
   ]
 
-sw.bb.i302:
-  %add.i = fadd double %118, %120
+sw.bb.i305:
+  %add.i = fadd double %121, %123
   store double %add.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
-sw.bb1.i301:
-  %sub.i = fsub double %118, %120
+sw.bb1.i304:
+  %sub.i = fsub double %121, %123
   store double %sub.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
-sw.bb2.i300:
-  %mul.i = fmul double %118, %120
+sw.bb2.i303:
+  %mul.i = fmul double %121, %123
   store double %mul.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
-sw.bb3.i297:
-  %div.i = fdiv double %118, %120
+sw.bb3.i300:
+  %div.i = fdiv double %121, %123
   store double %div.i, ptr %arrayidx128, align 8
-  %cmp.i298 = fcmp oeq double %120, 0.000000e+00
-  %cond.i299 = select i1 %cmp.i298, i32 3, i32 0
+  %cmp.i301 = fcmp oeq double %123, 0.000000e+00
+  %cond.i302 = select i1 %cmp.i301, i32 3, i32 0
   br label %compute_reals.exit
 
 sw.bb4.i:
-  %cmp.i.i294 = fcmp oeq double %120, 0.000000e+00
-  br i1 %cmp.i.i294, label %compute_reals.exit, label %if.end.i.i
+  %cmp.i.i296 = fcmp oeq double %123, 0.000000e+00
+  br i1 %cmp.i.i296, label %compute_reals.exit, label %if.end.i.i
 
 if.end.i.i:
-  %fmod.i.i = frem double %118, %120
-  %sub.i.i295 = fsub double %118, %fmod.i.i
-  %div.i.i = fdiv double %sub.i.i295, %120
+  %fmod.i.i = frem double %121, %123
+  %sub.i.i297 = fsub double %121, %fmod.i.i
+  %div.i.i = fdiv double %sub.i.i297, %123
   %cmp1.i.i = fcmp une double %fmod.i.i, 0.000000e+00
   br i1 %cmp1.i.i, label %if.then2.i.i, label %if.end11.i.i
 
 if.then2.i.i:
-  %cmp3.i.i = fcmp olt double %120, 0.000000e+00
-  %122 = fcmp uge double %fmod.i.i, 0.000000e+00
-  %cmp6.not.i.i = xor i1 %cmp3.i.i, %122
+  %cmp3.i.i = fcmp olt double %123, 0.000000e+00
+  %125 = fcmp uge double %fmod.i.i, 0.000000e+00
+  %cmp6.not.i.i = xor i1 %cmp3.i.i, %125
   %sub9.i.i = fadd double %div.i.i, -1.000000e+00
-  %spec.select.i = select i1 %cmp6.not.i.i, double %div.i.i, double %sub9.i.i
+  %spec.select.i299 = select i1 %cmp6.not.i.i, double %div.i.i, double %sub9.i.i
   br label %if.end11.i.i
 
 if.end11.i.i:
-  %whole.0.i.i = phi double [ %div.i.i, %if.end.i.i ], [ %spec.select.i, %if.then2.i.i ]
+  %whole.0.i.i = phi double [ %div.i.i, %if.end.i.i ], [ %spec.select.i299, %if.then2.i.i ]
   %cmp12.i.i = fcmp une double %whole.0.i.i, 0.000000e+00
   br i1 %cmp12.i.i, label %if.then14.i.i, label %if.else19.i.i
 
 if.then14.i.i:
-  %123 = call double @llvm.floor.f64(double %whole.0.i.i)
-  %sub15.i.i = fsub double %whole.0.i.i, %123
+  %126 = call double @llvm.floor.f64(double %whole.0.i.i)
+  %sub15.i.i = fsub double %whole.0.i.i, %126
   %cmp16.i.i = fcmp ogt double %sub15.i.i, 5.000000e-01
-  %add18.i.i = fadd double %123, 1.000000e+00
-  %cond.i.i296 = select i1 %cmp16.i.i, double %add18.i.i, double %123
+  %add18.i.i = fadd double %126, 1.000000e+00
+  %cond.i.i298 = select i1 %cmp16.i.i, double %add18.i.i, double %126
   br label %if.end21.i.i
 
 if.else19.i.i:
-  %div20.i.i = fdiv double %118, %120
-  %124 = call double @llvm.copysign.f64(double 0.000000e+00, double %div20.i.i)
+  %div20.i.i = fdiv double %121, %123
+  %127 = call double @llvm.copysign.f64(double 0.000000e+00, double %div20.i.i)
   br label %if.end21.i.i
 
 if.end21.i.i:
-  %storemerge.i.i = phi double [ %124, %if.else19.i.i ], [ %cond.i.i296, %if.then14.i.i ]
+  %storemerge.i.i = phi double [ %127, %if.else19.i.i ], [ %cond.i.i298, %if.then14.i.i ]
   store double %storemerge.i.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
-sw.bb5.i293:
-  %cmp.i77.i = fcmp oeq double %120, 0.000000e+00
+sw.bb5.i295:
+  %cmp.i77.i = fcmp oeq double %123, 0.000000e+00
   br i1 %cmp.i77.i, label %compute_reals.exit, label %if.end.i78.i
 
 if.end.i78.i:
-  %fmod.i79.i = frem double %118, %120
+  %fmod.i79.i = frem double %121, %123
   %cmp1.i82.i = fcmp une double %fmod.i79.i, 0.000000e+00
   br i1 %cmp1.i82.i, label %if.then2.i98.i, label %if.else.i83.i
 
 if.then2.i98.i:
-  %cmp3.i99.i = fcmp olt double %120, 0.000000e+00
-  %125 = fcmp uge double %fmod.i79.i, 0.000000e+00
-  %cmp6.not.i100.i = xor i1 %cmp3.i99.i, %125
-  %add.i102.i = fadd double %120, %fmod.i79.i
+  %cmp3.i99.i = fcmp olt double %123, 0.000000e+00
+  %128 = fcmp uge double %fmod.i79.i, 0.000000e+00
+  %cmp6.not.i100.i = xor i1 %cmp3.i99.i, %128
+  %add.i102.i = fadd double %123, %fmod.i79.i
   %spec.select109.i = select i1 %cmp6.not.i100.i, double %fmod.i79.i, double %add.i102.i
   br label %if.end11.i84.i
 
 if.else.i83.i:
-  %126 = call double @llvm.copysign.f64(double 0.000000e+00, double %120)
+  %129 = call double @llvm.copysign.f64(double 0.000000e+00, double %123)
   br label %if.end11.i84.i
 
 if.end11.i84.i:
-  %rest.0.i85.i = phi double [ %126, %if.else.i83.i ], [ %spec.select109.i, %if.then2.i98.i ]
+  %rest.0.i85.i = phi double [ %129, %if.else.i83.i ], [ %spec.select109.i, %if.then2.i98.i ]
   store double %rest.0.i85.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
-sw.bb7.i292:
-  %cmp.i105.i = fcmp oeq double %118, 0.000000e+00
-  %cmp1.i106.i = fcmp olt double %120, 0.000000e+00
+sw.bb7.i294:
+  %cmp.i105.i = fcmp oeq double %121, 0.000000e+00
+  %cmp1.i106.i = fcmp olt double %123, 0.000000e+00
   %or.cond.i.i = and i1 %cmp.i105.i, %cmp1.i106.i
   br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i107.i
 
 if.end.i107.i:
-  %or.cond67.i.i = call i1 @llvm.is.fpclass.f64(double %118, i32 999)
+  %or.cond67.i.i = call i1 @llvm.is.fpclass.f64(double %121, i32 999)
   br i1 %or.cond67.i.i, label %if.end26.i.i, label %cond.true16.i.i
 
 cond.true16.i.i:
-  %127 = call double @llvm.fabs.f64(double %120)
-  %128 = fcmp one double %127, 0x7FF0000000000000
-  %129 = call double @llvm.floor.f64(double %120)
-  %cmp23.i.i = fcmp une double %129, %120
-  %or.cond62.i.i = and i1 %128, %cmp23.i.i
+  %130 = call double @llvm.fabs.f64(double %123)
+  %131 = fcmp one double %130, 0x7FF0000000000000
+  %132 = call double @llvm.floor.f64(double %123)
+  %cmp23.i.i = fcmp une double %132, %123
+  %or.cond62.i.i = and i1 %131, %cmp23.i.i
   br i1 %or.cond62.i.i, label %compute_reals.exit, label %if.end26.i.i
 
 if.end26.i.i:
-  %130 = call double @llvm.pow.f64(double %118, double %120)
-  store double %130, ptr %arrayidx128, align 8
-  %131 = call double @llvm.fabs.f64(double %130)
-  %cmp.i.i.i = fcmp une double %131, 0x7FF0000000000000
-  %132 = call double @llvm.fabs.f64(double %118)
-  %133 = fcmp ueq double %132, 0x7FF0000000000000
-  %or.cond69.i.i = or i1 %133, %cmp.i.i.i
+  %133 = call double @llvm.pow.f64(double %121, double %123)
+  store double %133, ptr %arrayidx128, align 8
+  %134 = call double @llvm.fabs.f64(double %133)
+  %cmp.i.i.i = fcmp une double %134, 0x7FF0000000000000
+  %135 = call double @llvm.fabs.f64(double %121)
+  %136 = fcmp ueq double %135, 0x7FF0000000000000
+  %or.cond69.i.i = or i1 %136, %cmp.i.i.i
   br i1 %or.cond69.i.i, label %compute_reals.exit, label %land.rhs.i.i
 
 land.rhs.i.i:
-  %134 = call double @llvm.fabs.f64(double %120)
-  %135 = fcmp ueq double %134, 0x7FF0000000000000
-  %136 = select i1 %135, i32 0, i32 6
+  %137 = call double @llvm.fabs.f64(double %123)
+  %138 = fcmp ueq double %137, 0x7FF0000000000000
+  %139 = select i1 %138, i32 0, i32 6
   br label %compute_reals.exit
 
-sw.bb9.i291:
-  %fneg.i = fneg double %118
+sw.bb9.i293:
+  %fneg.i = fneg double %121
   store double %fneg.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
-sw.bb10.i290:
-  %137 = call double @llvm.fabs.f64(double %118)
-  store double %137, ptr %arrayidx128, align 8
+sw.bb10.i292:
+  %140 = call double @llvm.fabs.f64(double %121)
+  store double %140, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
 sw.bb11.i:
-  %138 = call double @llvm.sqrt.f64(double %118)
-  store double %138, ptr %arrayidx128, align 8
+  %141 = call double @llvm.sqrt.f64(double %121)
+  store double %141, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
 sw.bb12.i:
-  %cmp13.i289 = fcmp olt double %118, %120
-  %conv14.i = zext i1 %cmp13.i289 to i64
+  %cmp13.i291 = fcmp olt double %121, %123
+  %conv14.i = zext i1 %cmp13.i291 to i64
   store i64 %conv14.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
 sw.bb15.i:
-  %cmp16.i = fcmp ole double %118, %120
+  %cmp16.i = fcmp ole double %121, %123
   %conv18.i = zext i1 %cmp16.i to i64
   store i64 %conv18.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
 sw.bb19.i:
-  %cmp20.i288 = fcmp ogt double %118, %120
-  %conv22.i = zext i1 %cmp20.i288 to i64
+  %cmp20.i290 = fcmp ogt double %121, %123
+  %conv22.i = zext i1 %cmp20.i290 to i64
   store i64 %conv22.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
 sw.bb23.i:
-  %cmp24.i = fcmp oge double %118, %120
-  %conv26.i = zext i1 %cmp24.i to i64
+  %cmp24.i289 = fcmp oge double %121, %123
+  %conv26.i = zext i1 %cmp24.i289 to i64
   store i64 %conv26.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
 sw.bb27.i:
-  %cmp28.i = fcmp oeq double %118, %120
+  %cmp28.i = fcmp oeq double %121, %123
   %conv30.i = zext i1 %cmp28.i to i64
   store i64 %conv30.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
-sw.default.i303:
-  %cmp31.i = fcmp une double %118, %120
+sw.default.i306:
+  %cmp31.i = fcmp une double %121, %123
   %conv33.i = zext i1 %cmp31.i to i64
   store i64 %conv33.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
 compute_reals.exit:
-  %retval.0.i287 = phi i32 [ 0, %sw.default.i303 ], [ 0, %sw.bb.i302 ], [ 0, %sw.bb1.i301 ], [ 0, %sw.bb2.i300 ], [ %cond.i299, %sw.bb3.i297 ], [ 0, %sw.bb27.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i293 ], [ 0, %sw.bb9.i291 ], [ 0, %sw.bb10.i290 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb12.i ], [ 0, %sw.bb15.i ], [ 0, %sw.bb19.i ], [ 0, %sw.bb23.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i84.i ], [ 6, %cond.true16.i.i ], [ 3, %sw.bb7.i292 ], [ %136, %land.rhs.i.i ], [ 0, %if.end26.i.i ]
+  %retval.0.i288 = phi i32 [ 0, %sw.default.i306 ], [ 0, %sw.bb.i305 ], [ 0, %sw.bb1.i304 ], [ 0, %sw.bb2.i303 ], [ %cond.i302, %sw.bb3.i300 ], [ 0, %sw.bb27.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i295 ], [ 0, %sw.bb9.i293 ], [ 0, %sw.bb10.i292 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb12.i ], [ 0, %sw.bb15.i ], [ 0, %sw.bb19.i ], [ 0, %sw.bb23.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i84.i ], [ 6, %cond.true16.i.i ], [ 3, %sw.bb7.i294 ], [ %139, %land.rhs.i.i ], [ 0, %if.end26.i.i ]
   %add.ptr130 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.bb131:
   %arrayidx132 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %139 = load i64, ptr %arrayidx132, align 8
+  %142 = load i64, ptr %arrayidx132, align 8
   %arrayidx133 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %140 = load i64, ptr %arrayidx133, align 8
-  %arrayidx134 = getelementptr inbounds %union.number, ptr %1, i64 %140
-  %141 = load i64, ptr %arrayidx134, align 8
+  %143 = load i64, ptr %arrayidx133, align 8
+  %arrayidx134 = getelementptr inbounds %union.number, ptr %1, i64 %143
+  %144 = load i64, ptr %arrayidx134, align 8
   %arrayidx135 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %142 = load i64, ptr %arrayidx135, align 8
-  %arrayidx136 = getelementptr inbounds %union.number, ptr %1, i64 %142
-  %143 = load i64, ptr %arrayidx136, align 8
+  %145 = load i64, ptr %arrayidx135, align 8
+  %arrayidx136 = getelementptr inbounds %union.number, ptr %1, i64 %145
+  %146 = load i64, ptr %arrayidx136, align 8
   %arrayidx137 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %144 = load i64, ptr %arrayidx137, align 8
-  %arrayidx138 = getelementptr inbounds %union.number, ptr %1, i64 %144
-  switch i64 %139, label %compute_integers.exit [
-    i64 0, label %sw.bb.i318
-    i64 1, label %sw.bb1.i317
-    i64 2, label %sw.bb3.i316
-    i64 3, label %sw.bb5.i310
-    i64 4, label %sw.bb11.i305
-    i64 5, label %sw.bb11.i305
+  %147 = load i64, ptr %arrayidx137, align 8
+  %arrayidx138 = getelementptr inbounds %union.number, ptr %1, i64 %147
+  switch i64 %142, label %compute_integers.exit [
+    i64 0, label %sw.bb.i322
+    i64 1, label %sw.bb1.i321
+    i64 2, label %sw.bb3.i320
+    i64 3, label %sw.bb5.i314
+    i64 4, label %sw.bb11.i308
+    i64 5, label %sw.bb11.i308
     i64 7, label %sw.bb37.i
     i64 8, label %sw.bb40.i
     i64 10, label %sw.bb48.i
@@ -2062,157 +2084,157 @@ sw.bb131:
     i64 15, label %sw.bb68.i
   ]
 
-sw.bb.i318:
-  %145 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %141, i64 %143)
-  %146 = extractvalue { i64, i1 } %145, 1
-  %147 = extractvalue { i64, i1 } %145, 0
-  store i64 %147, ptr %arrayidx138, align 8
-  %cond.i319 = select i1 %146, i32 6, i32 0
-  br label %compute_integers.exit
-
-sw.bb1.i317:
-  %148 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %141, i64 %143)
+sw.bb.i322:
+  %148 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %144, i64 %146)
   %149 = extractvalue { i64, i1 } %148, 1
   %150 = extractvalue { i64, i1 } %148, 0
   store i64 %150, ptr %arrayidx138, align 8
-  %cond2.i = select i1 %149, i32 6, i32 0
+  %cond.i323 = select i1 %149, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb3.i316:
-  %151 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %141, i64 %143)
+sw.bb1.i321:
+  %151 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %144, i64 %146)
   %152 = extractvalue { i64, i1 } %151, 1
   %153 = extractvalue { i64, i1 } %151, 0
   store i64 %153, ptr %arrayidx138, align 8
-  %cond4.i = select i1 %152, i32 6, i32 0
+  %cond2.i = select i1 %152, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb5.i310:
-  %cmp.i311 = icmp eq i64 %143, 0
-  br i1 %cmp.i311, label %compute_integers.exit, label %if.end.i312
+sw.bb3.i320:
+  %154 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %144, i64 %146)
+  %155 = extractvalue { i64, i1 } %154, 1
+  %156 = extractvalue { i64, i1 } %154, 0
+  store i64 %156, ptr %arrayidx138, align 8
+  %cond4.i = select i1 %155, i32 6, i32 0
+  br label %compute_integers.exit
 
-if.end.i312:
-  %conv.i313 = sitofp i64 %141 to double
-  %conv6.i314 = sitofp i64 %143 to double
-  %div.i315 = fdiv double %conv.i313, %conv6.i314
-  store double %div.i315, ptr %arrayidx138, align 8
-  %154 = add i64 %141, 9007199254740992
-  %155 = icmp ult i64 %154, 18014398509481985
-  br i1 %155, label %land.rhs.i, label %compute_integers.exit
+sw.bb5.i314:
+  %cmp.i315 = icmp eq i64 %146, 0
+  br i1 %cmp.i315, label %compute_integers.exit, label %if.end.i316
+
+if.end.i316:
+  %conv.i317 = sitofp i64 %144 to double
+  %conv6.i318 = sitofp i64 %146 to double
+  %div.i319 = fdiv double %conv.i317, %conv6.i318
+  store double %div.i319, ptr %arrayidx138, align 8
+  %157 = add i64 %144, 9007199254740992
+  %158 = icmp ult i64 %157, 18014398509481985
+  br i1 %158, label %land.rhs.i, label %compute_integers.exit
 
 land.rhs.i:
-  %156 = add i64 %143, 9007199254740992
-  %157 = icmp ult i64 %156, 18014398509481985
-  %158 = select i1 %157, i32 0, i32 6
+  %159 = add i64 %146, 9007199254740992
+  %160 = icmp ult i64 %159, 18014398509481985
+  %161 = select i1 %160, i32 0, i32 6
   br label %compute_integers.exit
 
-sw.bb11.i305:
-  %cmp12.i = icmp eq i64 %143, 0
-  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i306
+sw.bb11.i308:
+  %cmp12.i = icmp eq i64 %146, 0
+  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i309
 
-if.end15.i306:
-  %cmp16.i307 = icmp eq i64 %141, -9223372036854775808
-  %cmp18.i = icmp eq i64 %143, -1
-  %or.cond.i = and i1 %cmp16.i307, %cmp18.i
+if.end15.i309:
+  %cmp16.i310 = icmp eq i64 %144, -9223372036854775808
+  %cmp18.i = icmp eq i64 %146, -1
+  %or.cond.i = and i1 %cmp16.i310, %cmp18.i
   br i1 %or.cond.i, label %compute_integers.exit, label %if.end21.i
 
 if.end21.i:
-  %.frozen = freeze i64 %141
-  %.frozen349 = freeze i64 %143
-  %div22.i = sdiv i64 %.frozen, %.frozen349
-  %159 = mul i64 %div22.i, %.frozen349
-  %rem.i.decomposed = sub i64 %.frozen, %159
+  %.frozen = freeze i64 %144
+  %.frozen354 = freeze i64 %146
+  %div22.i = sdiv i64 %.frozen, %.frozen354
+  %162 = mul i64 %div22.i, %.frozen354
+  %rem.i.decomposed = sub i64 %.frozen, %162
   %cmp23.not.i = icmp eq i64 %rem.i.decomposed, 0
-  br i1 %cmp23.not.i, label %if.end33.i, label %land.lhs.true25.i
+  br i1 %cmp23.not.i, label %if.end33.i313, label %land.lhs.true25.i
 
 land.lhs.true25.i:
-  %cmp30.not.unshifted.i = xor i64 %rem.i.decomposed, %143
+  %cmp30.not.unshifted.i = xor i64 %rem.i.decomposed, %146
   %cmp30.not.i = icmp sgt i64 %cmp30.not.unshifted.i, -1
-  br i1 %cmp30.not.i, label %if.end33.i, label %if.then32.i
+  br i1 %cmp30.not.i, label %if.end33.i313, label %if.then32.i
 
 if.then32.i:
-  %add.i308 = add nsw i64 %rem.i.decomposed, %143
-  %sub.i309 = add nsw i64 %div22.i, -1
-  br label %if.end33.i
+  %add.i311 = add nsw i64 %rem.i.decomposed, %146
+  %sub.i312 = add nsw i64 %div22.i, -1
+  br label %if.end33.i313
 
-if.end33.i:
-  %quotient.0.i = phi i64 [ %sub.i309, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
-  %rest.0.i = phi i64 [ %add.i308, %if.then32.i ], [ %rem.i.decomposed, %land.lhs.true25.i ], [ 0, %if.end21.i ]
-  %cmp34.i = icmp eq i64 %139, 5
+if.end33.i313:
+  %quotient.0.i = phi i64 [ %sub.i312, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
+  %rest.0.i = phi i64 [ %add.i311, %if.then32.i ], [ %rem.i.decomposed, %land.lhs.true25.i ], [ 0, %if.end21.i ]
+  %cmp34.i = icmp eq i64 %142, 5
   %cond36.i = select i1 %cmp34.i, i64 %rest.0.i, i64 %quotient.0.i
   store i64 %cond36.i, ptr %arrayidx138, align 8
   br label %compute_integers.exit
 
 sw.bb37.i:
-  %160 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %141)
-  %161 = extractvalue { i64, i1 } %160, 1
-  %162 = extractvalue { i64, i1 } %160, 0
-  store i64 %162, ptr %arrayidx138, align 8
-  %cond39.i = select i1 %161, i32 6, i32 0
-  br label %compute_integers.exit
-
-sw.bb40.i:
-  %cmp41.i = icmp slt i64 %141, 0
-  br i1 %cmp41.i, label %cond.true43.i, label %cond.false45.i
-
-cond.true43.i:
-  %163 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %141)
+  %163 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %144)
   %164 = extractvalue { i64, i1 } %163, 1
   %165 = extractvalue { i64, i1 } %163, 0
   store i64 %165, ptr %arrayidx138, align 8
-  %cond39.i.i = select i1 %164, i32 6, i32 0
+  %cond39.i = select i1 %164, i32 6, i32 0
+  br label %compute_integers.exit
+
+sw.bb40.i:
+  %cmp41.i = icmp slt i64 %144, 0
+  br i1 %cmp41.i, label %cond.true43.i, label %cond.false45.i
+
+cond.true43.i:
+  %166 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %144)
+  %167 = extractvalue { i64, i1 } %166, 1
+  %168 = extractvalue { i64, i1 } %166, 0
+  store i64 %168, ptr %arrayidx138, align 8
+  %cond39.i.i = select i1 %167, i32 6, i32 0
   br label %compute_integers.exit
 
 cond.false45.i:
-  store i64 %141, ptr %arrayidx138, align 8
+  store i64 %144, ptr %arrayidx138, align 8
   br label %compute_integers.exit
 
 sw.bb48.i:
-  %cmp49.i = icmp slt i64 %141, %143
+  %cmp49.i = icmp slt i64 %144, %146
   %conv51.i = zext i1 %cmp49.i to i64
   store i64 %conv51.i, ptr %arrayidx138, align 8
   br label %compute_integers.exit
 
 sw.bb52.i:
-  %cmp53.i = icmp sle i64 %141, %143
+  %cmp53.i = icmp sle i64 %144, %146
   %conv55.i = zext i1 %cmp53.i to i64
   store i64 %conv55.i, ptr %arrayidx138, align 8
   br label %compute_integers.exit
 
 sw.bb56.i:
-  %cmp57.i = icmp sgt i64 %141, %143
+  %cmp57.i = icmp sgt i64 %144, %146
   %conv59.i = zext i1 %cmp57.i to i64
   store i64 %conv59.i, ptr %arrayidx138, align 8
   br label %compute_integers.exit
 
 sw.bb60.i:
-  %cmp61.i = icmp sge i64 %141, %143
+  %cmp61.i = icmp sge i64 %144, %146
   %conv63.i = zext i1 %cmp61.i to i64
   store i64 %conv63.i, ptr %arrayidx138, align 8
   br label %compute_integers.exit
 
 sw.bb64.i:
-  %cmp65.i = icmp eq i64 %141, %143
+  %cmp65.i = icmp eq i64 %144, %146
   %conv67.i = zext i1 %cmp65.i to i64
   store i64 %conv67.i, ptr %arrayidx138, align 8
   br label %compute_integers.exit
 
 sw.bb68.i:
-  %cmp69.i = icmp ne i64 %141, %143
+  %cmp69.i = icmp ne i64 %144, %146
   %conv71.i = zext i1 %cmp69.i to i64
   store i64 %conv71.i, ptr %arrayidx138, align 8
   br label %compute_integers.exit
 
 compute_integers.exit:
-  %retval.0.i304 = phi i32 [ 0, %cond.false45.i ], [ %cond.i319, %sw.bb.i318 ], [ %cond2.i, %sw.bb1.i317 ], [ %cond4.i, %sw.bb3.i316 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i310 ], [ %158, %land.rhs.i ], [ 3, %sw.bb11.i305 ], [ 0, %if.end33.i ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i306 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i312 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb131 ]
+  %retval.0.i307 = phi i32 [ 0, %cond.false45.i ], [ %cond.i323, %sw.bb.i322 ], [ %cond2.i, %sw.bb1.i321 ], [ %cond4.i, %sw.bb3.i320 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i314 ], [ %161, %land.rhs.i ], [ 3, %sw.bb11.i308 ], [ 0, %if.end33.i313 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i309 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i316 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb131 ]
   %add.ptr140 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.default:
   %arrayidx141 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %166 = load i64, ptr %arrayidx141, align 8
-  %arrayidx142 = getelementptr inbounds %union.number, ptr %1, i64 %166
-  %167 = load i64, ptr %arrayidx142, align 8
-  %cmp143.not = icmp eq i64 %167, 0
+  %169 = load i64, ptr %arrayidx141, align 8
+  %arrayidx142 = getelementptr inbounds %union.number, ptr %1, i64 %169
+  %170 = load i64, ptr %arrayidx142, align 8
+  %cmp143.not = icmp eq i64 %170, 0
   br i1 %cmp143.not, label %cond.false, label %cond.true
 
 cond.true:
@@ -2221,18 +2243,18 @@ cond.true:
 
 cond.false:
   %arrayidx146 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %168 = load i64, ptr %arrayidx146, align 8
-  %add.ptr147 = getelementptr inbounds i64, ptr %0, i64 %168
+  %171 = load i64, ptr %arrayidx146, align 8
+  %add.ptr147 = getelementptr inbounds i64, ptr %0, i64 %171
   br label %for.cond.backedge
 
 sw.epilog:
-  %status.1 = phi i32 [ %retval.0.i304, %compute_integers.exit ], [ %status.0, %if.end ], [ %call63, %if.end72 ], [ %call84, %sw.bb77 ], [ %retval.0.i282, %load.exit ], [ %retval.0.i287, %compute_reals.exit ]
+  %status.1 = phi i32 [ %retval.0.i307, %compute_integers.exit ], [ %status.0, %if.end ], [ %call63, %if.end72 ], [ %call84, %sw.bb77 ], [ %retval.0.i283, %load.exit ], [ %retval.0.i288, %compute_reals.exit ]
   %next.0 = phi ptr [ %add.ptr140, %compute_integers.exit ], [ %add.ptr, %if.end ], [ %add.ptr76, %if.end72 ], [ %add.ptr85, %sw.bb77 ], [ %add.ptr92, %load.exit ], [ %add.ptr130, %compute_reals.exit ]
   %cmp149.not = icmp eq i32 %status.1, 0
   br i1 %cmp149.not, label %for.cond.backedge, label %if.then151
 
 if.then151:
-  %status.1329 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb110 ]
+  %status.1333 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb110 ]
   %sub.ptr.lhs.cast152 = ptrtoint ptr %at.0 to i64
   %sub.ptr.sub154 = sub i64 %sub.ptr.lhs.cast152, %sub.ptr.rhs.cast
   %sub.ptr.div155 = lshr exact i64 %sub.ptr.sub154, 3
@@ -2242,7 +2264,7 @@ if.then151:
   br label %cleanup159
 
 cleanup159:
-  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1329, %if.then151 ]
+  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1333, %if.then151 ]
   ret i32 %retval.1.ph
 }
 
@@ -2459,74 +2481,74 @@ entry:
   %python_error = getelementptr inbounds i8, ptr %block, i64 -80
   %0 = load i32, ptr %python_error, align 16
   %tobool.not = icmp eq i32 %0, 0
-  br i1 %tobool.not, label %if.end, label %cleanup30
+  br i1 %tobool.not, label %if.end, label %cleanup23
 
 if.end:
-  %print_ring = getelementptr inbounds nuw i8, ptr %block, i64 72
-  %1 = load ptr, ptr %print_ring, align 8
-  %cmp.not = icmp eq ptr %1, null
-  br i1 %cmp.not, label %land.lhs.true, label %land.end
+  %print_ring.i = getelementptr inbounds nuw i8, ptr %block, i64 72
+  %1 = load ptr, ptr %print_ring.i, align 8
+  %cmp.not.i = icmp eq ptr %1, null
+  br i1 %cmp.not.i, label %land.lhs.true, label %has_printed.exit
 
-land.end:
-  %head = getelementptr inbounds nuw i8, ptr %1, i64 8
-  %2 = load atomic i64, ptr %head acquire, align 8
-  %tail = getelementptr inbounds nuw i8, ptr %1, i64 16
-  %3 = load atomic i64, ptr %tail monotonic, align 16
-  %cmp2.not = icmp eq i64 %2, %3
-  br i1 %cmp2.not, label %land.lhs.true, label %if.end5
+has_printed.exit:
+  %head.i = getelementptr inbounds nuw i8, ptr %1, i64 8
+  %2 = load atomic i64, ptr %head.i acquire, align 8
+  %tail.i = getelementptr inbounds nuw i8, ptr %1, i64 16
+  %3 = load atomic i64, ptr %tail.i monotonic, align 16
+  %cmp2.i.not = icmp eq i64 %2, %3
+  br i1 %cmp2.i.not, label %land.lhs.true, label %if.end4
 
 land.lhs.true:
   %flags = getelementptr inbounds nuw i8, ptr %block, i64 60
   %4 = load i32, ptr %flags, align 4
   %and = and i32 %4, 1
-  %tobool3.not = icmp eq i32 %and, 0
-  br i1 %tobool3.not, label %cleanup30, label %if.end5
+  %tobool2.not = icmp eq i32 %and, 0
+  br i1 %tobool2.not, label %cleanup23, label %if.end4
 
-if.end5:
-  %.not = phi i1 [ true, %land.lhs.true ], [ false, %land.end ]
+if.end4:
+  %.not = phi i1 [ true, %land.lhs.true ], [ false, %has_printed.exit ]
   %thread_state = getelementptr inbounds i8, ptr %block, i64 -120
   %5 = load ptr, ptr %thread_state, align 8
   tail call void @PyEval_RestoreThread(ptr noundef %5) nounwind
-  %call6 = tail call i32 @PyErr_CheckSignals() nounwind
-  %cmp7 = icmp ne i32 %call6, 0
-  %or.cond.not = or i1 %.not, %cmp7
-  br i1 %or.cond.not, label %if.end19, label %if.then12
+  %call5 = tail call i32 @PyErr_CheckSignals() nounwind
+  %cmp = icmp ne i32 %call5, 0
+  %or.cond.not = or i1 %.not, %cmp
+  br i1 %or.cond.not, label %if.end13, label %if.then10
 
-if.then12:
-  %drain = getelementptr inbounds i8, ptr %block, i64 -104
-  %6 = load ptr, ptr %drain, align 8
-  %call13 = tail call ptr @PyObject_CallObject(ptr noundef %6, ptr noundef null) nounwind
-  %cmp14 = icmp eq ptr %call13, null
-  br i1 %cmp14, label %if.end26.critedge, label %if.then17
+if.then10:
+  %drain.i = getelementptr inbounds i8, ptr %block, i64 -104
+  %6 = load ptr, ptr %drain.i, align 8
+  %call1.i = tail call ptr @PyObject_CallObject(ptr noundef %6, ptr noundef null) nounwind
+  %cmp.not.i35 = icmp eq ptr %call1.i, null
+  br i1 %cmp.not.i35, label %if.end20.critedge, label %if.then.i
 
-if.then17:
-  tail call void @Py_DecRef(ptr noundef nonnull %call13) nounwind
+if.then.i:
+  tail call void @Py_DecRef(ptr noundef nonnull %call1.i) nounwind
   store i32 0, ptr %python_error, align 16
-  %call22.c = tail call ptr @PyEval_SaveThread() nounwind
-  store ptr %call22.c, ptr %thread_state, align 8
-  br label %cleanup30
+  %call16.c36 = tail call ptr @PyEval_SaveThread() nounwind
+  store ptr %call16.c36, ptr %thread_state, align 8
+  br label %cleanup23
 
-if.end19:
-  %conv = zext i1 %cmp7 to i32
+if.end13:
+  %conv = zext i1 %cmp to i32
   store i32 %conv, ptr %python_error, align 16
-  %call22 = tail call ptr @PyEval_SaveThread() nounwind
-  store ptr %call22, ptr %thread_state, align 8
-  br i1 %cmp7, label %if.end26, label %cleanup30
+  %call16 = tail call ptr @PyEval_SaveThread() nounwind
+  store ptr %call16, ptr %thread_state, align 8
+  br i1 %cmp, label %if.end20, label %cleanup23
 
-if.end26.critedge:
+if.end20.critedge:
   store i32 1, ptr %python_error, align 16
-  %call22.c46 = tail call ptr @PyEval_SaveThread() nounwind
-  store ptr %call22.c46, ptr %thread_state, align 8
-  br label %if.end26
+  %call16.c = tail call ptr @PyEval_SaveThread() nounwind
+  store ptr %call16.c, ptr %thread_state, align 8
+  br label %if.end20
 
-if.end26:
+if.end20:
   %7 = cmpxchg ptr %block, i32 0, i32 1 acq_rel acquire, align 4
   %stop.i = getelementptr inbounds nuw i8, ptr %block, i64 56
   %8 = cmpxchg ptr %stop.i, i32 0, i32 1 acq_rel acquire, align 4
-  br label %cleanup30
+  br label %cleanup23
 
-cleanup30:
-  %retval.2 = phi i32 [ 1, %entry ], [ 0, %land.lhs.true ], [ 1, %if.end26 ], [ 0, %if.end19 ], [ 0, %if.then17 ]
+cleanup23:
+  %retval.2 = phi i32 [ 1, %entry ], [ 0, %land.lhs.true ], [ 1, %if.end20 ], [ 0, %if.end13 ], [ 0, %if.then.i ]
   ret i32 %retval.2
 }
 
@@ -3393,6 +3415,42 @@ for.body:
 
 for.end:
   ret void
+}
+
+define internal fastcc range(i32 0, 2) i32 @show_prints(ptr noundef captures(none) %block) unnamed_addr noinline nounwind {
+entry:
+  %python_error = getelementptr inbounds i8, ptr %block, i64 -80
+  %0 = load i32, ptr %python_error, align 16
+  %tobool.not = icmp eq i32 %0, 0
+  br i1 %tobool.not, label %if.end, label %cleanup
+
+if.end:
+  %thread_state = getelementptr inbounds i8, ptr %block, i64 -120
+  %1 = load ptr, ptr %thread_state, align 8
+  tail call void @PyEval_RestoreThread(ptr noundef %1) nounwind
+  %drain.i = getelementptr inbounds i8, ptr %block, i64 -104
+  %2 = load ptr, ptr %drain.i, align 8
+  %call1.i = tail call ptr @PyObject_CallObject(ptr noundef %2, ptr noundef null) nounwind
+  %cmp.not.i = icmp eq ptr %call1.i, null
+  br i1 %cmp.not.i, label %drain_failed.exit, label %if.then.i
+
+if.then.i:
+  tail call void @Py_DecRef(ptr noundef nonnull %call1.i) nounwind
+  br label %drain_failed.exit
+
+drain_failed.exit:
+  %conv = zext i1 %cmp.not.i to i32
+  store i32 %conv, ptr %python_error, align 16
+  %call3 = tail call ptr @PyEval_SaveThread() nounwind
+  store ptr %call3, ptr %thread_state, align 8
+  %3 = load i32, ptr %python_error, align 16
+  %tobool6.not = icmp ne i32 %3, 0
+  %cond = zext i1 %tobool6.not to i32
+  br label %cleanup
+
+cleanup:
+  %retval.0 = phi i32 [ %cond, %drain_failed.exit ], [ 1, %entry ]
+  ret i32 %retval.0
 }
 
 declare float @llvm.fabs.f32(float) nounwind

@@ -120,27 +120,44 @@ int32_t tn_poll(struct block *block, int32_t site) {
     return status == STATUS_OK ? STATUS_OK : leave(block, status, site);
 }
 
+static inline bool has_printed(struct block *block) {
+    struct ring *ring = block->print_ring;
+    return ring != NULL && atomic_load_explicit(&ring->head, memory_order_acquire) !=
+                               atomic_load_explicit(&ring->tail, memory_order_relaxed);
+}
+
+// Drains prints, on the thread that has Python's state; whether that has failed.
+static bool drain_failed(struct block *block) {
+    PyObject *result = PyObject_CallObject(header_of(block)->drain, NULL);
+    if (result != NULL) Py_DecRef(result);
+    return result == NULL;
+}
+
 // Lets Python run signal handlers (on its main thread) and drains prints. Non-zero: an exception is set.
 NOT_INLINED static int32_t tick(struct block *block) {
     struct header *header = header_of(block);
     if (header->python_error) return STATUS_INTERRUPT;
-    struct ring *ring = block->print_ring;
-    bool printed = ring != NULL && atomic_load_explicit(&ring->head, memory_order_acquire) !=
-                                       atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    bool printed = has_printed(block);
     if (!printed && !(block->flags & LAUNCHED_BY_MAIN)) return STATUS_OK;
     PyEval_RestoreThread(header->thread_state);
     bool failed = PyErr_CheckSignals() != 0;
-    if (!failed && printed) {
-        PyObject *result = PyObject_CallObject(header->drain, NULL);
-        failed = result == NULL;
-        if (!failed) Py_DecRef(result);
-    }
+    if (!failed && printed) failed = drain_failed(block);
     header->python_error = failed;
     header->thread_state = PyEval_SaveThread();
     if (!failed) return STATUS_OK;
     replace(&block->status, 0, STATUS_INTERRUPT);
     request_stop(block, STATUS_INTERRUPT);
     return STATUS_INTERRUPT;
+}
+
+// Shows what a launch inside of another one has printed, before the next one prints. Non-zero: an exception is set.
+NOT_INLINED static int32_t show_prints(struct block *block) {
+    struct header *header = header_of(block);
+    if (header->python_error) return STATUS_INTERRUPT;
+    PyEval_RestoreThread(header->thread_state);
+    header->python_error = drain_failed(block);
+    header->thread_state = PyEval_SaveThread();
+    return header->python_error ? STATUS_INTERRUPT : STATUS_OK;
 }
 
 // Reads the clock, decides how many polls may pass until the next reading, and ticks when an interval is over.

@@ -39,6 +39,12 @@ static int32_t launch_within(struct block *outer, struct block *block, struct la
     header->lane = lane->block == NULL ? NULL : lane;
     if (has_python) header->thread_state = around->thread_state;
     int32_t returned = end_launch(block, header->entry(block));
+#ifndef __wasm__
+    if (has_python && has_printed(block)) {
+        int32_t status = show_prints(block);
+        if (returned == OK) returned = status;
+    }
+#endif
     if (has_python) {
         around->thread_state = header->thread_state;
         around->python_error |= header->python_error;

@@ -145,8 +145,8 @@ class Simulation {
         this.tell({ state: "stopped", error: described(error) });
         return false;
       } finally {
-        const prints = this.program.takePrints?.() ?? [];
-        if (prints.length) this.post({ kind: "prints", prints }, []);
+        const text = this.program.takePrints();
+        if (text) this.post({ kind: "prints", text }, []);
       }
     });
   }

@@ -73,7 +73,7 @@ class LocalModel {
       if ("state" in values) clearTimeout(this.impatience);
       for (const [name, value] of Object.entries(values)) this.set(name, value);
     } else if (message.kind === "prints") {
-      this.print(message.prints);
+      this.print(message.text);
     } else if (message.kind === "field") {
       this.asked.get(message.number)?.({ ...message, data: buffers[0] });
       this.asked.delete(message.number);
@@ -112,9 +112,9 @@ class LocalModel {
       this.worker.postMessage({ kind: "read", field, number });
     });
   }
-  print(prints) {
+  print(added) {
     this.prints ??= this.el.appendChild(make("pre", { class: "tinote-prints", role: "log" }));
-    const text = this.prints.textContent + prints.map((one) => one.text ?? one).join("");
+    const text = this.prints.textContent + added;
     this.prints.textContent = text.slice(-LONGEST_PRINT);
   }
 

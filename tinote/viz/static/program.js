@@ -18,6 +18,8 @@ const BLOCK = { site: 4, payload: 8, payloadWords: 6, slots: 128 };
 const CONTROL = { stop: 0, polls: 8, heap: 16, top: 24, limit: 32, bytes: 40 };
 const STATUSES = ["", "interrupt", "bounds", "division", "assert", "memory", "overflow", "lost", "finite", "recursion"];
 const INTERRUPT = 1;
+const RING = { head: 8, tail: 16, dropped: 24, words: 64 };
+const MOST_PRINTED = 1 << 16; // Characters that wait to be taken.
 
 const ARRAYS = {
   f16: Uint16Array,
@@ -109,12 +111,14 @@ function checkDescription(description, stored, mostBytes, need) {
   const list = (value) => Array.isArray(value);
   const text = (value) => typeof value === "string";
   const every = (value, holds) => list(value) && value.every(holds);
-  const { memory, parameters, fields, codes, functions, places, launches } = description ?? {};
+  const { memory, parameters, fields, codes, functions, places, launches, prints } = description ?? {};
   need(memory && whole(memory.base) && whole(memory.end) && whole(memory.control), damaged);
   need(memory.end <= mostBytes, "this captured program asks for too much memory");
   need(memory.base % 8 === 0 && memory.base + stored <= memory.end && memory.control % 8 === 0, damaged);
   need(memory.control + CONTROL.bytes <= memory.base && whole(launches), damaged);
   const inside = (at, bytes) => whole(at) && at % 8 === 0 && at + bytes <= memory.end;
+  const isPower = (n) => whole(n, 2 ** 24) && n > 0 && (n & (n - 1)) === 0;
+  need(!prints || (isPower(prints.words) && inside(prints.ring, RING.words + 8 * prints.words)), damaged);
   need(
     every(parameters, (one) => one && text(one.name) && "fibs".includes(one.kind)),
     damaged,
@@ -189,6 +193,8 @@ function checkDescription(description, stored, mostBytes, need) {
 }
 
 class Program {
+  #codes = new Map(); // By the block that launches them.
+  #printed = "";
   #exports;
   #functions;
   #fields;
@@ -212,6 +218,8 @@ class Program {
     this.#functions = new Map(description.functions.map((one) => [one.name, readFunction(one)]));
     this.#fields = new Map(description.fields.map((one) => [one.name, one]));
     this.#parameters = description.parameters;
+    for (const { launches } of description.functions)
+      for (const [, code, block] of launches) this.#codes.set(block, description.codes[code]);
     this.limit = Infinity;
     const { control, end } = description.memory;
     this.view.setBigUint64(control + CONTROL.heap, BigInt(end), true);
@@ -308,6 +316,7 @@ class Program {
       throw new ProgramError("trap", `the program has ended by itself: ${error.message}`);
     }
     view = this.view; // memory may have grown
+    if (this.description.prints) this.#keepPrints(view);
     if (called.counter !== null) this.#launches = view.getBigInt64(called.registers + 8 * called.counter, true);
     if (status) throw this.#fault(called, status, view);
     const end = called.ends[Number(view.getBigInt64(called.block + BLOCK.slots + 16, true))];
@@ -315,6 +324,36 @@ class Program {
     const number = (operand) => operandValue(view, called.registers, operand);
     for (const [parameter, operand] of end.updates) this.values[this.#parameters[parameter].name] = number(operand);
     return resultValue(end.result, number);
+  }
+
+  /** What kernels have printed since this was asked last. */
+  takePrints() {
+    const found = this.#printed;
+    this.#printed = "";
+    return found;
+  }
+
+  #keepPrints(view) {
+    const { ring, words } = this.description.prints;
+    const at = (word) => ring + RING.words + 8 * (word & (words - 1));
+    const head = Number(view.getBigUint64(ring + RING.head, true));
+    let tail = Number(view.getBigUint64(ring + RING.tail, true));
+    const dropped = view.getBigUint64(ring + RING.dropped, true);
+    if (tail === head && !dropped) return;
+    const texts = [];
+    while (tail < head && head - tail <= words) {
+      const length = view.getUint32(at(tail) + 4, true);
+      const sites = this.#codes.get(view.getUint32(at(tail + 1), true))?.sites;
+      const site = sites?.[view.getUint32(at(tail), true)];
+      const numbers = [];
+      for (let k = 2; k <= length && k < words; k += 1) numbers.push(view.getBigInt64(at(tail + k), true));
+      if (site && length) texts.push(partsText(site, numbers));
+      tail += 1 + length;
+    }
+    view.setBigUint64(ring + RING.tail, BigInt(head), true);
+    view.setBigUint64(ring + RING.dropped, 0n, true);
+    if (dropped) texts.push(`[${dropped} more prints were dropped: the kernel prints faster than they can be shown]\n`);
+    this.#printed = (this.#printed + texts.join("")).slice(-MOST_PRINTED);
   }
 
   /** A field as it lies in memory until the next call; `array` begins with its first number; `strides` in numbers. */
