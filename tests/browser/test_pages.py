@@ -286,6 +286,19 @@ def test_pictures_and_films_are_made_by_the_page(
     film = Path(filmed.value.path()).read_bytes()
     assert film[:4] == b"\x1a\x45\xdf\xa3" or film[4:8] == b"ftyp"  # WebM, MP4
     assert len(film) > 3000 and filmed.value.suggested_filename.startswith("simulation.")
+    found.button("Record a GIF").click()
+    before = found.wait_step()
+    found.wait_step(lambda step: step > before + 20)
+    with found.page.expect_download() as filmed:
+        found.button("End the recording and save it").click()
+    gif = Pillow.open(filmed.value.path())
+    assert gif.format == "GIF" and gif.is_animated and gif.info["loop"] == 0 and gif.size == picture.size
+    last = gif.n_frames - 1
+    for frame in (0, last):  # Each can be read, and has the colours of the view.
+        gif.seek(frame)
+        colors = np.asarray(gif.convert("RGB"), dtype=float)
+        assert np.abs(colors.mean((0, 1)) - shown.mean((0, 1))).max() < 6
+    expect(found.button("Record a film")).to_be_enabled()
     assert found.problems == []
 
 

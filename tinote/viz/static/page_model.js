@@ -39,7 +39,7 @@ class LocalModel {
   }
   send(message) {
     if (message.kind === "snapshot") this.savePicture(message.page);
-    else if (message.kind === "record") this.recordOrSave(message.page);
+    else if (message.kind === "record") this.recordOrSave(message.page, message.as === "gif");
     else {
       if ("visible" in message) this.isVisible = message.visible;
       if (message.kind === "stop") this.insist();
@@ -158,9 +158,22 @@ class LocalModel {
     this.tell("msg:custom", { kind: "file", name, type: blob.type, page }, [bytes]);
   }
   /** What the record button does: begin a film, or hand it over. The browser encodes it. */
-  recordOrSave(page) {
+  recordOrSave(page, asGif) {
     if (this.film) {
-      this.film.recorder.stop();
+      this.film.stop();
+      return;
+    }
+    if (asGif) {
+      const recorder = new GifRecorder();
+      const draw = () => recorder.add(this.picture());
+      const stop = async () => {
+        this.film = null;
+        this.deliver(await recorder.file(), "simulation.gif", page);
+        this.set("recording", false);
+      };
+      this.film = { draw, stop };
+      this.set("recording", "gif");
+      draw();
       return;
     }
     const type = FILMS.find((one) => globalThis.MediaRecorder?.isTypeSupported(one));
@@ -178,7 +191,7 @@ class LocalModel {
       const kind = type.slice(6, type.indexOf(";") < 0 ? undefined : type.indexOf(";"));
       this.deliver(new Blob(parts, { type: `video/${kind}` }), `simulation.${kind}`, page);
     };
-    this.film = { recorder, draw: () => this.picture(canvas) };
+    this.film = { draw: () => this.picture(canvas), stop: () => recorder.stop() };
     recorder.start();
     this.set("recording", true);
   }

@@ -13,6 +13,7 @@ const SIGNS = {
     "M5 3.5 6 2h4l1 1.5h2.5v9.5h-11V3.5zM8 5.2a2.9 2.9 0 1 0 0 5.8 2.9 2.9 0 0 0 0-5.8z" +
     "m0 1.5a1.4 1.4 0 1 1 0 2.8 1.4 1.4 0 0 1 0-2.8z",
   record: "M8 3a5 5 0 1 1 0 10A5 5 0 0 1 8 3z",
+  gif: "M1 4.5h4V6H2.6v4h1V8.8H3V7.5h2.1v4H1zM6.5 4.5h1.7v7H6.5zM9.7 4.5H15V6h-3.7v1.3h3.2v1.5h-3.2v2.7H9.7z",
 };
 
 function sign(name) {
@@ -129,11 +130,13 @@ function simulationView({ model, el, stage, below, show, keep = () => {}, repain
   const here = Math.random().toString(36).slice(2);
   const film = model.get("film") ? "Record a film" : "Record a GIF";
   const record = button("record", film, () => say(model, { kind: "record", page: here }));
+  const gif =
+    model.get("film") && button("gif", "Record a GIF", () => say(model, { kind: "record", as: "gif", page: here }));
   const save = button("save", "Save a picture", () => say(model, { kind: "snapshot", page: here }));
   controls.append(
     stop,
     make("label", { class: "tinote-speed" }, slider, speedText),
-    make("span", { class: "tinote-files" }, record, save),
+    make("span", { class: "tinote-files" }, record, ...(gif ? [gif] : []), save),
   );
   const status = make("div", { class: "tinote-status" });
   const announce = make("div", { class: "tinote-announce", role: "status" });
@@ -209,10 +212,17 @@ function simulationView({ model, el, stage, below, show, keep = () => {}, repain
     slider.setAttribute("aria-valuetext", speedText.textContent);
   };
   const showRecording = () => {
-    const recording = model.get("recording");
-    record.setAttribute("aria-pressed", String(recording));
-    record.title = recording ? "End the recording and save it" : film;
-    record.setAttribute("aria-label", record.title);
+    const recording = model.get("recording"); // Of a page: which of the two.
+    const recorders = [
+      [record, recording && recording !== "gif", film],
+      [gif, recording === "gif", "Record a GIF"],
+    ];
+    for (const [node, isOn, title] of recorders.filter(([node]) => node)) {
+      node.setAttribute("aria-pressed", String(Boolean(isOn)));
+      node.title = isOn ? "End the recording and save it" : title;
+      node.setAttribute("aria-label", node.title);
+      node.disabled = Boolean(recording) && !isOn;
+    }
   };
   const showError = () => {
     alert.innerHTML = model.get("error_card"); // Made by the kernel, which escapes what is the user's.
