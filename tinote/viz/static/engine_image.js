@@ -18,11 +18,14 @@ FRAMES_OF.image = class {
     ].map(([count, pixels]) => Math.ceil(count / Math.min(MOST_CELLS, 2 * pixels)));
     const [wide, high] = [Math.ceil(columns / across), Math.ceil(rows / down)];
     const isSingle = type === "f32";
-    const spaced = new (isSingle ? Float32Array : Float64Array)(wide * high * parts); // Column after column.
-    for (let i = 0; i < wide; i += 1)
-      for (let j = 0; j < high; j += 1)
-        for (let part = 0; part < parts; part += 1)
-          spaced[(i * high + j) * parts + part] = data[(i * across * rows + j * down) * parts + part];
+    let spaced = data; // Column after column.
+    if (across > 1 || down > 1) {
+      spaced = new (isSingle ? Float32Array : Float64Array)(wide * high * parts);
+      for (let i = 0; i < wide; i += 1)
+        for (let j = 0; j < high; j += 1)
+          for (let part = 0; part < parts; part += 1)
+            spaced[(i * high + j) * parts + part] = data[(i * across * rows + j * down) * parts + part];
+    }
     const message = { columns: wide, rows: high, shape: [columns, rows] };
     const marks = {};
     let bytes;
@@ -32,7 +35,7 @@ FRAMES_OF.image = class {
       Object.assign(message, { low, high: top, strange });
       if (this.look.contours) this.layContours(spaced, [wide, high], [low, top], marks);
     } else {
-      bytes = type === "u8" ? Uint8Array.from(spaced) : Uint8Array.from(spaced, (part) => asByte(part));
+      bytes = type === "u8" ? Uint8Array.from(spaced) : asBytes(spaced);
     }
     const shown = new Uint8Array(bytes.length); // Row after row, from the top.
     for (let i = 0; i < wide; i += 1)

@@ -4,6 +4,13 @@ const GRASPED = 2; // Radii from which a particle is grabbed.
 const RADIUS_CODES = 64;
 const DENSITY_COUNT = 150000;
 
+/** Radii in pixels: what is none is 0. */
+function sizesOf(radii) {
+  const sizes = new Float32Array(radii.length);
+  for (let at = 0; at < radii.length; at += 1) sizes[at] = Number.isFinite(radii[at]) && radii[at] > 0 ? radii[at] : 0;
+  return sizes;
+}
+
 FRAMES_OF.particles = class {
   constructor(sources, look, traits) {
     Object.assign(this, { sources, look, traits });
@@ -30,9 +37,7 @@ FRAMES_OF.particles = class {
     const sight = this.sight(points);
     const parts = {};
     this.layMarks(points, step, sight, inks, message, parts);
-    let radii = look.radius
-      ? Float32Array.from(sources.read(look.radius).data, (r) => (Number.isFinite(r) && r > 0 ? r : 0))
-      : null;
+    let radii = look.radius ? sizesOf(sources.read(look.radius).data) : null;
     const inSpace = points.dimensions === 3;
     let ink = inks.color;
     let places = null;
@@ -57,7 +62,10 @@ FRAMES_OF.particles = class {
       places = { data: Float64Array.from(seen.flatMap(({ place }) => place)), count: seen.length, isSingle: false };
       if (radii) radii = Float32Array.from(seen, ({ index }) => radii[index]);
     }
-    if (radii) parts.radii = Uint16Array.from(radii, (radius) => Math.min(radius * RADIUS_CODES + 0.5, 0xffff));
+    if (radii) {
+      parts.radii = new Uint16Array(radii.length);
+      for (let at = 0; at < radii.length; at += 1) parts.radii[at] = Math.min(radii[at] * RADIUS_CODES + 0.5, 0xffff);
+    }
     message.count = points.count;
     if (!inSpace && points.count > DENSITY_COUNT && ink.isOne && !radii && !this.traits.glow)
       return this.density(points, message, parts);

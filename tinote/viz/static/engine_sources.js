@@ -9,9 +9,14 @@ function asNumbers(data, type) {
   return type === "i64" || type === "u64" ? Float64Array.from(data, Number) : data;
 }
 
-/** A number as 0 to 255 of a colour's part, which is a fraction. */
-function asByte(part) {
-  return Math.floor(Math.min(Math.max(Number.isNaN(part) ? 0 : part, 0), 1) * 255 + 0.5);
+/** Numbers as 0 to 255 of a colour's part, which are fractions. */
+function asBytes(parts) {
+  const bytes = new Uint8Array(parts.length);
+  for (let at = 0; at < parts.length; at += 1) {
+    const part = parts[at];
+    bytes[at] = part > 0 ? (part < 1 ? part * 255 + 0.5 : 255) : 0; // NaN is 0.
+  }
+  return bytes;
 }
 
 /**
@@ -49,15 +54,14 @@ class Sources {
 /** Colours, three bytes each: of 0xRRGGBB ("packed"), of bytes, or of fractions, which may have a fourth part. */
 function colorsOf({ data, shape }, as) {
   if (as === "bytes") return Uint8Array.from(data);
-  if (as === "packed")
-    return Uint8Array.from(
-      { length: 3 * data.length },
-      (_, at) => (data[Math.floor(at / 3)] >> (16 - 8 * (at % 3))) & 255,
-    );
-  const parts = shape[shape.length - 1];
-  return Uint8Array.from({ length: (3 * data.length) / parts }, (_, at) =>
-    asByte(data[Math.floor(at / 3) * parts + (at % 3)]),
-  );
+  const parts = as === "packed" ? 1 : shape[shape.length - 1];
+  const count = data.length / parts;
+  const bytes = as === "packed" ? null : asBytes(data);
+  const colors = new Uint8Array(3 * count);
+  for (let at = 0; at < count; at += 1)
+    for (let part = 0; part < 3; part += 1)
+      colors[3 * at + part] = bytes ? bytes[parts * at + part] : (data[at] >> (16 - 8 * part)) & 255;
+  return colors;
 }
 
 /**
@@ -113,17 +117,25 @@ function readInks(found, scale) {
   at = 0;
   for (const [name, { numbers }] of numbered) {
     const own = codes.slice(at, at + numbers.length);
-    inks[name] = { codes: own, colors: colorsAt(scale.colors, own), isOne: false };
+    inks[name] = new MappedInk(scale.colors, own);
     at += numbers.length;
   }
   return { inks, message: { low, high, strange } };
 }
 
-/** The colours that codes stand for in a map of three bytes each. */
-function colorsAt(map, codes) {
-  const colors = new Uint8Array(3 * codes.length);
-  for (let at = 0; at < codes.length; at += 1) colors.set(map.subarray(3 * codes[at], 3 * codes[at] + 3), 3 * at);
-  return colors;
+/** Inks by codes in a map of three bytes each: few views need the colours that they stand for. */
+class MappedInk {
+  constructor(map, codes) {
+    Object.assign(this, { map, codes, isOne: false });
+  }
+  get colors() {
+    const { map, codes } = this;
+    const colors = new Uint8Array(3 * codes.length);
+    for (let at = 0; at < codes.length; at += 1)
+      for (let part = 0; part < 3; part += 1) colors[3 * at + part] = map[3 * codes[at] + part];
+    Object.defineProperty(this, "colors", { value: colors });
+    return colors;
+  }
 }
 
 /** The bytes of an array, on their way to the views. */
