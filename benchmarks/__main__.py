@@ -21,7 +21,7 @@ __all__ = ["main"]
 
 INTERRUPTED = 130
 
-IN_A_BROWSER = ("frames", "explorer")
+IN_A_BROWSER = ("frames", "explorer", "pages")
 """Benchmarks with options of their own, which need the browser tests' extra."""
 
 COMMANDS = {

