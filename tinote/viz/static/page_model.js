@@ -113,9 +113,14 @@ class LocalModel {
     });
   }
   print(added) {
-    this.prints ??= this.el.appendChild(make("pre", { class: "tinote-prints", role: "log" }));
+    const style = `max-width:${this.traits.width}px`;
+    this.prints ??= this.el.appendChild(make("pre", { class: "tinote-prints", role: "log", tabIndex: 0, style }));
+    const { scrollHeight, scrollTop, clientHeight } = this.prints;
     const text = this.prints.textContent + added;
-    this.prints.textContent = text.slice(-LONGEST_PRINT);
+    const excess = text.length - LONGEST_PRINT;
+    this.prints.textContent = excess > 0 ? text.slice(text.indexOf("\n", excess) + 1) : text;
+    // The last lines, unless somebody reads others.
+    if (scrollHeight - scrollTop - clientHeight < 20) this.prints.scrollTop = this.prints.scrollHeight;
   }
 
   // Pictures and films.
