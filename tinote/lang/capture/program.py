@@ -66,11 +66,12 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
     of the program, but for those that the function assigns, which are updated.
 
     The first call captures: launches, also of gradients, what a tape clears, saves and brings back, fills, copies,
-    elements that are read and written, arithmetic on these numbers, conditions on them (both sides are tried), seeds of
-    random numbers, what kernels print, arrays that `to_numpy` and derivatives give and that go to kernels and fields,
-    and the numbers, vectors, arrays and tuples of these that are returned. It runs the function some times, while nothing else may run,
-    and leaves memory as one call does. The program is proved before it is used: it runs beside the function from
-    several states and with several values of its numbers, on one thread, and all fields must agree bit for bit.
+    elements that are read and written, arithmetic on these numbers, conditions on them (both sides are tried), seeds
+    of random numbers, what kernels print, arrays that `to_numpy` and derivatives give and that go to kernels and
+    fields, and the numbers, vectors, arrays and tuples of these that are returned. It runs the function some times,
+    while nothing else may run, and leaves memory as one call does. The program is proved before it is used: it runs
+    beside the function from several states and with several values of its numbers, on one thread, and all fields must
+    agree bit for bit.
 
     Gives a `Program`, which is called as the function is. Under a tape, in another capture, and where kernels run as
     plain Python or are profiled, calling it runs the function. Raises `CaptureError`: at the user's line for what
