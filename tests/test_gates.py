@@ -229,6 +229,17 @@ def test_the_readme_names_the_folders_of_each_floor() -> None:
         assert [folder for folder in named if not folder.is_dir()] == []
 
 
+def test_the_extension_for_jupyterlab_plays_views_with_the_scripts_of_today() -> None:
+    """Mended by `python tinote/viz/labextensions/generate.py`."""
+    place = PROJECT / "tinote/viz/labextensions/generate.py"
+    command = "import json, runpy, sys; print(json.dumps(runpy.run_path(sys.argv[1])['generated']()))"
+    done = subprocess.run([sys.executable, "-c", command, str(place)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    for name, text in json.loads(done.stdout).items():
+        assert (place.parent / "tinote" / "static" / name).read_text("utf-8") == text, f"run {place.name}"
+        assert "</script" not in text.lower() and "<!--" not in text
+
+
 def test_the_changes_end_with_this_version() -> None:
     headings = re.findall(r"^## (.+)$", (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert headings[0] == "Unreleased" and project_table()["version"] in headings

@@ -40,7 +40,10 @@ def test_the_commands_and_the_exporter_are_registered(wheel: zipfile.ZipFile) ->
     entries = configparser.ConfigParser()
     entries.read_string(wheel.read(name).decode())
     assert dict(entries["console_scripts"]) == {"tinote": "tinote.cli:main"}
-    assert dict(entries["nbconvert.exporters"]) == {"tinote-html": "tinote.cli.html_export:OfflineHTMLExporter"}
+    assert dict(entries["nbconvert.exporters"]) == {
+        "tinote-html": "tinote.cli.html_export:OfflineHTMLExporter",
+        "tinote-page": "tinote.cli.html_export:PageExporter",
+    }
 
 
 def test_everything_of_the_package_is_there(wheel: zipfile.ZipFile) -> None:

@@ -108,6 +108,31 @@ def test_the_page_of_its_own_compares_too(standalone, changed, pictures):
     assert page.problems == []
 
 
+@ti.kernel
+def scaled(a: ti.types.ndarray(), n: ti.template()):
+    for i in range(n):
+        a[i] = a[i] * 2
+
+
+def test_two_specialisations_stand_side_by_side(standalone, pictures):
+    ti.init()
+    for dtype in (ti.f32, ti.f64):
+        scaled(ti.ndarray(dtype, shape=8), 8)
+    narrow, wide = scaled.specialisations()
+    page = standalone(explore(wide, beside=narrow))
+    page.wait_for_function(f"() => {COMPARED}")
+    poll(lambda: page.locator(".left .row").all_inner_texts(), lambda rows: any("f32" in row for row in rows))
+    poll(lambda: page.locator(".right .row").all_inner_texts(), lambda rows: any("f64" in row for row in rows))
+    expect(page.get_by_role("button", name="Beside the other specialisation")).to_have_attribute("aria-pressed", "true")
+    # One source: a line of the one lights up its like in the other, at each stage.
+    pointed(page, ".left", "mul").hover()
+    poll(lambda: lit(page, ".right"), lambda lines: any("mul" in text for text in lines))
+    page.locator(".stage", has_text="assembly").click()
+    poll(lambda: page.evaluate(f"() => {ROOT}.dataset.shown"), re.compile("0/previous/").match)
+    pictures.of_page(page, "beside")
+    assert page.problems == []
+
+
 def test_without_an_earlier_version_there_is_nothing_to_press(standalone):
     page = standalone(Explorer("big", [View("kernel", lambda: big_stages(40))]))
     expect(page.get_by_role("button", name="Previous run")).to_have_count(0)

@@ -10,6 +10,7 @@ as it was written.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import html
 import re
@@ -28,10 +29,10 @@ from pygments.lexers import PythonLexer
 from traitlets import Bool, List, Unicode
 from traitlets.config import Config
 
-from tinote.viz.notebook.front_end import PAGE_TYPE
+from tinote.viz.notebook.front_end import PAGE_TYPE, VIEW_TYPE
 from tinote.viz.pages.export import Missing, Pages, Shown
 from tinote.viz.pages.markdown import rendered
-from tinote.viz.pages.stored import place_stored
+from tinote.viz.pages.stored import place_kept, place_stored
 
 __all__ = ["OfflineHTMLExporter", "PageExporter"]
 
@@ -89,11 +90,11 @@ class OfflineHTMLExporter(HTMLExporter):
 
 
 class PageExporter(OfflineHTMLExporter):
-    """The notebook as a page in which each live view runs that was displayed for one (`viz/pages/stored.py`). `shown`:
-    what became of the views of the last notebook.
+    """The exporter `tinote-page`: the notebook as a page in which each live view runs of which an output holds how
+    (`viz/pages/stored.py`). `shown`: what became of the views of the last notebook.
     """
 
-    export_from_notebook = ""  # `tinote page` makes these.
+    export_from_notebook = "HTML with running views"
     template_name = Unicode("tinote-page", help="The template.").tag(config=True)
     exclude_input_prompt = Bool(True).tag(config=True)
     exclude_output_prompt = Bool(True).tag(config=True)
@@ -118,6 +119,10 @@ def _placed(output: NotebookNode, pages: Pages) -> NotebookNode:
     data = output.get("data", {})
     if "views" in data.get(PAGE_TYPE, {}):
         return nbformat.v4.new_output("display_data", {"text/html": place_stored(pages, data[PAGE_TYPE])})
+    if isinstance(data.get(VIEW_TYPE), dict) and "views" in data[VIEW_TYPE]:
+        # What cannot be read shows its picture; what others have put there is run as pages run it, without a network.
+        with contextlib.suppress(ValueError):
+            return nbformat.v4.new_output("display_data", {"text/html": place_kept(pages, data[VIEW_TYPE]["views"])})
     if PAGE_TYPE in data:
         pages.views.append(Shown(data[PAGE_TYPE]["name"], False, (Missing("a run", data[PAGE_TYPE]["reason"]),)))
     html_text = data.get("text/html")

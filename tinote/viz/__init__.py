@@ -12,13 +12,14 @@ from tinote.viz.live.pointer import Pointer
 from tinote.viz.live.running_plot import Plot
 from tinote.viz.live.scene import Scene
 from tinote.viz.live.slider import slider
+from tinote.viz.notebook.front_end import set_stored_size
 from tinote.viz.notebook.progress import progress
 from tinote.viz.sweeps.widget import GradientView, gradients
 from tinote.viz.window.gui import GUI
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "GUI", "Explorer", "GradientView", "Image", "Particles", "Plot", "Pointer", "RuleView", "Scene", "explore",
-    "gradients", "page", "plot", "progress", "slider", "violations",
+    "gradients", "page", "plot", "progress", "set_stored_size", "slider", "violations",
 ]  # fmt: skip
 
 _LATER = {"page": "tinote.viz.pages.export", "plot": "tinote.viz.draw.matplot"}

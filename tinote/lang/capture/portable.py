@@ -63,7 +63,7 @@ from tinote.lang.capture.plan import (
     Plan,
     Result,
 )
-from tinote.lang.capture.program import Program, capture
+from tinote.lang.capture.program import Program
 from tinote.lang.data.layout import array_over
 from tinote.lang.session.state import session
 from tinote.runtime import layout
@@ -138,18 +138,24 @@ def read_portable(data: bytes) -> Portable:
         raise ValueError(f"this captured program is damaged: {error}") from error
 
 
-def portable(functions: Sequence[tuple[str, Any, Sequence[Any]]], fields: Mapping[str, Any] | None = None) -> Portable:
+def portable(
+    functions: Sequence[tuple[str, Any, Sequence[Any]]],
+    fields: Mapping[str, Any] | None = None,
+    *,
+    unasked: bool = False,
+) -> Portable:
     """Captured steps for a page. `functions`: a name, a function or what `ti.capture` made of it, and its arguments, of
     which numbers may be others at each call; `fields`: what may be looked at and written to from outside, by name.
 
     Memory is as it is now; what each function sets to zero, or copies over, before it reads it is left out unless it is
-    among `fields`. A function that cannot be captured, or has no WebAssembly, is among `refused`.
+    among `fields`. A function that cannot be captured, or has no WebAssembly, is among `refused`; so is, if this is
+    `unasked`, one of which it is not known that running it changes nothing but memory and numbers.
     """
     builder = _Builder()
     refused: dict[str, TinoteError] = {}
     for name, function, arguments in functions:
         try:
-            program = function if isinstance(function, Program) else capture(function)
+            program = function if isinstance(function, Program) else Program(function, (), strict=unasked)
             builder.add(name, program.captured(*arguments))
         except TinoteError as error:
             refused[name] = error

@@ -21,26 +21,29 @@ import functools
 import inspect
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from tinote.errors import CaptureError, TinoteError, at_users_frames, users_trace
-from tinote.lang.capture.dependencies import Dependencies, is_users_module, place_of
+from tinote.lang.capture.dependencies import Dependencies, is_users_module, place_of, why_not
 from tinote.lang.capture.plan import Clear, Copy, Decision, End, Fill, Launch, Path, Plan, Result, Step
 from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.prepare import Prepared
-from tinote.lang.capture.recording import Listening, Recording, Tables, blocks_of, kind_of
+from tinote.lang.capture.recording import Listening, Recording, Tables, Wary, blocks_of, kind_of
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.layout import array_over
 from tinote.lang.data.matrix import Matrix, Vector
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import recorder, session
-from tinote.runtime.launch import prints_to
+from tinote.runtime.launch import LaunchStopped, prints_to
 from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.owner import current_owner
 from tinote.runtime.seam import seam
+from tinote.runtime.threads import stop_all
 from tinote.source import NOWHERE, Span, caller
 
 #: How often a function may be run to meet both sides of its conditions.
@@ -52,6 +55,9 @@ _CALLS = 3
 _VARIATIONS = ((1.0, 0), (0.75, 1), (1.25, -1))
 #: Captures run one after the other: what one of them runs would be heard by another.
 capturing = threading.RLock()
+#: A function that nobody has asked to run is left after so many seconds, compilation included; and not captured if it
+#: takes longer than this then, since it is proved by some twenty calls.
+_LONGEST_FIRST_CALL, _LONGEST_WARY_CALL = 10.0, 0.05
 
 _NUMBERS = (bool, int, float)
 
@@ -92,10 +98,11 @@ class Program:
     does, for each kind of arguments.
     """
 
-    def __init__(self, function: Callable[..., Any], parameters: tuple[str, ...]) -> None:
+    def __init__(self, function: Callable[..., Any], parameters: tuple[str, ...], *, strict: bool = False) -> None:
         functools.update_wrapper(self, function)
         self.__tinote_step__ = function
         self._names = parameters
+        self._strict = strict
         self._signature = inspect.signature(function)
         self._known: dict[Any, Captured] = {}
         self._last: Captured | None = None
@@ -161,7 +168,9 @@ class Program:
         key = current_owner.get(), *[_kind(value) for value in given]
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = captured(self.__tinote_step__, given, self._names, prints=True)
+            known = self._known[key] = captured(
+                self.__tinote_step__, given, self._names, prints=not self._strict, strict=self._strict
+            )
         return known, given
 
     @property
@@ -177,7 +186,7 @@ class Program:
     def __get__(self, owner: Any, cls: type | None = None) -> Any:
         if owner is None:
             return self
-        bound = Program(self.__tinote_step__.__get__(owner, cls), self._names)
+        bound = Program(self.__tinote_step__.__get__(owner, cls), self._names, strict=self._strict)
         name = getattr(self.__tinote_step__, "__name__", "")
         if hasattr(owner, "__dict__") and name and getattr(type(owner), name, None) is self:
             owner.__dict__[name] = bound  # one program for each object, found first from now on
@@ -350,18 +359,25 @@ def captured(
     arrays: Sequence[CapturedArray] = (),
     *,
     prints: bool = False,
+    strict: bool = False,
 ) -> Captured:
     """Run a function and make a program of it; memory is as before. `arrays`: of the arguments those that hold other
-    numbers in each run, each in memory of its own; `prints`: whether its kernels may print. Raises `CaptureError`.
+    numbers in each run, each in memory of its own; `prints`: whether its kernels may print. `strict`: nobody has asked
+    for it, so the function is left before it does anything that is not undone afterwards. Raises `CaptureError`.
     """
     with capturing:
-        return _captured(function, given, names, arrays, prints)
+        return _captured(function, given, names, arrays, prints, strict)
 
 
 def _captured(
-    function: Any, given: tuple[Any, ...], names: tuple[str, ...], arrays: Sequence[CapturedArray], prints: bool
+    function: Any,
+    given: tuple[Any, ...],
+    names: tuple[str, ...],
+    arrays: Sequence[CapturedArray],
+    prints: bool,
+    strict: bool,
 ) -> Captured:
-    dependencies = Dependencies()
+    dependencies = Dependencies(strict=strict)
     dependencies.scan(function)
     namespace = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__globals__", {})
     for name in names:
@@ -395,7 +411,12 @@ def _captured_with(
     instances: dict[tuple[int, Any], tuple[Any, Any, Any]] = {}
     with trial:
         trial.begin()
-        trial.call(Listening())  # what the first call compiles, and finds out, is done
+        if dependencies.strict:
+            trial.call_warily(dependencies)
+        else:
+            trial.call(Listening())  # what the first call compiles, and finds out, is done
+        if len(dependencies.assigned) > len(variables):
+            return None
         decisions: list[bool] | None = []
         for _ in range(_MOST_PATHS):
             if decisions is None:
@@ -449,6 +470,65 @@ def _noticing(dependencies: Dependencies) -> Iterator[None]:
     for code, namespace, given in called.values():
         if not dependencies.knows(code, next(iter(given.values()), None)):
             dependencies.scan_called(code, namespace, given)
+
+
+@contextlib.contextmanager
+def _ended_after(seconds: float) -> Iterator[None]:
+    """Kernels that still run after so long are stopped."""
+    is_over = threading.Event()
+
+    def end() -> None:
+        is_late = not is_over.wait(seconds)
+        while is_late and not is_over.wait(0.05):
+            stop_all()
+
+    threading.Thread(target=end, name="tinote patience", daemon=True).start()
+    try:
+        yield
+    except LaunchStopped:
+        raise CaptureError(f"this is not captured unasked: it takes more than {seconds:.0f} s") from None
+    finally:
+        is_over.set()
+
+
+@contextlib.contextmanager
+def _forbidding(dependencies: Dependencies) -> Iterator[None]:
+    """Meanwhile, functions of the user's are read before they run, and whatever changes more than memory and numbers
+    raises `CaptureError` before it is done.
+    """
+
+    def notice(frame: Any, event: str, argument: Any) -> None:
+        called, user = argument, frame
+        if frame.f_code.co_name == "__del__" or frame.f_globals.get("__name__") in ("weakref", "_weakrefset"):
+            return  # what was collected just then; it must be let go
+        if event == "call":
+            if is_users(frame):
+                given = first_argument(frame)
+                if not dependencies.knows(frame.f_code, next(iter(given.values()), None)):
+                    dependencies.scan_called(frame.f_code, frame.f_globals, given)
+                    dependencies.settle()
+                    for place, (holder, key) in dependencies.assigned.items():
+                        if dependencies.before.get(place) is None:
+                            dependencies.before[place] = holder[key]
+                return
+            user = frame.f_back
+            module = frame.f_globals.get("__name__") or ""
+            called = SimpleNamespace(__name__=frame.f_code.co_name, __module__=module)
+        elif event != "c_call":
+            return
+        if user is not None and is_users(user):
+            why = why_not(called, strict=True) or dependencies.why_changes(called)
+            if why is not None:
+                name = getattr(called, "__name__", "something")
+                span = Span(user.f_code.co_filename, user.f_lineno)
+                raise CaptureError(f"this cannot be captured: {why.replace('…', name)}", span)
+
+    before = sys.getprofile()
+    sys.setprofile(notice)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
 
 
 def first_argument(frame: Any) -> dict[str, Any]:
@@ -561,6 +641,23 @@ class _Trial:
             return self._function(*self._arguments)
         finally:
             seam.listener = None
+
+    def call_warily(self, dependencies: Dependencies) -> None:
+        """Call it for the first time, but leave it before it does anything that is not undone, or takes long."""
+        fields = len(session.fields)
+        with _forbidding(dependencies), _ended_after(_LONGEST_FIRST_CALL):
+            self.call(Wary())
+        if len(session.fields) != fields:
+            raise CaptureError("this cannot be captured: it makes fields", _place(self._function))
+        quickest = float("inf")
+        for _ in range(3):  # the machine may have been busy
+            self.begin()
+            begin = time.perf_counter()
+            self.call(Wary())
+            quickest = min(quickest, time.perf_counter() - begin)
+            if quickest <= _LONGEST_WARY_CALL:
+                return
+        raise CaptureError(f"this is not captured unasked: it takes {1000 * quickest:.0f} ms", _place(self._function))
 
     def record(self, recording: Recording, plan: Plan) -> None:
         """Call it, record what it does, and put back the variables."""

@@ -183,6 +183,15 @@ class Listening(Listener):
         return on_one_thread(code, values)
 
 
+class Wary(Listening):
+    """The same of a function that nobody has asked to run: a kernel that prints is refused before it does."""
+
+    def launch(self, code: Any, values: Any) -> Any:
+        if code.launcher.formats:
+            raise CaptureError("this cannot be captured: a kernel that prints", caller())
+        return on_one_thread(code, values)
+
+
 def on_one_thread(native: Native, values: Sequence[Any]) -> tuple[Any, ...]:
     """Launch on one thread, unheard."""
     launcher = native.launcher

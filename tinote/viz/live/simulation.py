@@ -13,6 +13,7 @@ import contextvars
 import importlib
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -36,7 +37,7 @@ from tinote.viz.draw.vector import Part, VectorPicture, elements_of, write_svg
 from tinote.viz.live.pointer import Pointer, PointerQueue
 from tinote.viz.live.recording import LONGEST_RECORDING, FrameRecorder
 from tinote.viz.notebook.error_view import error_as_html
-from tinote.viz.notebook.front_end import remember_output
+from tinote.viz.notebook.front_end import remember_output, stored_size
 from tinote.viz.notebook.progress import progress
 from tinote.viz.notebook.view import Frame, LiveView, Outcome, Worker, describe_error
 from tinote.viz.pages.sources import BoundSlider, Sources, ViewFunctions
@@ -104,6 +105,11 @@ class LiveSimulation(LiveView):
     step_note = traitlets.Unicode().tag(sync=True)
     """How steps run, in a sentence: the tooltip of their number."""
 
+    program = traitlets.Unicode().tag(sync=True)
+    """How the view runs without a kernel (`pages/stored.py`), for the notebook that is saved; or nothing."""
+
+    _all: ClassVar[weakref.WeakSet[LiveSimulation]] = weakref.WeakSet()
+
     def __init__(
         self,
         *,
@@ -166,6 +172,7 @@ class LiveSimulation(LiveView):
             height=height,
             **traits,
         )
+        self._all.add(self)
 
     # What a subclass provides.
 
@@ -287,6 +294,14 @@ class LiveSimulation(LiveView):
             return path
         # What writes pages knows the language, and Markdown: it is loaded when it is needed.
         return importlib.import_module("tinote.viz.pages.export").save(self, path)
+
+    def keep_program(self) -> None:
+        """Make what the notebook keeps of the view beside its picture: how it runs without a kernel, from its present
+        state. Not while a view plays, whose steps would be among what is captured.
+        """
+        if stored_size() > 0 and not any(view.state == "playing" for view in list(self._all)):
+            # What makes pages knows the language: it is loaded when it is needed.
+            self.program = importlib.import_module("tinote.viz.pages.stored").kept(self, stored_size())
 
     def page_functions(self) -> ViewFunctions:
         """What the view calls, for a page that calls it."""

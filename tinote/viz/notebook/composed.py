@@ -17,7 +17,7 @@ from ipywidgets import Box, HBox, Widget
 from PIL import Image
 
 from tinote.viz.draw.pictures import Picture
-from tinote.viz.notebook.front_end import Audience, Bundle, audience, for_page, page_bundle, with_picture
+from tinote.viz.notebook.front_end import Audience, Bundle, audience, for_page, page_bundle, programs_of, with_picture
 
 GAP = 8
 ROW = 26
@@ -49,6 +49,7 @@ def bundle_of(box: Box) -> Bundle:
     running = [view for view in views if hasattr(view, "PAGE_KIND")]
     if for_page() and running:
         return page_bundle(running, repr(box))  # Their sliders are among what they are in a page.
+    programs = programs_of(views)
     if audience() is not Audience.PERSON:
         for view in views:
             getattr(view, "prepare_unattended", lambda: None)()
@@ -56,7 +57,7 @@ def bundle_of(box: Box) -> Bundle:
     text = f"<{type(box).__name__}: {', '.join(filter(None, said))}>"
     drawn = picture_of(box)
     assert drawn is not None
-    return with_picture(lambda: _live_bundle(box), text, drawn.png, {"alt": text})
+    return with_picture(lambda: _live_bundle(box), text, drawn.png, {"alt": text}, programs=programs)
 
 
 def picture_of(widget: Widget) -> Picture | None:

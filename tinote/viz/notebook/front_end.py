@@ -8,6 +8,7 @@ executes notebooks (nbclient, nbval, papermill) says in its request that nobody 
 from __future__ import annotations
 
 import base64
+import contextlib
 import contextvars
 import enum
 import importlib
@@ -27,6 +28,23 @@ VIEW_TYPE = "application/vnd.tinote.view+json"
 """The MIME type that marks an output as one of our views: the extension in `viz/labextensions/` shows it live where its
 kernel is, and else its picture. Other front ends do not know the type, and choose among the others.
 """
+
+_largest_stored = 300_000
+
+
+def set_stored_size(nbytes: int) -> None:
+    """How large the program of a live view may be that is kept in the output of its cell, in bytes; 300,000 unless told
+    otherwise, and none for 0. With it the view runs where the notebook is opened without a kernel; without, its picture
+    is shown.
+    """
+    global _largest_stored
+    _largest_stored = int(nbytes)
+
+
+def stored_size() -> int:
+    """What `set_stored_size` has said."""
+    return _largest_stored
+
 
 PAGE_TYPE = "application/vnd.tinote.page+json"
 """The MIME type of views as a page runs them: in outputs of a notebook that is executed for one."""
@@ -84,15 +102,19 @@ def with_picture(
     picture: Callable[[], bytes],
     about: dict[str, Any],
     page: Callable[[], str] | None = None,
+    programs: Sequence[str] = (),
 ) -> Bundle:
     """What a widget displays: itself (`live` gives its bundle) where a person looks, and in any case its text and a
     picture, with `about` for metadata. The picture says how to get more than itself. `page` gives the text of a page of
-    its own, if it has one, for a site of which that becomes a part.
+    its own, if it has one, for a site of which that becomes a part. `programs`: how its views run without a kernel;
+    where a person looks, the page adds them later.
     """
     found = live() if audience() is Audience.PERSON else None
     data, metadata = found if found is not None else ({}, {})
     if data:
         data = {VIEW_TYPE: {"version": 1}, **data}
+    elif programs and all(programs):
+        data = {VIEW_TYPE: {"version": 1, "views": list(programs)}}
     if for_page():
         told = {"page": page()} if page is not None and os.environ["TINOTE_PAGE"] == SITE else {}
         data = {PAGE_TYPE: {"version": 1, "name": text, "reason": "it is no live view of a simulation", **told}}
@@ -105,6 +127,52 @@ def page_bundle(views: Sequence[Any], text: str) -> Bundle:
     # What makes pages knows the views, and the language: it is loaded when it is needed.
     stored = importlib.import_module("tinote.viz.pages.stored").stored
     return {PAGE_TYPE: stored(views), "text/plain": text}, {}
+
+
+_after_cell: list[Callable[[], object]] = []
+
+
+def after_cell(job: Callable[[], object]) -> None:
+    """Have `job()` called, once, when the cell that runs now has ended, and what it shows is on its way to the page.
+    Nothing happens where no cell runs.
+    """
+    hooks = cell_hooks()
+    if hooks is None or not cell_runs() or job in _after_cell:
+        return
+
+    def once(*_: object) -> None:
+        hooks.unregister("post_run_cell", once)
+        _after_cell.remove(job)
+        with contextlib.suppress(KeyboardInterrupt):  # Then it is left out.
+            job()
+
+    _after_cell.append(job)
+    hooks.register("post_run_cell", once)
+
+
+def cell_runs() -> bool:
+    """Whether the code that runs now is a cell's, and not called from a widget's message."""
+    kernel: Any = getattr(get_ipython(), "kernel", None)
+    request = (kernel.get_parent() or {}) if kernel is not None else {}
+    return request.get("msg_type", request.get("header", {}).get("msg_type")) == "execute_request"
+
+
+def programs_of(views: Sequence[Any]) -> list[str]:
+    """How these views run without a kernel, for the output that shows them; nothing where that is not kept, or a person
+    looks: then it is made once the output is there, and the page is told.
+    """
+    match audience():
+        case Audience.PERSON:
+            for view in views:
+                if hasattr(view, "keep_program"):
+                    after_cell(view.keep_program)
+        case Audience.PROGRAM:
+            for view in views:
+                getattr(view, "keep_program", lambda: None)()
+            return [getattr(view, "program", "") for view in views]
+        case Audience.NOBODY:
+            pass
+    return []
 
 
 def cell_hooks() -> Any:

@@ -29,7 +29,16 @@ from tinote.errors import TinoteError
 from tinote.source import Span, location_name
 from tinote.viz.draw.syntax import syntax_script
 from tinote.viz.notebook.composed import keep_pictures_of_boxes
-from tinote.viz.notebook.front_end import Audience, Bundle, audience, for_page, in_marimo, page_bundle, with_picture
+from tinote.viz.notebook.front_end import (
+    Audience,
+    Bundle,
+    audience,
+    for_page,
+    in_marimo,
+    page_bundle,
+    programs_of,
+    with_picture,
+)
 
 SYNTAX = "syntax.js"
 STATIC = Path(__file__).parents[1] / "static"
@@ -343,6 +352,8 @@ class LiveView(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
         if for_page() and hasattr(self, "PAGE_KIND"):
             return page_bundle([self], repr(self))
+        programs = programs_of([self])
         if audience() is not Audience.PERSON and not in_marimo():
             self.prepare_unattended()
-        return with_picture(super()._repr_mimebundle_, repr(self), self.picture, {"alt": self.label or repr(self)})
+        about = {"alt": self.label or repr(self)}
+        return with_picture(super()._repr_mimebundle_, repr(self), self.picture, about, programs=programs)

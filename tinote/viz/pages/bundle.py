@@ -101,9 +101,21 @@ def payload(data: Any) -> str:
     return base64.b64encode(packed).decode()
 
 
-def unpacked(text: str) -> Any:
-    """What `payload` was given, tuples as lists."""
-    packed = zlib.decompress(base64.b64decode(text))
+def unpacked(text: str, most: int = 1 << 31) -> Any:
+    """What `payload` was given, tuples as lists. Raises `ValueError` for what it has not made, or is larger than `most`
+    bytes.
+    """
+    try:
+        return _unpacked(text, most)
+    except (zlib.error, struct.error, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"this is damaged: {error}") from error
+
+
+def _unpacked(text: str, most: int) -> Any:
+    reader = zlib.decompressobj()
+    packed = reader.decompress(base64.b64decode(text, validate=True), most)
+    if not reader.eof:
+        raise ValueError("this is damaged, or too large")
     (length,) = struct.unpack_from("<I", packed)
     parts = packed[4 + length :]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextvars
+import importlib
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -25,13 +26,12 @@ from tinote.viz.notebook.page import as_text, compact, document, license_of_thre
 from tinote.viz.notebook.view import describe_error, static_source
 from tinote.viz.pages.bundle import engine_script, joined, page_data, page_script, three_script
 from tinote.viz.pages.functions import of_number, of_pointer, without_result
-from tinote.viz.pages.markdown import rendered
 from tinote.viz.pages.sources import Sources, ViewFunctions
 
 __all__ = ["Missing", "Page", "Running", "Shown", "page", "running", "save"]
 
 STYLES = ("page.css", "simulation.css", "kernel.css", "errors.css")
-NOT_TOLD = {"layout", "tabbable", "tooltip", "identity", "error_card", "state", "recording"}
+NOT_TOLD = {"layout", "tabbable", "tooltip", "identity", "error_card", "state", "recording", "program"}
 WITHOUT_SCRIPTS = "The simulation runs here, by JavaScript."
 
 
@@ -82,20 +82,22 @@ def report(views: Iterable[Shown]) -> list[str]:
 # ---- a view that runs
 
 
-def running(view: Any) -> Running:
+def running(view: Any, *, unasked: bool = False) -> Running:
     """`view` as a page runs it, from its present state. Raises `ViewError` and `CaptureError` where its step, its reset
-    or what it shows cannot be captured; a quantity or a handler that cannot is left out, and named.
+    or what it shows cannot be captured; a quantity or a handler that cannot is left out, and named. `unasked`: so are
+    functions of which it is not known that to run them changes nothing but memory and numbers.
     """
     if view.state == "playing":
         raise ViewError("the view is playing; pause it first")
-    return contextvars.Context().run(_Described(view).running)
+    return contextvars.Context().run(_Described(view, unasked).running)
 
 
 class _Described:
     """A view, as it is described to a page."""
 
-    def __init__(self, view: Any) -> None:
+    def __init__(self, view: Any, unasked: bool = False) -> None:
         self.view = view
+        self.unasked = unasked
         self.functions: ViewFunctions = view.page_functions()
         self.sources = Sources()
         self.missing: list[Missing] = []
@@ -183,7 +185,7 @@ class _Described:
         keeps another one from being had.
         """
         functions = [(name, function, given) for name, (function, given) in self.programs.items()]
-        made = portable(functions, self.sources.fields)
+        made = portable(functions, self.sources.fields, unasked=self.unasked)
         for name, error in made.refused.items():
             if name not in self.optional:
                 raise error
@@ -217,6 +219,8 @@ def page(views: Any, path: str | Path, *, title: str = "", text: str = "") -> Pa
     A view that cannot run there is a picture, with the reason below it. Gives a `Page`, which tells of each. Raises
     `ViewError` for what is no live view, and `OSError` where the page cannot be written.
     """
+    # Markdown comes with nbconvert, which takes long to load.
+    rendered = importlib.import_module("tinote.viz.pages.markdown").rendered
     pages = Pages()
     parts = [f"<h1>{as_text(title)}</h1>"] if title else []
     parts += [rendered(_whole(one), escape=True) if isinstance(one, str) else pages.shown(one) for one in [

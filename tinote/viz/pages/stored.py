@@ -1,12 +1,26 @@
-"""Views in the output of a cell, for the page that `tinote page` makes of the executed notebook."""
+"""Views in the output of a cell as data: for the page that `tinote page` makes of the executed notebook, and for the
+notebook itself, which shows them running where there is no kernel.
+
+What a notebook holds may come from anybody. It is read within bounds here, and run where it can do no harm: in a page
+of its own, as WebAssembly that has nothing but memory.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from tinote.viz.pages.bundle import payload, unpacked
+from tinote.lang.capture.portable import read_portable
+from tinote.lang.session.state import session
+from tinote.runtime.seam import seam
+from tinote.viz.pages.bundle import ENGINES, payload, unpacked
 from tinote.viz.pages.export import Missing, Pages, Running, reason_of, running
+
+LARGEST_MEMORY = 256 << 20
+"""The most bytes of memory that a program of a notebook's output gets, also in `static/player.js`."""
+
+_MOST_UNPACKED = 64 << 20
+_MOST_VIEWS = 16
 
 
 def stored(views: Sequence[Any]) -> dict[str, Any]:
@@ -22,6 +36,42 @@ def _stored(view: Any) -> dict[str, Any]:
         label, reason = view.label or repr(view), reason_of(error)
         return {"name": repr(view), "label": label, "reason": reason, "png": view.picture()}
     return {"name": repr(view), "running": {**made._asdict(), "missing": [list(one) for one in made.missing]}}
+
+
+def kept(view: Any, largest: int) -> str:
+    """How `view` runs without a kernel, from its present state, for the output that shows it, in at most `largest`
+    characters; nothing where it cannot, or would have to be run for a trial that might leave something behind.
+    """
+    config = session.config
+    if seam.listener is not None or session.watchers or config.arch == "python" or config.kernel_profiler:
+        return ""
+    try:
+        made = running(view, unasked=True)
+    except Exception:  # Also one of the user's step, which nobody has asked to run.
+        return ""
+    if read_portable(made.described["program"]).description["memory"]["end"] > LARGEST_MEMORY:
+        return ""
+    found = payload({**made._asdict(), "name": repr(view)})
+    return found if len(found) <= largest else ""
+
+
+def place_kept(pages: Pages, views: Any) -> str:
+    """The views of an output, each as `kept` has made it, in a page, as HTML. Raises `ValueError` for anything else."""
+    if not isinstance(views, list) or not 0 < len(views) <= _MOST_VIEWS:
+        raise ValueError("these are no views")
+    found: list[tuple[Running, str]] = []
+    for text in views:
+        one = unpacked(text, _MOST_UNPACKED)
+        if not isinstance(one, dict) or one.get("kind") not in ENGINES or not isinstance(one.get("described"), dict):
+            raise ValueError("this is no view")
+        if one["described"].get("kind") != one["kind"]:
+            raise ValueError("this view is of two kinds")
+        try:
+            missing = tuple(Missing(str(what), str(reason)) for what, reason in one["missing"])
+            found.append((Running(one["kind"], one["described"], missing), str(one["name"])))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError("this is no view") from error
+    return "\n".join(pages.place(made, name) for made, name in found)
 
 
 def place_stored(pages: Pages, data: dict[str, Any]) -> str:

@@ -303,7 +303,7 @@ function serve() {
     if (simulation) simulation.obey(data);
     else if (data.kind === "begin") {
       try {
-        const program = await Program.open(data.program);
+        const program = await Program.open(data.program, { mostBytes: data.view.mostBytes });
         simulation = new Simulation(program, data.view, post);
         for (const message of waiting.splice(0)) simulation.obey(message);
       } catch (error) {

@@ -236,9 +236,14 @@ function simulationView({ model, el, stage, below, show, keep = () => {}, repain
   const showNote = () => {
     status.title = model.get("step_note");
   };
+  // For what stores the notebook's outputs (the extension for JupyterLab).
+  const keepProgram = () => {
+    el.tinoteProgram = model.get("program") ?? "";
+  };
   const watched = {
     "change:state": showState,
     "change:step_note": showNote,
+    "change:program": keepProgram,
     "change:steps_per_frame": showSpeed,
     "change:error_card": showError,
     "change:recording": showRecording,

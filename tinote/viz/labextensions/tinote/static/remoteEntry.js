@@ -6,7 +6,10 @@
 // `get` gives the one module that there is.
 //
 // Of what a notebook holds nothing is executed here: a picture is shown as JupyterLab shows pictures, and the live view
-// comes from the kernel, through the front end's own renderer of widgets, in outputs that the front end trusts.
+// comes from the kernel, through the front end's own renderer of widgets, in outputs that the front end trusts. Where
+// there is no kernel, and the output holds the view's program as data, it plays: in a frame without an origin, whose
+// policy allows the scripts of this extension and no request, by WebAssembly that has nothing but memory. In a notebook
+// that is not trusted the picture is shown until somebody plays it.
 
 (() => {
   const VIEW = "application/vnd.tinote.view+json";
@@ -14,6 +17,12 @@
   const PICTURE = "image/png";
   const RANK = -20; // Before widgets, which are at -10.
   const HINT = "run the cell to make it live";
+
+  const FOLDER = globalThis.document?.currentScript?.src; // Where this file comes from, and what plays views beside it.
+  const POLICY = (nonce) => `default-src 'none'; script-src 'nonce-${nonce}' 'wasm-unsafe-eval'; worker-src blob:;
+    style-src 'unsafe-inline'; img-src data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'`;
+  const LONGEST = 4096; // Pixels that a frame may be high.
+  const MOST_TEXT = 16e6; // Characters of a program that are looked at.
 
   let scope = {};
 
@@ -218,6 +227,89 @@
     return { data: canvas.toDataURL(PICTURE).split(",")[1], ...(isCode && { width }) };
   }
 
+  // Views that play
+
+  const files = new Map();
+
+  /** The parts of a file beside this one, as texts. */
+  async function partsOf(name) {
+    const load = async () => {
+      const found = await fetch(new URL(name, FOLDER));
+      if (!found.ok) throw new Error(`tinote: ${name} is missing`);
+      const parts = Object.entries(await found.json());
+      return Object.fromEntries(parts.map(([key, lines]) => [key, lines.join("\n")]));
+    };
+    if (!files.has(name)) files.set(name, load());
+    return files.get(name);
+  }
+
+  /** The programs of the views in an output, if it holds such; what they are is seen where they run. */
+  function programsIn(output) {
+    const views = output.data[VIEW]?.views;
+    const isText = (one) => typeof one === "string" && one.length > 0 && one.length < MOST_TEXT;
+    return Array.isArray(views) && views.length > 0 && views.length <= 16 && views.every(isText) ? views : null;
+  }
+
+  /** How the page looks around `node`. */
+  const look = (node) => ({ dark: document.body.dataset.jpThemeLight === "false", paper: ground(node) });
+
+  /**
+   * A frame in which `texts` run, in `parent`; with `plays` they do at once. It lies over what is there until it has
+   * painted, and calls `painted` then, or `failed`. Gives what takes it away.
+   */
+  function player(parent, texts, { plays, label, painted, failed }) {
+    const frame = document.createElement("iframe");
+    frame.setAttribute("sandbox", "allow-scripts");
+    frame.title = label;
+    frame.className = "tinote-player";
+    Object.assign(frame.style, { border: "0", width: "100%", height: "100%", position: "absolute", inset: "0" });
+    frame.style.opacity = "0";
+    frame.style.pointerEvents = "none";
+    let isGone = false;
+    let theme = null;
+    const take = () => {
+      isGone = true;
+      theme?.disconnect();
+      frame.remove();
+    };
+    const begin = async () => {
+      const { styles, first, page, engine } = await partsOf("player.json");
+      if (isGone) return;
+      const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (n) => n.toString(16).padStart(2, "0")).join(
+        "",
+      );
+      frame.srcdoc = `<!doctype html><html lang="en"><head><meta charset="utf-8">
+        <meta http-equiv="Content-Security-Policy" content="${POLICY(nonce)}"><style>${styles}</style></head>
+        <body class="tinote-article tinote-player">
+        <script nonce="${nonce}">(() => { const NONCE = "${nonce}";\n${first}\n})();</script></body></html>`;
+      const begun = () => {
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = ({ data }) => {
+          if (isGone) return;
+          const height = Math.ceil(Number(data?.height));
+          if (height >= 0) frame.dataset.height = String(Math.min(Math.max(height, 40), LONGEST));
+          if (data?.painted === true) {
+            Object.assign(frame.style, { position: "static", opacity: "1", pointerEvents: "", display: "block" });
+            painted();
+          }
+          if (frame.style.position === "static") frame.style.height = `${frame.dataset.height}px`;
+          if (data?.wants === "space") partsOf("space.json").then(({ page: space }) => port1.postMessage({ space }));
+          if (typeof data?.failed === "string") failed();
+        };
+        theme = new MutationObserver(() => setTimeout(() => port1.postMessage(look(parent)), 60));
+        theme.observe(document.body, { attributeFilter: ["data-jp-theme-name", "data-jp-theme-light"] });
+        frame.contentWindow.postMessage({ texts, page, engine, plays, ...look(parent) }, "*", [port2]);
+      };
+      frame.addEventListener("load", begun, { once: true });
+      parent.append(frame);
+    };
+    begin().catch((error) => {
+      console.warn(error);
+      if (!isGone) failed();
+    });
+    return take;
+  }
+
   // The renderer
 
   /** Of outputs in the notebook whose renderers are `registry`: one that shows a view. */
@@ -234,6 +326,13 @@
         this.wasLive = false;
         this.last = null; // What was seen when it was taken off the page, or when it paused.
         this.isPlaying = false;
+        this.player = null; // What takes away the frame in which the view plays.
+        this.node.style.position = "relative";
+        this.sight = new IntersectionObserver(([seen]) => {
+          this.isSeen = seen.isIntersecting;
+          this.choose();
+        });
+        this.sight.observe(this.node);
         this.changes = new MutationObserver(() => this.followed());
         this.changes.observe(this.node, { subtree: true, attributeFilter: ["data-state"] });
         for (const kind of ["click", "change", "keydown"])
@@ -251,7 +350,9 @@
       begin(identity) {
         this.arrivals?.disconnect();
         this.live?.dispose();
+        this.endPlayer();
         [this.live, this.factory, this.wasLive, this.last, this.isUsed] = [null, null, false, null, false];
+        [this.isSought, this.hasFailed] = [false, false];
         this.identity = typeof identity === "string" ? identity : "";
         this.show();
         this.connect();
@@ -271,7 +372,12 @@
         this.arrivals = new MutationObserver(() => this.choose());
         this.arrivals.observe(this.live.node, { childList: true });
         this.insertWidget(0, this.live);
-        this.live.renderModel(this.output).then(() => this.choose());
+        this.isSought = true; // The model, of which it is not known yet whether there is one.
+        const sought = this.live;
+        this.live.renderModel(this.output).finally(() => {
+          if (this.live === sought) this.isSought = false;
+          this.choose();
+        });
         this.choose();
       }
 
@@ -297,7 +403,60 @@
         this.wasLive ||= isLive;
         this.node.dataset.live = String(isLive);
         if (this.live) this.live.node.style.display = isLive ? "" : "none";
-        if (this.still) this.still.node.style.display = isLive ? "none" : "";
+        if (this.still) this.still.node.style.display = isLive || this.isPlayed ? "none" : "";
+        if (isLive) this.endPlayer();
+        else this.offerPlayer();
+      }
+
+      /** Have the view play if the output holds how: at once where that is trusted, else when somebody asks for it. */
+      offerPlayer() {
+        const texts = programsIn(this.output);
+        if (!texts || !this.still || this.player || this.hasFailed || this.isSought || !FOLDER) return;
+        if (!this.output.trusted) this.offerButton(texts);
+        else if (this.isSeen) this.play(texts, !matchMedia("(prefers-reduced-motion: reduce)").matches);
+      }
+
+      offerButton(texts) {
+        if (this.button) return;
+        this.button = document.createElement("button");
+        Object.assign(this.button, { type: "button", className: "tinote-run jp-Button", textContent: "▶ Play" });
+        this.button.title = "Run this simulation here, without a kernel; it can reach nothing but its own memory";
+        const style = { position: "absolute", top: "8px", left: "8px", padding: "4px 12px", cursor: "pointer" };
+        Object.assign(this.button.style, style, { border: "1px solid var(--jp-border-color1)", borderRadius: "4px" });
+        Object.assign(this.button.style, { background: "var(--jp-layout-color1)", color: "var(--jp-ui-font-color1)" });
+        const start = () => this.play(texts, true);
+        this.button.onclick = start;
+        this.node.append(this.button);
+        const image = this.still.node.querySelector("img");
+        if (image) Object.assign(image, { onclick: start }).style.cursor = "pointer";
+      }
+
+      play(texts, plays) {
+        if (this.player) return;
+        this.button?.remove();
+        this.node.dataset.player = "starting";
+        this.player = player(this.node, texts, {
+          plays,
+          label: `${this.still.node.querySelector("img")?.alt ?? "live view"}`,
+          painted: () => {
+            this.isPlayed = true;
+            this.node.dataset.player = "running";
+            this.choose();
+          },
+          failed: () => {
+            this.endPlayer();
+            this.hasFailed = true;
+            this.node.dataset.player = "failed";
+            this.choose();
+          },
+        });
+      }
+
+      endPlayer() {
+        this.player?.();
+        this.button?.remove();
+        [this.player, this.button, this.isPlayed] = [null, null, false];
+        delete this.node.dataset.player;
       }
 
       /** A view that was playing no longer does: once its last frame is painted, that is what was seen. */
@@ -314,6 +473,13 @@
         return this.last;
       }
 
+      /** How what is live runs without a kernel, if all of it does. */
+      programs() {
+        if (this.isDisposed || !this.wasLive) return null;
+        const found = [...this.live.node.querySelectorAll(LIVE)].map((view) => view.tinoteProgram);
+        return found.length && found.every(Boolean) ? found : null;
+      }
+
       onBeforeDetach(message) {
         this.seen();
         super.onBeforeDetach(message);
@@ -323,23 +489,30 @@
         if (this.isDisposed) return;
         this.views.delete(this);
         this.changes.disconnect();
+        this.sight.disconnect();
         this.arrivals?.disconnect();
+        this.endPlayer();
         super.dispose();
       }
     };
 
-  /** Put what `view` shows into the notebook's output in place of its picture. */
+  /** Put what `view` shows into the notebook's output in place of its picture, and how its parts run beside it. */
   function storePicture(cells, view) {
-    const picture = view.seen();
-    if (!picture || picture.data === view.output.data[PICTURE]) return;
+    const [picture, programs] = [view.seen(), view.programs()];
+    const isNew = picture && picture.data !== view.output.data[PICTURE];
+    const isMore = programs && JSON.stringify(programs) !== JSON.stringify(view.output.data[VIEW]?.views);
+    if (!isNew && !isMore) return;
     for (const { type, outputs } of cells) {
       for (let at = 0; type === "code" && at < outputs.length; at += 1) {
         if (outputs.get(at) !== view.output) continue;
         const stored = view.output.toJSON();
-        const { data, ...size } = picture;
-        const { width, ...about } = stored.metadata[PICTURE] ?? {};
-        stored.data = { ...stored.data, [PICTURE]: data };
-        stored.metadata = { ...stored.metadata, [PICTURE]: { ...about, ...size } };
+        if (isNew) {
+          const { data, ...size } = picture;
+          const { width, ...about } = stored.metadata[PICTURE] ?? {};
+          stored.data = { ...stored.data, [PICTURE]: data };
+          stored.metadata = { ...stored.metadata, [PICTURE]: { ...about, ...size } };
+        }
+        if (isMore) stored.data = { ...stored.data, [VIEW]: { version: 1, views: programs } };
         outputs.set(at, stored);
         return;
       }

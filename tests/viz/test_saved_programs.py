@@ -1,0 +1,251 @@
+"""What a notebook keeps of a view beside its picture: how it runs without a kernel."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from ipywidgets import VBox
+
+import tinote as ti
+from tests.viz.live import Page
+from tinote.cli.lab import EXTENSIONS
+from tinote.lang.capture import program
+from tinote.viz.notebook import front_end
+from tinote.viz.notebook.composed import bundle_of
+from tinote.viz.pages import export, stored
+from tinote.viz.pages.bundle import payload, unpacked
+from tinote.viz.pages.export import Pages
+
+x = t = made = None
+count = 0
+log: list[int] = []
+
+
+@pytest.fixture(autouse=True)
+def fields() -> Iterator[None]:
+    global x, t, count
+    ti.init(arch=ti.cpu)
+    x, t = ti.Vector.field(2, ti.f32, shape=8), ti.field(ti.f32, ())
+    count = 0
+    log.clear()
+    yield
+    ti.viz.set_stored_size(300_000)
+
+
+@ti.kernel
+def advance(dt: ti.f32):
+    for i in x:
+        x[i] += dt
+    t[None] += dt
+
+
+@ti.kernel
+def for_ever():
+    while t[None] == 0.0:
+        x[0].x += 1.0
+
+
+@ti.kernel
+def talkative():
+    print("a kernel's print", t[None])
+
+
+class Simulation:
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.history: list[float] = []
+        self.numbers = iter(range(100))
+
+    def step(self) -> None:
+        advance(0.01)
+        self.time += 0.01
+
+    def appends(self) -> None:
+        advance(0.01)
+        self.history.append(self.time)
+
+    def by_another_way(self) -> None:
+        for one in [self.appends]:
+            one()
+
+    def draws(self) -> None:
+        advance(0.01 * next(self.numbers))
+
+
+def counts() -> None:
+    global count
+    count += 1
+    advance(0.01)
+
+
+def appends() -> None:
+    log.append(1)
+    advance(0.01)
+
+
+def prints() -> None:
+    print("a step's print")
+    advance(0.01)
+
+
+def prints_in_a_kernel() -> None:
+    talkative()
+
+
+def draws() -> None:
+    advance(0.01 * float(np.random.rand()))
+
+
+def makes_fields() -> None:
+    global made
+    made = ti.field(ti.f32, 3)
+    advance(0.01)
+
+
+def writes_a_file() -> None:
+    open("/tmp/never-made", "w").close()
+    advance(0.01)
+
+
+def takes_long() -> None:
+    begin = time.perf_counter()
+    while time.perf_counter() < begin + 0.1:
+        advance(0.0)
+
+
+def never_ends() -> None:
+    for_ever()
+
+
+def fails() -> None:
+    advance(0.01)
+    raise ValueError("no")
+
+
+simulation = Simulation()
+STEPS = {
+    "a method": (simulation.step, True),
+    "a counter": (counts, True),
+    "a lambda": (lambda: advance(0.01), True),
+    "a list": (appends, False),
+    "a list of an object": (simulation.appends, False),
+    "a method found at run time": (simulation.by_another_way, False),
+    "an iterator": (simulation.draws, False),
+    "a print": (prints, False),
+    "a kernel that prints": (prints_in_a_kernel, False),
+    "a random number": (draws, False),
+    "fields": (makes_fields, False),
+    "a file": (writes_a_file, False),
+    "an exception": (fails, False),
+    "a slow step": (takes_long, False),
+    "a step that never ends": (never_ends, False),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_nothing_is_left_behind_by_a_step_that_nobody_has_asked_to_run(name: str, capfd, monkeypatch) -> None:
+    monkeypatch.setattr(program, "_LONGEST_FIRST_CALL", 60.0 if name != "a step that never ends" else 0.5)
+    step, runs = STEPS[name]
+    view = ti.viz.Particles(x, step, energy=lambda: t[None])
+    simulation.time, simulation.numbers = 0.25, iter(range(100))
+    state = np.random.get_state()[1].tolist()
+    view.keep_program()
+    assert bool(view.program) == runs
+    assert (count, log, simulation.time, simulation.history, view.steps) == (0, [], 0.25, [], 0)
+    assert next(simulation.numbers) == 0 and np.random.get_state()[1].tolist() == state
+    assert not x.to_numpy().any() and t[None] == 0.0
+    assert capfd.readouterr().out == ""
+    if runs:
+        found = unpacked(view.program)
+        assert found["kind"] == "particles" and found["described"]["plots"] == ["plot0"]
+
+
+def view_of(n: int = 8) -> ti.viz.Particles:
+    return ti.viz.Particles(np.full((n, 2), 0.5) if n != 8 else x, lambda: advance(0.01))
+
+
+def test_the_size_has_a_limit_that_the_user_can_set() -> None:
+    view = view_of()
+    view.keep_program()
+    size = len(view.program)
+    assert 1000 < size < 30_000
+    for limit, kept in ((size, True), (size - 1, False), (0, False)):
+        ti.viz.set_stored_size(limit)
+        view.program = ""
+        view.keep_program()
+        assert bool(view.program) == kept
+
+
+def test_not_while_a_view_plays() -> None:
+    view, other = view_of(), view_of()
+    other.state = "playing"
+    view.keep_program()
+    assert not view.program
+    other.state = "paused"
+    view.keep_program()
+    assert view.program
+
+
+def test_a_program_that_executes_the_notebook_keeps_it_from_the_first_step(monkeypatch) -> None:
+    monkeypatch.setattr(front_end, "audience", lambda: front_end.Audience.PROGRAM)
+    monkeypatch.setattr("tinote.viz.notebook.view.audience", lambda: front_end.Audience.PROGRAM)
+    monkeypatch.setattr("tinote.viz.notebook.composed.audience", lambda: front_end.Audience.PROGRAM)
+    view = view_of()
+    slider = ti.viz.slider(view, t, 0, 1, value=0.5)
+    for shown in (view, VBox([view, slider])):
+        data, _ = shown._repr_mimebundle_() if shown is view else bundle_of(shown)
+        (text,) = data[front_end.VIEW_TYPE]["views"]
+        assert "image/png" in data and json.dumps(data)
+    assert len(unpacked(text)["described"]["sliders"]) == 1 and view.steps > 0
+    plain, _ = ti.viz.Particles(x, appends)._repr_mimebundle_()
+    assert front_end.VIEW_TYPE not in plain and "image/png" in plain
+
+
+def test_where_a_person_looks_it_is_made_after_the_cell(monkeypatch) -> None:
+    registered = []
+    hooks = SimpleNamespace(
+        register=lambda event, job: registered.append((event, job)),
+        unregister=lambda event, job: registered.remove((event, job)),
+    )
+    monkeypatch.setattr(front_end, "audience", lambda: front_end.Audience.PERSON)
+    monkeypatch.setattr(front_end, "cell_hooks", lambda: hooks)
+    monkeypatch.setattr(front_end, "cell_runs", lambda: True)
+    view = view_of()
+    data, _ = view._repr_mimebundle_()
+    assert data[front_end.VIEW_TYPE] == {"version": 1} and not view.program
+    [(event, job)] = registered
+    page = Page(view)
+    job(SimpleNamespace())
+    assert event == "post_run_cell" and view.program and registered == [] and page is not None
+
+
+@pytest.mark.parametrize(
+    "views", [[], "text", [1], ["damaged"], ["x" * 17] * 17, [payload([1])], [payload({"kind": "a"})]]
+)
+def test_what_is_damaged_is_told(views: object) -> None:
+    with pytest.raises(ValueError):
+        stored.place_kept(Pages(), views)
+
+
+def test_what_unpacks_to_more_than_it_may_is_refused() -> None:
+    text = payload({"kind": "particles", "described": {"kind": "particles", "zeros": bytes(1 << 20)}})
+    assert len(text) < 4000
+    with pytest.raises(ValueError, match="too large"):
+        unpacked(text, 1 << 19)
+
+
+def test_the_memory_of_a_program_has_a_limit(monkeypatch) -> None:
+    monkeypatch.setattr(stored, "LARGEST_MEMORY", 1000)
+    assert stored.kept(view_of(), 300_000) == ""
+    assert export.running(view_of()).kind == "particles"
+
+
+def test_the_bounds_of_the_player_are_those_of_what_is_stored() -> None:
+    parts = json.loads((EXTENSIONS / "tinote" / "static" / "player.json").read_text("utf-8"))
+    first = "\n".join(parts["first"])
+    assert f"MOST_MEMORY = {stored.LARGEST_MEMORY >> 20} * 2 ** 20" in first

@@ -1,0 +1,44 @@
+"""Makes what the extension for JupyterLab plays views with, of the scripts in `viz/static`: `static/player.json`, and
+`static/space.json` with three.js for scenes.
+
+    python tinote/viz/labextensions/generate.py
+
+What it makes is checked in, so that installing the project needs nothing; a test compares.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tinote.viz.notebook.page import NOTICE, compact, license_of_three
+from tinote.viz.notebook.view import static_source
+from tinote.viz.pages.bundle import ENGINES, engine_script, joined, page_script, three_script
+from tinote.viz.pages.export import STYLES
+
+FOLDER = Path(__file__).parent / "tinote" / "static"
+
+
+def generated() -> dict[str, str]:
+    """The texts of the files, by their names."""
+    kinds = sorted(ENGINES)
+    player = {
+        "notice": NOTICE,
+        "styles": static_source(*STYLES, "player.css"),
+        "first": compact(static_source("player.js")),
+        "page": joined(page_script(kinds)),
+        "engine": joined(engine_script(kinds)),
+    }
+    space = {"notice": license_of_three(), "page": joined(three_script())}
+    return {"player.json": _text(player), "space.json": _text(space)}
+
+
+def _text(parts: dict[str, str]) -> str:
+    """JSON with the lines of each part on lines of their own, so that a change can be read."""
+    lines = {name: text.split("\n") for name, text in parts.items()}
+    return json.dumps(lines, ensure_ascii=False, indent=0) + "\n"
+
+
+if __name__ == "__main__":
+    for name, text in generated().items():
+        (FOLDER / name).write_text(text, "utf-8")

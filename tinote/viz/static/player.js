@@ -1,0 +1,118 @@
+// The first script of a page in a page (`labextensions/tinote/static/remoteEntry.js`), in which a view of a saved
+// notebook runs. The page around it has made the document, with scripts of its own alone, and sends what the notebook
+// holds as a message. That may come from anybody, and is read here, where it can ask nobody for anything: a document
+// without an origin, whose policy allows no other script and no request.
+
+const MOST_MEMORY = 256 * 2 ** 20; // Bytes that a program gets: as `LARGEST_MEMORY` of `pages/stored.py`.
+const MOST_UNPACKED = 64 * 2 ** 20;
+const LONGEST_SIDE = 4096; // Pixels.
+const MOST_PARTS = 64; // Sliders, or lines of a plot.
+const PATIENCE_SECONDS = 10; // A frame that takes longer ends the run.
+const PLAYED = ["particles", "image", "plot", "scene"];
+
+/** The description in `text`, and its binary parts; refused if it is larger than it may be. */
+async function payload(text) {
+  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const reader = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate")).getReader();
+  const parts = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.length;
+    if (size > MOST_UNPACKED) {
+      reader.cancel().catch(() => {});
+      throw new Error("this view is too large");
+    }
+    parts.push(value);
+  }
+  const bytes = new Uint8Array(await new Blob(parts).arrayBuffer());
+  const length = new DataView(bytes.buffer).getUint32(0, true);
+  const at = 4 + length;
+  return JSON.parse(new TextDecoder().decode(bytes.subarray(4, at)), (_, value) =>
+    Array.isArray(value?.$bytes) ? bytes.slice(at + value.$bytes[0], at + value.$bytes[0] + value.$bytes[1]) : value,
+  );
+}
+
+/** What a page is told of a view, if it is one. What it says of the program is checked where that runs. */
+function checked({ kind, described }) {
+  const { traits, sliders, plots, program } = described;
+  const side = (n) => Number.isInteger(n) && n >= 1 && n <= LONGEST_SIDE;
+  const few = (list) => Array.isArray(list) && list.length <= MOST_PARTS;
+  if (!PLAYED.includes(kind) || described.kind !== kind || !(program instanceof Uint8Array))
+    throw new Error("this is no view");
+  if (![traits.width, traits.height, traits.chart_height].every(side)) throw new Error("this view has no size");
+  if (![sliders, plots, traits.series].every(few)) throw new Error("this view has too many parts");
+  return { ...described, mostBytes: MOST_MEMORY };
+}
+
+/** End what does not come back: a step that never ends, or a frame. */
+function watch(model) {
+  let heard = performance.now();
+  const receive = model.receive.bind(model);
+  model.receive = (...message) => {
+    heard = performance.now();
+    receive(...message);
+  };
+  let isFirst = true;
+  const look = setInterval(() => {
+    isFirst &&= !Number(model.el.dataset.painted);
+    const isAwaited = model.isVisible && (isFirst || model.get("state") === "playing");
+    if (!isAwaited) heard = performance.now();
+    if (performance.now() - heard < 1000 * PATIENCE_SECONDS) return;
+    clearInterval(look);
+    model.worker.terminate();
+    model.fail({ message: "a step took too long, and was ended" });
+  }, 1000);
+}
+
+/** Run a script of the page around this one. */
+function run(source) {
+  const script = document.createElement("script");
+  script.nonce = NONCE;
+  script.textContent = source;
+  document.body.append(script);
+}
+
+/** Show the views of `texts`, and tell `port` how high they are, and when they are painted. */
+async function play({ texts, page, engine, plays }, port, library) {
+  const views = (await Promise.all(texts.map(payload))).map(checked);
+  const main = document.createElement("main");
+  for (const at of views.keys()) {
+    const place = document.createElement("div");
+    place.className = "tinote-live";
+    place.dataset.tinoteView = String(at);
+    main.append(place);
+  }
+  document.body.append(main);
+  globalThis.tinote = { views, engine };
+  if (views.some(({ kind }) => kind === "scene")) run(await library());
+  run(page);
+  const { models } = globalThis.tinote;
+  models.forEach(watch);
+  new ResizeObserver(() => port.postMessage({ height: main.getBoundingClientRect().height })).observe(main);
+  const painted = () => models.every((model) => Number(model.el.dataset.painted) || model.get("error_card"));
+  while (!painted()) await new Promise((go) => setTimeout(go, 30));
+  port.postMessage({ painted: true });
+  if (plays) for (const model of models) if (model.get("can_step")) model.send({ kind: "play" });
+}
+
+addEventListener(
+  "message",
+  ({ data, ports: [port] }) => {
+    const show = ({ dark, paper }) => {
+      document.documentElement.className = dark ? "dark" : "light";
+      document.documentElement.style.setProperty("--paper", paper);
+    };
+    let take = null;
+    const library = () =>
+      new Promise((resolve) => {
+        take = resolve; // What draws scenes is large: it is asked for.
+        port.postMessage({ wants: "space" });
+      });
+    port.onmessage = ({ data: told }) => (typeof told.space === "string" ? take?.(told.space) : show(told));
+    show(data);
+    play(data, port, library).catch((error) => port.postMessage({ failed: String(error) }));
+  },
+  { once: true },
+);
