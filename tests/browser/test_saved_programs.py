@@ -235,6 +235,7 @@ def test_what_is_tampered_with_harms_nothing(stored: Stored, reopened: Any, lab:
     expect(first.locator(".tinote-legend")).to_contain_text("<script>")
     poll(lambda: step_of(first), lambda step: step > 5)
     # A step without an end is ended, and the notebook answers meanwhile.
+    parts.nth(1).scroll_into_view_if_needed()
     second = parts.nth(1).locator("iframe").content_frame
     expect(second.get_by_role("alert")).to_contain_text("took too long")
     third = parts.nth(2).locator("iframe").content_frame

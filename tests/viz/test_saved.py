@@ -197,6 +197,7 @@ def test_the_extension_agrees_with_the_package() -> None:
     script = (EXTENSION / "static" / "remoteEntry.js").read_text(encoding="utf-8")
     assert f'"{front_end.HINT}"' in script and f'"{front_end.VIEW_TYPE}"' in script
     assert f"height: {CAPTION_HEIGHT}," in script
-    # Of what a notebook holds it makes neither code nor markup.
+    # Of what a notebook holds it makes neither code nor markup; in the frame of a player stand its own scripts.
+    script = script.replace("'wasm-unsafe-eval'", "")
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|import\(", script)
     assert max(map(len, script.splitlines())) <= 120

@@ -112,6 +112,9 @@ class Simulation {
       case "run":
         this.act(() => this.makeFrame(message.steps)); // For tests and pages around this one.
         break;
+      case "ping":
+        this.post({ kind: "pong" }, []); // For who wants to know whether a step is stuck.
+        break;
       case "read":
         this.after(() => {
           const found = this.program.read(message.field);

@@ -7,7 +7,7 @@ const MOST_MEMORY = 256 * 2 ** 20; // Bytes that a program gets: as `LARGEST_MEM
 const MOST_UNPACKED = 64 * 2 ** 20;
 const LONGEST_SIDE = 4096; // Pixels.
 const MOST_PARTS = 64; // Sliders, or lines of a plot.
-const PATIENCE_SECONDS = 10; // A frame that takes longer ends the run.
+const PATIENCE_SECONDS = 10; // A step that takes longer ends the run.
 const PLAYED = ["particles", "image", "plot", "scene"];
 
 /** The description in `text`, and its binary parts; refused if it is larger than it may be. */
@@ -46,23 +46,24 @@ function checked({ kind, described }) {
   return { ...described, mostBytes: MOST_MEMORY };
 }
 
-/** End what does not come back: a step that never ends, or a frame. */
+/** End a Worker that does not answer: one of its steps never ends. */
 function watch(model) {
-  let heard = performance.now();
+  let [asked, time] = [null, 0]; // The Worker that has not answered yet, and since when.
   const receive = model.receive.bind(model);
-  model.receive = (...message) => {
-    heard = performance.now();
-    receive(...message);
+  model.receive = (message, buffers) => {
+    if (message.kind === "pong") asked = null;
+    else receive(message, buffers);
   };
-  let isFirst = true;
   const look = setInterval(() => {
-    isFirst &&= !Number(model.el.dataset.painted);
-    const isAwaited = model.isVisible && (isFirst || model.get("state") === "playing");
-    if (!isAwaited) heard = performance.now();
-    if (performance.now() - heard < 1000 * PATIENCE_SECONDS) return;
-    clearInterval(look);
-    model.worker.terminate();
-    model.fail({ message: "a step took too long, and was ended" });
+    if (model.get("state") === "stopped" && model.get("error_card")) asked = null;
+    else if (asked !== model.worker) {
+      [asked, time] = [model.worker, performance.now()];
+      asked.postMessage({ kind: "ping" });
+    } else if (performance.now() - time > 1000 * PATIENCE_SECONDS) {
+      clearInterval(look);
+      model.worker.terminate();
+      model.fail({ message: "a step took too long, and was ended" });
+    }
   }, 1000);
 }
 
