@@ -226,8 +226,9 @@ def test_a_picture_is_stored_at_a_pause_and_when_the_page_saves(notebook, lab):
     first = page.page.evaluate(in_model)
     play_and_pause(page)
     paused = poll(lambda: page.page.evaluate(in_model), lambda found: found != first)
+    painted = int(page.page.evaluate(PAINTED))
     button(page, "Play").click()
-    page.wait(f"{PAINTED} > 40")
+    page.wait(f"{PAINTED} > {painted + 15}")
     playing = stored(lab, page)["data"]["image/png"].strip()
     assert playing != paused.strip()
     # The live view has stayed as it was, and goes on.
