@@ -88,11 +88,11 @@ def test_a_saved_view_plays_without_its_kernel(notebook: Any, reopened: Any, lab
     heights = poll(lambda: frames.first.evaluate("(one) => [one.clientHeight, one.parentElement.clientHeight]"), any)
     assert 380 < heights[0] <= heights[1] + 1 < heights[0] + 40
     # Nothing of the page can be reached from there.
-    assert frames.first.get_attribute("sandbox") == "allow-scripts"
+    expect(frames.first).to_have_attribute("sandbox", "allow-scripts")
     inside = frames.first.element_handle().content_frame()
-    assert inside.evaluate("() => self.origin") == "null"
+    poll(lambda: inside.evaluate("() => self.origin"), "null")
     blocked = "async () => { try { await fetch('/api/contents'); return 'open' } catch { return 'shut' } }"
-    assert inside.evaluate(blocked) == "shut"
+    poll(lambda: inside.evaluate(blocked), "shut")
     # Buttons, sliders and the theme do what they do in a live view.
     player.get_by_role("button", name="Pause").click()
     expect(player.locator(".tinote-view")).to_have_attribute("data-state", "paused")
