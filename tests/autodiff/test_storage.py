@@ -9,10 +9,10 @@ from tests.properties.test_programs import STRICT
 from tinote.autodiff.gradient import reverse
 from tinote.autodiff.reverse import Reverser
 from tinote.compiler.pipeline import INFERENCE, SIMPLIFICATION, run_pipeline
-from tinote.ir.nodes import Function, Region
+from tinote.ir.nodes import For, Function, Region
 from tinote.ir.parse import parse
 from tinote.ir.primitives import Defaults
-from tinote.ir.query import free_variables
+from tinote.ir.query import free_variables, walk
 from tinote.ir.text import show
 from tinote.ir.verify import Form, InvalidIR, verify
 
@@ -29,6 +29,42 @@ func f(%n: i32):
       %u: f64 = mul %t, %a
       yield %u
     atomic add @L[], %b
+"""
+
+DEAR = """\
+buffer @x: f64 field (8, 6) adjoint @x.grad
+buffer @L: f64 field () adjoint @L.grad
+buffer @x.grad: f64 field (8, 6)
+buffer @L.grad: f64 field ()
+func f():
+  for parallel %i: i32 in 0i32 .. 8i32:
+    %a: f64, %b: f64 = for %k: i32 in 0i32 .. 6i32 carrying %s: f64 = 1.0f64, %t: f64 = 0.0f64:
+      %c: f64 = load @x[%i, %k]
+      %d: f64 = exp %c
+      %e: f64 = mul %s, %d
+      %g: f64 = tanh %c
+      %h: f64 = add %t, %g
+      yield %e, %h
+    %r: f64 = mul %a, %b
+    atomic add @L[], %r
+"""
+
+NEST = """\
+buffer @x: f64 field (8, 6) adjoint @x.grad
+buffer @L: f64 field () adjoint @L.grad
+buffer @x.grad: f64 field (8, 6)
+buffer @L.grad: f64 field ()
+func f():
+  for parallel %i: i32 in 0i32 .. 8i32:
+    %a: f64 = for %k: i32 in 0i32 .. 4i32 carrying %s: f64 = 1.0f64:
+      %b: f64 = for %l: i32 in 0i32 .. 5i32 carrying %t: f64 = %s:
+        %c: f64 = for %m: i32 in 0i32 .. 6i32 carrying %u: f64 = %t:
+          %d: f64 = load @x[%i, %m]
+          %e: f64 = mul %u, %d
+          yield %e
+        yield %c
+      yield %b
+    atomic add @L[], %a
 """
 
 IN_PLACE = """\
@@ -63,13 +99,30 @@ func f():
 """
 
 
-@pytest.mark.parametrize("text", [CARRIED, IN_PLACE, ONE_AFTER_ANOTHER], ids=["carried", "in_place", "copied"])
+@pytest.mark.parametrize(
+    "text",
+    [CARRIED, DEAR, NEST, IN_PLACE, ONE_AFTER_ANOTHER],
+    ids=["carried", "dear", "nest", "in_place", "copied"],
+)
 def test_supply(text: str, golden) -> None:
-    """Carried values are pushed and the rest recomputed; what is overwritten is pushed; whole fields are copied."""
+    """Carried values are pushed, and what is dear and computed with them, and the rest recomputed; loops in loops run
+    forwards once; what is overwritten is pushed; whole fields are copied.
+    """
     fn = parse(text)
     adjoint = Reverser(fn, Defaults()).adjoint()
     reversal = Function("f.adjoint", adjoint.region)
     golden(f"{text}\nreverse code\n\n{show(reversal)}\nthe gradient\n\n{show(reverse(fn).function)}")
+
+
+@pytest.mark.parametrize(("old", "new"), [("0i32 .. 4i32", "0i32 .. 40000i32"), ("func f()", "func f(%n: i32)")])
+def test_large_nests_are_executed_again(old: str, new: str) -> None:
+    """Loops that are nested three deep are pushed as a whole only if that is known to be little."""
+
+    def loops(text: str) -> int:
+        return sum([isinstance(op, For) for op in walk(reverse(parse(text)).function.region)])
+
+    text = NEST.replace(old, new).replace("0i32 .. 5i32", "0i32 .. %n" if "%n" in new else "0i32 .. 5i32")
+    assert loops(text) > loops(NEST) == 7
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -908,7 +908,7 @@ def test_few_iterations_stay_scalar() -> None:
 
 
 def test_how_many_lanes_there_are() -> None:
-    """A register of the widest numbers, and several of them for short chains of operations."""
+    """A register of the widest numbers, and several of them for short chains of operations, or for a few iterations."""
     chain, straight = scalar(next(iter(ESTIMATED))), scalar("store @y.flat[%at], 1.0f32")
     for text, lanes in (
         (straight, 16),
@@ -918,6 +918,8 @@ def test_how_many_lanes_there_are() -> None:
         (chain.replace("0i32 .. %n", "0i32 .. 50i32"), 64),
         (chain.replace("0i32 .. %n", "0i32 .. 48i32"), 32),
         (longer(chain, 9).replace("0i32 .. %n", "0i32 .. 28i32"), 32),
+        (longer(chain, 9).replace("0i32 .. %n", "0i32 .. 56i32"), 64),
+        (longer(chain, 9).replace("0i32 .. %n", "0i32 .. 65i32"), 16),
         (longer(chain, 4), 32),
         (longer(chain, 9), 16),
     ):

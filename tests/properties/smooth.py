@@ -17,7 +17,7 @@ from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Buffer, For, Function, If, Lit, Region, Var, While
 from tinote.ir.types import Ref, Tensor, Type, f64, i32, i64, shape_of, weak_float, weak_int
 
-__all__ = ["generate_smooth"]
+__all__ = ["generate_smooth", "generate_uneven"]
 
 
 def generate_smooth(seed: int, size: int = 8) -> Program:
@@ -25,14 +25,20 @@ def generate_smooth(seed: int, size: int = 8) -> Program:
     return _SmoothWriter(seed, size).program()
 
 
+def generate_uneven(seed: int, size: int = 8) -> Program:
+    """One with inner loops that run another number of times in each iteration of the parallel loop around them."""
+    return _SmoothWriter(seed, size, uneven=True).program()
+
+
 class _SmoothWriter(Writer):
-    def __init__(self, seed: int, size: int) -> None:
+    def __init__(self, seed: int, size: int, *, uneven: bool = False) -> None:
         super().__init__(seed)
         self.size = size
         self.budget = size
         self.depth = 0
         self.locals: list[Var] = []
-        self.extent = self.random.randint(1, 4)
+        self.uneven = uneven
+        self.extent = 4 if uneven else self.random.randint(1, 4)
         self.readable: list[Buffer] = []
         self.own: list[Buffer] = []  # what each iteration of the present parallel loop reads and writes at its index
         self.index_of_iteration: Var | None = None
@@ -225,6 +231,8 @@ class _SmoothWriter(Writer):
         known = self.seen(lambda v: v in self.below)
         hi: Atom = Lit(self.random.randint(0, 3), i32)
         below = 3
+        if self.uneven:
+            known = self.index_of_iteration
         if known is not None and self.chance(0.5):
             hi, below = known, max(self.below[known] - 1, 1)
         self.below[index] = below

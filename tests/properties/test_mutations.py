@@ -14,7 +14,7 @@ from tests.lang.test_fast_maths_magnitudes import wrong_program
 from tests.passes.witness import broken_promises
 from tests.properties import test_programs
 from tests.properties.generate import Program, generate
-from tests.properties.smooth import generate_smooth
+from tests.properties.smooth import generate_smooth, generate_uneven
 from tests.properties.test_compiled import wrong_strictly, wrong_with_fast_maths
 from tests.properties.test_programs import SIZE, SMOOTH_SIZE, STRICT, changed_meaning, wrong_gradient
 from tinote.autodiff import gradient, reverse, storage
@@ -214,6 +214,15 @@ PASSES = {
 }
 
 
+GRADIENTS_IN_LANES = {
+    "lanes that come into a reverse loop later have lost what they began with": (
+        vectorise._Loop,
+        "waiting",
+        lambda self, mask, new, old: new,
+    ),
+}
+
+
 def first_lane(self: Any, op: Any) -> Any:
     return op.index[0] if self.divergence.step(op.index[0]) is not None else self.spread(op.index[0])
 
@@ -222,6 +231,12 @@ def first_lane(self: Any, op: Any) -> Any:
 def test_a_pass_that_overlooks_something(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*PASSES[name])
     assert caught(generate, SIZE, changed_meaning)
+
+
+@pytest.mark.parametrize("name", GRADIENTS_IN_LANES)
+def test_lanes_of_a_gradient_that_overlook_something(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*GRADIENTS_IN_LANES[name])
+    assert caught(generate_uneven, SMOOTH_SIZE, wrong_gradient)
 
 
 def promise_broken(program: Program) -> list[str]:

@@ -16,7 +16,7 @@ import pytest
 from tests.properties.compare import Direction, difference, run, slope
 from tests.properties.generate import Program, generate, smallest
 from tests.properties.shrink import shrunk
-from tests.properties.smooth import generate_smooth
+from tests.properties.smooth import generate_smooth, generate_uneven
 from tinote.compiler import pipeline
 from tinote.compiler.passes.estimate_lanes import Machine
 from tinote.compiler.pipeline import Snapshot, run_pipeline, steps_for
@@ -128,7 +128,9 @@ def wrong_gradient(program: Program) -> str:
             snapshots.append(snapshot)
 
     try:
-        _, context = run_pipeline(program.function, steps_for(GRADIENT), STRICT, listen)
+        # Lanes may sum up in another order: what is compared here is not exact.
+        machine = few_lanes(STRICT)._replace(fast_math=True)
+        _, context = run_pipeline(program.function, steps_for(GRADIENT), STRICT, listen, machine=machine)
         tangent, _ = run_pipeline(program.function, steps_for(TANGENT), UNVERIFIED)
     except CompilerBug as error:
         return str(error)
@@ -190,4 +192,4 @@ def tangent_along(program: Program, fn: Function, direction: Direction) -> float
 def test_gradients_are_differences_and_tangents(random_programs: range) -> None:
     """The gradient of what overwrites its own inputs is right as well: none of these programs may be refused."""
     for seed in random_programs:
-        report(generate_smooth, wrong_gradient, seed, SMOOTH_SIZE)
+        report(generate_uneven if seed % 8 == 5 else generate_smooth, wrong_gradient, seed, SMOOTH_SIZE)

@@ -20,9 +20,9 @@
 - **pushed** by the forward part on a stack, and popped by the reverse part;
 - **copied**: the memory that it is loaded from is copied before it is overwritten, and copied back.
 
-Where nothing is overwritten, the reverse of a loop recomputes an iteration from the values carried into it: these alone
-are pushed. The cost: a value in d nested loops is recomputed at most d times; the memory: the carried values that are
-used, times the trip count.
+Where nothing is overwritten, the reverse of a loop recomputes an iteration from the values carried into it: these are
+pushed. So are values that are dear to compute (`exp`), if the forward part comes by them on the way to these. The cost:
+a value in d nested loops is recomputed at most d times; the memory: what is pushed, times the trip count.
 
 An iteration of an operation that overwrites what its own gradient needs cannot be executed again: it would read what
 later iterations have written. Such an operation is executed once in its original order, with its effects, and what the
@@ -36,9 +36,12 @@ ed., 2008, chapter 12, and Hascoët and Pascual, "The Tapenade Automatic Differe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum, auto
+from functools import reduce
 from itertools import product
+from operator import or_
 from typing import NamedTuple
 
 from tinote.autodiff.reverse import Adjoint
@@ -48,10 +51,15 @@ from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.build import Builder
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune, prune_unread
-from tinote.ir.query import walk
-from tinote.ir.types import Scalar, Stack, Tensor, i32, i64
+from tinote.ir.query import free_variables, walk
+from tinote.ir.types import Scalar, Stack, Tensor, i32, i64, is_float
 
 DEFAULTS = Defaults()
+
+#: What costs as much, in additions, is pushed sooner than computed a second time: `exp`, `tanh`, powers.
+DEAR = 15.0
+#: From this depth on, nested loops whose iterations are no more than that push what is used of them.
+DEEP_NEST, SMALL_NEST = 3, 1 << 18
 
 
 class StoragePlan(NamedTuple):
@@ -111,13 +119,15 @@ class _Frame:
 
     `executed`: whether the region's operations are executed where the reverse code stands, before it; if not, they
     have been, as part of `run`. Otherwise `run` is of this frame alone. `asked`: the variables bound by the region that
-    are used, each with what stands for it. `outer`: the frame of the region around.
+    are used, each with what stands for it. `outer`: the frame of the region around. `dear`: the variables that are
+    pushed though the region is executed.
     """
 
-    __slots__ = ("asked", "executed", "outer", "owned", "region", "run")
+    __slots__ = ("asked", "dear", "executed", "outer", "owned", "region", "run")
 
     def __init__(self, region: ir.Region, outer: _Frame | None, run: _Run, *, executed: bool) -> None:
         self.region = region
+        self.dear: frozenset[ir.Var] = frozenset()
         self.outer = outer
         self.run = run
         self.executed = executed
@@ -198,7 +208,7 @@ class _Storage:
             return (op.rebuilt(args, tuple([self.reverse(r, frame) for r in op.regions])),)
         assert op.origin is not None
         if frame is not self.top:
-            pushed = not frame.executed or frame.run.effects or _moves_outside(primal)
+            pushed = not frame.executed or frame.run.effects or _moves_outside(primal) or _is_small_nest(primal)
             return (self.reverse_structure(op, primal, frame, pushed=pushed),)
         if op.origin in self.plan.fused:
             return self.fused(op, primal)
@@ -231,6 +241,8 @@ class _Storage:
             if isinstance(op, ir.For) and isinstance(primal, ir.For):
                 inside.asked[primal.index] = op.index
             new = self.reverse(region, inside)
+            if not pushed:
+                inside.dear = _dear_values(primal, inner, inside.asked)
             start = [*self.value_operations(inside)]
             pops = self.popped_parameters(inside, primal)  # those, too, that what is recomputed starts from
             regions.append(ir.Region(new.params, (*pops, *start, *new.body), new.yields))
@@ -244,7 +256,10 @@ class _Storage:
 
     def value_source(self, op: ir.Op, frame: _Frame) -> ValueSource:
         """How the reverse code of its frame gets what an operation binds."""
-        if not frame.executed and not isinstance(op, ir.Prim):
+        again = isinstance(op, ir.Prim) or (isinstance(op, ir.Load) and not frame.run.effects)
+        if not frame.executed and not again:
+            return ValueSource.PUSH
+        if not frame.dear.isdisjoint(op.outs):
             return ValueSource.PUSH
         return ValueSource.READ_AGAIN if isinstance(op, ir.Load) else ValueSource.RECOMPUTE
 
@@ -299,7 +314,9 @@ class _Storage:
         env: dict[ir.Var, ir.Atom] = {v: frame.asked[v] for v in asked}
         stacks: list[ir.Op] = []
         if isinstance(op, ir.For | ir.While):
-            sized = [run.stacks[q] for q in op.regions[-1].params if q in run.stacks and q not in run.growing]
+            body = op.regions[-1]
+            bound = (*body.params, *[v for inner in body.body for v in inner.outs])
+            sized = [run.stacks[v] for v in bound if v in run.stacks and v not in run.growing]
             self.builder.loc, self.builder.origin = op.loc, op.origin
             with self.builder.region() as opened:
                 capacity: tuple[ir.Atom, ...] = ()
@@ -362,6 +379,66 @@ def _counted(loop: ir.While, count: ir.Var) -> ir.While:
     condition = ir.Region((*loop.condition.params, asked), loop.condition.body, loop.condition.yields)
     body = ir.Region((*loop.body.params, number), (*loop.body.body, step), (*loop.body.yields, following))
     return ir.While((*loop.initial, ir.Lit(0, i64)), condition, body, (*loop.outs, count), loop.loc)
+
+
+def _is_small_nest(loop: ir.Op) -> bool:
+    """Whether a serial loop is the outermost of several, which together save few values of a kind: then these are
+    pushed, or each loop would be executed again in the reverse of every one around it.
+    """
+    return isinstance(loop, ir.For) and _depth(loop) >= DEEP_NEST and _iterations(loop) <= SMALL_NEST
+
+
+def _depth(op: ir.Op) -> int:
+    inside = max([_depth(inner) for r in op.regions for inner in r.body if inner.regions], default=0)
+    return inside + isinstance(op, ir.For | ir.While)
+
+
+def _iterations(op: ir.Op) -> float:
+    """How often the innermost of nested serial loops run at most, in all; infinite if that is not known."""
+    own = 1.0
+    if isinstance(op, ir.For):
+        known = isinstance(op.lo, ir.Lit) and isinstance(op.hi, ir.Lit) and not op.parallel
+        own = max(int(op.hi.value) - int(op.lo.value), 1) if known else math.inf
+    elif isinstance(op, ir.While):
+        own = math.inf
+    return own * max([_iterations(inner) for r in op.regions for inner in r.body if inner.regions], default=1.0)
+
+
+def _dear_values(loop: ir.Op, body: ir.Region, asked: Iterable[ir.Var]) -> frozenset[ir.Var]:
+    """What a serial loop binds in its body that is dear to compute, and that the forward part computes in any case on
+    its way to the carried values from which `asked` would be recomputed.
+    """
+    if not isinstance(loop, ir.For | ir.While) or (isinstance(loop, ir.For) and loop.parallel):
+        return frozenset()
+    dear = [
+        op.outs[0] for op in body.body if isinstance(op, ir.Prim) and op.prim.cost >= DEAR and is_float(op.out.type)
+    ]
+    if not dear:
+        return frozenset()
+    carried = body.params[len(body.params) - len(body.yields) :]
+    # A set of carried values is a number with a bit for each.
+    needs: dict[ir.Atom, int] = {q: 1 << k for k, q in enumerate(carried)}
+    operands = [(op, [*op.args, *[v for r in op.regions for v in free_variables(r)]]) for op in body.body]
+    for op, used in operands:
+        needs.update(dict.fromkeys(op.outs, _union(needs, used)))
+    # What each carried value needs, through all iterations, itself included.
+    behind = [1 << k | needs.get(y, 0) for k, y in enumerate(body.yields)]
+    for k, j in product(range(len(carried)), repeat=2):
+        if behind[j] >> k & 1:
+            behind[j] |= behind[k]
+    start = _union(needs, asked)
+    computed = reduce(or_, [found for k, found in enumerate(behind) if start >> k & 1], 0)
+    serves: dict[ir.Atom, int] = {}
+    for k, y in enumerate(body.yields):
+        serves[y] = serves.get(y, 0) | 1 << k
+    for op, used in reversed(operands):
+        for a in used:
+            serves[a] = serves.get(a, 0) | _union(serves, op.outs)
+    return frozenset(v for v in dear if serves.get(v, 0) & computed)
+
+
+def _union(sets: Mapping[ir.Atom, int], of: Iterable[ir.Atom]) -> int:
+    return reduce(or_, [sets.get(a, 0) for a in of], 0)
 
 
 def _moves(op: ir.Op) -> bool:

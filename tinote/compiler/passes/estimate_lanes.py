@@ -150,8 +150,8 @@ def _registers_for(body: ir.Region, machine: Machine, strips: int | None) -> int
     cost = sum([own_cost(op) for op in inside])
     if not carried:
         return 1
-    most = int(min(machine.registers // 2 // carried, _LARGEST_CHAINS / max(cost, 1.0)))
-    return max(most, 2) if strips == 2 and carried <= machine.registers // 4 else most
+    room = machine.registers // 2 // carried
+    return min(room, strips or 0) if strips in _SEVERAL else int(min(room, _LARGEST_CHAINS / max(cost, 1.0)))
 
 
 class Chooser:

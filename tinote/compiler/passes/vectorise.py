@@ -608,8 +608,8 @@ class _Loop:
             results = self.results(op.body.yields, wide)
             if not divergent:
                 return results
-            if op.reverse:  # Lanes of fewer iterations come in later, with what they began with.
-                return [self.chosen(self.mask, new, old) for new, old in zip(results, carried, strict=True)]
+            if op.reverse:
+                return self.waiting(self.mask, results, carried)
             return self.settled(self.mask, results, carried, op.outs)
 
         body = self.region(op.body, leave, enter)
@@ -626,6 +626,10 @@ class _Loop:
         """What a loop carries on: lanes that have left it keep what they left with, if anybody asks for that."""
         values = zip(new, old, outs, strict=True)
         return [self.chosen(mask, n, o) if out in self.used else n for n, o, out in values]
+
+    def waiting(self, mask: ir.Atom, new: Sequence[ir.Atom], old: Sequence[ir.Atom]) -> list[ir.Atom]:
+        """What a reverse loop carries on: lanes of fewer iterations come in later, with what they began with."""
+        return [self.chosen(mask, n, o) for n, o in zip(new, old, strict=True)]
 
     def widened(self, atom: ir.Atom) -> ir.Atom:
         """An integer, or lanes of integers, in 64 bits."""
