@@ -39,9 +39,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum, auto
-from functools import reduce
 from itertools import product
-from operator import or_
 from typing import NamedTuple
 
 from tinote.autodiff.reverse import Adjoint
@@ -396,11 +394,10 @@ def _depth(op: ir.Op) -> int:
 def _iterations(op: ir.Op) -> float:
     """How often the innermost of nested serial loops run at most, in all; infinite if that is not known."""
     own = 1.0
-    if isinstance(op, ir.For):
-        known = isinstance(op.lo, ir.Lit) and isinstance(op.hi, ir.Lit) and not op.parallel
-        own = max(int(op.hi.value) - int(op.lo.value), 1) if known else math.inf
-    elif isinstance(op, ir.While):
+    if isinstance(op, ir.For | ir.While):
         own = math.inf
+    if isinstance(op, ir.For) and not op.parallel and isinstance(op.lo, ir.Lit) and isinstance(op.hi, ir.Lit):
+        own = max(int(op.hi.value) - int(op.lo.value), 1)
     return own * max([_iterations(inner) for r in op.regions for inner in r.body if inner.regions], default=1.0)
 
 
@@ -427,7 +424,9 @@ def _dear_values(loop: ir.Op, body: ir.Region, asked: Iterable[ir.Var]) -> froze
         if behind[j] >> k & 1:
             behind[j] |= behind[k]
     start = _union(needs, asked)
-    computed = reduce(or_, [found for k, found in enumerate(behind) if start >> k & 1], 0)
+    computed = 0
+    for k, found in enumerate(behind):
+        computed |= found if start >> k & 1 else 0
     serves: dict[ir.Atom, int] = {}
     for k, y in enumerate(body.yields):
         serves[y] = serves.get(y, 0) | 1 << k
@@ -438,7 +437,10 @@ def _dear_values(loop: ir.Op, body: ir.Region, asked: Iterable[ir.Var]) -> froze
 
 
 def _union(sets: Mapping[ir.Atom, int], of: Iterable[ir.Atom]) -> int:
-    return reduce(or_, [sets.get(a, 0) for a in of], 0)
+    found = 0
+    for a in of:
+        found |= sets.get(a, 0)
+    return found
 
 
 def _moves(op: ir.Op) -> bool:
