@@ -106,7 +106,7 @@ ipywidgets.VBox([view, ti.viz.slider(view, pull, 0, 1, value=0.5, label="pull")]
     assert "<title>A *title*</title>" in page and page.count("data-tinote-view=") == 1
     assert page.count("data:image/png;base64,") == 2 and "this cannot be captured" in page
     assert "<b>bold</b>" in page and "<script>window" not in page
-    assert "connect-src &#x27;none&#x27;" in page and page.count("<script") == 2
+    assert "connect-src &#x27;none&#x27;" in page and page.count("<script") == 3
 
 
 def test_run_leaves_a_page_with_its_pictures(tmp_path: Path) -> None:

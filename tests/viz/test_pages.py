@@ -113,7 +113,7 @@ def test_hostile_texts_stay_texts(moving: Any, tmp_path: Path) -> None:
     ti.viz.page([view, HOSTILE], file, title=HOSTILE, text=HOSTILE)
     page = file.read_bytes().decode("utf-8")
     found = Elements(page)
-    assert len(found.named("script")) == 2 and len(found.named("style")) == 1 and "<!--" not in page
+    assert len(found.named("script")) == 3 and len(found.named("style")) == 1 and "<!--" not in page
     shown = HOSTILE.replace("\ud800", "\ufffd")
     assert found.named("title")[0][1] == shown and found.named("h1")[0][1] == shown
     assert page.count(html.escape("alert(1)</script>")) >= 4
@@ -191,6 +191,7 @@ def test_a_view_that_plays_is_not_saved(moving: Any, tmp_path: Path) -> None:
     view.state = "playing"
     with pytest.raises(ViewError, match="pause it first"):
         view.save(tmp_path / "view.html")
+    view.close()
 
 
 def test_saving_changes_nothing(moving: Any, tmp_path: Path) -> None:

@@ -342,7 +342,7 @@ def test_the_page_holds_everything_and_escapes_it(changed_later, tmp_path):
     span = violation.later.span
     object.__setattr__(violation.later, "span", span._replace(file="<hostile>", line=1, column=0, end_line=1))
     text = RuleView([violation]).save(tmp_path / "new" / "rules.html").read_text(encoding="utf-8")
-    assert text.count("</script") == 2 and "<!--" not in text
+    assert text.count("</script") == 3 and "<!--" not in text
     assert not re.search(r"""(?:src|href)\s*=|\bimport\b\s*[({"']|@import|url\(""", text)
     embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert embedded and "alert(1)" in json.dumps(json.loads(embedded[1]))

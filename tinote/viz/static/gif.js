@@ -51,7 +51,7 @@ class GifRecorder {
   }
 }
 
-/** 256 colours, three bytes each, for a sample of frames, and the number of that which is nearest to each of 15 bits. */
+/** 256 colours, three bytes each, for a sample of frames, and which of them is nearest to each value of 15 bits. */
 function gifPalette(frames) {
   const counts = new Uint32Array(GIF_LEVELS);
   const occurs = new Uint8Array(GIF_LEVELS);
