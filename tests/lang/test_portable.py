@@ -291,11 +291,33 @@ def test_what_a_file_says_is_not_believed() -> None:
     assert [LIES[k] for k, kind in enumerate(told) if kind != "damaged"] == []
 
 
+MODULE = b"\0asm\1\0\0\0"
+MEMORY = b"\2\x0f\1\3env\6memory\2\0\1"  # (import "env" "memory" (memory 1))
+
+#: Modules that could fill more than the memory that they are given, or run before they are called.
+GREEDY = {
+    "another import": MODULE + b"\1\4\1\x60\0\0" + b"\2\x0d\1\3env\5alert\0\0",
+    "a memory of its own": MODULE + MEMORY + b"\5\5\1\0\x80\x80\4",
+    "a table that grows": MODULE + MEMORY + b"\4\4\1\x70\0\1",
+    "a table that may grow": MODULE + MEMORY + b"\4\7\1\x70\1\1\x80\x80\4",
+    "a large table": MODULE + MEMORY + b"\4\x0b\1\x70\1\x80\xad\xe2\4\x80\xad\xe2\4",
+    "a table of objects": MODULE + MEMORY + b"\4\5\1\x6f\1\1\1",
+    "two tables": MODULE + MEMORY + b"\4\x09\2\x70\1\1\1\x70\1\1\1",
+    "structs": MODULE + b"\1\5\1\x5f\1\x7f\0" + MEMORY,
+    "arrays": MODULE + b"\1\4\1\x5e\x7e\1" + MEMORY,
+    "functions of objects": MODULE + b"\1\5\1\x60\1\x6f\0" + MEMORY,
+    "a start": MODULE + b"\1\4\1\x60\0\0" + MEMORY + b"\3\2\1\0\x08\1\0\x0a\4\1\2\0\x0b",
+    "exceptions": MODULE + b"\1\4\1\x60\0\0" + MEMORY + b"\x0d\3\1\0\0",
+    "a section without an end": MODULE + MEMORY + b"\4\xff\xff\xff\xff\xff\xff",
+    "no module": b"MZ",
+}
+
+
 def test_a_module_that_asks_for_more_than_memory_is_refused() -> None:
-    made = small_file()
-    # (import "env" "alert" (func)): one more import than there may be
-    made.module = b"\0asm\1\0\0\0" + b"\1\4\1\x60\0\0" + b"\2\x0d\1\3env\5alert\0\0"
-    assert opened([made.encode()]) == ["damaged"]
+    files = [small_file() for _ in GREEDY]
+    for file, module in zip(files, GREEDY.values(), strict=True):
+        file.module = module
+    assert dict(zip(GREEDY, opened([file.encode() for file in files]), strict=True)) == dict.fromkeys(GREEDY, "damaged")
 
 
 def test_what_a_step_overwrites_first_is_left_out() -> None:

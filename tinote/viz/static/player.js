@@ -3,7 +3,7 @@
 // holds as a message. That may come from anybody, and is read here, where it can ask nobody for anything: a document
 // without an origin, whose policy allows no other script and no request.
 
-const MOST_MEMORY = 256 * 2 ** 20; // Bytes that a program gets: as `LARGEST_MEMORY` of `pages/stored.py`.
+const MOST_MEMORY = 256 * 2 ** 20; // Bytes that the programs of an output get: as `LARGEST_MEMORY` of `pages/stored.py`.
 const MOST_UNPACKED = 64 * 2 ** 20;
 const LONGEST_SIDE = 4096; // Pixels.
 const MOST_PARTS = 64; // Sliders, or lines of a plot.
@@ -35,7 +35,7 @@ async function payload(text) {
 }
 
 /** What a page is told of a view, if it is one. What it says of the program is checked where that runs. */
-function checked({ kind, described }) {
+function checked({ kind, described }, _, { length }) {
   const { traits, sliders, plots, program } = described;
   const side = (n) => Number.isInteger(n) && n >= 1 && n <= LONGEST_SIDE;
   const few = (list) => Array.isArray(list) && list.length <= MOST_PARTS;
@@ -43,7 +43,7 @@ function checked({ kind, described }) {
     throw new Error("this is no view");
   if (![traits.width, traits.height, traits.chart_height].every(side)) throw new Error("this view has no size");
   if (![sliders, plots, traits.series].every(few)) throw new Error("this view has too many parts");
-  return { ...described, mostBytes: MOST_MEMORY };
+  return { ...described, mostBytes: Math.floor(MOST_MEMORY / length) };
 }
 
 /** End a Worker that does not answer: one of its steps never ends. */

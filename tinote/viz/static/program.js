@@ -12,6 +12,8 @@
 const PROGRAM_MAGIC = "tinote\0P";
 const PROGRAM_VERSION = 1;
 const PAGE_BYTES = 65536;
+const MODULE_SECTIONS = [1, 2, 3, 4, 6, 7, 9, 10, 11]; // Types to data; no memory, start, tag or name.
+const MOST_IN_TABLE = 65536;
 
 // Of `runtime/layout.py`.
 const BLOCK = { site: 4, payload: 8, payloadWords: 6, slots: 128 };
@@ -47,12 +49,13 @@ class ProgramError extends Error {
   }
 }
 
+function need(condition, what) {
+  if (!condition) throw new ProgramError("damaged", what);
+}
+
 /** The parts of a file; refused with `damaged` if it is not whole, or asks for more than `mostBytes` of memory. */
 async function decodeProgram(data, mostBytes = 2 ** 31) {
   const bytes = data instanceof Uint8Array ? data : new Uint8Array(data);
-  const need = (condition, what) => {
-    if (!condition) throw new ProgramError("damaged", what);
-  };
   need(
     bytes.length > 16 && String.fromCharCode(...bytes.subarray(0, 8)) === PROGRAM_MAGIC,
     "this is no captured program",
@@ -79,7 +82,7 @@ async function decodeProgram(data, mostBytes = 2 ** 31) {
     need(false, "this captured program is damaged");
   }
   const memory = body.subarray(8 + described.length + module.length);
-  checkDescription(description, memory.length, mostBytes, need);
+  checkDescription(description, memory.length, mostBytes);
   return { description, module, memory };
 }
 
@@ -105,7 +108,7 @@ async function inflated(bytes, size) {
 }
 
 /** What is counted on later is so: addresses are in memory, numbers name what exists. */
-function checkDescription(description, stored, mostBytes, need) {
+function checkDescription(description, stored, mostBytes) {
   const damaged = "this captured program is damaged";
   const whole = (n, end = Infinity) => Number.isSafeInteger(n) && n >= 0 && n < end;
   const list = (value) => Array.isArray(value);
@@ -192,6 +195,51 @@ function checkDescription(description, stored, mostBytes, need) {
   );
 }
 
+/**
+ * A module is as our linker makes them (`runtime/wasm.py`): functions of numbers, the memory that it is given, and one
+ * small table that cannot grow. What it could fill beside that memory (memories and tables of its own, objects that are
+ * collected) is refused before it is compiled.
+ */
+function checkModule(module) {
+  const damaged = "the module of this captured program is damaged";
+  const more = "the module of this captured program asks for more than memory";
+  let at = 0;
+  const byte = () => {
+    need(at < module.length, damaged);
+    at += 1;
+    return module[at - 1];
+  };
+  const number = () => {
+    let value = 0;
+    for (let scale = 1; scale < 2 ** 35; scale *= 128) {
+      const next = byte();
+      value += (next & 127) * scale;
+      if (next < 128) return value;
+    }
+    return need(false, damaged);
+  };
+  need("\0asm\x01\0\0\0" === String.fromCharCode(...module.subarray(0, 8)), damaged);
+  at = 8;
+  while (at < module.length) {
+    const kind = byte();
+    const end = number() + at;
+    need(end <= module.length, damaged);
+    need(MODULE_SECTIONS.includes(kind), more);
+    if (kind === 1)
+      for (let left = number(); left > 0; left -= 1) {
+        need(byte() === 0x60, more); // A function,
+        for (const _ of ["takes", "gives"]) for (let n = number(); n > 0; n -= 1) need(byte() >= 0x7b, more); // of numbers.
+      }
+    else if (kind === 4) {
+      need(number() === 1 && byte() === 0x70 && byte() === 1, more);
+      const first = number();
+      need(number() === first && first <= MOST_IN_TABLE, more);
+    }
+    need(at <= end, damaged);
+    at = end;
+  }
+}
+
 class Program {
   #codes = new Map(); // By the block that launches them.
   #printed = "";
@@ -205,6 +253,7 @@ class Program {
   /** Of the parts that `decodeProgram` gives. Compiles: in a page, that takes a moment. `shared`: memory that another
    * thread sees, too, where the page may have it. */
   constructor({ description, module, memory }, { mostBytes = 2 ** 31, shared = false } = {}) {
+    checkModule(module);
     const compiled = new WebAssembly.Module(module);
     const wanted = WebAssembly.Module.imports(compiled);
     if (wanted.length !== 1 || wanted[0].kind !== "memory" || wanted[0].module !== "env" || wanted[0].name !== "memory")
