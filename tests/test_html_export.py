@@ -120,6 +120,8 @@ def test_the_figures_of_the_manual_stand_on_a_ground_of_their_own(notebook: Path
 
 def test_nbconvert_takes_the_exporter_that_the_package_registers() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
-    place = project["project"]["entry-points"]["nbconvert.exporters"]["tinote-html"]
+    place = project["project"]["entry-points"]["nbconvert.exporters"]["tinote_html"]
     assert get_exporter(place.replace(":", ".")) is OfflineHTMLExporter
     assert OfflineHTMLExporter().export_from_notebook, "offered in the menu of JupyterLab"
+    for name in project["project"]["entry-points"]["nbconvert.exporters"]:
+        assert re.fullmatch(r"\w+", name), "Jupyter's server has no address for an exporter of another name"

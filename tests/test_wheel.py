@@ -41,8 +41,8 @@ def test_the_commands_and_the_exporter_are_registered(wheel: zipfile.ZipFile) ->
     entries.read_string(wheel.read(name).decode())
     assert dict(entries["console_scripts"]) == {"tinote": "tinote.cli:main"}
     assert dict(entries["nbconvert.exporters"]) == {
-        "tinote-html": "tinote.cli.html_export:OfflineHTMLExporter",
-        "tinote-page": "tinote.cli.html_export:PageExporter",
+        "tinote_html": "tinote.cli.html_export:OfflineHTMLExporter",
+        "tinote_page": "tinote.cli.html_export:PageExporter",
     }
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 
-from tests.browser.harness import new_page
+from tests.browser.harness import Lab, new_page
 from tests.browser.looks import WIDTHS, Pictures
-from tests.browser.waiting import poll
+from tests.browser.waiting import WAIT_SECONDS, poll
 from tinote.cli.html_export import OfflineHTMLExporter
 from tinote.manual import tutorials
 
@@ -44,3 +47,15 @@ def test_an_exported_page_asks_no_other_host(chromium: Any, pictures: Pictures, 
     poll(lambda: page.locator("img").evaluate_all(loaded), True)
     assert [url for url in asked if not url.startswith(("data:", file.as_uri()))] == []
     page.context.close()
+
+
+@pytest.mark.parametrize("name", ["tinote_html", "tinote_page"])
+def test_the_menu_of_jupyterlab_exports(lab: Lab, name: str) -> None:
+    """What the entries of "Save and Export Notebook As" download."""
+    shutil.copyfile(tutorials() / "01_autodiff_gravity.ipynb", lab.folder / "exported.ipynb")
+    with urllib.request.urlopen(f"{lab.url}/api/nbconvert", timeout=WAIT_SECONDS) as answer:
+        assert name in json.load(answer), "the environment's `tinote` is not that of pyproject.toml: install it anew"
+    address = f"{lab.url}/nbconvert/{name}/exported.ipynb?download=true"
+    with urllib.request.urlopen(address, timeout=WAIT_SECONDS) as answer:
+        assert "exported.html" in answer.headers["Content-Disposition"]
+        assert "Gravity whose forces the compiler derives" in answer.read().decode("utf-8")

@@ -259,7 +259,7 @@ def test_what_is_tampered_with_harms_nothing(stored: Stored, reopened: Any, lab:
 
 
 def test_a_page_of_the_notebook_runs(stored: Stored, chromium: Any, lab: Lab, tmp_path: Path) -> None:
-    """`nbconvert --to tinote-page`: of outputs that hold how; what is damaged is a picture."""
+    """`nbconvert --to tinote_page`: of outputs that hold how; what is damaged is a picture."""
     write(lab, "exported.ipynb", [[stored.text], ["damaged"], [stored.changed(with_program(huge))]])
     exporter = PageExporter()
     text, _ = exporter.from_filename(str(lab.folder / "exported.ipynb"))

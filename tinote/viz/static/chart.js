@@ -57,12 +57,12 @@ function niceTicks(low, high, about) {
   const span = high - low;
   if (!(Number.isFinite(span) && span > 0)) return Number.isFinite(low) ? [low] : [];
   const raw = span / Math.max(about, 1);
-  const power = 10 ** Math.floor(Math.log10(raw));
+  const power = raw ? 10 ** Math.floor(Math.log10(raw)) : 0;
+  if (!power) return [low]; // Closer together than numbers can tell.
   const step = power * [1, 2, 5, 10].find((factor) => power * factor >= raw * (1 - 1e-9));
-  const ticks = [];
-  for (let index = Math.ceil(low / step - 1e-9); index <= Math.floor(high / step + 1e-9); index += 1)
-    ticks.push(index * step);
-  return ticks;
+  const [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
+  // Counted from the first: beyond 2 ** 53 the number after another one is the same.
+  return Array.from({ length: Math.max(0, last - first + 1) || 0 }, (_, at) => (first + at) * step);
 }
 
 function tickText(value, step) {
