@@ -8,6 +8,7 @@ const MOST_UNPACKED = 64 * 2 ** 20;
 const LONGEST_SIDE = 4096; // Pixels.
 const MOST_PARTS = 64; // Sliders, or lines of a plot.
 const PATIENCE_SECONDS = 10; // A step that takes longer ends the run.
+const LONGEST_START = 60; // Seconds until something is painted.
 const PLAYED = ["particles", "image", "plot", "scene"];
 
 /** The description in `text`, and its binary parts; refused if it is larger than it may be. */
@@ -93,7 +94,11 @@ async function play({ texts, page, engine, plays }, port, library) {
   models.forEach(watch);
   new ResizeObserver(() => port.postMessage({ height: main.getBoundingClientRect().height })).observe(main);
   const painted = () => models.every((model) => Number(model.el.dataset.painted) || model.get("error_card"));
-  while (!painted()) await new Promise((go) => setTimeout(go, 30));
+  const begin = performance.now();
+  while (!painted()) {
+    if (performance.now() - begin > 1000 * LONGEST_START) throw new Error("this view shows nothing");
+    await new Promise((go) => setTimeout(go, 30));
+  }
   port.postMessage({ painted: true });
   if (plays) for (const model of models) if (model.get("can_step")) model.send({ kind: "play" });
 }
