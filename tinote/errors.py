@@ -40,6 +40,8 @@ __all__ = [
     "MagicUsageError",
     "NotAvailableError",
     "Note",
+    "SerializationError",
+    "SweepError",
     "TinoteError",
     "at_users_frames",
     "broken_gradient_path",
@@ -324,6 +326,14 @@ class KernelMemoryError(KernelRuntimeError, MemoryError):
 
 class CaptureError(TinoteError, RuntimeError):
     """A step that cannot be captured, or a captured one that is out of date."""
+
+
+class SerializationError(TinoteError, TypeError):
+    """Something that cannot go to another process."""
+
+
+class SweepError(TinoteError, RuntimeError):
+    """A sweep that cannot run, or a point of one that has failed."""
 
 
 class CompilerBug(Exception):

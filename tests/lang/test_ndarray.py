@@ -601,7 +601,7 @@ def test_deep_copies_are_arrays_of_their_own() -> None:
         x.fill(3.0)
         assert type(y) is type(x) and y.shape == x.shape and (y.to_numpy() == 2).all()
         assert (y.grad.to_numpy() == 0).all() and copy.copy(x) is x
-    with pytest.raises(FieldError, match="is neither copied nor pickled"):
+    with pytest.raises(FieldError, match="is memory of this session, and is not copied"):
         copy.deepcopy(ti.field(ti.f32, 3))
 
 

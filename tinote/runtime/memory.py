@@ -5,6 +5,7 @@ copies of whole blocks, by which they get back what they held.
 from __future__ import annotations
 
 import ctypes
+import pickle
 from collections.abc import Iterable
 from typing import Any
 
@@ -88,8 +89,20 @@ class Memory:
         else:
             ctypes.memset(self.address, 0, self.nbytes)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """In another process, a block with the same bytes."""
+        held = self.view()
+        return filled, (self.nbytes, pickle.PickleBuffer(held) if protocol >= 5 else bytes(held))
+
     def __repr__(self) -> str:
         return f"Memory({readable_size(self.nbytes)} at {self.address:#x})"
+
+
+def filled(nbytes: int, content: Any) -> Memory:
+    """A block of its own with this content."""
+    made = Memory(nbytes, clear=False)
+    made.view()[:] = memoryview(content).cast("B")[:nbytes]
+    return made
 
 
 class ExternalMemory(Memory):

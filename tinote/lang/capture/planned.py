@@ -157,6 +157,13 @@ class Planned:
         self._known = BufferCache()
         self._lock = threading.Lock()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """In another process it makes plans of its own."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_known", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _known=BufferCache(), _lock=threading.Lock())
+
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if kwargs or seam.listener is not None or recorder.get() is not None:
             return self._run(*args, **kwargs)

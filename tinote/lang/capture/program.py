@@ -108,6 +108,10 @@ class Program:
         self._last: Captured | None = None
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> Any:
+        """In another process it captures anew."""
+        return _captured_there, (self.__tinote_step__, self._names, self._strict)
+
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         last = self._last
         try:
@@ -195,6 +199,10 @@ class Program:
     def __repr__(self) -> str:
         name = getattr(self.__tinote_step__, "__qualname__", repr(self.__tinote_step__))
         return f"<captured step {name}, {'captured' if self.is_captured else 'not called yet'}>"
+
+
+def _captured_there(function: Callable[..., Any], names: tuple[str, ...], strict: bool) -> Program:
+    return Program(function, names, strict=strict)
 
 
 def _plain(value: Any) -> Any:

@@ -35,6 +35,11 @@ class Element:
         return (*self._position, *(index if isinstance(index, tuple) else (index,)))
 
 
+def get_component(whole: Any, component: tuple[int, ...]) -> ComponentField:
+    """One component of a field, where it arrives from another process."""
+    return whole.get_scalar_field(*component)
+
+
 class ComponentField:
     """What `x.get_scalar_field(i, j)` gives: reading and writing it reads and writes `x`, in Python and in kernels. Its
     gradient is that component of `x.grad`.
@@ -43,6 +48,9 @@ class ComponentField:
     def __init__(self, whole: Any, component: tuple[int, ...]) -> None:
         self._whole = whole
         self.component = component
+
+    def __reduce__(self) -> Any:
+        return get_component, (self._whole, self.component)
 
     def __tinote_space__(self) -> Buffer:
         return self._whole.__tinote_buffer__()

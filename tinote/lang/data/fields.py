@@ -20,7 +20,7 @@ from tinote.lang.data.assigned import assigned_name
 from tinote.lang.data.captured_arrays import taken_copy
 from tinote.lang.data.components import ComponentField, Element
 from tinote.lang.data.exchange import Exchanged
-from tinote.lang.data.layout import LETTERS, Layout, Placement, array_over, dense
+from tinote.lang.data.layout import LETTERS, Layout, Part, Placement, array_over, dense
 from tinote.lang.data.matrix import Matrix, Vector, as_stored
 from tinote.lang.data.nodes import Located
 from tinote.lang.data.traced import stored
@@ -35,6 +35,8 @@ from tinote.lang.session.state import (
     recorder,
     session,
 )
+from tinote.lang.shipping.arrivals import arrivals
+from tinote.lang.shipping.tokens import Tokenised
 from tinote.runtime.memory import Memory
 from tinote.runtime.seam import heard, seam
 from tinote.source import Span, caller
@@ -45,7 +47,7 @@ _NUMBERS = (int, float, np.number)
 _PLACED = ("_array", "buffer", "memory", "shape")
 
 
-class Field(Located, Exchanged):
+class Field(Located, Exchanged, Tokenised):
     """What all fields share. `shape` is that of the index space; `()` is a 0-D field, whose only element is `x[None]`.
 
     A field made without a shape is placed later, in a layout tree (`ti.root`), and comes into being when first used.
@@ -100,12 +102,76 @@ class Field(Located, Exchanged):
         public = not name.startswith("_")  # the compiler asks every object for names of its protocol
         raise no_attribute("a field", name, [*dir(type(self)), *_PLACED] if public else (), HABITS.get(name, ""))
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __copy__(self) -> Any:
         raise FieldError(
-            f"'{self.name}' is memory of this session, and is neither copied nor pickled",
+            f"'{self.name}' is memory of this session, and is not copied",
             self._made_at,
             hint="take its values with `.to_numpy()`, and put them into another field with `.from_numpy(…)`",
         )
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return Field.__copy__(self)
+
+    # ---- in another process
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Its declaration with what it holds: where it arrives it is a field of its own. Those that share a block of
+        memory share one there. Raises `FieldError` for a field that is gone, or has no place in memory.
+        """
+        primal = self._primal
+        if primal is not None:
+            return getattr, (primal, self._kind)
+        if not self.is_placed:
+            self._settle()
+        self._require_alive()
+        return new_field, (type(self),), self._declared(), None, None, _arrive
+
+    def _declared(self) -> dict[str, Any]:
+        whole, buffer = self.memory.whole, self.buffer
+        return {
+            "dtype": self.dtype,
+            "element": self.element,
+            "made_at": self._made_at,
+            "name": self.name,
+            "suffix": self._suffix,
+            "constant": self._constant,
+            "placement": (self.shape, buffer.strides, buffer.element_strides, buffer.offset),
+            "block": whole,
+            "start": None if self.memory is whole else self.memory.address - whole.address,
+            "level": self._level,
+            "offset": self._offset,
+            "companions": {
+                kind: other._declared()
+                for kind, other in self._companions.items()
+                if other.is_placed and other._has_memory
+            },
+        }
+
+    def _arrived(self, declared: dict[str, Any]) -> None:
+        """Come into being as it was elsewhere."""
+        shape, strides, apart, offset = declared["placement"]
+        memory = declared["block"]
+        if declared["start"] is not None:
+            extents = (*shape, *self.element)
+            memory = Part(memory, declared["start"], self.dtype, extents, (*strides, *apart))
+        self._suffix, self._constant = declared["suffix"], declared["constant"]
+        self._level, self._offset = declared["level"], declared["offset"]
+        self._place(Placement(shape, strides, apart, offset, memory))
+        for kind, other in declared["companions"].items():
+            self._companion(kind)._arrived(other)
+            self._attach(kind)
+
+    @property
+    def _has_memory(self) -> bool:
+        return "memory" in self.__dict__
+
+    def _token_parts(self) -> Any:
+        if not self.is_placed:
+            self._settle()
+        self._require_alive()
+        facts = self.buffer.strides, self.buffer.element_strides, self.buffer.offset, self._constant
+        companions = {kind: other._token_parts() for kind, other in self._companions.items() if other.is_placed}
+        return self.dtype.name, self._array, facts, companions
 
     @property
     def _primal(self) -> Field | None:
@@ -482,6 +548,17 @@ class Field(Located, Exchanged):
         if (listener := heard()) is not None:
             listener.taking(f"the text of '{self.name}'")
         return str(self._array[..., 0] if self._drops_columns else self._array)
+
+
+def new_field(kind: type[Field]) -> Field:
+    """A field that arrives from another process: what it is follows."""
+    return object.__new__(kind)
+
+
+def _arrive(made: Field, declared: dict[str, Any]) -> None:
+    made.__init__(declared["dtype"], declared["element"], declared["made_at"], declared["name"])
+    made._arrived(declared)
+    arrivals.add(made)
 
 
 class ScalarField(Field):

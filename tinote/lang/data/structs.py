@@ -43,10 +43,11 @@ from tinote.lang.data.traced import holds_traced, plain, traced_array
 from tinote.lang.data.tree import Level
 from tinote.lang.data.types import MatrixType
 from tinote.lang.session.state import scalar_type
+from tinote.lang.shipping.tokens import Tokenised
 from tinote.source import NOWHERE, Span, caller
 
 
-class StructType:
+class StructType(Tokenised):
     """A type of structs: `members` by name, each a number type, a vector or matrix type, or a type of structs. Calling
     it makes a value: members by position or name, those left out are zero; a number for a member that is a struct is
     that of its first member.
@@ -69,6 +70,9 @@ class StructType:
                     raise FieldError(
                         f"member '{member}' of '{name}' has no type of numbers: {t!r}", made_at, hint=hint
                     ) from None
+
+    def _token_parts(self) -> Any:
+        return self.__name__, self.members, self.methods
 
     def type_of(self, member: str) -> Scalar | Tensor | StructType:
         """A member's type, with what the session means by `float` and `int`."""
@@ -324,7 +328,7 @@ def _member(name: str, value: Any) -> Any:
     )
 
 
-class StructField:
+class StructField(Tokenised):
     """A field of structs: `s[i]` is a struct (assigning its members writes through), `s.pos` the field of a member."""
 
     def __init__(
@@ -349,6 +353,9 @@ class StructField:
             made = kind(dtype, element, made_at, f"{name}{below}" if name else "", *companions)
             made._suffix = below
             self._fields[member] = made
+
+    def _token_parts(self) -> Any:
+        return self._struct, self._fields
 
     def __tinote_space__(self) -> Buffer:
         return self._leaves()[0].__tinote_buffer__()

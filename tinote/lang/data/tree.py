@@ -75,6 +75,12 @@ class Level(Node):
         self.settled_at: Span | None = None
         self._generation = session.resets
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """In another process, a level with the fields below it."""
+        released = [leaf for leaf in (reference() for reference in self._released) if leaf is not None]
+        state = self.above, self.axes, self.extents, self.made_at, self.children, released, self.settled_at
+        return new_level, (type(self),), state, None, None, _arrive
+
     # ---- growing
 
     def dense(self, axes: Any, dimensions: Any) -> Level:
@@ -218,6 +224,9 @@ class Root(Level):
 class SharedRoot(Root):
     """`ti.root`. Fields that were made with a shape count as its own where gradients and duals are asked for."""
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return "root"
+
     def _need(self, kind: str) -> None:
         super()._need(kind)
         for field in list(session.fields):
@@ -262,6 +271,19 @@ class FieldsBuilder(Root):
 
 
 root = SharedRoot()
+
+
+def new_level(kind: type[Level]) -> Level:
+    """A level that arrives from another process: what it is follows."""
+    return object.__new__(kind)
+
+
+def _arrive(made: Level, state: tuple[Any, ...]) -> None:
+    made.above, made.axes, made.extents, made.made_at, made.children, released, made.settled_at = state
+    made._released = [weakref.ref(leaf) for leaf in released]
+    made._generation = session.resets
+    if isinstance(made, FieldsBuilder):
+        made.finalized = True
 
 
 def _spread(fields: Sequence[Any]) -> Iterator[Any]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import types
 from collections.abc import Callable
 from typing import Any
 
-from tinote.compiler.protocol import function_source
+from tinote.compiler.protocol import FunctionSource, function_source
 from tinote.errors import KernelTypeError
 from tinote.lang.kernels.annotated import AnnotatedCall, annotated_call
+from tinote.lang.shipping.references import captured_by, evaluated_annotations, is_importable
+from tinote.lang.shipping.sources import source_texts
+from tinote.lang.shipping.tokens import Tokenised
 from tinote.source import caller
 
 
@@ -20,7 +24,7 @@ class Replacement:
         self.gradient: Func | None = None
 
 
-class Func:
+class Func(Tokenised):
     """A device function: inlined where kernels and other device functions call it. In Python scope it runs as plain
     Python, and its annotations convert there, too.
     """
@@ -50,11 +54,36 @@ class Func:
         bound.__wrapped__ = functools.partial(self.__wrapped__, owner)
         return bound
 
+    def __copy__(self) -> Func:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Func:
+        """A copy is the function itself, bound to the copy of what it is bound to."""
+        owner = self.__tinote_self__
+        return self if owner is None else getattr(copy.deepcopy(owner, memo), self.__tinote_function__.name)
+
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """A copy is the function itself; it is pickled as what its module calls it, as other functions are."""
+        """It is pickled as what its module calls it, as other functions are; where no module has it, cloudpickle takes
+        it by value.
+        """
         if self.__tinote_self__ is not None:
             return getattr, (self.__tinote_self__, self.__tinote_function__.name)
-        return self.__qualname__  # type: ignore[attr-defined,no-any-return]
+        if is_importable(self):
+            return self.__qualname__  # type: ignore[attr-defined,no-any-return]
+        source = self.__tinote_function__
+        state = {
+            **parts_of(self, source),
+            "annotations": evaluated_annotations(source),
+            "replacement": self.__tinote_replacement__,
+        }
+        return object.__new__, (Func,), state, None, None, _arrive
+
+    def _token_parts(self) -> Any:
+        function, replacement = self.__wrapped__, self.__tinote_replacement__
+        source = self.__tinote_function__
+        captured = captured_by(function) if isinstance(function, types.FunctionType) else {}
+        gradient = None if replacement is None else replacement.gradient
+        return source.text, self.__tinote_self__, gradient, captured, evaluated_annotations(source)
 
     def replaced(self) -> Func:
         """This function with a gradient of its own, which is yet to be registered."""
@@ -65,6 +94,35 @@ class Func:
 
     def __repr__(self) -> str:
         return f"<func {self.__tinote_function__.name}>"
+
+
+def parts_of(made: Any, source: FunctionSource) -> dict[str, Any]:
+    """What a kernel or a device function that is sent to another process is made of."""
+    return {
+        "function": made.__wrapped__,
+        "texts": source_texts([made.__wrapped__]),
+        "defaults": source.defaults,
+        "may_recurse": source.may_recurse,
+        "names": {name: getattr(made, name) for name in functools.WRAPPER_ASSIGNMENTS if name in _NAMES},
+    }
+
+
+def complete(made: Any, source: FunctionSource, state: dict[str, Any]) -> None:
+    """What the function itself may not have had yet when it arrived."""
+    source.defaults, source.annotations = state["defaults"], state["annotations"]
+    source.may_recurse = state["may_recurse"]
+    for name, value in state["names"].items():
+        setattr(made, name, value)
+
+
+_NAMES = ("__module__", "__name__", "__qualname__", "__doc__")
+
+
+def _arrive(made: Func, state: dict[str, Any]) -> None:
+    """A device function comes from another process. Its function may still lack all but its code."""
+    Func.__init__(made, state["function"], may_recurse=state["may_recurse"])
+    complete(made, made.__tinote_function__, state)
+    made.__tinote_replacement__ = state["replacement"]
 
 
 def func(function: Callable[..., Any] | None = None) -> Func:

@@ -39,7 +39,7 @@ from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.ndarrays import ArrayBuffers
 from tinote.lang.kernels.aliasing import aliased, share_memory
 from tinote.lang.kernels.binding import Binding
-from tinote.lang.kernels.func import plain_function
+from tinote.lang.kernels.func import complete, parts_of, plain_function
 from tinote.lang.kernels.gradient import KernelGradient
 from tinote.lang.kernels.gradient_cost import GradientCost, cost_of
 from tinote.lang.kernels.instances import Instance, Instances, Listing
@@ -48,6 +48,8 @@ from tinote.lang.kernels.parameters import Parameters
 from tinote.lang.kernels.unwritable import launch_on_copies, written_copies
 from tinote.lang.session.missing import HABITS
 from tinote.lang.session.state import memory_of, note_launch_outside, recorder, session
+from tinote.lang.shipping.references import captured_by, evaluated_annotations, is_importable
+from tinote.lang.shipping.tokens import Tokenised, token, tokenise
 from tinote.runtime.seam import seam
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ _RETIRED_KEPT = 8
 _INSTANCES_KEPT = 1000
 
 
-class Kernel:
+class Kernel(Tokenised):
     """A compiled function over fields. Calling it launches it; `grad` runs its reverse-mode derivative."""
 
     __tinote_kernel__ = True
@@ -80,9 +82,31 @@ class Kernel:
         self._compiling = SingleFlight()
         self._earlier: Version | None = None
 
-    def __reduce__(self) -> str:
-        """A copy is the kernel itself; it is pickled as what its module calls it, as functions are."""
-        return self.__qualname__  # type: ignore[attr-defined,no-any-return]
+    def __copy__(self) -> Kernel:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Kernel:
+        return self
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """It is pickled as what its module calls it, as functions are; where no module has it, cloudpickle takes it by
+        value: its function with all that it names, and the text.
+        """
+        if is_importable(self):
+            return self.__qualname__  # type: ignore[attr-defined,no-any-return]
+        annotations = dict(zip(self._parameters.names, self._parameters.annotations, strict=True))
+        state = {
+            **parts_of(self, self.source),
+            "annotations": evaluated_annotations(self.source) | annotations,
+            "overrides": self._overrides,
+            "is_method": self._parameters.is_method,
+        }
+        return object.__new__, (Kernel,), state, None, None, _arrive
+
+    def _token_parts(self) -> Any:
+        function = self.__wrapped__
+        captured = captured_by(function) if isinstance(function, types.FunctionType) else {}
+        return self.source.text, self._overrides, captured, evaluated_annotations(self.source)
 
     def with_options(self, overrides: dict[str, Any]) -> Kernel:
         """This kernel, compiled with these fields of `Config` in place of the session's."""
@@ -352,10 +376,22 @@ class Kernel:
         return f"<kernel {self.source.name}({', '.join(self._parameters.names)})>"
 
 
+def _arrive(kernel: Kernel, state: dict[str, Any]) -> None:
+    """A kernel comes from another process. Its function may still lack all but its code."""
+    function = state["function"]
+    Kernel.__init__(kernel, function)
+    complete(kernel, kernel.source, state)
+    kernel._overrides = state["overrides"]
+    kernel._parameters.is_method = state["is_method"]
+
+
 class BoundKernel(functools.partial[Any]):
     """A kernel that is a method, bound to its object. Each call makes one, so it is what Python makes the fastest."""
 
     __tinote_kernel__ = True
+
+    def __dask_tokenize__(self) -> Any:
+        return "tinote", token((self.func, self.args, self.keywords))
 
     @property
     def kernel(self) -> Kernel:
@@ -408,4 +444,6 @@ def data_oriented(cls: type) -> type:
     """
     if not isinstance(cls, type):
         raise KernelTypeError(f"data_oriented decorates a class, not {cls!r}")
+    if "__dask_tokenize__" not in vars(cls):
+        cls.__dask_tokenize__ = tokenise  # type: ignore[attr-defined]
     return cls

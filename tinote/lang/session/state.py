@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.compiler.requests import GRADIENT, Request
 from tinote.config import Config
-from tinote.errors import FieldError, suggestion
+from tinote.errors import FieldError, SerializationError, suggestion
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
 from tinote.lang.index_regions import region_at
@@ -64,6 +64,13 @@ class Recorder:
     trace: Any = None
     #: what `kernel.grad` runs meanwhile; None: it is refused
     gradients: Request | None = GRADIENT
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise SerializationError(
+            f"an open recording ({type(self).__name__}) belongs to this process and cannot be sent to another one",
+            caller(),
+            hint="open it in the function that is sent",
+        )
 
     def launching(self, instance: Any, values: tuple[Any, ...]) -> Any:
         """A kernel is about to be launched. Gives the machine code to run in place of the primal, if any."""

@@ -22,10 +22,12 @@ from typing import Any, ClassVar
 import numpy as np
 import traitlets
 
+from tinote.errors import SerializationError
 from tinote.lang.capture.automatic import AutomaticCapture, StepCapture
 from tinote.runtime.launch import LaunchStopped
 from tinote.runtime.owner import current_owner, new_owner
 from tinote.runtime.threads import stop_all
+from tinote.source import caller
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import CHART_HEIGHT, History, as_series, draw_chart
 from tinote.viz.draw.colorbar import COLORBAR_HEIGHT, draw_colorbar
@@ -70,6 +72,13 @@ class LiveSimulation(LiveView):
     `pointer(pointer)` is called between frames while a button is held on the view, and once when it is let go; also
     while the simulation is paused.
     """
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise SerializationError(
+            f"an open view ({type(self).__name__}) belongs to this notebook and cannot be sent to another process",
+            caller(),
+            hint="make it where its function is not sent, and send the fields that it shows",
+        )
 
     PAGE_KIND: ClassVar[str]
     """By which a page knows what paints the view."""

@@ -55,6 +55,10 @@ class Derivative:
         self.loss: Field | None = loss
         self._idle: dict[tuple[Any, ...], StandIn] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """In another process it makes stand-ins of its own."""
+        return {**self.__dict__, "_idle": {}}
+
     def stand_in(self, position: int, array: Array, *, needs_dual: bool) -> StandIn:
         """What stands in for `array`, the argument at `position`: what an earlier call has given back, if it fits."""
         found = self._idle.pop(_idle_key(position, array), None) if heard() is None else None

@@ -124,6 +124,10 @@ class _Batched:
         self._has_one_result = isinstance(results, Field)
         self._programs: OrderedDict[Any, tuple[Worlds, list[Any]]] = OrderedDict()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """In another process it makes programs of its own."""
+        return {**self.__dict__, "_programs": OrderedDict()}
+
     def _given_fields(self, given: Any, what: str) -> list[Field]:
         found = [] if given is None else [given] if isinstance(given, Field) else list(given)
         for one in found:

@@ -1,0 +1,182 @@
+"""Kernels, functions, structs and fields that go to another process."""
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import cloudpickle
+import dask.base
+import numpy as np
+import pytest
+
+import tinote as ti
+from tinote.errors import FieldError, SerializationError
+from tinote.lang.shipping.package import pack, unpack
+from tinote.lang.shipping.tokens import token
+
+OBJECTS = Path(__file__).parent / "objects.py"
+
+RECEIVE = """
+import cloudpickle, json, sys
+objects = cloudpickle.loads(open(sys.argv[1], "rb").read())
+import tinote
+tinote.lang.session.state.session.config = tinote.lang.session.state.session.config._replace(num_threads=1)
+run, x, step = objects[0], objects[5], objects[13]
+found = [run(0.5), run(0.25)]
+before = x.to_numpy()
+step(1.0)
+assert (x.to_numpy() != before).all()
+assert objects[5] is run.__globals__["x"] and objects[7].shape == (6,) and "small" in objects[1].source.text
+print(json.dumps(found))
+"""
+
+
+def _run(*arguments: str, folder: Path | None = None) -> str:
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=folder, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_everything_arrives(tmp_path: Path) -> None:
+    sent = tmp_path / "sent"
+    # From where it is sent the text is gone when it arrives.
+    script = tmp_path / "script.py"
+    script.write_text(OBJECTS.read_text())
+    first, second, tokens = json.loads(_run(str(script), str(sent)))
+    again = json.loads(_run(str(script), str(tmp_path / "again")))
+    script.unlink()
+    received = json.loads(_run("-c", RECEIVE, str(sent), folder=tmp_path))
+    assert received == [first, second]
+    assert again[2] == tokens and len(set(tokens)) == len(tokens)
+
+
+@ti.kernel
+def of_module(n: ti.i32) -> ti.i32:
+    return n + 1
+
+
+def test_what_a_module_has_is_a_reference() -> None:
+    assert cloudpickle.loads(cloudpickle.dumps(of_module)) is of_module
+    assert len(cloudpickle.dumps(of_module)) < 200
+
+
+def test_copies_are_apart_and_share_what_was_shared() -> None:
+    a, b = ti.field(ti.f32), ti.field(ti.f32)
+    ti.root.dense(ti.i, 4).place(a, b)
+    a.fill(1)
+
+    @ti.kernel
+    def add() -> ti.f32:
+        for i in a:
+            b[i] += a[i]
+        return b[0]
+
+    there, at = cloudpickle.loads(cloudpickle.dumps((add, a)))
+    assert add() == 1
+    at.fill(5)
+    assert there() == 5 and there() == 10 and add() == 2 and a[0] == 1
+    assert at.memory.whole is at.parent().children[1].memory.whole
+
+
+def test_a_text_that_is_gone_is_still_shown(tmp_path: Path) -> None:
+    script = tmp_path / "wrong.py"
+    script.write_text(
+        "import sys, cloudpickle, tinote as ti\nx = ti.field(ti.f32, 4)\n"
+        "@ti.kernel\ndef beyond(n: ti.i32):\n    x[n] = 1.0\n\n"
+        "open(sys.argv[1], 'wb').write(cloudpickle.dumps(beyond))\n"
+    )
+    _run(str(script), str(tmp_path / "sent"))
+    script.unlink()
+    there = cloudpickle.loads((tmp_path / "sent").read_bytes())
+    with pytest.raises(ti.TaichiIndexError, match="out of bounds") as caught:
+        there(7)
+    assert "    x[n] = 1.0" in str(caught.value)
+
+
+def test_what_cannot_go_is_named() -> None:
+    x = ti.field(ti.f32, 4, name="x")
+    y = ti.field(ti.f32, name="y")
+    shared = x.numpy_view()
+    part = shared[1:]
+
+    def by_view() -> float:
+        return float(part[0])
+
+    def unplaced() -> float:
+        return y[0]
+
+    lock = threading.Lock()
+
+    def by_lock() -> bool:
+        return lock.locked()
+
+    with pytest.raises(SerializationError, match="shares the memory of the field 'x'"):
+        pack(by_view)
+    with pytest.raises(SerializationError, match="'y' has no place in memory yet"):
+        pack(unplaced)
+    with pytest.raises(SerializationError, match=r"cannot be sent(.|\n)*`lock` in `by_lock`"):
+        pack(by_lock)
+    total = ti.field(ti.f32, (), needs_grad=True)
+    with ti.ad.Tape(total) as tape:
+        pass
+
+    def by_tape() -> bool:
+        return tape is None
+
+    with pytest.raises(SerializationError, match="open recording"):
+        pack(by_tape)
+    ti.reset()
+    with pytest.raises(FieldError, match="is gone"):
+        cloudpickle.dumps(x)
+
+
+def test_a_view_is_not_sent() -> None:
+    x = ti.Vector.field(2, ti.f32, shape=4)
+    view = ti.viz.Particles(x, lambda: None)
+    with pytest.raises(SerializationError, match="open view"):
+        pack(lambda: view)
+    view.close()
+
+
+def test_programs_start_anew() -> None:
+    x = ti.field(ti.f32, 4, needs_grad=True)
+    x.fill(3)
+
+    @ti.kernel
+    def double():
+        for i in x:
+            x[i] *= 2
+
+    def run() -> np.ndarray:
+        double()
+        return x.to_numpy()
+
+    packed = pack(run)
+    program = unpack(packed.data)
+    assert (program.function() == 6).all() and (program.function() == 12).all()
+    program.restore()
+    assert (program.function() == 6).all() and (x.to_numpy() == 3).all()
+    assert pack(run).token == packed.token
+    x[0] = 4
+    changed = pack(run)
+    assert changed.token != packed.token
+    assert changed.parts["field x"] != packed.parts["field x"]
+
+
+def test_hashes_tell_apart() -> None:
+    def made(factor: float, x: ti.Field) -> ti.kernel:
+        @ti.kernel
+        def k():
+            for i in x:
+                x[i] *= factor
+
+        return k
+
+    x, y = ti.field(ti.f32, 4), ti.field(ti.f32, 4)
+    y.fill(1)
+    found = [made(1.0, x), made(2.0, x), made(1.0, y), made(1.0, x)]
+    tokens = [dask.base.tokenize(one) for one in found]
+    assert tokens[0] == tokens[3] and len(set(tokens)) == 3
+    assert token(found[0]) == token(cloudpickle.loads(cloudpickle.dumps(found[0])))
