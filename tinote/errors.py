@@ -237,6 +237,10 @@ class KernelTypeError(CompilationError, TypeError):
     """Types or shapes that do not fit, in a kernel or in the arguments of a call."""
 
 
+class KernelTargetError(CompilationError):
+    """An operation or a type that the machine which kernels run on, such as a GPU, does not have."""
+
+
 class KernelNameError(CompilationError, NameError):
     """A name that is not defined where the kernel uses it."""
 

@@ -275,8 +275,8 @@ class Specialisation:
         self, request: Request, listen: Listener | None = None, enter: Enter | None = None
     ) -> tuple[Function, Context]:
         pipeline = _load("pipeline")
-        steps_for = pipeline.python_steps_for if self.config.arch == "python" else pipeline.steps_for
-        return pipeline.run_pipeline(self._function(request), steps_for(request), self.config, listen, enter)
+        steps = pipeline.steps_on(self.config.arch, request)
+        return pipeline.run_pipeline(self._function(request), steps, self.config, listen, enter)
 
     # ---- temporary companions
 
@@ -460,6 +460,15 @@ class Specialisation:
         steps = pipeline.python_steps_for(GRADIENT if gradient else PRIMAL)
         fn, _ = pipeline.run_pipeline(self.lowered.function, steps, self.config)
         return _load("inspect.stages").generated_stage(fn, self.config)
+
+    def wgsl(self, *, gradient: bool = False) -> Any:
+        """The WGSL that stands for the kernel where `ti.init(arch=ti.gpu)` is in force, as a `Stage`. Raises
+        `KernelTargetError`.
+        """
+        pipeline = _load("pipeline")
+        steps = pipeline.gpu_steps_for(GRADIENT if gradient else PRIMAL)
+        fn, _ = pipeline.run_pipeline(self.lowered.function, steps, self.config)
+        return _load("inspect.stages").wgsl_stage(fn)
 
     def loops(self, *, gradient: bool = False) -> Any:
         """What LLVM makes of the loops: a `LoopVerdict` of `compiler/inspect/vectorisation_remarks.py` each."""

@@ -234,6 +234,14 @@ LOWERING: Steps = (
     VECTORISATION,
 )
 
+#: For a GPU: what serves the threads and the vectors of a CPU is left out, and accesses keep their indices.
+GPU_LOWERING: Steps = (
+    *LOWERING[:5],
+    Step(lambda fn, _: demote_atomics(fn, one_thread=False), Form.TASKS, "demote_atomics"),
+    _plain(lower_arrays, Form.TASKS),
+    _simplify(Form.TASKS),
+)
+
 SPLITTING = _plain(split_loops, Form.SCALAR)
 CHOOSING = Step(lambda fn, _: choose_values(fn, reverse=False), Form.TYPED, "choose_values")
 CHOOSING_FOR_REVERSE = Step(lambda fn, _: choose_values(fn, reverse=True), Form.TYPED, "choose_values")
@@ -248,7 +256,7 @@ def _when(condition: bool, *steps: Step | Fixpoint) -> Steps:
     return steps if condition else ()
 
 
-def steps_for(request: Request, *, lower: bool = True) -> Steps:
+def steps_for(request: Request, *, lower: bool = True, lowering: Steps = LOWERING) -> Steps:
     """What compiles a request, in order. Unless `lower`, it ends where the IR still speaks of loops, not of tasks."""
     arguments, checks = request.arguments, request.checks
     values_only = request.derivative is Derivative.NONE
@@ -267,7 +275,7 @@ def steps_for(request: Request, *, lower: bool = True) -> Steps:
         *_when(request.reverses, SKIPPING),
         *_when(checks is Checks.FINITE, FINITE_CHECKING),
         *_when(lower and not request.reverses, SPLITTING),
-        *_when(lower, *LOWERING),
+        *_when(lower, *lowering),
     )
 
 
@@ -278,6 +286,17 @@ SCALAR_PRIMAL: Steps = (INFERENCE, DROPPING, *SIMPLIFICATION)
 def python_steps_for(request: Request) -> Steps:
     """What precedes plain Python: a kernel as it was written, with types; derivatives before they speak of machines."""
     return (INFERENCE, CHOOSING, DROPPING) if request is PRIMAL else steps_for(request, lower=False)
+
+
+def gpu_steps_for(request: Request) -> Steps:
+    """What precedes WGSL."""
+    return steps_for(request, lowering=GPU_LOWERING)
+
+
+def steps_on(arch: str, request: Request) -> Steps:
+    """What compiles a request for a target (`Config.arch`)."""
+    made = {"python": python_steps_for, "gpu": gpu_steps_for}.get(arch)
+    return steps_for(request) if made is None else made(request)
 
 
 def run_pipeline(

@@ -35,9 +35,8 @@ from tinote.compiler.pipeline import (
     VECTORISATION,
     Snapshot,
     machine_of,
-    python_steps_for,
     run_pipeline,
-    steps_for,
+    steps_on,
 )
 from tinote.compiler.protocol import FunctionSource
 from tinote.compiler.requests import GRADIENT, PRIMAL
@@ -59,6 +58,7 @@ class StageKind(Enum):
     PYTHON = "python"
     IR = "ir"
     SOURCE = "source"
+    WGSL = "wgsl"
     LLVM = "llvm"
     ASSEMBLY = "assembly"
 
@@ -232,6 +232,8 @@ def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stage
     found = [python_stage(source.tree, source.file), *ir_stages(first, snapshots, version.front_end_seconds)]
     if config.arch == "python":
         return Stages(source.name, gradient, _sources(version), (*found, generated_stage(last, config)))
+    if config.arch == "gpu":
+        return Stages(source.name, gradient, _sources(version), (*found, wgsl_stage(last)))
     native = _Native(last, config)
     found += _native_stages(native)
     shown = tuple(found)
@@ -241,8 +243,8 @@ def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stage
 def _snapshots(version: Version, gradient: bool) -> list[Snapshot]:
     """Every step of the pipeline, run once more."""
     seen: list[Snapshot] = []
-    steps = python_steps_for if version.config.arch == "python" else steps_for
-    run_pipeline(version.function, steps(GRADIENT if gradient else PRIMAL), version.config, seen.append)
+    steps = steps_on(version.config.arch, GRADIENT if gradient else PRIMAL)
+    run_pipeline(version.function, steps, version.config, seen.append)
     return seen
 
 
@@ -411,6 +413,18 @@ def generated_stage(fn: Function, config: Config) -> Stage:
         return found
 
     return Stage("plain Python", StageKind.SOURCE, lines)
+
+
+def wgsl_stage(fn: Function) -> Stage:
+    """What `ti.init(arch=ti.gpu)` runs."""
+
+    def lines() -> list[StageLine]:
+        text = importlib.import_module("tinote.compiler.codegen.wgsl.text")
+        module = importlib.import_module("tinote.compiler.codegen.wgsl.module")
+        shader = module.generate(fn, text.Features(f64=True))
+        return [StageLine(line, loc, line.endswith("{")) for line, loc in shader.lines]
+
+    return Stage("WGSL", StageKind.WGSL, lines)
 
 
 # LLVM

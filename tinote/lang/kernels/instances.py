@@ -195,6 +195,12 @@ class Instance:
         """The plain Python that `ti.init(arch=ti.python)` runs in place of machine code."""
         return Listing(self.specialisation.python(gradient=gradient).text)
 
+    def wgsl(self, *, gradient: bool = False) -> Listing:
+        """The WGSL that `ti.init(arch=ti.gpu)` runs in place of machine code. Raises `KernelTargetError` for what it
+        cannot say.
+        """
+        return Listing(self.specialisation.wgsl(gradient=gradient).text)
+
     def _native(self, kind: str, gradient: bool) -> list[Any]:
         """The stages after the IR that are of this kind."""
         if self.specialisation.config.arch == "python":

@@ -341,6 +341,10 @@ class Kernel(Tokenised):
         """The last instance as plain Python: what `ti.init(arch=ti.python)` runs in place of machine code."""
         return self._latest().python(gradient=gradient)
 
+    def wgsl(self, *, gradient: bool = False) -> Listing:
+        """The last instance as WGSL: what `ti.init(arch=ti.gpu)` runs in place of machine code."""
+        return self._latest().wgsl(gradient=gradient)
+
     def loops(self, *, gradient: bool = False) -> LoopTable:
         """What LLVM made of the loops of the last instance: how many elements at a time, or why not. LLVM compiles the
         kernel once more for this.

@@ -103,7 +103,7 @@ class _Alignment:
                 (line.primal if self.across and not line.adjoint else "") or _known(text) or _declared(text)
                 for line, text in zip(lines, texts, strict=True)
             ]
-        elif self.kind in (StageKind.PYTHON, StageKind.SOURCE):
+        elif self.kind in (StageKind.PYTHON, StageKind.SOURCE, StageKind.WGSL):
             found = texts
         else:
             found = list(_scoped(texts))

@@ -30,6 +30,7 @@ KINDS = {
     StageKind.PYTHON: "#b89a2d",
     StageKind.IR: "#2d76be",
     StageKind.SOURCE: "#2dae45",
+    StageKind.WGSL: "#2d8fae",
     StageKind.LLVM: "#7a2dbe",
     StageKind.ASSEMBLY: "#2dbe8e",
 }

@@ -15,45 +15,26 @@ from functools import partial
 
 from tinote.compiler.codegen.llvm import variants
 from tinote.compiler.codegen.llvm.text import TYPES, FunctionText, number
+from tinote.compiler.codegen.polynomials import (
+    COS,
+    COS_F64,
+    EXP,
+    EXP_F64,
+    HALF_PI_HIGH,
+    HALF_PI_LOW,
+    HALF_PI_LOWEST,
+    LN2_HIGH,
+    LN2_HIGH_F64,
+    LN2_LOW,
+    LN2_LOW_F64,
+    LOG,
+    LOG_F64,
+    SIN,
+    SIN_F64,
+    TANH,
+)
 from tinote.ir.types import Scalar, f16, f32, f64
 
-_EXP = (0.4999999403953552, 0.1666652113199234, 0.04166838899254799, 0.0083687175065279, 0.0013814596459269524)
-_LOG = (
-    0.3333331346511841, -0.25000008940696716, 0.2000211924314499, -0.1666799634695053, 0.14219550788402557,
-    -0.12405591458082199, 0.11888174712657928, -0.11675640940666199, 0.06746601313352585,
-)  # fmt: skip
-_SIN = (-0.1666666716337204, 0.008333329111337662, -0.0001983933470910415, 2.7183041311218403e-06)
-_COS = (0.0416666679084301, -0.0013888883404433727, 2.4799519451335073e-05, -2.7210168696001347e-07)
-_TANH = (
-    -0.3333333134651184, 0.13333210349082947, -0.05394720286130905,
-    0.021702967584133148, -0.008182673715054989, 0.0021475369576364756,
-)  # fmt: skip
-
-_EXP_F64 = (
-    0.500000000000001, 0.16666666666666696, 0.041666666666534326, 0.008333333333309115, 0.0013888888942740429,
-    0.00019841269913874781, 2.4801493874664938e-05, 2.7557219033058857e-06, 2.763000954732722e-07,
-    2.5117092044077697e-08,
-)  # fmt: skip
-# Of log((1 + s) / (1 - s)) - 2 s, divided by s cubed, in the square of s.
-_LOG_F64 = (
-    0.6666666666666715, 0.3999999999951811, 0.2857142872265394, 0.2222220036823239, 0.18183479885213238,
-    0.1531603439284649, 0.14777529595124564,
-)  # fmt: skip
-
-# As for f32: of (sin r - r) / r^3 and of (cos r - 1 + r^2 / 2) / r^4, in the square of r.
-_SIN_F64 = (
-    -0.1666666666666663, 0.008333333333322108, -0.00019841269829580174, 2.7557313618018093e-06, -2.5050747218137655e-08,
-    1.5896197625471767e-10,
-)  # fmt: skip
-_COS_F64 = (
-    0.041666666666666595, -0.001388888888887304, 2.4801587288841377e-05, -2.75573141762335e-07, 2.0875700415245024e-09,
-    -1.1358513910113248e-11,
-)  # fmt: skip
-
-# ln 2 and pi/2 in two pieces: the first has few digits, or an exact product by way of `fma`.
-_LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
-_LN2_HIGH_F64, _LN2_LOW_F64 = 0.693147180369123816490, 1.90821492927058770002e-10
-_HALF_PI_HIGH, _HALF_PI_LOW, _HALF_PI_LOWEST = 1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33
 # Added to a number, they round it to an integer, which then stands in its low bits.
 _ROUND_F32, _ROUND_F64 = 12582912.0, 6755399441055744.0
 _FARTHEST_ANGLE, _FARTHEST_ANGLE_F64 = 1e15, 2.0**30
@@ -94,9 +75,9 @@ def _exp() -> str:
   %y = select i1 %x.under, float {_f(-104.0)}, float %x.capped
 {_muladd("%t", "%y", _f(1 / math.log(2)), _f(_ROUND_F32))}
   %n = fsub float %t, {_f(_ROUND_F32)}
-{_muladd("%r.high", "%n", _f(-_LN2_HIGH), "%y")}
-{_muladd("%r", "%n", _f(-_LN2_LOW), "%r.high")}
-{_polynomial("%p", _EXP, "%r")}
+{_muladd("%r.high", "%n", _f(-LN2_HIGH), "%y")}
+{_muladd("%r", "%n", _f(-LN2_LOW), "%r.high")}
+{_polynomial("%p", EXP, "%r")}
   %rr = fmul float %r, %r
 {_muladd("%q", "%p", "%rr", "%r")}
   %e = fadd float %q, {_f(1.0)}
@@ -130,14 +111,14 @@ def _log() -> str:
   %m = bitcast i32 %m.bits to float
   %f = fsub float %m, {_f(1.0)}
   %kf = sitofp i32 %k to float
-{_polynomial("%p", _LOG, "%f")}
+{_polynomial("%p", LOG, "%f")}
   %z = fmul float %f, %f
   %fz = fmul float %f, %z
   %s.1 = fmul float %fz, %p
-{_muladd("%s.2", "%kf", _f(_LN2_LOW), "%s.1")}
+{_muladd("%s.2", "%kf", _f(LN2_LOW), "%s.1")}
 {_muladd("%s.3", "%z", _f(-0.5), "%s.2")}
   %s.4 = fadd float %f, %s.3
-{_muladd("%s", "%kf", _f(_LN2_HIGH), "%s.4")}
+{_muladd("%s", "%kf", _f(LN2_HIGH), "%s.4")}
   %positive = fcmp ogt float %x, {_f(0.0)}
   %zero = fcmp oeq float %x, {_f(0.0)}
   %other = select i1 %zero, float {_f(-math.inf)}, float {_f(math.nan)}
@@ -177,10 +158,10 @@ def _product(name: str, factor: str, constant: float, fused: bool) -> str:
 def _less_turns(name: str, angle: str, fused: bool) -> str:
     """`%n` times the high part of a quarter turn off an angle, with one rounding."""
     if fused:
-        return f"  {name} = call double @llvm.fma.f64(double %n, double {_d(-_HALF_PI_HIGH)}, double {angle})"
+        return f"  {name} = call double @llvm.fma.f64(double %n, double {_d(-HALF_PI_HIGH)}, double {angle})"
     # The difference is exact, because both are near each other.
     return f"""\
-{_product(f"{name}.turns", "%n", -_HALF_PI_HIGH, fused)}
+{_product(f"{name}.turns", "%n", -HALF_PI_HIGH, fused)}
   {name}.difference = fadd double {angle}, {name}.turns
   {name} = fadd double {name}.difference, {name}.turns.lost"""
 
@@ -192,16 +173,16 @@ def _wave(quarter: int, fused: bool) -> str:
 {_muladd("%t", "%xd", _d(2 / math.pi), _d(_ROUND_F64), f64)}
   %n = fsub double %t, {_d(_ROUND_F64)}
 {_less_turns("%r.high", "%xd", fused)}
-{_muladd("%r.low", "%n", _d(-_HALF_PI_LOW), "%r.high", f64)}
+{_muladd("%r.low", "%n", _d(-HALF_PI_LOW), "%r.high", f64)}
   %r = fptrunc double %r.low to float
   %bits = bitcast double %t to i64
   %turns = trunc i64 %bits to i32
   %q = add i32 %turns, {quarter}
   %z = fmul float %r, %r
-{_polynomial("%ps", _SIN, "%z")}
+{_polynomial("%ps", SIN, "%z")}
   %rz = fmul float %r, %z
 {_muladd("%sine", "%rz", "%ps", "%r")}
-{_polynomial("%pc", _COS, "%z")}
+{_polynomial("%pc", COS, "%z")}
   %zz = fmul float %z, %z
 {_muladd("%c.1", "%z", _f(-0.5), _f(1.0))}
 {_muladd("%cosine", "%zz", "%pc", "%c.1")}
@@ -223,7 +204,7 @@ def _tanh() -> str:
     return f"""\
   %size = call float @llvm.fabs.f32(float %x)
   %z = fmul float %x, %x
-{_polynomial("%p", _TANH, "%z")}
+{_polynomial("%p", TANH, "%z")}
   %xz = fmul float %x, %z
 {_muladd("%small", "%xz", "%p", "%x")}
   %twice = fadd float %size, %size
@@ -245,9 +226,9 @@ def _expm1_reduced() -> str:
     return f"""\
 {_muladd("%t", "%y", _d(1 / math.log(2)), _d(_ROUND_F64), f64)}
   %n = fsub double %t, {_d(_ROUND_F64)}
-{_muladd("%r.high", "%n", _d(-_LN2_HIGH_F64), "%y", f64)}
-{_muladd("%r", "%n", _d(-_LN2_LOW_F64), "%r.high", f64)}
-{_polynomial("%p", _EXP_F64, "%r", f64)}
+{_muladd("%r.high", "%n", _d(-LN2_HIGH_F64), "%y", f64)}
+{_muladd("%r", "%n", _d(-LN2_LOW_F64), "%r.high", f64)}
+{_polynomial("%p", EXP_F64, "%r", f64)}
   %rr = fmul double %r, %r
 {_muladd("%q", "%p", "%rr", "%r", f64)}
   %bits = bitcast double %t to i64
@@ -313,16 +294,16 @@ def _log_f64() -> str:
   %below = fadd double %f, {_d(2.0)}
   %s = fdiv double %f, %below
   %z = fmul double %s, %s
-{_polynomial("%p", _LOG_F64, "%z", f64)}
+{_polynomial("%p", LOG_F64, "%z", f64)}
   %ff = fmul double %f, %f
   %half = fmul double %ff, {_d(0.5)}
 {_muladd("%w.1", "%z", "%p", "%half", f64)}
   %w.2 = fmul double %s, %w.1
-{_muladd("%w.3", "%kf", _d(_LN2_LOW_F64), "%w.2", f64)}
+{_muladd("%w.3", "%kf", _d(LN2_LOW_F64), "%w.2", f64)}
   %w.4 = fsub double %half, %w.3
   %w.5 = fsub double %w.4, %f
   %w.6 = fneg double %w.5
-{_muladd("%w", "%kf", _d(_LN2_HIGH_F64), "%w.6", f64)}
+{_muladd("%w", "%kf", _d(LN2_HIGH_F64), "%w.6", f64)}
   %positive = fcmp ogt double %x, {_d(0.0)}
   %zero = fcmp oeq double %x, {_d(0.0)}
   %other = select i1 %zero, double {_d(-math.inf)}, double {_d(math.nan)}
@@ -347,7 +328,7 @@ near:
 {_muladd("%t", "%a", _d(2 / math.pi), _d(_ROUND_F64), f64)}
   %n = fsub double %t, {_d(_ROUND_F64)}
 {_less_turns("%exact", "%a", fused)}
-{_product("%product", "%n", -_HALF_PI_LOW, fused)}
+{_product("%product", "%n", -HALF_PI_LOW, fused)}
   %r = fadd double %exact, %product
   %r.product = fsub double %r, %exact
   %r.exact = fsub double %r, %r.product
@@ -355,9 +336,9 @@ near:
   %lost.exact = fsub double %exact, %r.exact
   %s.sum = fadd double %lost.exact, %lost.product
   %s.both = fadd double %s.sum, %product.lost
-{_muladd("%s", "%n", _d(-_HALF_PI_LOWEST), "%s.both", f64)}
+{_muladd("%s", "%n", _d(-HALF_PI_LOWEST), "%s.both", f64)}
   %z = fmul double %r, %r
-{_polynomial("%ps", _SIN_F64, "%z", f64)}
+{_polynomial("%ps", SIN_F64, "%z", f64)}
   %rz = fmul double %r, %z
 {_muladd("%s.slope", "%z", _d(-0.5), _d(1.0), f64)}
   %s.sine = fmul double %s, %s.slope
@@ -365,7 +346,7 @@ near:
   %sine.sum = fadd double %r, %beyond
   %tiny = fcmp olt double %size, {_d(_SMALLEST_ANGLE_F64)}
   %sine = select i1 %tiny, double %a, double %sine.sum
-{_polynomial("%pc", _COS_F64, "%z", f64)}
+{_polynomial("%pc", COS_F64, "%z", f64)}
   %half = fmul double %z, {_d(0.5)}
   %c = fsub double {_d(1.0)}, %half
   %c.less = fsub double {_d(1.0)}, %c

@@ -1,0 +1,350 @@
+"""Primitives as WGSL expressions: one table, keyed by the primitive, with the meaning of `ir/primitives.py`.
+
+What WGSL leaves open or decides otherwise goes through a helper function of the module: its arguments are never
+constant expressions, so that a literal zero divisor or a wide literal shift is no error of the shader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tinote.compiler.codegen.wgsl import maths, wide
+from tinote.compiler.codegen.wgsl.text import TYPES, WIDE, Helpers, Unsupported, is_wide, type_name
+from tinote.ir import primitives as p
+from tinote.ir.nodes import Atom, Lit
+from tinote.ir.primitives import Primitive
+from tinote.ir.types import Scalar, element_type, f16, f64, u1
+
+#: Helpers of integers; {t}: the type.
+_INTEGERS = {
+    "raw_div": "fn raw_div_{t}(a: {t}, b: {t}) -> {t} {{ if (b == {t}(0)) {{ return {t}(0); }} return a / b; }}\n",
+    "raw_mod": (
+        "fn raw_mod_{t}(a: {t}, b: {t}) -> {t} {{ if (b == {t}(0)) {{ return {t}(0); }} return a - (a / b) * b; }}\n"
+    ),
+    "floordiv": """\
+fn floordiv_{t}(a: {t}, b: {t}) -> {t} {{
+  if (b == {t}(0)) {{ return {t}(0); }}
+  let q = a / b; let r = a - q * b;
+  return select(q, q - {t}(1), r != {t}(0) && (r ^ b) < {t}(0));
+}}
+""",
+    "mod": """\
+fn mod_{t}(a: {t}, b: {t}) -> {t} {{
+  if (b == {t}(0)) {{ return {t}(0); }}
+  let r = a - (a / b) * b;
+  return select(r, r + b, r != {t}(0) && (r ^ b) < {t}(0));
+}}
+""",
+    "shl": "fn shl_{t}(a: {t}, b: u32) -> {t} {{ return select({t}(0), a << (b & 31u), b < 32u); }}\n",
+    "shr": "fn shr_i32(a: i32, b: u32) -> i32 {{ return a >> min(b, 31u); }}\n",
+    "ushr": "fn ushr_u32(a: u32, b: u32) -> u32 {{ return select(0u, a >> (b & 31u), b < 32u); }}\n",
+    "ipow": """\
+fn ipow_{t}(base: {t}, exponent: {t}) -> {t} {{
+  if (exponent < {t}(0)) {{
+    if (base == {t}(1)) {{ return base; }}
+    if (base == {t}(0) - {t}(1)) {{ return select({t}(1), base, (exponent & {t}(1)) != {t}(0)); }}
+    return {t}(0);
+  }}
+  var x = base; var n = exponent; var r = {t}(1);
+  loop {{
+    if (n == {t}(0)) {{ break; }}
+    if ((n & {t}(1)) != {t}(0)) {{ r = r * x; }}
+    x = x * x; n = n >> 1u;
+  }}
+  return r;
+}}
+""",
+}
+#: Helpers of floats; {t}: the type; {w}: what holds its bits.
+_FLOATS = {
+    "to_i32": """\
+fn to_i32_{t}(a: {t}) -> i32 {{
+  if (isnan_{t}(a)) {{ return 0i; }}
+  if (a >= {t}(2147483648.0)) {{ return 2147483647i; }}
+  if (a < {t}(-2147483648.0)) {{ return i32(-2147483648); }}
+  return i32(a);
+}}
+""",
+    "to_u32": """\
+fn to_u32_{t}(a: {t}) -> u32 {{
+  if (isnan_{t}(a) || a <= {t}(0.0)) {{ return 0u; }}
+  if (a >= {t}(4294967296.0)) {{ return 4294967295u; }}
+  return u32(a);
+}}
+""",
+    "strong_mul": "fn strong_mul_{t}(a: {t}, b: {t}) -> {t} {{ if (a == {t}(0.0)) {{ return a; }} return a * b; }}\n",
+    "rsqrt": """\
+fn rsqrt_{t}(a: {t}) -> {t} {{
+  if (a == {t}(0.0)) {{ return {t}(1.0) / a; }}
+  return {t}(1.0) / sqrt(a);
+}}
+""",
+}
+_EXTREMA = """\
+fn least_f32(a: f32, b: f32) -> f32 {
+  if (isnan_f32(a)) { return b; }
+  if (isnan_f32(b)) { return a; }
+  if (a == b) { return bitcast<f32>(bitcast<u32>(a) | bitcast<u32>(b)); }
+  return select(b, a, a < b);
+}
+fn greatest_f32(a: f32, b: f32) -> f32 {
+  if (isnan_f32(a)) { return b; }
+  if (isnan_f32(b)) { return a; }
+  if (a == b) { return bitcast<f32>(bitcast<u32>(a) & bitcast<u32>(b)); }
+  return select(b, a, a > b);
+}
+"""
+_EXTREMA_F64 = """\
+fn least_f64(a: f64, b: f64) -> f64 {
+  if (isnan_f64(a)) { return b; }
+  if (isnan_f64(b)) { return a; }
+  if (a == b) { return f64_from(f64_words(a) | f64_words(b)); }
+  return select(b, a, a < b);
+}
+fn greatest_f64(a: f64, b: f64) -> f64 {
+  if (isnan_f64(a)) { return b; }
+  if (isnan_f64(b)) { return a; }
+  if (a == b) { return f64_from(f64_words(a) & f64_words(b)); }
+  return select(b, a, a > b);
+}
+"""
+_REMAINDER_F64 = """\
+fn floordiv_f64(a: f64, b: f64) -> f64 { return floor(a / b); }
+fn fmod_f64(a: f64, b: f64) -> f64 { return a - trunc(a / b) * b; }
+fn mod_f64(a: f64, b: f64) -> f64 {
+  let rest = a - floor(a / b) * b;
+  return select(rest, 0.0lf, rest == b);
+}
+"""
+_WRAP = {
+    "i8": "fn wrap_i8(a: i32) -> i32 { return (a << 24u) >> 24u; }\n",
+    "i16": "fn wrap_i16(a: i32) -> i32 { return (a << 16u) >> 16u; }\n",
+    "u8": "fn wrap_u8(a: u32) -> u32 { return a & 0xffu; }\n",
+    "u16": "fn wrap_u16(a: u32) -> u32 { return a & 0xffffu; }\n",
+    "f16": "fn wrap_f16(a: f32) -> f32 { return unpack2x16float(pack2x16float(vec2<f32>(a, 0.0))).x; }\n",
+}
+
+
+class Provided(Helpers):
+    """The helpers of a module, by name."""
+
+    def provide(self, name: str) -> str:
+        """The helper `name`, and what it calls; gives its name. Raises `Unsupported` where there is none."""
+        if name in self.texts:
+            return name
+        if name in maths.TEXTS:
+            text, others = maths.TEXTS[name]
+            for other in others:
+                self.provide(other)
+        elif name == "wide":
+            text = wide.HELPERS
+        elif name in wide.TEXTS:
+            self.provide("wide")
+            text = wide.TEXTS[name]()
+        elif name == "extrema_f32":
+            self.provide("isnan_f32")
+            text = _EXTREMA
+        elif name == "extrema_f64":
+            self.provide("bits_f64")
+            text = _EXTREMA_F64
+        elif name == "remainder_f64":
+            text = _REMAINDER_F64
+        elif name.startswith("wrap_"):
+            text = _WRAP[name.removeprefix("wrap_")]
+        else:
+            kind, _, ty = name.rpartition("_")
+            if ty in ("f32", "f64"):
+                self.provide("isnan_f32" if ty == "f32" else "bits_f64")
+            found = _INTEGERS.get(kind) or _FLOATS.get(kind)
+            if found is None:
+                raise Unsupported(f"'{kind}' of {ty}")
+            text = found.format(t=ty)
+        self.texts[name] = text
+        return name
+
+    def call(self, kind: str, t: Scalar, *operands: str) -> str:
+        """A call of the helper of this kind for a type."""
+        return f"{self.provide(f'{kind}_{TYPES[t]}')}({', '.join(operands)})"
+
+    def maths(self, name: str, t: Scalar, *operands: str) -> str:
+        """A call of a function on floats."""
+        helper, called, further = maths.place_of(name, TYPES[t])
+        self.provide(helper)
+        return f"{called}({', '.join(operands)}{further})"
+
+
+Emitter = Callable[..., str]
+
+
+def _infix(sign: str) -> Emitter:
+    return lambda h, t, atoms, a, b: f"({a} {sign} {b})"
+
+
+def _function(name: str) -> Emitter:
+    return lambda h, t, atoms, *operands: h.maths(name, t, *operands)
+
+
+def _whole(name: str) -> Emitter:
+    return lambda h, t, atoms, a: f"{name}({a})" if t.kind == "f" else a
+
+
+def _remainder(integer: str, floating: str) -> Emitter:
+    def emit(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str:
+        if t.kind != "f":
+            return h.call(integer, t, a, b)
+        h.provide("remainder_f64" if t is f64 else "mod_f32")
+        return f"{floating}_{TYPES[t]}({a}, {b})"
+
+    return emit
+
+
+def _compare(sign: str) -> Emitter:
+    def emit(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str:
+        if atoms[0].type is u1 and sign not in ("==", "!="):
+            a, b = f"u32({a})", f"u32({b})"
+        return f"({a} {sign} {b})"
+
+    return emit
+
+
+def _not_equal(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str:
+    # Drivers are known whose `!=` is false for NaN.
+    return f"(!({a} == {b}))" if element_type(atoms[0].type).kind == "f" else f"({a} != {b})"
+
+
+def _extremum(floating: str, sign: str) -> Emitter:
+    def emit(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str:
+        if t.kind == "f":
+            h.provide(f"extrema_{TYPES[t]}")
+            return f"{floating}_{TYPES[t]}({a}, {b})"
+        if t is u1:
+            return f"({a} {'&&' if sign == '<' else '||'} {b})"
+        return f"select({b}, {a}, {a} {sign} {b})"
+
+    return emit
+
+
+def _power(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str:
+    exponent = atoms[1].value if len(atoms) > 1 and isinstance(atoms[1], Lit) else None
+    if t.kind == "f" and exponent in (1, 2, 3, 4):
+        return "(" + " * ".join([a] * int(exponent)) + ")"
+    return h.maths("pow", t, a, b) if t.kind == "f" else h.call("ipow", t, a, b)
+
+
+def _cast(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str) -> str:
+    s = element_type(atoms[0].type)
+    source, target = TYPES[s], TYPES[t]
+    if t is u1:
+        return a if s is u1 else f"(!({a} == {source}(0)))"
+    if s.kind == "f" and t.kind in "iu":
+        h.provide("isnan_f32" if source == "f32" else "bits_f64")
+        if t.bits < 32:  # it saturates at the limits of its own type
+            found = f"{h.provide(f'to_i32_{source}')}({a})"
+            return f"{target}(clamp({found}, {t.lowest}i, {t.highest}i))"
+        return f"{h.provide(f'to_{target}_{source}')}({a})"
+    return a if source == target else f"{target}({a})"
+
+
+def _bitcast(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str) -> str:
+    s = element_type(atoms[0].type)
+    if f16 in (s, t) and s is not t:
+        if t is f16:
+            return f"unpack2x16float(u32({a})).x"
+        return f"{TYPES[t]}(pack2x16float(vec2<f32>({a}, 0.0)) & 0xffffu)"
+    return f"bitcast<{TYPES[t]}>({a})"
+
+
+def _shift(name: str) -> Emitter:
+    def emit(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str:
+        kind = name if name == "shl" or t.kind == "i" else "ushr"
+        by = f"u32({b})"
+        if t.bits < 32:  # what is shifted out of its own type is gone; a count below 0 is a large one
+            by = f"select({by}, 32u, {by} >= {t.bits}u)"
+        return h.call(kind, t, a, by)
+
+    return emit
+
+
+def _isnan(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str) -> str:
+    s = element_type(atoms[0].type)
+    h.provide("bits_f64" if s is f64 else "isnan_f32")
+    return f"isnan_{TYPES[s]}({a})"
+
+
+_KEEPS: Emitter = lambda h, t, atoms, a, *others: a  # noqa: E731
+
+EMITTERS: dict[Primitive, Emitter] = {
+    p.add: _infix("+"),
+    p.sub: _infix("-"),
+    p.mul: _infix("*"),
+    p.div: _infix("/"),
+    p.floordiv: _remainder("floordiv", "floordiv"),
+    p.mod: _remainder("mod", "mod"),
+    p.raw_div: lambda h, t, atoms, a, b: f"({a} / {b})" if t.kind == "f" else h.call("raw_div", t, a, b),
+    p.raw_mod: _remainder("raw_mod", "fmod"),
+    p.neg: lambda h, t, atoms, a: f"(-{a})" if t.kind != "u" else f"(0u - {a})",
+    p.absolute: lambda h, t, atoms, a: f"abs({a})" if t.kind != "u" else a,
+    p.minimum: _extremum("least", "<"),
+    p.maximum: _extremum("greatest", ">"),
+    p.power: _power,
+    p.and_: _infix("&"),
+    p.or_: _infix("|"),
+    p.xor: lambda h, t, atoms, a, b: f"({a} {'!=' if t is u1 else '^'} {b})",
+    p.invert: lambda h, t, atoms, a: f"(!{a})" if t is u1 else f"(~{a})",
+    p.shl: _shift("shl"),
+    p.shr: _shift("shr"),
+    p.lt: _compare("<"),
+    p.le: _compare("<="),
+    p.gt: _compare(">"),
+    p.ge: _compare(">="),
+    p.eq: _compare("=="),
+    p.ne: _not_equal,
+    p.logical_not: lambda h, t, atoms, a: (
+        f"(!{a})" if atoms[0].type is u1 else f"({a} == {TYPES[element_type(atoms[0].type)]}(0))"
+    ),
+    p.isnan: _isnan,
+    p.select: lambda h, t, atoms, c, a, b: f"select({b}, {a}, {c})",
+    p.sqrt: lambda h, t, atoms, a: f"sqrt({a})",
+    p.rsqrt: lambda h, t, atoms, a: h.call("rsqrt", t, a),
+    **{prim: _function(prim.name) for prim in (p.exp, p.log, p.sin, p.cos, p.tan, p.asin, p.acos, p.atan2, p.tanh)},
+    p.floor: _whole("floor"),
+    p.ceil: _whole("ceil"),
+    p.round_: _whole("round"),
+    p.surrogate: _KEEPS,
+    p.in_reverse: _KEEPS,
+    p.stop_gradient_once: _KEEPS,
+    p.strong_mul: lambda h, t, atoms, a, b: h.call("strong_mul", t, a, b) if t.kind == "f" else f"({a} * {b})",
+    p.cast: _cast,
+    p.bitcast: _bitcast,
+}
+#: What is arithmetic on truth values.
+_TRUTH = {p.add: p.xor, p.sub: p.xor, p.mul: p.and_, p.minimum: p.and_, p.maximum: p.or_}
+#: Whose results are within their type whatever its width.
+_WITHIN = (
+    p.minimum, p.maximum, p.and_, p.or_, p.xor, p.shr, p.mod, p.raw_mod, p.select, p.surrogate, p.in_reverse,
+    p.stop_gradient_once, p.floor, p.ceil, p.round_,
+)  # fmt: skip
+
+
+def expression(helpers: Provided, prim: Primitive, t: Scalar, atoms: tuple[Atom, ...], operands: list[str]) -> str:
+    """`prim` applied to operands, the values of `atoms`; `t`: the type of the result. Raises `Unsupported`."""
+    types = [t, *[element_type(a.type) for a in atoms]]
+    for s in types:
+        type_name(s)
+    if any(is_wide(s) for s in types):
+        helpers.provide("wide")
+        if f64 in types:
+            helpers.provide("bits_f64")
+        found = wide.emit(helpers.provide, prim, t, atoms, operands)
+        narrow = not is_wide(t)
+    else:
+        if t is u1:
+            prim = _TRUTH.get(prim, prim)
+        emitter = EMITTERS.get(prim)
+        if emitter is None:
+            raise Unsupported(f"'{prim.name}' of {types[-1]}")
+        found = emitter(helpers, t, atoms, *operands)
+        narrow = True
+    if narrow and t.bits < 32 and t is not u1 and prim not in _WITHIN and TYPES[t] != WIDE:
+        return f"{helpers.provide(f'wrap_{t.name}')}({found})"
+    return found

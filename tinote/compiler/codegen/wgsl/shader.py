@@ -1,0 +1,61 @@
+"""What a WGSL module consists of, and how a launch talks to it.
+
+Every task binds the same four things, whatever it uses:
+
+    0  params   uniform words: scalar arguments, extents, places in the arena
+    1  block    atomic words: number of faults, site, payload, prints; then temporaries and results
+    2  scratch  words for stacks; word k of invocation t at k · stride + t
+    3  arena    words: all fields and arrays, each with the bytes that it has in the host's memory
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tinote.ir.nodes import Buffer
+from tinote.ir.types import Scalar
+from tinote.runtime.layout import PAYLOAD_WORDS
+from tinote.runtime.sites import Site
+from tinote.source import Span
+
+#: Invocations that run side by side.
+WORKGROUP = 64
+#: Words of `block`.
+FAULTS, SITE, PAYLOAD = 0, 1, 2
+PRINTED = PAYLOAD + 2 * PAYLOAD_WORDS
+#: Words that the prints of one launch have room for.
+RING_WORDS = 1 << 16
+PARAMS, BLOCK, SCRATCH, ARENA = range(4)
+
+
+class Entry(NamedTuple):
+    """A task. `turns`: how many iterations, where it is known. `parallel`: in as many invocations as there are.
+    `saves`: it needs scratch memory.
+    """
+
+    name: str
+    parallel: bool
+    turns: int | None
+    saves: bool
+
+
+class Shader(NamedTuple):
+    """A module: its lines with the source that each comes from, and the words of `params` and `block` by what they
+    hold. `bases`: the byte at which a buffer begins. `ring`: where prints are, if there are some.
+    """
+
+    lines: tuple[tuple[str, Span], ...]
+    entries: tuple[Entry, ...]
+    parameters: tuple[tuple[int, Scalar], ...]
+    extents: tuple[tuple[int, Buffer, int], ...]
+    bases: tuple[tuple[int, Buffer], ...]
+    param_words: int
+    results: tuple[tuple[int, Scalar], ...]
+    block_words: int
+    ring: int | None
+    sites: tuple[Site, ...]
+    site_types: tuple[tuple[Scalar, ...], ...]
+
+    @property
+    def text(self) -> str:
+        return "".join([f"{line}\n" for line, _ in self.lines])

@@ -1,0 +1,102 @@
+"""Types and literals of WGSL, helper functions that a module uses, and the refusal of what this target cannot run.
+
+Narrow integers are held as 32-bit ones and wrapped after each operation, f16 as f32 that is rounded after each. 64-bit
+integers are pairs of words (`wide.py`). f64 needs an adapter that has it, and 64-bit words to take it out of memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tinote.errors import KernelTargetError
+from tinote.ir.nodes import Lit
+from tinote.ir.types import Scalar, Tangents, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from tinote.source import NOWHERE, Span
+
+WIDE = "Wide"
+TYPES = {
+    f16: "f32", f32: "f32", f64: "f64", i8: "i32", i16: "i32", i32: "i32", i64: WIDE,
+    u1: "bool", u8: "u32", u16: "u32", u32: "u32", u64: WIDE,
+}  # fmt: skip
+
+
+class Features(NamedTuple):
+    """What an adapter has beyond the least that WebGPU promises."""
+
+    f64: bool = False
+
+
+class Unsupported(Exception):
+    """Something that WGSL cannot say. The message names it."""
+
+
+def refusal(what: str, loc: Span = NOWHERE, hint: str = "") -> KernelTargetError:
+    """The located error for an operation that this target cannot run."""
+    return KernelTargetError(
+        f"{what} cannot run on the GPU", loc, hint=hint or "run this kernel with ti.init(arch=ti.cpu)"
+    )
+
+
+def type_name(t: Scalar) -> str:
+    """The type in which a number is held."""
+    if isinstance(t, Tangents):
+        raise Unsupported("derivatives along several directions at once")
+    return TYPES[t]
+
+
+def words_of(t: Scalar) -> int:
+    """How many words hold a number."""
+    return 2 if t.bits == 64 else 1
+
+
+def is_wide(t: Scalar) -> bool:
+    """Whether a number is a pair of words."""
+    return t is i64 or t is u64
+
+
+def literal(lit: Lit) -> str:
+    """A literal as a WGSL expression."""
+    t, value = lit.type, lit.value
+    ty = type_name(t)
+    if ty == "bool":
+        return "true" if value else "false"
+    if ty == WIDE:
+        bits = int(value) & 0xFFFFFFFFFFFFFFFF
+        return f"Wide({bits & 0xFFFFFFFF}u, {bits >> 32}u)"
+    if ty in ("f32", "f64"):
+        return _float(ty, float(value))
+    if ty == "u32":
+        return f"{int(value)}u"
+    # The lowest number is no literal, as a minus sign is an operation.
+    return "i32(-2147483648)" if value == -(1 << 31) else f"({int(value)}i)" if value < 0 else f"{int(value)}i"
+
+
+def _float(ty: str, value: float) -> str:
+    if math.isfinite(value):
+        size = abs(value)
+        if ty == "f32" and 0 < size < f32.smallest_normal:
+            text = f"bitcast<f32>({round(size * 2.0**149)}u)"
+        else:
+            text = f"{size!r}{'f' if ty == 'f32' else 'lf'}"
+    else:
+        # Infinity and NaN are no constants of WGSL: their bits are variables.
+        text = f"bitcast<f32>({'nan' if math.isnan(value) else 'inf'}_bits)"
+        text = text if ty == "f32" else f"f64({text})"
+    return f"(-{text})" if math.copysign(1.0, value) < 0 else text
+
+
+class Helpers:
+    """The helper functions that a module uses, each after those that it calls."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+
+    def need(self, name: str, make: Callable[[], str], *others: Callable[[], object]) -> str:
+        """Make sure that the helper `name` is there; its text may use what `others` provide."""
+        if name not in self.texts:
+            for other in others:
+                other()
+            self.texts[name] = make()
+        return name
