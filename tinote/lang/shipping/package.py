@@ -14,7 +14,7 @@ import pickle
 import sys
 import sysconfig
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -40,32 +40,94 @@ class Packed(NamedTuple):
     parts: dict[str, str]
 
 
-class Program:
-    """What `unpack` gives: the function, and what its fields held when it was sent."""
+class Sent:
+    """A function, and fields to which something else than what they hold now will be written where they arrive."""
 
-    def __init__(self, function: Any, fields: list[Any], config: Any) -> None:
+    def __init__(self, function: Any, fields: Iterable[Any] = ()) -> None:
         self.function = function
+        self.fields = list(fields)
+
+
+class Program:
+    """What `unpack` gives: the function, and what it and its fields held when they were sent."""
+
+    def __init__(self, sent: Sent, fields: list[Any], config: Any) -> None:
+        self.function = sent.function
+        self.fields = sent.fields
         self.config = config
         self._contents = MemoryCopies(_blocks(fields))
+        self._python = _PythonState(sent.function)
 
     def restore(self) -> None:
-        """All fields that came along hold again what they held when they were sent."""
+        """All fields that came along hold again what they held when they were sent, and so do the variables, lists,
+        dictionaries, arrays and objects of Python's that the function reaches.
+        """
         self._contents.put_back()
+        self._python.put_back()
 
 
-def pack(function: Any) -> Packed:
+class _PythonState:
+    """What Python's variables and objects hold that a function reaches."""
+
+    def __init__(self, function: Any) -> None:
+        self._names: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self._cells: list[tuple[types.CellType, Any]] = []
+        self._lists: list[tuple[list[Any], list[Any]]] = []
+        self._sets: list[tuple[set[Any], set[Any]]] = []
+        self._arrays: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
+        for value in list(_reached(function)):
+            self._add(value)
+
+    def _add(self, value: Any) -> None:
+        match value:
+            case types.FunctionType() if not _is_library(value.__module__):
+                names = {name: item for name, item in captured_by(value).items() if name in value.__globals__}
+                self._names.append((value.__globals__, names))
+                self._cells += [(cell, cell.cell_contents) for cell in value.__closure__ or () if _is_filled(cell)]
+            case dict():
+                self._names.append((value, dict(value)))
+            case list():
+                self._lists.append((value, list(value)))
+            case set():
+                self._sets.append((value, set(value)))
+            case np.ndarray() if value.flags.writeable and not value.dtype.hasobject:
+                self._arrays.append((value, value.copy()))
+            case type() | types.ModuleType() | types.FunctionType():
+                pass
+            case _ if not _is_library(type(value).__module__) and hasattr(value, "__dict__"):
+                self._names.append((value.__dict__, dict(value.__dict__)))
+
+    def put_back(self) -> None:
+        for held, before in self._names:
+            if "__builtins__" not in held and held.keys() != before.keys():  # of a namespace only these names are known
+                held.clear()
+            held.update(before)
+        for cell, content in self._cells:
+            if cell.cell_contents is not content:
+                cell.cell_contents = content
+        for held, before in self._lists:
+            held[:] = before
+        for held, before in self._sets:
+            held.clear()
+            held.update(before)
+        for array, content in self._arrays:
+            array[...] = content
+
+
+def pack(function: Any, fields: Iterable[Any] = ()) -> Packed:
     """A function that may be called elsewhere, with kernels, fields and what they hold, and everything else that it
-    names; what imported modules define goes as a reference, unless fields are among what it uses of a module. Raises
-    `SerializationError` with the name of what cannot go.
+    names; what imported modules define goes as a reference, unless fields are among what it uses of a module.
+    `fields`: those that callers will write to. Raises `SerializationError` with the name of what cannot go.
     """
     where = caller()
     cloudpickle = importlib.import_module("cloudpickle")
     functions = list(_functions(function))
+    sent = Sent(function, fields)
     with _by_value(cloudpickle, _modules_with_fields(functions)):
         file = io.BytesIO()
         pickler = _pickler_class(cloudpickle)(file, protocol=5)
         try:
-            pickler.dump((session.config, source_texts(functions), function))
+            pickler.dump((session.config, source_texts(functions), sent))
         except TinoteError as error:
             named = _name_of_refused(functions, cloudpickle)
             raise SerializationError(error.message, where, error.hint, [*error.notes, *named]) from None
@@ -74,8 +136,8 @@ def pack(function: Any) -> Packed:
             raise SerializationError(
                 f"this function cannot be sent to another process: {error}", where, notes=named
             ) from error
-        fields = {name: token(value) for name, value in _fields_of(functions).items()}
-        parts = {"function": token(function), **fields}
+        held = {name: token(value) for name, value in _fields_of(functions).items()}
+        parts = {"function": token(function), **held}
     return Packed(file.getvalue(), token(parts), parts)
 
 
@@ -84,8 +146,8 @@ def unpack(data: bytes) -> Program:
     holds code.
     """
     with arrivals.collected() as fields:
-        config, _, function = pickle.loads(data)
-    return Program(function, fields, config)
+        config, _, sent = pickle.loads(data)
+    return Program(sent, fields, config)
 
 
 def _blocks(fields: list[Any]) -> list[Any]:
@@ -128,42 +190,56 @@ def _refuse_views(array: np.ndarray[Any, Any]) -> None:
 
 def _functions(function: Any) -> Iterator[types.FunctionType]:
     """The functions of the user's that a function reaches, kernels and device functions included."""
-    waiting, seen = [function], set[int]()
+    for value in _reached(function):
+        if isinstance(value, types.FunctionType) and not _is_library(value.__module__):
+            yield value
+
+
+def _reached(value: Any) -> Iterator[Any]:
+    """What a function reaches: of functions what they name, of containers and of the user's objects what they hold."""
+    waiting, seen = [value], dict[int, Any]()
     while waiting:
         value = waiting.pop()
         if id(value) in seen:
             continue
-        seen.add(id(value))
-        match value:
-            case types.FunctionType():
-                if not _is_library(value.__module__):
-                    yield value
-                    waiting += captured_by(value).values()
-                else:  # a wrapper: what it is made of is the user's
-                    waiting += [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
-            case types.MethodType():
-                waiting += [value.__func__, value.__self__]
-            case list() | tuple() | set():
-                waiting += value
-            case dict():
-                waiting += value.values()
-            case type() if not _is_library(value.__module__):
-                waiting += vars(value).values()
-            case staticmethod() | classmethod():
-                waiting.append(value.__func__)
-            case property():
-                waiting += [value.fget, value.fset]
-            case _:
-                wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
-                if wrapped is not None:
-                    waiting.append(wrapped)
-                elif not isinstance(value, type | types.ModuleType) and not _is_library(type(value).__module__):
-                    waiting += [type(value), *getattr(value, "__dict__", {}).values()]
-                elif type(value).__module__.startswith(
-                    ("functools", "tinote.lang.ad", "tinote.lang.kernels", "tinote.lang.capture")
-                ):
-                    waiting += getattr(value, "__dict__", {}).values()
-                    waiting += [getattr(value, "func", None), getattr(value, "args", ())]
+        seen[id(value)] = value
+        yield value
+        waiting += _parts(value)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    match value:
+        case types.FunctionType():
+            if not _is_library(value.__module__):
+                return captured_by(value).values()
+            # A wrapper: what it is made of may be the user's.
+            return [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
+        case types.MethodType():
+            return value.__func__, value.__self__
+        case list() | tuple() | set():
+            return value
+        case dict():
+            return value.values()
+        case type():
+            return () if _is_library(value.__module__) else vars(value).values()
+        case staticmethod() | classmethod():
+            return (value.__func__,)
+        case property():
+            return value.fget, value.fset
+    held = getattr(value, "__dict__", {})
+    if "__wrapped__" in held:
+        return (held["__wrapped__"],)
+    kind = type(value)
+    if isinstance(value, types.ModuleType):
+        return ()
+    if not _is_library(kind.__module__):
+        return kind, *held.values()
+    if kind.__module__.startswith(_WRAPPERS):
+        return *held.values(), getattr(value, "func", None), getattr(value, "args", ())
+    return ()
+
+
+_WRAPPERS = ("functools", "tinote.lang.ad", "tinote.lang.kernels", "tinote.lang.capture", "tinote.lang.shipping")
 
 
 def _is_filled(cell: types.CellType) -> bool:

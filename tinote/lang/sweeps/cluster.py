@@ -1,0 +1,133 @@
+"""Runs on a cluster of Dask's: one task a call; the program is fetched once by each worker."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tinote.errors import SweepError
+from tinote.lang.sweeps.extras import differing, library, versions
+from tinote.lang.sweeps.runs import Call, Outcome, Payload, run
+from tinote.source import caller
+
+#: Calls that wait at the scheduler, for each thread of the cluster, and at least.
+_AHEAD, _LEAST_AHEAD = 8, 128
+_NAMES = ("Client", "as_completed")
+
+
+class Cluster:
+    """A cluster that runs a program. `where`: the address of a scheduler, a `dask.distributed.Client`, or a cluster
+    object. Raises `SweepError` for a worker that has other versions than this process.
+    """
+
+    def __init__(self, payload: Payload, where: Any, threads: int | None = None) -> None:
+        self._distributed = library("distributed", "a sweep on a cluster")
+        self._payload = payload
+        self._threads = threads
+        self._is_own = not hasattr(where, "submit")
+        if self._is_own and not isinstance(where, str) and not hasattr(where, "scheduler_address"):
+            raise SweepError(
+                f"where is None, the address of a scheduler, a Client or a cluster, not {type(where).__name__}",
+                caller(),
+            )
+        try:
+            self._client: Any = self._distributed.Client(where, set_as_default=False) if self._is_own else where
+        except OSError as error:
+            raise SweepError(f"there is no scheduler at {where}: {error}", caller()) from None
+        try:
+            self._check()
+        except BaseException:
+            self.close()
+            raise
+        # A task of its own, not scattered data: it is made again where the worker that has it dies.
+        self._program = self._client.submit(_same, _Sent(payload), key=f"tinote-{payload.token}")
+
+    def _check(self) -> None:
+        mine = versions()
+        for address, found in self._client.run(_versions, on_error="return").items():
+            if isinstance(found, BaseException):
+                raise SweepError(f"the worker at {address} cannot run kernels: {found}", caller())
+            differ = differing(mine, found)
+            if differ:
+                raise SweepError(f"the worker at {address} has {differ}", caller(), hint="install the same there")
+
+    def run(self, calls: Iterable[tuple[int, Call]]) -> Iterator[tuple[int, Outcome]]:
+        """The outcomes of numbered calls, as they come."""
+        killed = self._distributed.scheduler.KilledWorker if hasattr(self._distributed, "scheduler") else ()
+        suspects: deque[tuple[int, Call]] = deque()
+        for number, call, found in self._completed(iter(calls), None):
+            if isinstance(found, killed):
+                suspects.append((number, call))  # or something else did that ran beside it
+            else:
+                yield number, _outcome(found)
+        for number, _, found in self._completed(iter(suspects), 1):
+            if isinstance(found, killed):
+                yield number, Outcome(None, float("nan"), f"its worker died each time that it ran: {found}")
+            else:
+                yield number, _outcome(found)
+
+    def _completed(self, calls: Iterator[tuple[int, Call]], most: int | None) -> Iterator[tuple[int, Call, Any]]:
+        known: dict[Any, tuple[int, Call]] = {}
+        done = self._distributed.as_completed(loop=self._client.loop, with_results=True, raise_errors=False)
+
+        def submit() -> None:
+            ahead = most or max(_LEAST_AHEAD, _AHEAD * sum(self._client.nthreads().values()))
+            given = []
+            while len(known) + len(given) < ahead and (one := next(calls, None)) is not None:
+                given.append(one)
+            if not given:
+                return
+            futures = self._client.map(
+                _run, [call for _, call in given], program=self._program, threads=self._threads, pure=False
+            )
+            for future, one in zip(futures, given, strict=True):
+                known[future.key] = one
+            done.update(futures)
+
+        try:
+            submit()
+            for batch in done.batches():
+                for future, found in batch:
+                    number, call = known.pop(future.key)
+                    if future.status in ("error", "cancelled") and isinstance(found, tuple) and len(found) == 3:
+                        found = found[1]
+                    yield number, call, found
+                submit()
+        finally:
+            if known:
+                self._client.cancel(list(done.futures), force=True)
+
+    def close(self) -> None:
+        """Forget what was sent; the cluster stays."""
+        self._program = None
+        if self._is_own:
+            self._client.close()
+
+
+class _Sent:
+    """A program that the scheduler need not look into."""
+
+    def __init__(self, payload: Payload) -> None:
+        self.payload = payload
+
+
+def _same(sent: _Sent) -> _Sent:
+    return sent
+
+
+def _versions() -> dict[str, str]:
+    return versions()
+
+
+def _run(call: Call, *, program: _Sent, threads: int | None) -> Outcome:
+    own: Any = library("distributed", "a worker").get_worker()
+    return run(program.payload, call, threads or int(own.state.nthreads))
+
+
+def _outcome(found: Any) -> Outcome:
+    if isinstance(found, SweepError):
+        raise found
+    if isinstance(found, BaseException):
+        return Outcome(None, float("nan"), f"{type(found).__name__}: {found}")
+    return found

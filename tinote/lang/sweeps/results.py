@@ -1,0 +1,211 @@
+"""The outcomes of a sweep's points as arrays, in memory and in a Zarr store from which a sweep goes on.
+
+A store is a group of Zarr: an array for each result and parameter along the dimension `point`, `seconds`, `seed`, and
+`state` (0: not run, 1: done, 2: failed), which is written last. Its attributes are JSON: what was swept, the versions
+of all that took part, and the messages of points that failed. Nothing in it is code.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinote.errors import SweepError
+from tinote.lang.sweeps.extras import library
+from tinote.lang.sweeps.points import Points
+from tinote.lang.sweeps.runs import Outcome
+from tinote.source import Span
+
+NOT_RUN, DONE, FAILED = 0, 1, 2
+_FORMAT = 1
+_CHUNK = 256
+_OWN = ("seconds", "seed", "state", "error")
+
+
+class Table:
+    """The results so far."""
+
+    def __init__(self, points: Points) -> None:
+        count = len(points.rows)
+        self.points = points
+        self.state = np.zeros(count, np.int8)
+        self.seconds = np.full(count, np.nan)
+        self.errors: dict[int, tuple[str, str]] = {}
+        self.results: dict[str, np.ndarray[Any, Any]] = {}
+        self._first: int | None = None
+
+    def add(self, number: int, outcome: Outcome) -> None:
+        """What became of a point. One whose results are not like those of the others has failed."""
+        error, details = outcome.error, outcome.details
+        if not error:
+            error = self._unlike(outcome.result)
+        self.seconds[number] = outcome.seconds
+        if error:
+            self.state[number], self.errors[number] = FAILED, (error, details)
+            return
+        for name, value in outcome.result.items():
+            held = self.results.get(name)
+            if held is None:
+                held = self.results[name] = np.zeros((len(self.state), *value.shape), value.dtype)
+            wanted = np.promote_types(held.dtype, value.dtype)
+            if wanted != held.dtype:
+                held = self.results[name] = held.astype(wanted)
+            held[number] = value
+        self.state[number] = DONE
+        self.errors.pop(number, None)
+
+    def _unlike(self, result: Mapping[str, Any]) -> str:
+        for name in result:
+            if name in _OWN or name in self.points.labels:
+                return f"the result '{name}' has the name of something else in the table"
+        if not (self.state == DONE).any():
+            self.results.clear()
+            return ""
+        if result.keys() != self.results.keys():
+            return f"this point gives {', '.join(result) or 'nothing'}, others {', '.join(self.results) or 'nothing'}"
+        for name, value in result.items():
+            wanted = self.results[name].shape[1:]
+            if value.shape != wanted:
+                return f"the result '{name}' has shape {value.shape} here, and {wanted} elsewhere"
+        return ""
+
+    def dataset(self, attributes: Mapping[str, Any]) -> Any:
+        """An `xarray.Dataset`. Results that are missing are NaN, as floats."""
+        xarray = library("xarray", "a sweep")
+        points = self.points
+        everything = bool((self.state == DONE).all())
+        variables: dict[str, Any] = {}
+
+        def put(name: str, flat: np.ndarray[Any, Any], further: tuple[str, ...] = ()) -> None:
+            variables[name] = ((*points.dims, *further), flat.reshape(points.shape + flat.shape[1:]))
+
+        for name, held in self.results.items():
+            if not everything:
+                held = (
+                    held.astype(np.result_type(held.dtype, np.float32 if held.dtype.itemsize < 4 else np.float64))
+                    if (held.dtype.kind in "biu")
+                    else held.copy()
+                )
+                held[self.state != DONE] = np.nan
+            put(name, held, tuple([f"{name}_{axis}" for axis in range(held.ndim - 1)]))
+        put("seconds", self.seconds)
+        put("seed", np.array(points.seeds, np.int64))
+        texts = np.full(len(self.state), "", dtype=object)
+        texts[self.state == NOT_RUN] = "not run"
+        for number, (message, _) in self.errors.items():
+            texts[number] = message
+        put("error", texts.astype(str))
+        coordinates = {name: (dims, values) for name, (dims, values) in points.labels.items()}
+        found = xarray.Dataset(variables, coordinates, dict(attributes))
+        found["seconds"].attrs["units"] = "s"
+        return found
+
+
+class Store:
+    """A table in a folder."""
+
+    def __init__(self, path: Any, table: Table, description: dict[str, Any], where: Span) -> None:
+        self._zarr = library("zarr", "a store of a sweep")
+        self._path = Path(path)
+        self._table = table
+        self._where = where
+        self._new: list[int] = []
+        if (self._path / "zarr.json").exists():
+            self._group = self._zarr.open_group(self._path, mode="r+")
+            self._read(description)
+        elif self._path.exists() and any(self._path.iterdir() if self._path.is_dir() else [self._path]):
+            raise SweepError(f"{self._path} is there already, and is no store of a sweep", where)
+        else:
+            self._group = self._zarr.open_group(self._path, mode="w")
+            self._begin(description)
+
+    def _begin(self, description: dict[str, Any]) -> None:
+        points = self._table.points
+        for name, (dims, values) in points.labels.items():
+            if dims == ("point",):
+                self._make(name, np.asarray(values))
+            else:  # along a dimension of its own: the value of each point
+                axis = points.dims.index(name)
+                index = np.unravel_index(np.arange(len(points.rows)), points.shape)[axis]
+                self._make(name, np.asarray(values)[index])
+        self._make("seconds", self._table.seconds)
+        self._make("seed", np.array(points.seeds, np.int64))
+        self._make("state", self._table.state)
+        self._group.attrs.update({"tinote_sweep": _FORMAT, "errors": {}, **description})
+
+    def _make(self, name: str, values: np.ndarray[Any, Any]) -> None:
+        if values.dtype.kind in "US":  # text is JSON here
+            self._group.attrs[f"values of {name}"] = values.tolist()
+            return
+        array = self._array(name, values.shape, values.dtype)
+        if values.size:
+            array[...] = values
+
+    def _array(self, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
+        chunks = (max(1, min(_CHUNK, shape[0])), *[max(1, n) for n in shape[1:]])
+        further = [f"{name}_{axis}" for axis in range(len(shape) - 1)]
+        return self._group.create_array(
+            name, shape=shape, dtype=dtype, chunks=chunks, dimension_names=["point", *further], overwrite=True
+        )
+
+    def _read(self, description: dict[str, Any]) -> None:
+        attributes = dict(self._group.attrs)
+        if attributes.get("tinote_sweep") != _FORMAT:
+            raise SweepError(f"{self._path} is no store of a sweep that this version reads", self._where)
+        for what, wanted in description.items():
+            held = attributes.get(what)
+            if held != wanted and what != "versions":
+                raise SweepError(
+                    f"the sweep in {self._path} is another one: {_difference(what, held, wanted)}",
+                    self._where,
+                    hint="name another store, or remove this one",
+                )
+        if attributes.get("versions") != description["versions"]:
+            warnings.warn(f"the sweep in {self._path} was begun with other versions", UserWarning, stacklevel=2)
+        table, own = self._table, {"seconds", "seed", "state", *self._table.points.labels}
+        table.state[:] = self._group["state"][...]
+        table.state[table.state == FAILED] = NOT_RUN  # they may succeed now
+        table.seconds[:] = self._group["seconds"][...]
+        for name, array in self._group.arrays():
+            if name not in own:
+                table.results[name] = array[...]
+
+    def add(self, number: int) -> None:
+        """A point of the table has come."""
+        self._new.append(number)
+
+    def flush(self) -> None:
+        """Write what has come since."""
+        if not self._new:
+            return
+        numbers, table = np.array(sorted(self._new)), self._table
+        for name, held in table.results.items():
+            if name not in self._group or self._group[name].dtype != held.dtype:
+                self._array(name, held.shape, held.dtype)[...] = held
+            else:
+                self._put(name, numbers, held)
+        self._put("seconds", numbers, table.seconds)
+        if any(number in table.errors for number in self._new):
+            self._group.attrs["errors"] = {str(number): list(error) for number, error in table.errors.items()}
+        self._put("state", numbers, table.state)
+        self._new.clear()
+
+    def _put(self, name: str, numbers: np.ndarray[Any, Any], held: np.ndarray[Any, Any]) -> None:
+        """Whole chunks: all of their points are as the table has them, those that have not come as well."""
+        array = self._group[name]
+        for chunk in np.unique(numbers // _CHUNK):
+            part = slice(int(chunk) * _CHUNK, min((int(chunk) + 1) * _CHUNK, len(held)))
+            array[part] = held[part]
+
+
+def _difference(what: str, held: Any, wanted: Any) -> str:
+    if isinstance(held, dict) and isinstance(wanted, dict):
+        names = [name for name in {**held, **wanted} if held.get(name) != wanted.get(name)]
+        return f"it was begun with another {' and another '.join(names)}"
+    if isinstance(held, Sequence) and not isinstance(held, str):
+        return f"its {what} are others"
+    return f"its {what} is {held!r}, not {wanted!r}"

@@ -1,0 +1,142 @@
+"""One run of a function that was sent, in the process that runs it."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinote.errors import SweepError, TinoteError
+from tinote.lang.data.fields import Field
+from tinote.lang.data.matrix import Matrix
+from tinote.lang.data.structs import Struct, StructField
+from tinote.lang.data.traced import Traced
+from tinote.lang.session.state import session
+from tinote.lang.shipping.package import Program, unpack
+from tinote.lang.sweeps.extras import differing, versions
+
+#: Programs that a process keeps.
+_MOST_PROGRAMS = 4
+
+
+class Payload(NamedTuple):
+    """A program on its way. `versions`: what the process that sends it has."""
+
+    token: str
+    versions: dict[str, str]
+    data: bytes
+
+
+class Call(NamedTuple):
+    """One run. `contents`: what fields that were named when the program was sent hold at its start; `tabled`: whether
+    what it returns is a row of a table.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    seed: int
+    contents: tuple[Any, ...] = ()
+    tabled: bool = True
+
+
+class Outcome(NamedTuple):
+    """What became of a run. `error`: the message, "" if there was none; `details`: with where it was raised."""
+
+    result: Any
+    seconds: float
+    error: str = ""
+    details: str = ""
+
+
+_lock = threading.Lock()
+_programs: OrderedDict[str, Program] = OrderedDict()
+#: the types that numbers had by default in the last run
+_defaults: tuple[str, str] | None = None
+
+
+def run(payload: Payload, call: Call, threads: int) -> Outcome:
+    """A run that depends on nothing but the program and the call: no two at once in a process, each from what fields
+    held when they were sent. Raises `SweepError` where the program cannot be used here.
+    """
+    with _lock:
+        program = _programs.get(payload.token)
+        if program is None:
+            program = _programs[payload.token] = _received(payload)
+            while len(_programs) > _MOST_PROGRAMS:
+                _programs.popitem(last=False)
+        before = session.config, session.launches
+        try:
+            _configure(program.config._replace(num_threads=threads, random_seed=call.seed))
+            session.launches = 0
+            program.restore()
+            return _outcome(program, call)
+        finally:
+            session.config, session.launches = before
+
+
+def _received(payload: Payload) -> Program:
+    differ = differing(payload.versions, versions())
+    if differ:
+        raise SweepError(f"a worker cannot run what this process sends: it has {differ}")
+    return unpack(payload.data)
+
+
+def _configure(config: Any) -> None:
+    """Options of a program; its own kernels have no others, and those of modules look again where types differ."""
+    global _defaults
+    defaults = config.default_fp, config.default_ip
+    if defaults != _defaults:
+        session.forget_instances()
+        _defaults = defaults
+    session.config = config
+
+
+def _outcome(program: Program, call: Call) -> Outcome:
+    random.seed(call.seed)
+    np.random.seed(call.seed & 0xFFFFFFFF)
+    started = time.perf_counter()
+    try:
+        for field, content in zip(program.fields, call.contents, strict=True):
+            field.from_numpy(content)
+        result = program.function(*call.args, **call.kwargs)
+        found = tabled(result) if call.tabled else result
+    except Exception as error:
+        seconds = time.perf_counter() - started
+        message = str(error).strip() if isinstance(error, TinoteError) else f"{type(error).__name__}: {error}"
+        return Outcome(None, seconds, message or type(error).__name__, traceback.format_exc())
+    return Outcome(found, time.perf_counter() - started)
+
+
+def tabled(result: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """What a function returns as arrays by name. Raises `SweepError` for what is no number and no array."""
+    if result is None:
+        return {}
+    if isinstance(result, Struct):
+        result = result.to_dict()
+    elif isinstance(result, StructField):
+        result = result.to_numpy()
+    elif isinstance(result, tuple):
+        names = getattr(result, "_fields", [f"result_{n}" for n in range(len(result))])
+        result = dict(zip(names, result, strict=True))
+    if isinstance(result, Mapping):
+        return {str(name): _array(str(name), value) for name, value in result.items()}
+    return {"result": _array("result", result)}
+
+
+def _array(name: str, value: Any) -> np.ndarray[Any, Any]:
+    if isinstance(value, Field | Matrix):
+        value = value.to_numpy()
+    elif type(value) is Traced:
+        value = value.value
+    found = np.array(value)
+    if found.dtype.kind not in "biufc":
+        raise SweepError(
+            f"the result '{name}' is {type(value).__name__}, which is no number and no array of numbers: {value!r:.80}"
+        )
+    return found

@@ -1,0 +1,160 @@
+"""`ti.sweep`: a function for each of many combinations of its arguments."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tinote.errors import SweepError
+from tinote.lang.ad.bars import bar
+from tinote.lang.shipping.package import pack
+from tinote.lang.sweeps.cluster import Cluster
+from tinote.lang.sweeps.extras import library, versions
+from tinote.lang.sweeps.points import Points, points_of
+from tinote.lang.sweeps.processes import Processes, cores
+from tinote.lang.sweeps.results import NOT_RUN, Store, Table
+from tinote.lang.sweeps.runs import Call, Payload
+from tinote.source import Span, caller
+
+_SECONDS_BETWEEN_WRITES = 1.0
+
+
+class SweepInterrupt(KeyboardInterrupt):
+    """Somebody has interrupted a sweep. `results`: what it had by then, as `ti.sweep` gives it."""
+
+    def __init__(self, message: str, results: Any) -> None:
+        super().__init__(message)
+        self.results = results
+
+
+def sweep(
+    function: Callable[..., Any],
+    over: Any,
+    *,
+    zip: bool = False,
+    where: Any = None,
+    workers: int | None = None,
+    threads: int | None = None,
+    store: Any = None,
+    errors: str = "keep",
+    seed: int = 0,
+    progress: bool = True,
+) -> Any:
+    """Run a function for every combination of arguments, in several processes, and give a table of what it returns.
+
+    `over`: a dictionary of lists, `{"k": [1.0, 2.0], "n": range(3)}`, for all combinations of their values; with
+    `zip=True` for the first values, the second ones, and so on; or a list of dictionaries, or a frame of pandas, with
+    the arguments of each point. `function` takes them by keyword and returns a number, an array of numbers, or a tuple
+    or dictionary of these, of the same shape at each point. With its kernels and fields, and all that it names, it is
+    sent as it is now, defined in a cell or a script or imported.
+
+    Every point starts from what fields held when the sweep began, and from the variables that Python had, whatever ran
+    before in the same process, and has a seed of its own, made of `seed` and its arguments: of what kernels, `random`
+    and `numpy.random` draw, and passed as `seed` to a function with a parameter of that name that `over` does not have.
+    So a table does not depend on how many processes there are, nor on the order of the points: with the same number of
+    threads a point it is the same bit for bit on machines of one kind.
+
+    `where`: None, for processes on this machine, as many as it has cores, or `workers`, each point on one thread, or
+    `threads`; or the address of a scheduler of Dask's, a `dask.distributed.Client` or a cluster object: there each
+    worker runs one point at a time on the threads that it has, or on `threads`. A point whose process dies runs again,
+    three times here, on a cluster as often as its scheduler allows; then it has failed.
+
+    `store`: a folder to which results are written as they come, as a group of Zarr (arrays and JSON, no code). The same
+    sweep with the same store goes on where it stopped. `errors="keep"`: a point that raises has NaN for its results,
+    and its message in `error`; `"raise"`: the first one ends the sweep. An interrupt ends it within a second, as a
+    `KeyboardInterrupt` whose `results` are the table so far. `progress`: show a bar when it takes long.
+
+    Gives an `xarray.Dataset`: a variable for each result, `result` if there is one without a name, and `seconds` (wall
+    time), `seed` and `error` of each point; dimensions are the parameters, or `point`. Raises `SweepError` for what
+    cannot be swept and workers with other versions, `SerializationError` for what cannot be sent.
+    """
+    span = caller()
+    if not callable(function):
+        raise SweepError(f"a sweep runs a function, not {function!r}", span)
+    if errors not in ("keep", "raise"):
+        raise SweepError(f'errors is "keep" or "raise", not {errors!r}', span)
+    for name, value in (("workers", workers), ("threads", threads)):
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            raise SweepError(f"{name} must be a positive integer, not {value!r}", span)
+    if not isinstance(seed, int):
+        raise SweepError(f"a seed is an integer, not {seed!r}", span)
+    for name in ("cloudpickle", "xarray"):
+        library(name, "a sweep")
+    points = points_of(function, over, zip, seed)
+    packed = pack(function)
+    payload = Payload(packed.token, versions(), packed.data)
+    attributes = {"function": getattr(function, "__name__", "function"), "sweep_seed": seed, "token": packed.token}
+    table = Table(points)
+    keeper = None if store is None else Store(store, table, _description(points, packed.parts, attributes), span)
+    todo = [int(number) for number in np.flatnonzero(table.state == NOT_RUN)]
+    if todo:
+        runner = _runner(payload, where, workers, threads, len(todo))
+        try:
+            _run(runner, todo, points, table, keeper, errors, progress, span)
+        except KeyboardInterrupt:
+            left = int((table.state == NOT_RUN).sum())
+            message = f"the sweep was interrupted; {len(points.rows) - left} of {len(points.rows)} points are done"
+            raise SweepInterrupt(message, table.dataset(attributes)) from None
+        finally:
+            runner.close()
+            if keeper is not None:
+                keeper.flush()
+    if table.errors:
+        number, (message, _) = next(iter(table.errors.items()))
+        told = message.strip().splitlines()[-1]
+        first = f"the first one with {points.rows[number]}: {told}"
+        text = f"{len(table.errors)} of {len(points.rows)} points have failed, {first}"
+        warnings.warn(text, UserWarning, stacklevel=2)
+    return table.dataset(attributes)
+
+
+def _runner(payload: Payload, where: Any, workers: int | None, threads: int | None, count: int) -> Processes | Cluster:
+    if where is None:
+        return Processes(payload, min(workers or cores(), count), threads or 1)
+    if workers is not None:
+        raise SweepError("workers is for this machine; a cluster has those that it has", caller())
+    return Cluster(payload, where, threads)
+
+
+def _run(
+    runner: Processes | Cluster,
+    todo: list[int],
+    points: Points,
+    table: Table,
+    keeper: Store | None,
+    errors: str,
+    progress: bool,
+    span: Span,
+) -> None:
+    calls = ((number, Call((), points.rows[number], points.seeds[number])) for number in todo)
+    written = time.monotonic()
+    with bar(None, "points", total=len(todo), shown=progress) as shown:
+        for number, outcome in runner.run(calls):
+            table.add(number, outcome)
+            if keeper is not None:
+                keeper.add(number)
+                if time.monotonic() - written > _SECONDS_BETWEEN_WRITES:
+                    keeper.flush()
+                    written = time.monotonic()
+            shown.update()
+            if errors == "raise" and number in table.errors:
+                message, details = table.errors[number]
+                raised = SweepError(f"the point {points.rows[number]} has failed:\n{message}", span)
+                raised.add_note(details)
+                raise raised
+
+
+def _description(points: Points, parts: dict[str, str], attributes: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "function": attributes["function"],
+        "sweep_seed": attributes["sweep_seed"],
+        "sent": parts,
+        "points": points.keys,
+        "dims": list(points.dims),
+        "shape": list(points.shape),
+        "versions": versions(),
+    }

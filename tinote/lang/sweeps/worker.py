@@ -1,0 +1,36 @@
+"""What the processes of a sweep on this machine run."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import traceback
+from multiprocessing.connection import Connection
+from typing import Any
+
+from tinote.lang.sweeps.runs import run
+
+
+def main(descriptor: int) -> None:
+    """Run what comes, until nothing comes any more."""
+    connection = Connection(descriptor)
+    payload, threads = connection.recv()
+    calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(connection, calls), daemon=True).start()
+    while True:
+        number, call = calls.get()
+        try:
+            answer = number, run(payload, call, threads)
+        except Exception as error:
+            answer = -1, f"{error or type(error).__name__}\n{traceback.format_exc()}"
+        connection.send(answer)
+
+
+def _receive(connection: Connection, calls: queue.SimpleQueue[Any]) -> None:
+    """Where whoever has sent the calls is gone, this process has nothing to live for, whatever it computes."""
+    try:
+        while True:
+            calls.put(connection.recv())
+    except (EOFError, OSError):
+        os._exit(0)
