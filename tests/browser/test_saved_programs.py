@@ -55,6 +55,8 @@ PROGRAM = "[...document.querySelectorAll('.tinote-view')].every((view) => view.t
 OUTPUT = ".tinote-output"
 FRAME = f"{OUTPUT} iframe"
 PICTURE = f"{OUTPUT} img"
+LIGHT_INK = "rgb(227, 230, 234)"
+"""In the dark, also where the system is not."""
 
 
 def step_of(player: Any) -> int:
@@ -101,6 +103,7 @@ def test_a_saved_view_plays_without_its_kernel(notebook: Any, reopened: Any, lab
     expect(player.get_by_role("slider", name=re.compile("pull|value"))).to_have_count(1)
     again.page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})")
     expect(player.locator(".tinote-view")).to_have_class(re.compile("tinote-dark"))
+    expect(player.locator("body")).to_have_css("color", LIGHT_INK)
     for width in (1280, 800):
         again.page.set_viewport_size({"width": width, "height": 900})
         again.page.screenshot(path=str(pictures.folder / f"plays_{width}.png"))
@@ -108,7 +111,9 @@ def test_a_saved_view_plays_without_its_kernel(notebook: Any, reopened: Any, lab
     assert all("api/contents" in one or "Failed to load resource" in one for one in told), told
     # A scene brings what draws it, once it comes into sight.
     again.page.locator(OUTPUT).nth(1).scroll_into_view_if_needed()
-    poll(lambda: step_of(again.page.locator(OUTPUT).nth(1).locator("iframe").content_frame), lambda step: step > 5)
+    scene = again.page.locator(OUTPUT).nth(1).locator("iframe").content_frame
+    poll(lambda: step_of(scene), lambda step: step > 5)
+    expect(scene.locator("body")).to_have_css("color", LIGHT_INK)  # It begins in the dark.
     # The cell makes it live.
     again.run_all()
     again.wait_idle()

@@ -66,9 +66,9 @@ function themeButton() {
   return button;
 }
 
-/** Begin: `data` is what the page holds (`page_boot.js`). */
+/** Begin: `data` is what the page holds (`page_boot.js`), and whether a page around this one says its theme. */
 function startPage(data) {
-  document.body.append(themeButton());
+  if (!data.takesTheme) document.body.append(themeButton());
   globalThis.tinote = { models: showViews(data) };
   document.documentElement.dataset.ready = "yes";
 }

@@ -87,7 +87,7 @@ async function play({ texts, page, engine, plays }, port, library) {
     main.append(place);
   }
   document.body.append(main);
-  globalThis.tinote = { views, engine };
+  globalThis.tinote = { views, engine, takesTheme: true };
   if (views.some(({ kind }) => kind === "scene")) run(await library());
   run(page);
   const { models } = globalThis.tinote;

@@ -258,6 +258,13 @@ function simulationView({ model, el, stage, below, show, keep = () => {}, repain
   model.on("msg:custom", receive);
   const forgetTheme = watchTheme(showTheme);
   const resizes = new ResizeObserver(drawPlot);
+  // Where a number gets longer the status takes another line, and keeps it: what is below would jump up and down.
+  let across = 0;
+  const lines = new ResizeObserver(([{ contentRect: seen }]) => {
+    status.style.minHeight = seen.width === across ? `${seen.height}px` : "";
+    across = seen.width;
+  });
+  lines.observe(status);
   resizes.observe(group);
   showTheme();
   const disconnect = connect({
@@ -289,6 +296,7 @@ function simulationView({ model, el, stage, below, show, keep = () => {}, repain
     model.off("msg:custom", receive);
     forgetTheme();
     resizes.disconnect();
+    lines.disconnect();
     for (const [event, handler] of Object.entries(watched)) model.off(event, handler);
     release(el);
   };
