@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
 from tests.browser.harness import Desk, Page
+from tests.browser.waiting import expect, still_box
 
 SETUP = """
 import numpy as np
@@ -152,6 +154,17 @@ def test_page_and_kernel_draw_the_same_scene_and_the_camera_turns(page):
     page.drag(STAGE, (0.3, 0.4), (0.6, 0.5))
     page.until("abs(view._eye.position[1] - kernel._eye.position[1]) > 0.5")
     page.eventually(lambda: differ(page.canvas(STAGE)[:, :, :3], before) > 0.05)
+
+
+def test_where_a_mouse_rests_a_label_says_what_is_there(page):
+    tip = page.page.locator(".tinote-view .tinote-tip").first
+    box = still_box(page.page.locator(STAGE).first)
+    page.page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
+    expect(tip).to_have_text(re.compile(r"^(triangle|particle) \d+ of thing [01] at \(.*\)$"))
+    expect(tip).to_be_visible()
+    page.page.mouse.move(box["x"] + 3, box["y"] + 3)
+    expect(tip).to_be_hidden()  # Nothing is there, and nothing was picked.
+    page.until("view.picked is None")
 
 
 def test_a_picture_that_is_decoded_late_does_not_replace_the_scene(page):

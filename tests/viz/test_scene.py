@@ -237,8 +237,16 @@ def test_a_click_picks_what_is_seen_there():
             await page.until(lambda count=count: len(page.frames) == count + 1)
             assert tuple(view.picked[:4]) == expected
             assert view.picked.position == pytest.approx(position, abs=0.12)
+            # A mouse that rests there is told the same, without a frame.
+            page.say(kind="hover", view="page", place=place(view, *point))
+            await page.until(lambda: page.messages[-1][0]["kind"] == "hovered")
+            hovered = {"kind": "hovered", "view": "page", "words": page.frames[-1]["picked"]}
+            assert page.messages[-1][0] == hovered and len(page.frames) == count + 1
         assert page.frames[-2]["picked"].startswith("triangle 1 of copy 1 of thing 1 at (-0.5")
         assert page.frames[-1]["picked"].startswith("line 0 of thing 0 at (-2.49, ")
+        page.say(kind="hover", view="page", place=[0.99, 0.99])
+        await page.until(lambda: page.messages[-1][0].get("words") == "")
+        assert view.picked.kind == "line"
         page.say(kind="pick", place=[0.99, 0.99])
         await page.until(lambda: "picked" not in page.frames[-1])
         assert view.picked is None and [change and change.kind for change in changes] == [

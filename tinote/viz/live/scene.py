@@ -18,7 +18,7 @@ import traitlets
 from tinote.viz.draw.arrays import ViewError, as_colors
 from tinote.viz.draw.pictures import Picture, as_jpeg
 from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
-from tinote.viz.notebook.view import Frame, static_source
+from tinote.viz.notebook.view import Frame, Outcome, static_source
 from tinote.viz.pages.sources import Sources
 from tinote.viz.space.camera import CLOSEST, Eye, Vector, fitted
 from tinote.viz.space.content import (
@@ -115,7 +115,8 @@ class Scene(LiveSimulation):
       moves it, the wheel brings it nearer once the view has been clicked, a double click takes it back); or "fly", and
       the pointer looks around. The arrow keys do as the pointer does, and W, A, S, D, E and Q move the camera.
     - A click picks what is under the pointer: the view says which particle, line or triangle it is, and `picked` holds
-      it, a `Picked` or None; `view.observe(function, "picked")` is told of changes.
+      it, a `Picked` or None; `view.observe(function, "picked")` is told of changes. Where a mouse rests, a label says
+      what is there, and nothing is picked.
     - `background`: a colour; by itself what fits the page's theme.
     - `renderer`: "auto", "page" (always by WebGL in the page) or "kernel" (always as pictures).
     - `size`: (width, height), or one number for both, in pixels; `energy` or `plots`, `plot_label`, `steps_per_frame`,
@@ -132,6 +133,8 @@ class Scene(LiveSimulation):
     background = traitlets.Unicode().tag(sync=True)
     controls = traitlets.Enum(("orbit", "fly"), "orbit").tag(sync=True)
     renderer = traitlets.Enum(WAYS, "auto").tag(sync=True)
+    can_pick = traitlets.Bool(True).tag(sync=True)
+    """Whether somebody knows what is at a place: the kernel does."""
     picked = traitlets.Any()
     """What was clicked last: which particle, line or triangle it is, and where, as `Picked`; None where nothing was."""
 
@@ -364,6 +367,23 @@ class Scene(LiveSimulation):
         self.picked = pick(self._picker, self._captured, self._eye, (self.width, self.height), across, up)
         return self._once_more()
 
+    def _words_at(self, across: float, up: float) -> str:
+        """What is at a place of the stage; empty where nothing is."""
+        if self._captured is None or self._eye is None:
+            return ""
+        found = pick(self._picker, self._captured, self._eye, (self.width, self.height), across, up)
+        return "" if found is None else found.words(self._captured)
+
+    async def _hovered(self, across: float, up: float, view: str) -> None:
+        """Tell a copy of the view what is at a place."""
+        if self.comm is None:
+            return  # The view has been closed since this was asked for.
+        outcome: Outcome[str] = await self._hired().run(lambda: self._apart(partial(self._words_at, across, up)))
+        if outcome.error is not None:
+            self._fail(outcome.error)
+        elif outcome.value is not None:
+            self.send({"kind": "hovered", "view": view, "words": outcome.value})
+
     def _sky(self, rows: int, dark: bool) -> np.ndarray:
         """What is behind the scene, a colour for each row, shape (rows, 1, 3)."""
         if self.background:
@@ -406,6 +426,9 @@ class Scene(LiveSimulation):
             case "pick":
                 across, up = (float(part) for part in message["place"])
                 self._on_loop(lambda: self._spawn(self._act(partial(self._pick, across, up))))
+            case "hover":
+                across, up = (float(part) for part in message["place"])
+                self._on_loop(lambda: self._spawn(self._hovered(across, up, str(message.get("view")))))
             case "library":
                 self.send({"kind": "library"}, buffers=[LIBRARY.read_bytes()])
             case _:

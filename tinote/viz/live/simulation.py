@@ -41,7 +41,7 @@ from tinote.viz.live.recording import LONGEST_RECORDING, FrameRecorder
 from tinote.viz.notebook.error_view import error_as_html
 from tinote.viz.notebook.front_end import remember_output, stored_size
 from tinote.viz.notebook.progress import progress
-from tinote.viz.notebook.view import Frame, LiveView, Outcome, Worker, describe_error
+from tinote.viz.notebook.view import Frame, LiveView, Outcome, Value, Worker, describe_error
 from tinote.viz.pages.sources import BoundSlider, Sources, ViewFunctions
 
 UNATTENDED_FRAMES = 60
@@ -598,7 +598,7 @@ class LiveSimulation(LiveView):
             self._recording.add(lambda: self._whole().pixels)
         return frame
 
-    def _apart(self, job: Callable[..., Frame], *args: Any) -> Frame:
+    def _apart(self, job: Callable[..., Value], *args: Any) -> Value:
         """Run `job` in an empty context of this view's own: no tape of a cell sees what it launches, neither clears the
         other's gradients, and what it prints appears where the view was made.
         """

@@ -10,7 +10,7 @@ class LocalModel {
   /** `view`: what the page knows of one; `program`: its bytes; `makeWorker()` starts a Worker that serves the page. */
   constructor(view, program, makeWorker, el) {
     Object.assign(this, { view, program, makeWorker, el, handlers: new Map(), asked: new Map(), said: new Map() });
-    this.traits = { ...view.traits, state: "paused", recording: false, error_card: "", film: true };
+    this.traits = { ...view.traits, state: "paused", recording: false, error_card: "", film: true, can_pick: false };
     this.traits.colors = bytesAsView(view.traits.colors);
     this.isVisible = false;
     this.begin();

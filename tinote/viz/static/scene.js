@@ -4,6 +4,7 @@ const SKIES = { light: ["#eceff4", "#ffffff"], dark: ["#222831", "#111419"] };
 const STEEPEST = (89.5 * Math.PI) / 180;
 const KEY_ANGLE = (5 * Math.PI) / 180;
 const CLICK = 4; // Pixels that the pointer may move during a click.
+const REST = 250; // Milliseconds after which a pointer that does not move asks what is there.
 const KEY_STEP = 0.04; // Of the distance to what the camera looks at.
 
 /** `vector` turned around the unit vector `axis`. */
@@ -25,14 +26,15 @@ function swung(arm, up, around, above) {
 /**
  * Let pointer, wheel and keys move a camera over `canvas`: `get()` gives it, `set(position, target)` is told where it
  * goes, `home()` takes it back, `click(place)` is told of a press that did not move it, as fractions from the bottom
- * left. Where `flies()`, it turns around itself, else around what it looks at.
+ * left. Where `flies()`, it turns around itself, else around what it looks at; where `picks`, a click picks.
  */
-function moveCamera(canvas, { get, set, home, click, flies }) {
+function moveCamera(canvas, { get, set, home, click, flies, picks }) {
   canvas.classList.add("tinote-turnable");
   canvas.tabIndex = 0;
+  const clicked = picks ? "click to pick" : "click";
   canvas.title = flies()
-    ? "Drag to look around, W A S D E Q to move; click to pick"
-    : "Drag to turn, with Shift to move; click to pick, then the wheel comes nearer; double-click to go back";
+    ? `Drag to look around, W A S D E Q to move${picks ? "; click to pick" : ""}`
+    : `Drag to turn, with Shift to move; ${clicked}, then the wheel comes nearer; double-click to go back`;
   const turn = (around, above) => {
     const { position, target, up } = get();
     const axis = unit(up);
@@ -118,6 +120,45 @@ function moveCamera(canvas, { get, set, home, click, flies }) {
   });
 }
 
+/**
+ * Where a mouse rests on `canvas`, `ask(place)`; gives `tell(words)`, which shows what is there beside it, and what
+ * takes that away.
+ */
+function hoverTip(canvas, ask) {
+  const tip = make("div", { class: "tinote-tip", hidden: true });
+  const help = canvas.title;
+  let rest = 0;
+  let at = null;
+  const hide = () => {
+    clearTimeout(rest);
+    at = null;
+    tip.hidden = true;
+    canvas.title = help;
+  };
+  canvas.addEventListener("pointermove", (event) => {
+    hide();
+    if (event.pointerType !== "mouse" || event.buttons) return;
+    const box = canvas.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    rest = setTimeout(() => {
+      at = [x / box.width, 1 - y / box.height];
+      const [right, lower] = [x > 0.5 * box.width, y > 0.8 * box.height];
+      Object.assign(tip.style, { left: `${x}px`, top: `${y}px` });
+      const [before, after] = ["calc(-100% - 8px)", "14px"];
+      tip.style.transform = `translate(${right ? before : after}, ${lower ? before : after})`;
+      ask(at);
+    }, REST);
+  });
+  for (const end of ["pointerleave", "pointerdown", "wheel", "keydown"]) canvas.addEventListener(end, hide);
+  const tell = (words) => {
+    if (!at || !words) return; // It has moved on meanwhile, or nothing is there.
+    tip.textContent = words;
+    tip.hidden = false;
+    canvas.title = ""; // The browser's own tip would lie over this one.
+  };
+  return { tip, tell, hide };
+}
+
 export default {
   render({ model, el }) {
     const canvas = make("canvas", { class: "tinote-stage", role: "img" });
@@ -171,7 +212,10 @@ export default {
       home: () => first && set(first.position, first.target),
       click: (place) => say(model, { kind: "pick", place }),
       flies: () => model.get("controls") === "fly",
+      picks: model.get("can_pick"),
     });
+    const hover = model.get("can_pick") && hoverTip(canvas, (place) => say(model, { kind: "hover", view, place }));
+    const told = (message) => message.kind === "hovered" && message.view === view && hover.tell(message.words);
     const keep = (message, buffers) => {
       adopt(message.scene?.eye ?? message.eye, message.eyeVersion);
       if (message.scene) drawing.keep(message.scene, buffers);
@@ -199,7 +243,15 @@ export default {
       paint();
     };
     const dispose = simulationView({ model, el, stage: canvas, show, repaint, keep, view });
+    if (hover) {
+      canvas.after(hover.tip);
+      model.on("msg:custom", told);
+    }
     return () => {
+      if (hover) {
+        hover.hide();
+        model.off("msg:custom", told);
+      }
       drawing.close();
       bitmap?.close();
       dispose();

@@ -45,7 +45,7 @@
   const CODE = ".tinote-explorer, .tinote-rules"; // Until somebody uses them, their first picture stays.
   const PAINTED = `${LIVE}, ${CODE}, .widget-slider`;
   const LEFT_OUT = `button:not(:is(${CODE}) button), details:not([open]) > :not(summary), .tinote-controls,
-    .tinote-announce, .tinote-notice, .tinote-explorer .full`;
+    .tinote-announce, .tinote-notice, .tinote-tip, .tinote-explorer .full`;
 
   /** The part that two rectangles have in common. */
   function common(one, other) {
