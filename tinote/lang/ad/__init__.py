@@ -6,6 +6,8 @@ from tinote.lang.ad.checks.gradcheck import gradcheck
 from tinote.lang.ad.checks.horizons import HorizonReport, gradient_horizons
 from tinote.lang.ad.custom import grad_for, grad_replaced, no_grad
 from tinote.lang.ad.find_nan import Finding, NanReport, find_nan
+from tinote.lang.ad.frameworks.jax_function import jax_function
+from tinote.lang.ad.frameworks.torch_function import torch_function
 from tinote.lang.ad.functional.functional import grad, hvp, jacobian, jvp, value_and_grad, value_grad_hvp, vjp
 from tinote.lang.ad.functional.fwd_mode import FwdMode
 from tinote.lang.ad.functional.vmap import vmap
@@ -31,9 +33,11 @@ __all__ = [
     "gradient_horizons",
     "hvp",
     "jacobian",
+    "jax_function",
     "jvp",
     "no_grad",
     "sweep_report",
+    "torch_function",
     "value_and_grad",
     "value_grad_hvp",
     "vjp",

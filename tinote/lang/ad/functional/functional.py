@@ -250,7 +250,7 @@ def _value_grad_hvp(
             bound.point(directions)
             if task.loss is not None:
                 task.loss.fill(0)
-            ran = _recorded(task, bound, journal, kwargs)
+            ran = recorded_from(task, bound, journal, kwargs)
             value = ran.number
             sweep = pull_back(ran, np.ones(()))
             gradient = ran.gradients(sweep)
@@ -464,11 +464,11 @@ def _scipy_sparse(task: Derivative) -> Any:
 
 
 class Run(NamedTuple):
-    """A recorded run of a differentiated function, and its result: a traced number, or a field."""
+    """A recorded run of a differentiated function, and its results: a traced number, or fields."""
 
     journal: Journal
     bound: Bound
-    result: Traced | Field
+    results: Sequence[Traced | Field]
 
     def clear_gradients(self) -> None:
         """Set the gradients that a sweep touches to zero."""
@@ -481,7 +481,7 @@ class Run(NamedTuple):
                     one.stand_in.grad.fill(0)
             return
         fields = [one.field for one in self.bound.inputs if one.field is not None and one.stand_in is None]
-        fields += [self.result] if isinstance(self.result, Field) else []
+        fields += [one for one in self.results if isinstance(one, Field) and not one.stands_in]
         fresh = {one.stand_in.grad.buffer for one in self.bound.inputs if one.stand_in is not None}
         changed = self.journal.changed_gradients() | {field.grad.buffer for field in fields}
         for memory in map(memory_of, changed - fresh):
@@ -489,14 +489,20 @@ class Run(NamedTuple):
             memory.clear()
 
     @property
-    def value(self) -> Any:
+    def values(self) -> list[Any]:
         """What came out."""
-        return number_or_array(self.result) if isinstance(self.result, Field) else self.number
+        return [number_or_array(one) if isinstance(one, Field) else constants((one,))[0] for one in self.results]
+
+    @property
+    def value(self) -> Any:
+        """What came out of a function of a single result."""
+        return self.values[0]
 
     @property
     def number(self) -> Any:
         """The single number that came out."""
-        return number_in(self.result) if isinstance(self.result, Field) else constants((self.result,))[0]
+        (result,) = self.results
+        return number_in(result) if isinstance(result, Field) else constants((result,))[0]
 
     def gradients(self, sweep: Sweep) -> list[Any]:
         """What a sweep has left, for each input."""
@@ -515,10 +521,15 @@ def recorded(
     """Run `f` under a recording. `before`: gets the gradients that it and its sweep will change."""
     journal = Journal()
     journal.gradients_before = before
-    return _recorded(task, task.bound(args, journal.trace), journal, kwargs)
+    return recorded_from(task, task.bound(args, journal.trace), journal, kwargs)
 
 
-def _recorded(task: Derivative, bound: Bound, journal: Journal, kwargs: dict[str, Any]) -> Run:
+def recorded_from(
+    task: Derivative, bound: Bound, journal: Journal, kwargs: dict[str, Any], results: Sequence[Field] = ()
+) -> Run:
+    """Run `f` from these inputs under a journal. `results`: where its results are, instead of what it returns or leaves
+    in the loss of `task`.
+    """
     journal.starts_from([one.field.buffer for one in bound.inputs if one.field is not None])
     journal.start()
     try:
@@ -527,18 +538,20 @@ def _recorded(task: Derivative, bound: Bound, journal: Journal, kwargs: dict[str
                 returned = task.f(*bound.args, **kwargs)
         finally:
             journal.stop()
-        result = _result(task, returned, journal.trace)
+        found = results or [result_of(task, returned, journal.trace)]
         lost = journal.lost_values()
-        if isinstance(result, Traced):
-            lost.refuse_number(result.number, Note("from there the function returns them", task.span))
+        for result in found:
+            if isinstance(result, Traced):
+                lost.refuse_number(result.number, Note("from there the function returns them", task.span))
         journal.claim(clear=True)
     except BaseException:
         journal.forget()
         raise
-    return Run(journal, bound, result)
+    return Run(journal, bound, found)
 
 
-def _result(task: Derivative, returned: Any, trace: Trace) -> Traced | Field:
+def result_of(task: Derivative, returned: Any, trace: Trace) -> Traced | Field:
+    """The result of a function that has returned this. Raises `DifferentiationError` where there is none."""
     if task.loss is not None:
         return task.loss
     if type(returned) is Traced and returned.trace is trace:
@@ -551,18 +564,19 @@ def _result(task: Derivative, returned: Any, trace: Trace) -> Traced | Field:
     )
 
 
-def pull_back(run: Run, seed: Array, *, keep: bool = False) -> Sweep:
-    """Sweep with a seed: the seed times the Jacobian is left in the gradients of fields and in the adjoints of the
-    sweep. The gradients of all fields are overwritten.
+def pull_back(run: Run, *seeds: Array, keep: bool = False) -> Sweep:
+    """Sweep with a seed for each result: the seeds times the Jacobian are left in the gradients of fields and in the
+    adjoints of the sweep. The gradients of all fields are overwritten.
     """
     sweep = run.journal.sweep()
     try:
         run.clear_gradients()
-        if isinstance(run.result, Field):
-            # A loss of a single number may have shape (1,).
-            store_seed(run.result.grad, seed)
-        else:
-            sweep.seed(run.result, seed.item())
+        for result, seed in zip(run.results, seeds, strict=True):
+            if isinstance(result, Field):
+                # A loss of a single number may have shape (1,).
+                store_seed(result.grad, seed)
+            else:
+                sweep.seed(result, seed.item())
         sweep.run()
         return sweep
     finally:
@@ -585,7 +599,7 @@ def _pushed(
     with ForwardMode([], [field for field, _ in along], [d for _, d in along], trace):
         with bound.running():
             returned = task.f(*bound.args, **kwargs)
-        result = _result(task, returned, trace)
+        result = result_of(task, returned, trace)
         # At the end of the block the duals of the inputs are cleared, and the result may be one.
         if isinstance(result, Field):
             return number_or_array(result), number_or_array(result.dual)

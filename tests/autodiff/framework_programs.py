@@ -1,0 +1,119 @@
+"""Programs that are functions of arrays, with what they are in NumPy or JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import tinote as ti
+
+
+class Made(NamedTuple):
+    """A program: `f`, `inputs` and `outputs` as users pass them; `shapes` of the inputs; `reference(*arrays, xp=np)`,
+    the results by another library; `fields` that it uses.
+    """
+
+    f: Callable[..., Any]
+    inputs: Any
+    outputs: Any
+    shapes: list[tuple[int, ...]]
+    reference: Callable[..., Any]
+    fields: list[Any]
+
+
+def fields_that_are_overwritten() -> Made:
+    """Three steps in place, and two results."""
+    x, y = (ti.field(ti.f64, 4, needs_grad=True) for _ in range(2))
+    total = ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def step():
+        for i in x:
+            x[i] += 0.1 * ti.sin(x[i]) * x[i]
+
+    @ti.kernel
+    def measure():
+        for i in x:
+            y[i] = x[i] ** 2
+            total[None] += x[i] ** 3
+
+    def run() -> None:
+        total[None] = 0.0
+        for _ in range(3):
+            step()
+        measure()
+
+    def reference(x: Any, xp: Any = np) -> Any:
+        for _ in range(3):
+            x = x + 0.1 * xp.sin(x) * x
+        return [x**2, (x**3).sum()]
+
+    return Made(run, x, [y, total], [(4,)], reference, [x, y, total])
+
+
+def state_in_and_out() -> Made:
+    """Fields of vectors that are inputs and results, and a parameter."""
+    x, v = (ti.Vector.field(2, ti.f64, 3, needs_grad=True) for _ in range(2))
+    k = ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def advance():
+        for i in x:
+            v[i] -= 0.1 * k[None] * x[i] * x[i].norm_sqr()
+            x[i] += 0.1 * v[i]
+
+    def run() -> None:
+        for _ in range(4):
+            advance()
+
+    def reference(x: Any, v: Any, k: Any, xp: Any = np) -> Any:
+        for _ in range(4):
+            v = v - 0.1 * k * x * (x**2).sum(1)[:, None]
+            x = x + 0.1 * v
+        return [x, v]
+
+    return Made(run, [x, v, k], [x, v], [(3, 2), (3, 2), ()], reference, [x, v, k])
+
+
+def a_kernel_of_arrays() -> Made:
+    """Two arrays of different shapes, and two results."""
+
+    @ti.kernel
+    def product(
+        a: ti.types.ndarray(dtype=ti.f64, ndim=2),
+        b: ti.types.ndarray(dtype=ti.f64, ndim=1),
+        c: ti.types.ndarray(dtype=ti.f64, ndim=1),
+        d: ti.types.ndarray(dtype=ti.f64, ndim=2),
+    ):
+        for i, j in a:
+            c[i] += a[i, j] * b[j]
+            d[i, j] = ti.exp(a[i, j] * b[j])
+
+    def reference(a: Any, b: Any, xp: Any = np) -> Any:
+        return [a @ b, xp.exp(a * b)]
+
+    return Made(product, None, lambda a, b: [(a[0],), a], [(3, 4), (4,)], reference, [])
+
+
+def a_number_that_is_returned() -> Made:
+    """A function of arrays that computes with what kernels return."""
+
+    @ti.kernel
+    def cubes(a: ti.types.ndarray(dtype=ti.f64, ndim=1)) -> ti.f64:
+        total = 0.0
+        for i in a:
+            total += a[i] ** 3
+        return total
+
+    def run(a: Any) -> Any:
+        return 0.5 * cubes(a) ** 2
+
+    return Made(run, None, None, [(5,)], lambda a, xp=np: [0.5 * (a**3).sum() ** 2], [])
+
+
+PROGRAMS: dict[str, Callable[[], Made]] = {
+    one.__name__: one
+    for one in (fields_that_are_overwritten, state_in_and_out, a_kernel_of_arrays, a_number_that_is_returned)
+}
