@@ -87,7 +87,8 @@ def test_tensors_are_read_where_they_are_and_results_are_new() -> None:
 
     f = ti.ad.torch_function(shifted, outputs=lambda shape: shape)
     whole = torch.arange(8, dtype=torch.float32)
-    assert f(whole[::2]).tolist() == [1.0, 3.0, 5.0, 7.0]
+    with pytest.warns(UserWarning, match="launches copy it"):
+        assert f(whole[::2]).tolist() == [1.0, 3.0, 5.0, 7.0]
     result = f(whole)
     again = f(whole)
     assert result.data_ptr() != again.data_ptr() and whole.tolist() == list(range(8))
@@ -150,11 +151,11 @@ def test_nothing_keeps_the_graph_alive() -> None:
     inputs = tensors(made)
     f(*inputs)[0].sum().backward()
     gc.collect()
-    before = sum(isinstance(one, torch.Tensor) for one in gc.get_objects())
+    before = sum(type(one) is torch.Tensor for one in gc.get_objects())
     for _ in range(5):
         f(*inputs)[0].sum().backward()
     gc.collect()
-    assert sum(isinstance(one, torch.Tensor) for one in gc.get_objects()) <= before
+    assert sum(type(one) is torch.Tensor for one in gc.get_objects()) <= before
 
 
 def test_the_example_learns_to_hold_the_pendulums() -> None:
