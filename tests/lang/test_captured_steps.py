@@ -217,6 +217,14 @@ CAPTURED = {
                 squares()
             shift(0, -0.1)
         """,
+    "derivatives of numbers in Python": """
+        def step():
+            with ti.ad.Tape(loss):
+                shift(0, 0.5 * y[0])
+                y[1] = y[2] * mean()
+                squares()
+            shift(0, -0.1)
+        """,
     "a gradient alone": """
         def step():
             loss.grad[None] = 2.0
@@ -411,8 +419,8 @@ REFUSED = {
     "a function of ti": ("y[0] = ti.floor(y[1])", "ti.floor(y[1])", "needed itself|'floor'"),
     "a sign": ("y[0] = ti.math.sign(y[1])", "ti.math.sign(y[1])", "needed itself|'sign'"),
     "an object": ("return np.zeros(2)", "", "returns ndarray"),
-    "a derivative in Python": (
-        "with ti.ad.Tape(loss):\n    shift(0, y[0])\n    squares()", "ti.ad.Tape(loss)", "a number that Python has"
+    "derivatives of several numbers": (
+        "with ti.ad.Tape(loss):\n    y.fill(2 * mean())\n    squares()", "ti.ad.Tape(loss)", "several numbers"
     ),
 }  # fmt: skip
 

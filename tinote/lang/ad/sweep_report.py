@@ -24,6 +24,7 @@ from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.find_nan import Finding, find_nan
 from tinote.lang.ad.functional.functional import refuse_open_recorder
+from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.journal.sweep_observer import SweepObserver
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
@@ -366,6 +367,9 @@ class _Watched(SweepObserver):
             if count < len(records):
                 found[id(records[count])] += nbytes
         for record in records:
+            if isinstance(record, CapturedStep):
+                found[id(record)] += record.step.kept_bytes
+                continue
             if isinstance(record, Custom):
                 found[id(record)] += record.kept_bytes
             elif record.old_values is not None:

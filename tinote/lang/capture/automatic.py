@@ -20,11 +20,12 @@ import sys
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinote.errors import CaptureError, TinoteError
 from tinote.ir.types import scalar_named
 from tinote.lang.capture.dependencies import Dependencies, place_of, why_not
+from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.plan import Compute, Constant, End, Launch, Load, Operand, Path, Plan, Step
 from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.prepare import NOWHERE_READY, Prepared
@@ -35,7 +36,7 @@ from tinote.lang.session.state import recorder, session
 from tinote.runtime.launch import prints_to
 from tinote.runtime.memory import Memory, readable_size
 from tinote.runtime.seam import seam
-from tinote.source import NOWHERE, Span, line_text
+from tinote.source import NOWHERE, Span
 
 LONGEST_STEP = 0.02
 """A step that takes longer, in seconds, is not captured: a replay would save next to nothing of it, and to prove it
@@ -59,35 +60,6 @@ _FIRST_WAIT, _LONGEST_WAIT, _LONG_LIFE = 16, 4096, 1000
 
 _EXACT = 1 << 53
 _WORDS = (-(1 << 63), (1 << 63) - 1)
-
-
-class StepCapture(NamedTuple):
-    """How a step runs: `state` is "replayed" for one that is captured, "function" for one that cannot be, or "learning"
-    as long as that is not known. `reason`: why it runs as a function, with the line in `span`. `replays`: how many
-    calls were replayed; `captures`: how often it was captured.
-    """
-
-    state: str
-    reason: str = ""
-    span: Span | None = None
-    replays: int = 0
-    captures: int = 0
-
-    @property
-    def sentence(self) -> str:
-        """The same in a sentence."""
-        if self.state == "replayed":
-            return "Steps are replayed as a captured program"
-        if self.state == "learning":
-            return "Steps run as a function so far"
-        where = ""
-        if self.span is not None and self.span.line > 0:
-            where = f" (line {self.span.line}: {line_text(self.span).strip()})"
-        return f"Steps run as a function: {self.reason}{where}"
-
-    def __repr__(self) -> str:
-        counts = f"; {self.replays:,} replayed, captured {self.captures} times" if self.captures else ""
-        return f"<{self.sentence}{counts}>"
 
 
 class AutomaticCapture:

@@ -26,6 +26,7 @@ from tinote.lang.capture.plan import (
     Seed,
     Step,
     View,
+    set_by,
 )
 from tinote.lang.session.state import SEED_STEP, session
 from tinote.runtime import layout
@@ -333,13 +334,7 @@ def _all_ready(path: Path, ready: Callable[[Path], bool]) -> bool:
 
 
 def _registers(path: Path) -> list[int]:
-    found: list[int] = []
-    for step in path.steps:
-        if isinstance(step, Load | Compute | Seed):
-            found.append(step.register.number)
-        elif isinstance(step, Launch):
-            found += [register.number for _, _, register in step.results]
-    return found
+    return [register.number for step in path.steps for register in set_by(step)]
 
 
 def _arguments(path: Path) -> int:

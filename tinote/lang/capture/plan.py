@@ -198,3 +198,39 @@ class Plan:
     codes: list[Code] = field(default_factory=list)
     inputs: list[Register] = field(default_factory=list)
     root: Path = field(default_factory=Path)
+
+
+def read_by(step: Step) -> tuple[Operand, ...]:
+    """The numbers that a step reads."""
+    match step:
+        case Launch():
+            return step.arguments
+        case Fill():
+            return (step.value,)
+        case Compute():
+            return step.operands
+        case End():
+            return (*_numbers_in(step.result), *[one for _, one in (*step.updates, *step.seeds)])
+    return ()
+
+
+def set_by(step: Step) -> tuple[Register, ...]:
+    """The registers that a step sets."""
+    match step:
+        case Load() | Compute() | Seed():
+            return (step.register,)
+        case Launch():
+            return tuple([register for _, _, register in step.results])
+    return ()
+
+
+def _numbers_in(result: Result) -> tuple[Operand, ...]:
+    kind, parts = result
+    if kind in ("number", "bool"):
+        return parts
+    if kind in ("vector", "matrix"):
+        return parts[2]
+    if kind in ("tuple", "list", "dict"):
+        inner = [one[1] if kind == "dict" else one for one in parts]
+        return tuple([number for one in inner for number in _numbers_in(one)])
+    return ()

@@ -9,14 +9,14 @@ from typing import Any
 
 from tinote.lang.capture.dependencies import Dependencies
 from tinote.lang.capture.plan import Clear, Plan
-from tinote.lang.session.state import gradient_memories, session
+from tinote.lang.session.state import Watcher, gradient_memories, session
 from tinote.runtime.memory import Memory
 from tinote.runtime.owner import SESSION, current_owner
 
 
 class Premises:
     """What is so when it is made. `instances`: the kernels that are launched, each with its key and its instance;
-    `memories`: the blocks of the session that the plan uses.
+    `memories`: the blocks of the session that the plan uses; `clears`: whether it may clear all gradients.
     """
 
     def __init__(
@@ -25,6 +25,8 @@ class Premises:
         dependencies: Dependencies,
         instances: list[tuple[Any, Any, Any]],
         memories: Iterable[Memory | None],
+        *,
+        clears: bool = True,
     ) -> None:
         self.dependencies = dependencies
         self.instances = instances
@@ -42,7 +44,7 @@ class Premises:
         touched = [grad.buffer for grad in gradients if id(grad.memory.whole) in used]
         self._owners = [(buffer, session.owners.get(buffer, SESSION)) for buffer in touched]
         #: what a tape in it sets to zero: this owner's gradients
-        self._cleared = set(gradient_memories()) if _clears_fields(plan) else None
+        self._cleared = set(gradient_memories()) if clears and _clears_fields(plan) else None
         self._all = _all_gradients() if self._cleared is not None else None
         self._known = session.gradients  # another object when a gradient has come, gone, or changed its owner
 
@@ -60,9 +62,9 @@ class Premises:
         self._known = session.gradients
         return True
 
-    def hold(self) -> bool:
-        """Whether a replay does what the function does."""
-        if session.generation != self._generation or session.watchers or not self.are_owned:
+    def hold(self, watchers: tuple[Watcher, ...] = ()) -> bool:
+        """Whether a replay does what the function does. `watchers`: the recordings that know of it."""
+        if session.generation != self._generation or session.watchers != watchers or not self.are_owned:
             return False
         if self.dependencies.changed() is not None:
             return False

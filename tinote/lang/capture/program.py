@@ -24,13 +24,27 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tinote.errors import CaptureError, TinoteError, at_users_frames, users_trace
 from tinote.lang.capture.dependencies import Dependencies, is_users_module, place_of, why_not
-from tinote.lang.capture.plan import Clear, Copy, Decision, End, Fill, Launch, Path, Plan, Result, Step
+from tinote.lang.capture.how import StepCapture
+from tinote.lang.capture.plan import (
+    Clear,
+    Copy,
+    Decision,
+    End,
+    Fill,
+    Launch,
+    Operand,
+    Path,
+    Plan,
+    Register,
+    Result,
+    Step,
+)
 from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.capture.recording import Listening, Recording, Tables, Wary, blocks_of, kind_of
@@ -49,10 +63,10 @@ from tinote.source import NOWHERE, Span, caller
 #: How often a function may be run to meet both sides of its conditions.
 _MOST_PATHS = 64
 #: How many calls follow each other in a trial, so that each but the first begins where another one has ended.
-_CALLS = 3
+CALLS = 3
 #: What floats among the arguments and in fields are multiplied by in a trial, and what integers among the arguments
 #: are moved by.
-_VARIATIONS = ((1.0, 0), (0.75, 1), (1.25, -1))
+VARIATIONS = ((1.0, 0), (0.75, 1), (1.25, -1))
 #: Captures run one after the other: what one of them runs would be heard by another.
 capturing = threading.RLock()
 #: A function that nobody has asked to run is left after so many seconds, compilation included; and not captured if it
@@ -60,6 +74,8 @@ capturing = threading.RLock()
 _LONGEST_FIRST_CALL, _LONGEST_WARY_CALL = 10.0, 0.05
 
 _NUMBERS = (bool, int, float)
+
+T = TypeVar("T")
 
 
 def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[str] = ()) -> Any:
@@ -79,8 +95,12 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
     beside the function from several states and with several values of its numbers, on one thread, and all fields must
     agree bit for bit.
 
-    Gives a `Program`, which is called as the function is. Under a tape, in another capture, and where kernels run as
-    plain Python or are profiled, calling it runs the function. Raises `CaptureError`: at the user's line for what
+    Gives a `Program`, which is called as the function is. Under a tape, and in `ti.ad.grad` and the like, each call is
+    one record, and its gradient one native call, too; the derivatives are those of the function. It is captured and
+    proved once more for that, with its reverse sweep. What only a tape that knows of each launch can differentiate runs
+    as the function (custom gradients, fields without `needs_grad` on the way, elements that depend on an argument,
+    tapes that check), which `program.how_under_tapes` tells. In forward mode, in another capture, and where kernels run
+    as plain Python or are profiled, calling it runs the function. Raises `CaptureError`: at the user's line for what
     cannot be captured (a number that is needed itself, as an index or by `math.sin`, text, arithmetic on whole vectors
     and arrays, NumPy's view of a field, what changes Python's own objects, a condition that decides how often a loop
     runs); where the proof fails, with the first step that differs; and later, where a kernel was defined anew, a
@@ -95,7 +115,8 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
 
 class Program:
     """What `ti.capture` makes of a function. `is_captured`: whether it has run, and will be replayed; `plans`: what it
-    does, for each kind of arguments.
+    does, for each kind of arguments; `how_under_tapes`: how its last call under a tape ran, and why it was recorded
+    launch by launch where it was (a `StepCapture`).
     """
 
     def __init__(self, function: Callable[..., Any], parameters: tuple[str, ...], *, strict: bool = False) -> None:
@@ -106,6 +127,10 @@ class Program:
         self._signature = inspect.signature(function)
         self._known: dict[Any, Captured] = {}
         self._last: Captured | None = None
+        #: what it is under a tape, for each kind of arguments; kept here by `lang/ad/journal/captured_steps.py`
+        self.under_tapes: dict[Any, Any] = {}
+        self.last_under_tape: Any = None
+        self.how_under_tapes = StepCapture("learning")
         self._lock = threading.Lock()
 
     def __reduce__(self) -> Any:
@@ -136,16 +161,18 @@ class Program:
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         config = session.config
+        open_recorder = recorder.get()
         if (
             seam.listener is not None
-            or recorder.get() is not None
-            or session.watchers
+            or (session.watchers and open_recorder is None)
             or config.arch == "python"
             or config.kernel_profiler
             or not self._lock.acquire(blocking=False)
         ):
             return self.__tinote_step__(*args, **kwargs)
         try:
+            if open_recorder is not None:
+                return open_recorder.running(self, args, kwargs)
             known, given = self._known_for(args, kwargs)
             known.refuse_if_stale()
             if not known.premises.are_owned:  # the function claims its gradients
@@ -162,14 +189,23 @@ class Program:
             known.refuse_if_stale()
             return known
 
-    def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Captured, tuple[Any, ...]]:
-        """The program for these arguments, and they as it takes them."""
+    def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The arguments in their order, and what of them one program is for. Raises `CaptureError`."""
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
         if bound.kwargs or any(p.kind is p.VAR_POSITIONAL for p in self._signature.parameters.values()):
             raise CaptureError("a step is captured whose arguments have positions, each of its own", caller())
-        given = tuple([_plain(value) for value in bound.args])
-        key = current_owner.get(), *[_kind(value) for value in given]
+        found = tuple([_plain(value) for value in bound.args])
+        return found, (current_owner.get(), *[_kind(value) for value in found])
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the globals that are read anew at each call."""
+        return self._names
+
+    def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Captured, tuple[Any, ...]]:
+        """The program for these arguments, and they as it takes them."""
+        given, key = self.given(args, kwargs)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = captured(
@@ -213,7 +249,7 @@ def _plain(value: Any) -> Any:
 def _kind(value: Any) -> Any:
     """What of an argument one program is for."""
     if isinstance(value, _NUMBERS):
-        return type(value)
+        return value.__class__  # of a traced number, that of its value
     if isinstance(value, np.ndarray | list | dict | set):
         raise CaptureError(
             f"a captured step is called with numbers and fields, not with {type(value).__name__}",
@@ -299,14 +335,18 @@ class Captured:
             hint = "capture it again: call `ti.capture` anew"
             raise CaptureError(f"the captured step '{name}' is out of date: {what}", caller(), hint)
 
-    def run(self, args: tuple[Any, ...]) -> Any:
+    def run(self, args: Sequence[Any]) -> Any:
         """Replay it."""
-        end = self._ends[self.start(args)]
+        return self.finish(self.start(args))
+
+    def finish(self, reached: int) -> Any:
+        """What Python has of a replay that reached this end: its result, and numbers that the step assigns."""
         if self._draws:
             self.prepared.keep_counter()
+        end = self._ends[reached]
         return None if end is None else self._finish(end)
 
-    def start(self, args: tuple[Any, ...]) -> int:
+    def start(self, args: Sequence[Any]) -> int:
         """Run the instructions; gives the number of the end that was reached."""
         prepared = self.prepared
         try:
@@ -385,6 +425,27 @@ def _captured(
     prints: bool,
     strict: bool,
 ) -> Captured:
+    dependencies = dependencies_of(function, names, strict=strict)
+
+    def attempt(variables: list[tuple[Any, Any]]) -> Captured | None:
+        trial = Trial(function, given, variables, arrays)
+        with trial:
+            recorded = record_all(trial, dependencies, prints)
+            if recorded is None:
+                return None
+            plan, tables, instances = recorded
+            trial.begin()
+            premises = Premises(plan, dependencies, instances, tables.memories)
+            found = Captured(function, given, plan, tables, variables, premises)
+            trial.prove(found)
+        found.use(None)
+        return found
+
+    return until_all_are_known(dependencies, attempt)
+
+
+def dependencies_of(function: Any, names: Sequence[str] = (), *, strict: bool = False) -> Dependencies:
+    """What a function looks up. `names`: of its module's globals that are read anew. Raises `CaptureError`."""
     dependencies = Dependencies(strict=strict)
     dependencies.scan(function)
     namespace = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__globals__", {})
@@ -393,9 +454,14 @@ def _captured(
             raise CaptureError(f"the parameter '{name}' is no global number", caller())
         dependencies.assign(namespace, id(namespace), name)
     dependencies.settle()
-    while True:  # until all variables of the program are known
+    return dependencies
+
+
+def until_all_are_known(dependencies: Dependencies, attempt: Callable[[list[tuple[Any, Any]]], T | None]) -> T:
+    """`attempt` with the variables of a step as far as they are known, again while it finds others."""
+    while True:
         known = dict(dependencies.assigned)
-        found = _captured_with(list(known.values()), function, given, arrays, dependencies, prints)
+        found = attempt(list(known.values()))
         if found is not None:
             return found
         for place in dependencies.assigned.keys() - known.keys():  # what the calls so far have made of these is undone
@@ -404,55 +470,45 @@ def _captured(
                 holder[key] = dependencies.before[place]
 
 
-def _captured_with(
-    variables: list[tuple[Any, Any]],
-    function: Any,
-    given: tuple[Any, ...],
-    arrays: Sequence[CapturedArray],
-    dependencies: Dependencies,
-    prints: bool,
-) -> Captured | None:
-    """The same with these variables; None where functions that were met assign others."""
+def record_all(
+    trial: Trial, dependencies: Dependencies, prints: bool
+) -> tuple[Plan, Tables, list[tuple[Any, Any, Any]]] | None:
+    """Run the function of a trial until both sides of each condition are met: the plan, its tables, and the kernels
+    that were launched. None where functions that were met assign other variables.
+    """
     plan = Plan()
     tables = Tables(plan)
-    trial = _Trial(function, given, variables, arrays)
     instances: dict[tuple[int, Any], tuple[Any, Any, Any]] = {}
-    with trial:
+    trial.begin()
+    if dependencies.strict:
+        trial.call_warily(dependencies)
+    else:
+        trial.call(Listening())  # what the first call compiles, and finds out, is done
+    if len(dependencies.assigned) > len(trial.variables):
+        return None
+    decisions: list[bool] | None = []
+    for _ in range(_MOST_PATHS):
+        if decisions is None:
+            break
         trial.begin()
-        if dependencies.strict:
-            trial.call_warily(dependencies)
-        else:
-            trial.call(Listening())  # what the first call compiles, and finds out, is done
-        if len(dependencies.assigned) > len(variables):
+        recording = Recording(tables, decisions, trial.arguments, prints=prints)
+        try:
+            with _noticing(dependencies):
+                trial.record(recording, plan)
+        finally:
+            recording.close()
+        if len(dependencies.assigned) > len(trial.variables):
             return None
-        decisions: list[bool] | None = []
-        for _ in range(_MOST_PATHS):
-            if decisions is None:
-                break
-            trial.begin()
-            recording = Recording(tables, decisions, trial.arguments, prints=prints)
-            try:
-                with _noticing(dependencies):
-                    trial.record(recording, plan)
-            finally:
-                recording.close()
-            if len(dependencies.assigned) > len(variables):
-                return None
-            merge(plan.root, recording.steps)
-            instances |= recording.instances
-            decisions = plan.root.unseen()
-        else:
-            raise CaptureError(
-                "this cannot be captured: it decides too many conditions on numbers that it reads",
-                _first_branch(plan.root),
-                hint="decide them in a kernel",
-            )
-        trial.begin()
-        premises = Premises(plan, dependencies, list(instances.values()), tables.memories)
-        found = Captured(function, given, plan, tables, variables, premises)
-        trial.prove(found)
-    found.use(None)
-    return found
+        merge(plan.root, recording.steps)
+        instances |= recording.instances
+        decisions = plan.root.unseen()
+    else:
+        raise CaptureError(
+            "this cannot be captured: it decides too many conditions on numbers that it reads",
+            _first_branch(plan.root),
+            hint="decide them in a kernel",
+        )
+    return plan, tables, list(instances.values())
 
 
 @contextlib.contextmanager
@@ -588,7 +644,7 @@ def _differs(step: Step) -> CaptureError:
     )
 
 
-class _Trial:
+class Trial:
     """Runs a function and its program from the same states. As a context: memory, variables and the session's counters
     are as before in the end, and what kernels print is kept apart.
     """
@@ -601,19 +657,22 @@ class _Trial:
         arrays: Sequence[CapturedArray],
     ) -> None:
         self._function = function
-        self._given = given
+        self.given = given
         self._arrays = [array.view(np.ndarray) for array in arrays]
         #: their memory
         self.arguments = [
             (ExternalMemory(a.__array_interface__["data"][0], a.nbytes, a), f"argument array {k}")
             for k, a in enumerate(self._arrays)
         ]
+        self.is_open = True  # not when all is put back in the end
         self._printed: list[str] = []
         self._printing = contextlib.ExitStack()
-        self._variables = variables
+        self.variables = variables
         self._values = [namespace[name] for namespace, name in variables]
+        #: of the call that is recorded: what it is called with, and what the variables are before
+        self.inputs: list[Register] = []
 
-    def __enter__(self) -> _Trial:
+    def __enter__(self) -> Trial:
         self._printing.enter_context(prints_to(self._printed.append))
         self._launches = session.launches
         self._fields = list(session.fields)  # none of them goes meanwhile
@@ -623,24 +682,25 @@ class _Trial:
 
     def __exit__(self, *error: object) -> None:
         self._printing.close()
+        self.is_open = False
         self.begin()
 
-    def begin(self, variation: tuple[float, int] = _VARIATIONS[0]) -> None:
+    def begin(self, variation: tuple[float, int] = VARIATIONS[0]) -> None:
         """The state from before, with other values of arguments, variables and fields."""
         for (memory, _), copy in zip(self._memories, self._copies, strict=True):
             memory.restore(copy)
-        if variation != _VARIATIONS[0]:
+        if variation != VARIATIONS[0]:
             with np.errstate(all="ignore"):
                 for field in self._fields:
                     if field.dtype.kind == "f":
                         numbers = array_over(field.buffer, field.memory)
                         numbers[...] = numbers * numbers.dtype.type(variation[0])
                 for array in self._arrays:
-                    _vary(array, variation)
+                    vary(array, variation)
         session.launches = self._launches
-        for (namespace, name), value in zip(self._variables, self._values, strict=True):
-            namespace[name] = _varied(value, variation)
-        self._arguments = [_varied(value, variation) for value in self._given]
+        for (namespace, name), value in zip(self.variables, self._values, strict=True):
+            namespace[name] = varied(value, variation)
+        self._arguments = [varied(value, variation) for value in self.given]
 
     def call(self, listener: Any) -> Any:
         """Call the function while somebody listens."""
@@ -650,13 +710,17 @@ class _Trial:
         finally:
             seam.listener = None
 
+    def forget_prints(self) -> None:
+        """What was printed so far is no matter."""
+        self._printed.clear()
+
     def call_warily(self, dependencies: Dependencies) -> None:
         """Call it for the first time, but leave it before it does anything that is not undone, or takes long."""
         fields = len(session.fields)
         with _forbidding(dependencies), _ended_after(_LONGEST_FIRST_CALL):
             self.call(Wary())
         if len(session.fields) != fields:
-            raise CaptureError("this cannot be captured: it makes fields", _place(self._function))
+            raise CaptureError("this cannot be captured: it makes fields", place_of_function(self._function))
         quickest = float("inf")
         for _ in range(3):  # the machine may have been busy
             self.begin()
@@ -665,7 +729,9 @@ class _Trial:
             quickest = min(quickest, time.perf_counter() - begin)
             if quickest <= _LONGEST_WARY_CALL:
                 return
-        raise CaptureError(f"this is not captured unasked: it takes {1000 * quickest:.0f} ms", _place(self._function))
+        raise CaptureError(
+            f"this is not captured unasked: it takes {1000 * quickest:.0f} ms", place_of_function(self._function)
+        )
 
     def record(self, recording: Recording, plan: Plan) -> None:
         """Call it, record what it does, and put back the variables."""
@@ -677,19 +743,14 @@ class _Trial:
                 inputs.append(register)
                 value = recording.number(register, value)
             arguments.append(value)
-        for namespace, name in self._variables:
+        for namespace, name in self.variables:
             register = recording.register(kind_of(namespace[name]))
             inputs.append(register)
             namespace[name] = recording.number(register, namespace[name])
-        plan.inputs = inputs
+        plan.inputs = self.inputs = inputs
         try:
             returned = recording.run(lambda: self._function(*arguments))
-            updates = [
-                (place, recording.operand(namespace[name]))
-                for place, (namespace, name) in enumerate(self._variables)
-                if recording.operand(namespace[name]) != inputs[len(inputs) - len(self._variables) + place]
-            ]
-            recording.end(returned, tuple(updates))
+            recording.end(returned, self.updates(recording))
         except CaptureError:
             raise
         except Exception as error:
@@ -704,30 +765,36 @@ class _Trial:
                 ) from None
             raise
 
+    def updates(self, recording: Recording) -> tuple[tuple[int, Operand], ...]:
+        """The variables that are others than at the begin of the call, by their place, and what they are now."""
+        now = [recording.operand(namespace[name]) for namespace, name in self.variables]
+        before = self.inputs[len(self.inputs) - len(self.variables) :]
+        return tuple([(k, a) for k, (a, b) in enumerate(zip(now, before, strict=True)) if a != b])
+
     def prove(self, program: Captured) -> None:
         """Raise `CaptureError` unless the program does what the function does, from several states."""
         changed = program.premises.dependencies.changed()
         if changed is not None:
             raise CaptureError(
                 f"this cannot be captured: a call changes '{changed}' in Python",
-                _place(self._function),
+                place_of_function(self._function),
                 hint="keep it in a field, or make it a global number that the step assigns",
             )
         program.use(1)
-        for variation in _VARIATIONS:
+        for variation in VARIATIONS:
             self.begin(variation)
-            self._printed.clear()
+            self.forget_prints()
             try:
-                wanted = [self._plainly(_bits(self.call(Listening()))) for _ in range(_CALLS)]
+                wanted = [self.left(bits(self.call(Listening()))) for _ in range(CALLS)]
             except (TinoteError, ArithmeticError, ValueError):
-                if variation == _VARIATIONS[0]:
+                if variation == VARIATIONS[0]:
                     raise
                 continue  # the function has no value there
             self.begin(variation)
-            self._printed.clear()
-            for call in range(_CALLS):
+            self.forget_prints()
+            for call in range(CALLS):
                 try:
-                    found = self._plainly(_bits(program.run(tuple(self._arguments))))
+                    found = self.left(bits(program.run(tuple(self._arguments))))
                 except TinoteError as error:
                     raise CaptureError(
                         f"this cannot be captured: replayed, it raises {type(error).__name__}: {error.message}",
@@ -736,9 +803,9 @@ class _Trial:
                 if found != wanted[call]:
                     raise self._first_difference(program, variation, call, wanted[call], found)
 
-    def _plainly(self, returned: Any) -> tuple[Any, ...]:
+    def left(self, returned: Any) -> tuple[Any, ...]:
         """All that a call leaves."""
-        values = [_bits(namespace[name]) for namespace, name in self._variables]
+        values = [bits(namespace[name]) for namespace, name in self.variables]
         printed = "".join(self._printed)
         self._printed.clear()
         return returned, values, session.launches, [bytes(memory.view()) for memory, _ in self._memories], printed
@@ -781,12 +848,12 @@ class _Trial:
         span = getattr(step, "span", NOWHERE)
         return CaptureError(
             f"this cannot be captured: replayed, {what}, first behind {_in_words(step)}",
-            span if span != NOWHERE else _place(self._function),
+            span if span != NOWHERE else place_of_function(self._function),
             hint="something changes memory, or decides what is done, that a capture does not see",
         )
 
 
-def _varied(value: Any, variation: tuple[float, int]) -> Any:
+def varied(value: Any, variation: tuple[float, int]) -> Any:
     """A number with another value; integers, which may be indices, only where these are checked."""
     if type(value) is float:
         return value * variation[0]
@@ -795,7 +862,7 @@ def _varied(value: Any, variation: tuple[float, int]) -> Any:
     return value
 
 
-def _vary(array: np.ndarray[Any, Any], variation: tuple[float, int]) -> None:
+def vary(array: np.ndarray[Any, Any], variation: tuple[float, int]) -> None:
     """The same of an argument's numbers; also of those that are zero, and not the same for all of them."""
     if array.dtype.kind == "f":
         steps = np.arange(1, array.size + 1).reshape(array.shape) % 5
@@ -804,7 +871,8 @@ def _vary(array: np.ndarray[Any, Any], variation: tuple[float, int]) -> None:
         array += array.dtype.type(variation[1])
 
 
-def _place(function: Any) -> Span:
+def place_of_function(function: Any) -> Span:
+    """Where a function is defined."""
     while hasattr(function, "__tinote_calls__"):
         function = function.__tinote_calls__
     code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
@@ -826,18 +894,18 @@ def _in_words(step: Step | None) -> str:
     return "this"
 
 
-def _bits(value: Any) -> Any:
+def bits(value: Any) -> Any:
     """A value, to be compared by its bits."""
     if isinstance(value, float):
         return value.hex() if value == value else "nan"
     if isinstance(value, Matrix):
-        return [_bits(one) for one in value.values.ravel().tolist()]
+        return [bits(one) for one in value.values.ravel().tolist()]
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype.str, value.view(np.ndarray).tobytes()
     if isinstance(value, tuple | list):
-        return [_bits(one) for one in value]
+        return [bits(one) for one in value]
     if isinstance(value, dict):
-        return {key: _bits(one) for key, one in value.items()}
+        return {key: bits(one) for key, one in value.items()}
     return value
 
 

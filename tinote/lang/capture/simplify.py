@@ -40,7 +40,7 @@ def simplified(plan: Plan, steps: Sequence[Step], natives: Sequence[Native]) -> 
         left = len(found)
         found = _without_idle_copies(plan, found, natives)
         found = _without_dead_writes(plan, _reading_originals(plan, found, natives))
-    used = set().union(*[_blocks(plan, step) for step in found])
+    used = set().union(*[blocks_used(plan, step) for step in found])
     for number, block in enumerate(plan.blocks):
         if number not in used:
             plan.blocks[number] = Block("unused", block.name, 0)
@@ -81,7 +81,7 @@ def _in_scratch(plan: Plan, steps: list[Step], block: int) -> list[Step]:
     """Where a field's memory is saved, cleared, used and put back, let the steps use a block of the plan's own instead.
     What fails on the way leaves the field as it is, as does putting it back.
     """
-    uses = [at for at, step in enumerate(steps) if block in _blocks(plan, step)]
+    uses = [at for at, step in enumerate(steps) if block in blocks_used(plan, step)]
     if len(uses) < 3:
         return steps
     save, clear, last = (steps[at] for at in (uses[0], uses[1], uses[-1]))
@@ -93,7 +93,7 @@ def _in_scratch(plan: Plan, steps: list[Step], block: int) -> list[Step]:
         and plan.blocks[saved].kind == "scratch"
         and (last.target, last.source) == (save.source, save.target)
         and _is_whole(plan, save.source)
-        and [at for at, step in enumerate(steps) if saved in _blocks(plan, step)] == [uses[0], uses[-1]]
+        and [at for at, step in enumerate(steps) if saved in blocks_used(plan, step)] == [uses[0], uses[-1]]
     )
     if not is_saved or clear != Clear(block, 0, plan.blocks[block].nbytes, clear.span):
         return steps
@@ -120,7 +120,7 @@ def _reading_originals(plan: Plan, steps: Sequence[Step], natives: Sequence[Nati
     for at, step in enumerate(steps):
         for block in _writes(plan, step, natives):
             writes[block].append(at)
-        for block in _blocks(plan, step):
+        for block in blocks_used(plan, step):
             uses[block].append(at)
     for at, step in enumerate(steps):
         if not (type(step) is Copy and step.target.type == step.source.type and not step.always):
@@ -209,12 +209,12 @@ def _without_dead_writes(plan: Plan, steps: Sequence[Step]) -> list[Step]:
                 if target.block not in live and isinstance(value, Constant):
                     continue
             case _:
-                live |= _blocks(plan, step)
+                live |= blocks_used(plan, step)
         found.append(step)
     return found[::-1]
 
 
-def _blocks(plan: Plan, step: Step) -> set[int]:
+def blocks_used(plan: Plan, step: Step) -> set[int]:
     """All that a step uses."""
     match step:
         case Copy(target, source):

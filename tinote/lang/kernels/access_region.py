@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.ir.buffers import Buffer
+from tinote.lang.data.traced import Traced
 from tinote.lang.index_regions import IndexRegion, IndexRegions, whole_region
+from tinote.runtime.seam import heard, seam
 
 if TYPE_CHECKING:  # what came from the disk or the compiler is evaluated, and nothing made
     from tinote.ir.affine import Interval
@@ -42,6 +44,13 @@ def _numbered(parts: Sequence[BufferRegions]) -> AccessRegions:
 
 
 NOTHING = _numbered([(), (), ()])
+
+
+def of_several(live_in: BufferRegions, written: BufferRegions) -> AccessRegions:
+    """Those of several launches that are recorded as one: the gradient reads nothing from before that it does not keep
+    itself.
+    """
+    return _numbered([(), live_in, written])
 
 
 def united(a: AccessRegions, b: AccessRegions) -> AccessRegions:
@@ -109,6 +118,8 @@ class RegionEvaluator:
         """That of a launch with these scalar arguments."""
         if not self._has_parametric:
             return self._fixed
+        if seam.listener is not None and (listener := heard()) is not None and Traced in map(type, arguments):
+            listener.taking("which elements a kernel touches, since that depends on its arguments,")
         try:
             key = self._asked(arguments)
             known = self._known.get(key)

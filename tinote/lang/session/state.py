@@ -105,6 +105,10 @@ class Recorder:
     def taking(self, buffer: Buffer) -> None:
         """Python takes a whole field out as an array."""
 
+    def running(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A captured step (`ti.capture`) is called: run it. By default as the function that it was."""
+        return program.__tinote_step__(*args, **kwargs)
+
 
 #: The recorder of this context, if one is open. Threads and tasks that were started elsewhere do not see it.
 recorder: ContextVar[Recorder | None] = ContextVar("tinote_recorder", default=None)

@@ -21,7 +21,7 @@ from tinote.lang.ad.checks.locate import Suspect, suspects_of
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.functional import pull_back, recorded, refuse_open_recorder
 from tinote.lang.ad.functional.inputs import Derivative, shape_of, size_of
-from tinote.lang.ad.journal.events import Custom, Launch
+from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.memory.states import State, preserving_duals, preserving_gradients
 from tinote.lang.ad.memory.undo import numbers
@@ -339,5 +339,5 @@ def _find_blame(
     if custom:
         names = ", ".join(dict.fromkeys(f"'{c.name}' ({location_name(c.span)})" for c in custom))
         report.blame = f"each launch alone agrees: look at the replaced gradient of {names}"
-    elif any(isinstance(record, Launch) for record in journal.records):
+    elif journal.records:
         report.blame = "each launch alone agrees: look at what Python does between them, which counts as constant"

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from tinote.errors import Note, broken_gradient_path
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, span_in
 from tinote.source import Span
@@ -51,6 +52,8 @@ class LostValues:
                 self.launch(event.arguments)
                 if event.flow is not None:
                     self._numbers_to_launch(event)
+            elif isinstance(event, CapturedStep):
+                self._step(event)
             elif isinstance(event, Custom):
                 self.custom(event)
             elif isinstance(event, Write):
@@ -93,6 +96,13 @@ class LostValues:
             self._refuse(buffer, self.spans.get(buffer, note.span), note)
 
     # ---- through events
+
+    def _step(self, step: CapturedStep) -> None:
+        """Through a captured step, which loses no values itself."""
+        for arguments in step.way.facts.launches if self.spans else ():
+            self.launch(arguments)
+        for number in step.inputs:
+            self.refuse_number(number, Note(f"from there '{step.name}' gets them as an argument", step.span))
 
     def launch(self, arguments: Arguments) -> None:
         """Through a launch that is differentiated in reverse mode."""

@@ -1,5 +1,5 @@
-"""What a journal is made of, in order: launches, stretches with a custom VJP, what Python reads of fields, computes of
-that (`Computed`) and writes to fields.
+"""What a journal is made of, in order: launches, captured steps, stretches with a custom VJP, what Python reads of
+fields, computes of that (`Computed`) and writes to fields.
 
 Whoever wants to know what a program did walks over these: the reverse sweep (`sweep.py`), the search for broken
 gradient paths (`broken_path.py`), the picture of a tape (`graph.py`), the checks.
@@ -18,6 +18,7 @@ from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.compiler.launch.native import BoundArray
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.saving_launch import SavingLaunch
@@ -273,4 +274,4 @@ class Write:
         return self.position is ...
 
 
-Event = Launch | Custom | Write | Read | Computed
+Event = Launch | Custom | CapturedStep | Write | Read | Computed

@@ -17,11 +17,13 @@ from tinote.compiler.requests import GRADIENT, Request
 from tinote.errors import DifferentiationError, TinoteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
+from tinote.lang.ad.journal.captured_steps import CapturedStep, StepUnderTape
 from tinote.lang.ad.journal.events import Custom, Event, Launch, Read, Write
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.journal.saved_values import SavedValues, refuse_old_values
+from tinote.lang.ad.journal.saved_values import SavedValues, living_buffers, refuse_old_values
+from tinote.lang.ad.journal.step_capture import leaves, step_for, with_leaves
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.temporary_adjoints import (
     LendingLaunch,
@@ -47,6 +49,7 @@ from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import (
     Recorder,
     Watcher,
+    are_viewed,
     claim_gradients,
     end_watch,
     gradient_memories,
@@ -121,9 +124,9 @@ class Journal(Recorder):
             self.tangents = self.saved.temporary_tangents = {}
 
     @property
-    def records(self) -> list[Launch | Custom]:
-        """The launches and the stretches with a custom VJP."""
-        return [event for event in self.events if isinstance(event, Launch | Custom)]
+    def records(self) -> list[Launch | Custom | CapturedStep]:
+        """The launches, the captured steps and the stretches with a custom VJP."""
+        return [event for event in self.events if isinstance(event, Launch | Custom | CapturedStep)]
 
     @property
     def has_something(self) -> bool:
@@ -326,6 +329,47 @@ class Journal(Recorder):
         for one in self._observers:
             one.launched()
 
+    def running(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        found = step_for(program, args, kwargs, self, Journal) if self._records_steps else None
+        if found is None:
+            return super().running(program, args, kwargs)
+        return self.run_captured(*found)
+
+    @property
+    def _records_steps(self) -> bool:
+        """Whether a captured step may be one record: nobody wants to know of its launches."""
+        return not (
+            self._observers
+            or self.keep
+            or self.active
+            or self.derivative is not GRADIENT
+            or not self.saved.between_launches
+            or self.trace.root.taken_out is not None
+            or session.watchers != (self,)
+            or (session.has_views and are_viewed())
+            or not is_only_owner()
+        )
+
+    def run_captured(self, step: StepUnderTape, args: Sequence[Any]) -> Any:
+        """Run a captured step as one record."""
+        event = self.saved.running(step)
+        try:
+            returned = event.run(constants(args))
+        except BaseException:
+            what = f"'{step.name}' has failed before its end, and went on from there: what it did is not recorded"
+            hint = "call the function itself, without `ti.capture`"
+            self._refused = self._refused or DifferentiationError(what, step.span, hint)
+            raise
+        self.saved.ran(event)
+        self.events.append(event)
+        event.inputs = tuple([args[k].number for k in step.inputs])
+        outputs = event.way.facts.outputs
+        if True not in outputs:
+            return returned
+        numbers = [self.trace.new(one) if yes else one for one, yes in zip(leaves(returned), outputs, strict=True)]
+        event.outputs = tuple([one.number for one, yes in zip(numbers, outputs, strict=True) if yes])
+        return with_leaves(returned, iter(numbers))
+
     def launching_outside(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched in another thread or task, which is not part of this."""
         for buffer in own(arguments_of(instance, values).accesses.written):
@@ -447,6 +491,8 @@ class Journal(Recorder):
                     found.add(event.source.adjoint)
             elif isinstance(event, Read):
                 found.add(event.buffer.adjoint)
+            elif isinstance(event, CapturedStep):
+                found |= event.gradients
             elif isinstance(event, Custom):
                 found.update([f.grad.buffer for f in list(session.fields) if f.has_grad])
         return {buffer for buffer in found if buffer is not None}
@@ -475,6 +521,10 @@ class Journal(Recorder):
         for buffer in buffers:
             self._uses.setdefault(buffer, False)
 
+    def starts_as_used(self) -> None:
+        """Whatever fields hold now was perhaps computed or read before: what Python writes there takes its place."""
+        self.starts_from(living_buffers())
+
     def touched_before(self) -> set[Buffer]:
         """What recorded launches have read or written, and Python has given new values since."""
         self._look()
@@ -484,7 +534,7 @@ class Journal(Recorder):
         if self._looked_at == len(self.events):
             return
         for event in self.events[self._looked_at :]:
-            if isinstance(event, Launch | Custom):
+            if isinstance(event, Launch | Custom | CapturedStep):
                 for buffer in event.touched:
                     self._uses.setdefault(buffer, False)
                 for buffer in event.written:

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from tinote.ir.buffers import Buffer
+from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.events import Custom, Event, Launch, Read, Write
 from tinote.lang.kernels.arguments import Arguments
 
@@ -59,6 +60,8 @@ def needed_adjoints(
                 used.update(event.sources)
                 if event.source is not None and event.source in active:
                     reached.add(event.source)
+        elif isinstance(event, CapturedStep):
+            used.update(event.inputs)
         elif isinstance(event, Custom):
             used |= event.numbers
             if event.reads_active is not None:

@@ -14,6 +14,7 @@ from typing import Any
 from tinote.compiler.requests import Request
 from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.journal.captured_steps import CapturedStep, StepUnderTape
 from tinote.lang.ad.journal.events import Custom, Event, Launch
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
@@ -108,7 +109,7 @@ class SavedValues:
         if not self._known:
             overwritten = log.known(regions, self._traces) if self._follows else None
             if overwritten is None:
-                self._keep_unknown(regions, arguments)
+                self._keep_unknown(regions, _inputs(arguments) if self.again else ())
             else:
                 self._known = True
                 if overwritten:
@@ -130,13 +131,13 @@ class SavedValues:
             self.log.not_kept()
             raise
 
-    def _keep_unknown(self, regions: AccessRegions, arguments: Arguments) -> None:
-        """Find out what a launch overwrites of what is needed, and keep it."""
+    def _keep_unknown(self, regions: AccessRegions, inputs: Iterable[Buffer] = ()) -> None:
+        """Find out what a launch overwrites of what is needed, and keep it; all of `inputs` is needed as well."""
         log, overwritten = self.log, list[tuple[int, tuple[IndexRegion, ...]]]()
         log.launching()
         log.need(regions.live_in_before)
-        if self.again:
-            self._need_all_of(_inputs(arguments))
+        if inputs:
+            self._need_all_of(inputs)
         for k, (buffer, region) in enumerate(regions.written):
             before = len(log.entries)
             self._overwriting(buffer, region, exempt=False, by_launch=self._traces)
@@ -170,6 +171,39 @@ class SavedValues:
             if buffer in launch.arguments.gradient_facts.live_in and buffer not in copies:
                 self._keep_external(copies, buffer)
         launch.copies = copies
+
+    def running(self, step: StepUnderTape) -> CapturedStep:
+        """A captured step is about to run. Keeps what it overwrites, and makes memory for what it keeps itself."""
+        log, regions = self.log, step.regions
+        before = len(log.entries)
+        self._known = False
+        if regions is None:  # what it will need depends on its conditions
+            log.need_all(())
+            for buffer, region in step.written:
+                self.overwriting(buffer, region)
+        else:
+            overwritten = log.known(regions, self._traces) if self._follows else None
+            if overwritten is None:
+                self._keep_unknown(regions)
+            else:
+                self._known = True
+                if overwritten:
+                    self._keep_known(regions, overwritten)
+        if step.kept_bytes:
+            self._take(step.kept_bytes, f"values that '{step.name}' overwrites")
+        found = CapturedStep(step, before, len(log.entries))
+        self._other_bytes += step.kept_bytes
+        return found
+
+    def ran(self, event: CapturedStep) -> None:
+        """That step has run."""
+        self.count += 1
+        regions = event.step.regions
+        if regions is None:
+            self.log.need(event.way.live_in)
+        elif not self._known:
+            self.log.need(regions.live_in)
+            self.log.completed(regions, self._overwritten)
 
     def distrust_views(self, launch: Launch) -> None:
         """Keep what the recorded launch needs of fields that others may write to at any time."""
@@ -213,6 +247,9 @@ class SavedValues:
 
     def _make_room(self, buffer: Buffer, nbytes: int) -> None:
         """`nbytes` more are to be kept. Raises `KernelMemoryError`."""
+        self._take(nbytes, f"overwritten values of '{buffer.name}'")
+
+    def _take(self, nbytes: int, what: str) -> None:
         if self._fit is not None:
             self._fit(self.nbytes + nbytes)
             return
@@ -220,7 +257,7 @@ class SavedValues:
         pool.trim(limit - self.nbytes - nbytes)  # what is idle counts against the limit, too
         if self.nbytes + nbytes > limit:
             raise KernelMemoryError(
-                f"the tape would hold more than {limit:,} bytes of overwritten values of '{buffer.name}'",
+                f"the tape would hold more than {limit:,} bytes of {what}",
                 hint="keep each step in its own slice of a field, record fewer steps, or raise "
                 "ti.init(memory_limit=...)",
             )
@@ -228,8 +265,11 @@ class SavedValues:
     def _need_all_of(self, buffers: Iterable[Buffer]) -> None:
         self.log.need(tuple([(buffer, region) for buffer in buffers if (region := whole_region(buffer)) is not None]))
 
-    def _need_now(self, event: Launch | Custom) -> list[Buffer]:
+    def _need_now(self, event: Launch | Custom | CapturedStep) -> list[Buffer]:
         """The gradient of a launch needs the present values; of which fields."""
+        if isinstance(event, CapturedStep):
+            self.log.need(event.way.live_in)
+            return [buffer for buffer, _ in event.way.live_in]
         if isinstance(event, Custom):
             kept = list(living_buffers() - event.scratch)
             self.log.need_all(kept, perhaps=event.notices_stale)
@@ -264,7 +304,7 @@ class SavedValues:
 
     # ---- at its end
 
-    def seal(self, events: Iterable[Launch | Custom]) -> None:
+    def seal(self, events: Iterable[Launch | Custom | CapturedStep]) -> None:
         """Keep all that is needed and still there: memory may be overwritten from now on."""
         if not self.between_launches:  # the gradients have run on the fields as they are now
             for event in events:
@@ -274,9 +314,12 @@ class SavedValues:
     def let_go(self, events: Iterable[Event]) -> None:
         """Nothing will be reversed any more."""
         customs = [event for event in events if isinstance(event, Custom) and event.release is not None]
-        if self._has_copies or customs or self.log.entries:
+        steps = [event for event in events if isinstance(event, CapturedStep)]
+        if self._has_copies or customs or steps or self.log.entries:
             self.is_complete = False
         self.log.forget()
+        for step in steps:
+            step.release()
         for custom in customs:
             assert custom.release is not None
             custom.release()

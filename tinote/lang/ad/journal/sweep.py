@@ -12,6 +12,7 @@ import numpy as np
 from tinote.compiler.requests import Request
 from tinote.errors import KernelFiniteError
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
@@ -19,7 +20,7 @@ from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.ad.journal.sweep_observer import SweepObserver
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints, tangent_of
 from tinote.lang.ad.memory.undo import numbers
-from tinote.lang.data.traced import Traced
+from tinote.lang.data.traced import Traced, stored
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.session.state import recorder
 from tinote.runtime.seam import heard
@@ -120,6 +121,11 @@ class Sweep:
                 elif isinstance(event, Write):
                     if not event.initialises or position in overwrites_read:
                         self.write(event)
+                elif isinstance(event, CapturedStep):
+                    self.at = self._events[position]
+                    if saves and rewind.shown > event.after:
+                        rewind.undo_to(event.after)
+                    self.step(event)
                 else:
                     self.at = self._events[position]
                     if saves and rewind.shown > event.after:
@@ -176,6 +182,14 @@ class Sweep:
         for k, number, _ in flow.inputs:
             self.add(number, Dual(results[k], results[flow.floats + k] if flow.tangents else 0.0))
 
+    def step(self, step: CapturedStep) -> None:
+        """Run the gradient of a captured step."""
+        for buffer, region in step.way.facts.disturbed:
+            self._rewind.disturb(buffer, region)
+        adjoints = step.step.reverse(step, [self.adjoints.pop(number, _ZERO).value for number in step.outputs])
+        for number, adjoint in zip(step.inputs, adjoints, strict=True):
+            self.add(number, Dual(adjoint))
+
     def write(self, write: Write) -> None:
         """Move the gradient of the new values to where they came from."""
         adjoint = self.temporaries.of(write.target)
@@ -183,9 +197,8 @@ class Sweep:
             return
         tangent = adjoint.tangent
         if write.numbers is not None:
-            _refuse_numbers()
-            values = self._array(adjoint)[write.position]
-            tangents = None if tangent is None else self._array(tangent)[write.position]
+            values = _read(self._array(adjoint), write.position)
+            tangents = None if tangent is None else _read(self._array(tangent), write.position)
             self._add_all(write.numbers, values, tangents)
         source = None if write.source is None else self.temporaries.of(write.source)
         self._move(adjoint, source, write)
@@ -242,10 +255,9 @@ class Sweep:
         """The adjoint of a number that was read is that of the element."""
         found, adjoint = self.adjoints.pop(read.number, None), self.temporaries.of(read.buffer)
         if found is not None and adjoint is not None:
-            _refuse_numbers()
-            self._array(adjoint)[read.position] += found.value
+            _add(self._array(adjoint), read.position, found.value)
             if adjoint.tangent is not None:
-                self._array(adjoint.tangent)[read.position] += found.tangent
+                _add(self._array(adjoint.tangent), read.position, found.tangent)
 
     def computed(self, event: Computed) -> None:
         """The adjoint of a number that Python computed goes to the operands. One of zero reaches nothing, whatever the
@@ -310,10 +322,27 @@ class Sweep:
             raise first
 
 
-def _refuse_numbers() -> None:
-    """Derivatives of what Python computes are numbers in Python, which a captured step does not have."""
-    if (listener := heard()) is not None:
-        listener.taking("the derivative of a number that Python has")
+def _read(array: Array, position: Any) -> Any:
+    """The elements at a position: a number, or an array."""
+    found = array[position]
+    listener = heard()
+    if listener is None:
+        return found
+    if np.ndim(found):
+        listener.taking("the derivatives of several numbers that Python has")
+        return found
+    return listener.reading(array, position, found.item())
+
+
+def _add(array: Array, position: tuple[int, ...], amount: Any) -> None:
+    """Add to an element, in double precision, as Python does."""
+    listener = heard()
+    if listener is None:
+        array[position] = array[position].item() + amount
+        return
+    total = listener.reading(array, position, array[position].item()) + amount
+    listener.assigning(array, position, stored(total), total)
+    array[position] = stored(total)
 
 
 def _read_before(events: Sequence[Event], seeds: Collection[int], temporaries: TemporaryAdjoints) -> set[int]:
@@ -332,6 +361,8 @@ def _read_before(events: Sequence[Event], seeds: Collection[int], temporaries: T
         elif isinstance(event, Write):
             if temporaries.of(event.target) is not None:
                 used.update(event.sources)
+        elif isinstance(event, CapturedStep):
+            used.update(event.inputs)
         elif isinstance(event, Custom):
             used |= event.numbers
         elif event.number in used:
@@ -349,4 +380,6 @@ def _written(event: Event) -> Buffer:
 
 def _total(values: Any) -> float:
     """The sum of an array, or a number."""
-    return float(values.sum() if values.ndim else values)
+    if type(values) is Traced:  # of a step that is being captured
+        return values  # type: ignore[return-value]
+    return float(values.sum() if isinstance(values, np.ndarray) else values)

@@ -173,6 +173,12 @@ class UndoLog:
                 regions.add(region)
         self._settled[id(needed)] = needed
 
+    @property
+    def needed(self) -> BufferRegions:
+        """The elements whose present values are needed."""
+        self._count()
+        return tuple([(buffer, region) for buffer, regions in self._needed.items() for region in regions])
+
     def keeps(self, buffer: Buffer) -> bool:
         """Whether elements of a field are needed or wanted, so that `overwrite` has something to do."""
         self._count()

@@ -1,0 +1,588 @@
+"""Captured steps under tapes: one record, whose gradient is a program too, and the derivatives of the function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tinote.errors import CaptureError, DifferentiationError, KernelIndexError, KernelMemoryError
+from tinote.lang.ad.journal.captured_steps import CapturedStep
+from tinote.lang.session.state import session
+from tinote.runtime.seam import Listener, seam
+
+N = 6
+
+
+class Fields:
+    """What the steps work on."""
+
+    def __init__(self, single: Any = ti.f32, **options: Any) -> None:
+        ti.init(default_fp=ti.f64, num_threads=1, random_seed=3, **options)
+        self.x = ti.Vector.field(2, ti.f64, shape=N, needs_grad=True)
+        self.v = ti.Vector.field(2, ti.f64, shape=N, needs_grad=True)
+        self.y = ti.field(ti.f64, shape=N, needs_grad=True)
+        self.z = ti.field(single, shape=N, needs_grad=True)
+        self.plain = ti.field(ti.f64, shape=N)
+        self.count = ti.field(ti.i32, shape=())
+        self.slices = ti.field(ti.f64, shape=(12, N), needs_grad=True)
+        self.loss = ti.field(ti.f64, shape=(), needs_grad=True)
+        self.all = [self.x, self.v, self.y, self.z, self.plain, self.count, self.slices, self.loss]
+
+    def begin(self) -> None:
+        numbers = np.random.default_rng(7)
+        for field in self.all:
+            array = field.to_numpy()
+            field.from_numpy(numbers.uniform(0.2, 1.0, array.shape).astype(array.dtype))
+        ti.ad.clear_all_gradients()
+
+    def gradients(self) -> list[np.ndarray]:
+        return [field.grad.to_numpy() for field in self.all if field.has_grad]
+
+    def values(self) -> list[np.ndarray]:
+        return [field.to_numpy() for field in self.all]
+
+
+def gravity(f: Fields) -> Callable[..., Any]:
+    x, v = f.x, f.v
+
+    @ti.kernel
+    def kick(dt: ti.f64):
+        for i in x:
+            a = ti.Vector([0.0, 0.0])
+            for j in range(N):
+                d = x[j] - x[i]
+                a += d / (d.norm_sqr() + 0.1) ** 1.5
+            v[i] += dt * a
+
+    @ti.kernel
+    def drift(dt: ti.f64):
+        for i in x:
+            x[i] += dt * v[i]
+
+    def step(dt=0.05):
+        kick(dt)
+        drift(dt)
+        kick(0.5 * dt)
+
+    return step
+
+
+def springs(f: Fields) -> Callable[..., Any]:
+    x, v, y = f.x, f.v, f.y
+
+    @ti.kernel
+    def pull(k: ti.f64, dt: ti.f64):
+        for i in range(N - 1):
+            d = x[i + 1] - x[i]
+            force = k * y[i] * (d.norm() - 0.3) * d.normalized(1e-3)
+            v[i] += dt * force
+            v[i + 1] -= dt * force
+
+    @ti.kernel
+    def move(dt: ti.f64):
+        for i in x:
+            v[i] *= 0.98
+            x[i] += dt * v[i]
+
+    def step(k=2.0, dt=0.1):
+        pull(k, dt)
+        move(dt)
+
+    return step
+
+
+def overwriting(f: Fields) -> Callable[..., Any]:
+    y = f.y
+
+    @ti.kernel
+    def curl():
+        for i in y:
+            y[i] = y[i] * (1 + 0.5 * ti.sin(y[i]))
+
+    def step():
+        curl()
+        curl()
+        curl()
+
+    return step
+
+
+def within_a_kernel(f: Fields) -> Callable[..., Any]:
+    x, y = f.x, f.y
+
+    @ti.kernel
+    def twice():
+        for i in x:
+            x[i] -= 0.1 * x[i] / (0.5 + x[i].norm_sqr())
+        for i in y:
+            y[i] += 0.1 * x[i][0] * y[i]
+
+    return lambda: twice()
+
+
+def elements(f: Fields) -> Callable[..., Any]:
+    y, z, curl = f.y, f.z, overwriting(f)
+
+    def step():
+        a = y[0]
+        y[1] = a * y[2] + 0.5
+        z[0] = z[1] + 0.25 * a
+        y[3] = 0.5
+        curl()
+
+    return step
+
+
+def branches(f: Fields) -> Callable[..., Any]:
+    y, count, curl = f.y, f.count, overwriting(f)
+
+    def step():
+        count[None] += 1
+        if y[0] > 1.0:
+            y[0] = y[0] * y[0] - 0.75
+        else:
+            curl()
+            if count[None] > 2:
+                y[1] = 0.1
+
+    return step
+
+
+def returned(f: Fields) -> Callable[..., Any]:
+    y, curl = f.y, overwriting(f)
+
+    @ti.kernel
+    def mean() -> ti.f64:
+        s = 0.0
+        for i in range(N):
+            s += y[i]
+        return s / N
+
+    @ti.kernel
+    def shift(by: ti.f64):
+        for i in y:
+            y[i] += by * y[i]
+
+    def step(by=0.1):
+        m = mean()
+        shift(by * m)
+        curl()
+        return m, 2 * mean()
+
+    return step
+
+
+def drawn(f: Fields) -> Callable[..., Any]:
+    y = f.y
+
+    @ti.kernel
+    def noise():
+        for i in y:
+            y[i] *= 1 + 0.1 * ti.random()
+
+    def step():
+        noise()
+        noise()
+
+    return step
+
+
+def in_single_precision(f: Fields) -> Callable[..., Any]:
+    z = f.z
+
+    @ti.kernel
+    def bend(k: ti.f32):
+        for i in z:
+            z[i] += k * z[i] * ti.cos(z[i])
+
+    def step(k=0.25):
+        bend(k)
+        z[0] = z[1] * z[2]
+
+    return step
+
+
+clock = 0.0
+
+
+def counting(f: Fields) -> Callable[..., Any]:
+    y = f.y
+
+    @ti.kernel
+    def sway(t: ti.f64):
+        for i in y:
+            y[i] *= 1 + 0.1 * ti.sin(t + i)
+
+    def step(dt=0.3):
+        global clock
+        sway(clock)
+        clock += dt
+
+    return step
+
+
+def an_argument_that_is_a_field(f: Fields) -> Callable[..., Any]:
+    y = f.y
+
+    @ti.kernel
+    def mix(a: ti.template(), k: ti.i32):
+        for i in a:
+            a[i] *= 1.5 - k * a[i]
+
+    def step(field=y, k=1):
+        mix(field, k)
+        mix(field, k - 2)
+
+    return step
+
+
+class Case(NamedTuple):
+    """`native`: whether calls are one record; else a part of why not."""
+
+    make: Callable[[Fields], Callable[..., Any]]
+    native: bool = True
+    why: str = ""
+
+
+def slices_of_time(f: Fields) -> Callable[..., Any]:
+    slices = f.slices
+
+    @ti.kernel
+    def advance(t: ti.i32):
+        for i in range(N):
+            slices[t + 1, i] = slices[t, i] * (1 + 0.5 * ti.sin(slices[t, i]))
+
+    def step(t=0):
+        advance(t)
+
+    return step
+
+
+def through_memory_without_gradient(f: Fields) -> Callable[..., Any]:
+    y, plain = f.y, f.plain
+
+    @ti.kernel
+    def there():
+        for i in y:
+            plain[i] = 2 * y[i] * y[i]
+
+    @ti.kernel
+    def back():
+        for i in y:
+            y[i] = 0.3 * plain[i] + 0.1
+
+    def step():
+        there()
+        back()
+
+    return step
+
+
+def a_custom_gradient(f: Fields) -> Callable[..., Any]:
+    curl = overwriting(f)
+
+    @ti.ad.grad_replaced
+    def replaced():
+        curl()
+
+    @ti.ad.grad_for(replaced)
+    def its_gradient():
+        for i in range(N):
+            f.y.grad[i] = 2.0 * f.y.grad[i]
+
+    return lambda: replaced()
+
+
+def a_plain_number(f: Fields) -> Callable[..., Any]:
+    curl = overwriting(f)
+
+    def step():
+        f.y[0] = float(f.count[None])
+        curl()
+
+    return step
+
+
+CASES = {
+    "gravity": Case(gravity),
+    "springs": Case(springs),
+    "overwriting": Case(overwriting),
+    "within a kernel": Case(within_a_kernel),
+    "elements": Case(elements),
+    "branches": Case(branches),
+    "returned numbers": Case(returned),
+    "random numbers": Case(drawn),
+    "single precision": Case(in_single_precision),
+    "a global that is assigned": Case(counting),
+    "a field as an argument": Case(an_argument_that_is_a_field),
+    "slices of time": Case(slices_of_time, False, "which elements a kernel touches"),
+    "through memory without a gradient": Case(through_memory_without_gradient, False, "'plain', which has no gradient"),
+    "a custom gradient": Case(a_custom_gradient, False, "a gradient of its own"),
+    "a plain number": Case(a_plain_number, False, "a plain number of it"),
+}
+
+
+def loss_of(f: Fields) -> Callable[[], None]:
+    x, y, z, loss, slices = f.x, f.y, f.z, f.loss, f.slices
+
+    @ti.kernel
+    def measure():
+        for i in x:
+            loss[None] += (i + 1) * x[i].norm_sqr() + y[i] ** 2 + z[i] * y[i] + slices[1, i] ** 2
+
+    return measure
+
+
+def rollout(f: Fields, step: Callable[..., Any], measure: Callable[[], None], steps: int, **options: Any) -> Any:
+    """What a tape over some steps leaves: the records, and all numbers."""
+    global clock
+    clock = 0.0
+    f.begin()
+    session.launches = 0
+    with ti.ad.Tape(f.loss, **options) as tape:
+        measure()  # all is used before
+        for _ in range(steps):
+            given = step()
+            if given is not None:
+                f.loss[None] = f.loss[None] + given[0] * given[1]
+        measure()
+        records = list(tape.records)
+    return records, f.gradients(), f.values(), clock
+
+
+def same(a: Any, b: Any) -> bool:
+    return all(p.tobytes() == q.tobytes() for p, q in zip(a, b, strict=True))
+
+
+@pytest.fixture
+def fields() -> Fields:
+    return Fields()
+
+
+@pytest.mark.parametrize("steps", [1, 7])
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_those_of_the_function(fields: Fields, name: str, steps: int) -> None:
+    case = CASES[name]
+    step, measure = case.make(fields), loss_of(fields)
+    _, gradients, values, time = rollout(fields, step, measure, steps)
+    program = ti.capture(step)
+    for _ in range(2):
+        records, found, left, passed = rollout(fields, program, measure, steps)
+        assert same(found, gradients) and same(left, values) and passed == time
+        natives = [one for one in records if isinstance(one, CapturedStep)]
+        assert len(natives) == (steps if case.native else 0), program.how_under_tapes
+    assert case.why in program.how_under_tapes.reason
+    assert program.how_under_tapes.state == ("replayed" if case.native else "function")
+
+
+@pytest.mark.filterwarnings("ignore:.*is changed here after being read")
+@pytest.mark.parametrize("name", ["gravity", "elements", "branches", "within a kernel"])
+def test_tapes_that_check_record_each_launch(name: str) -> None:
+    fields = Fields(debug=True)
+    step, measure = CASES[name].make(fields), loss_of(fields)
+    program = ti.capture(step)
+    _, gradients, _, _ = rollout(fields, step, measure, 3)
+    for options in ({"validation": "collect"}, {"keep": True}):
+        records, found, _, _ = rollout(fields, program, measure, 3, **options)
+        assert same(found, gradients)
+        assert not any(isinstance(one, CapturedStep) for one in records)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.native and name != "random numbers"])
+def test_gradients_agree_with_differences(name: str) -> None:
+    fields = Fields(ti.f64)
+    program, measure = ti.capture(CASES[name].make(fields)), loss_of(fields)
+    fields.begin()
+
+    def run() -> None:
+        global clock
+        clock = 0.0
+        for _ in range(3):
+            program()
+        measure()
+
+    report = ti.ad.gradcheck(run, wrt=[fields.x, fields.v, fields.y], loss=fields.loss)
+    assert report.ok and program.how_under_tapes.state == "replayed", report
+
+
+def test_numbers_that_are_differentiated_are_arguments(fields: Fields) -> None:
+    step, measure = springs(fields), loss_of(fields)
+    program = ti.capture(step)
+
+    def by(run: Callable[..., Any]) -> Any:
+        def f(k: float, dt: float) -> None:
+            for _ in range(4):
+                run(k, 0.5 * dt)
+            run(k)
+            measure()
+
+        fields.begin()
+        return ti.ad.value_and_grad(f, (0, 1), wrt=fields.y, loss=fields.loss)(1.5, 0.2)
+
+    (wanted, (by_numbers, by_field)), (value, (numbers, field)) = by(step), by(program)
+    assert value == wanted
+    np.testing.assert_allclose(numbers, by_numbers, rtol=1e-13)
+    np.testing.assert_array_equal(field, by_field)
+    assert program.how_under_tapes.state == "replayed"
+
+
+def test_other_derivatives(fields: Fields) -> None:
+    step, measure = gravity(fields), loss_of(fields)
+    for field in fields.all:
+        field.ensure_dual()
+    program = ti.capture(step)
+
+    def all_of(run: Callable[..., Any]) -> list[Any]:
+        def f() -> None:
+            for _ in range(3):
+                run()
+            measure()
+
+        def checkpointed() -> None:
+            ti.ad.checkpoint(lambda t: run(), 5, snapshots=2)
+            measure()
+
+        found: list[Any] = []
+        seed = np.linspace(-1, 1, 2 * N).reshape(N, 2)
+        for g in (f, checkpointed):
+            fields.begin()
+            found.append(ti.ad.grad(g, wrt=fields.x, loss=fields.loss)())
+        fields.begin()
+        found += ti.ad.vjp(f, wrt=fields.x, loss=fields.loss)(2.0)
+        fields.begin()
+        with ti.ad.FwdMode(fields.loss, fields.x, seed=seed):
+            f()
+        found.append(fields.loss.dual.to_numpy())
+        return found
+
+    for a, b in zip(all_of(step), all_of(program), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_gradient_is_one_native_call(fields: Fields) -> None:
+    program, measure = ti.capture(gravity(fields)), loss_of(fields)
+    rollout(fields, program, measure, 2)
+    heard: list[Any] = []
+
+    class Heard(Listener):
+        def launch(self, code: Any, values: Any) -> Any:
+            heard.append(code)
+            return super().launch(code, values)
+
+    fields.begin()
+    with ti.ad.Tape(fields.loss) as tape:
+        for _ in range(5):
+            program()
+        assert len(tape.records) == 5
+        measure()
+        seam.listener = Heard()
+    seam.listener = None
+    assert len(heard) == 1  # the gradient of `measure`
+
+
+def test_memory_is_bounded_by_the_budget() -> None:
+    ti.init(default_fp=ti.f64, memory_limit=1 << 20)
+    y, loss = ti.field(ti.f64, shape=4096, needs_grad=True), ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def curl():
+        for i in y:
+            y[i] = y[i] * (1 + 0.5 * ti.sin(y[i]))
+
+    def step():
+        curl()
+        curl()
+
+    program = ti.capture(step)
+    kept = []
+    for run in (step, program):
+        with ti.ad.Tape(loss) as tape:
+            for _ in range(3):
+                run()
+            kept.append(tape.copied_bytes)
+    assert program.how_under_tapes.state == "replayed"
+    assert kept[0] <= kept[1] <= kept[0] + 4096 * 8
+    with pytest.raises(KernelMemoryError, match="hold more than 1,048,576 bytes"), ti.ad.Tape(loss):
+        for _ in range(100):
+            program()
+
+
+def test_a_step_that_fails_is_not_differentiated() -> None:
+    ti.init(default_fp=ti.f64)
+    y, loss = ti.field(ti.f64, shape=4, needs_grad=True), ti.field(ti.f64, shape=(), needs_grad=True)
+    at = ti.field(ti.i32, shape=())
+
+    @ti.kernel
+    def square():
+        for i in y:
+            y[i] = y[i] * y[i] + 1
+
+    @ti.kernel
+    def add():
+        loss[None] += y[at[None]]
+
+    @ti.capture
+    def step():
+        square()
+        add()
+
+    with ti.ad.Tape(loss):
+        step()
+    assert step.how_under_tapes.state == "replayed"
+    with pytest.raises(DifferentiationError, match="'step' has failed"), ti.ad.Tape(loss):
+        step()
+        at[None] = 7
+        with pytest.raises(KernelIndexError):
+            step()
+
+
+def test_what_changes_makes_a_step_out_of_date(fields: Fields) -> None:
+    global scale
+    y, curl = fields.y, overwriting(fields)
+    scale = 0.5
+
+    @ti.capture
+    def step():
+        y[0] = scale
+        curl()
+
+    def run() -> None:
+        with ti.ad.Tape(fields.loss):
+            curl()
+            step()
+
+    run()
+    assert step.how_under_tapes.state == "replayed"
+    scale = 0.75
+    with pytest.raises(CaptureError, match="'scale' has changed"):
+        run()
+
+
+scale = 0.5
+
+
+def test_other_threads_do_not_hear_a_gradient(fields: Fields) -> None:
+    """Fields are as they were, also where a gradient brings back what the step has overwritten."""
+    step, measure = overwriting(fields), loss_of(fields)
+    program = ti.capture(step)
+    for _ in range(2):
+        rollout(fields, program, measure, 5)
+        left = fields.values()
+        fields.begin()
+        for _ in range(5):
+            step()
+        assert fields.y.to_numpy().tobytes() == left[2].tobytes()
+
+
+def test_the_picture_of_a_tape_has_captured_steps(fields: Fields) -> None:
+    program, measure = ti.capture(gravity(fields)), loss_of(fields)
+    fields.begin()
+    with ti.ad.Tape(fields.loss) as tape:
+        for _ in range(3):
+            program()
+        measure()
+        assert "step" in repr(tape.graph()) and "measure" in repr(tape.graph())

@@ -1,0 +1,466 @@
+"""Captures steps as tapes run them: forwards and, in the reverse sweep, backwards (`captured_steps.py`).
+
+The function runs under a journal of its own, and that is swept, while a listener records both, on both sides of each
+condition. The program is cut where the function has returned. It is proved as other captures are: some calls and their
+reverse sweep, from several states, against those of the function, bit for bit.
+
+What cannot be captured so runs as the function that it is, and is recorded launch by launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from tinote.errors import CaptureError, TinoteError
+from tinote.ir.buffers import Buffer
+from tinote.lang.ad.journal.broken_path import LostValues
+from tinote.lang.ad.journal.captured_steps import StepFacts, StepUnderTape, Way
+from tinote.lang.ad.journal.events import Custom, Launch, Read, Write
+from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS
+from tinote.lang.capture.how import StepCapture
+from tinote.lang.capture.plan import Block, Decision, End, Path, Plan, Register, Step, read_by, set_by
+from tinote.lang.capture.premises import Premises
+from tinote.lang.capture.program import (
+    CALLS,
+    VARIATIONS,
+    Captured,
+    Program,
+    Trial,
+    bits,
+    capturing,
+    dependencies_of,
+    place_of_function,
+    record_all,
+    until_all_are_known,
+    vary,
+)
+from tinote.lang.capture.recording import Listening, Recording, Tables
+from tinote.lang.capture.simplify import blocks_used
+from tinote.lang.data.fields import Field
+from tinote.lang.data.layout import array_over
+from tinote.lang.data.matrix import Matrix
+from tinote.lang.data.traced import Traced, constants
+from tinote.lang.data.traced_derivatives import Dual
+from tinote.lang.index_regions import region_at
+from tinote.lang.kernels.access_region import of_several
+from tinote.lang.session.state import recorder
+from tinote.runtime.pool import ALIGNMENT
+from tinote.runtime.seam import heard, seam
+from tinote.source import caller
+
+#: How many kinds of arguments one step is captured for.
+_MOST_KINDS = 16
+
+
+class Recorded(NamedTuple):
+    """A call that was recorded: the recording, and what is known of the way that it took."""
+
+    recording: Recording
+    facts: StepFacts
+    seeds: tuple[Register, ...]
+
+
+class Refused(NamedTuple):
+    """A step that is recorded launch by launch, and why."""
+
+    error: TinoteError
+
+
+def step_for(
+    program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], journal: Any, make: Callable[[], Any]
+) -> tuple[StepUnderTape, tuple[Any, ...]] | None:
+    """What runs a captured step in a journal, and the arguments that it takes; captures it if need be. None where the
+    function is to be run. `make`: a new journal. Raises `CaptureError` for one that is out of date.
+    """
+    last = program.last_under_tape
+    if last is not None and not kwargs and last.forward.takes(args) and not last.inputs and _may_run(last, journal):
+        return last, args
+    try:
+        given, kinds = program.given(args, kwargs)
+        active = tuple([type(one) is Traced and journal.trace.is_active(one) for one in given])
+    except TinoteError:
+        return None  # the function says so, or does without
+    if any(isinstance(one, Field) and one.stands_in for one in given):
+        return None  # another object at each call
+    key = (*kinds, *active)
+    found = program.under_tapes.get(key)
+    if found is None:
+        if len(program.under_tapes) == _MOST_KINDS:
+            return None
+        plain = tuple([one.value if type(one) is Traced else one for one in given])
+        try:
+            found = captured_under_tape(program.__tinote_step__, plain, active, program.parameters, make)
+        except TinoteError as error:
+            found = Refused(error)
+        program.under_tapes[key] = found
+    program.how_under_tapes = how(found)
+    if isinstance(found, Refused):
+        return None
+    if not _may_run(found, journal):
+        found.forward.refuse_if_stale()
+        return None
+    program.last_under_tape = found
+    return found, given
+
+
+def _may_run(step: StepUnderTape, journal: Any) -> bool:
+    """Whether it does what the function does: nothing has changed, gradients have no other owner, and no other
+    recording is open. What Python writes to a field before anything uses it is where the field begins.
+    """
+    if not step.forward.premises.hold((journal,)):
+        return False
+    return not step.assigned or all(map(journal.touches, step.assigned))
+
+
+def how(found: StepUnderTape | Refused) -> StepCapture:
+    """How a step runs under tapes."""
+    if isinstance(found, StepUnderTape):
+        return StepCapture("replayed")
+    return StepCapture("function", found.error.message.removeprefix("this cannot be captured: "), found.error.span)
+
+
+def captured_under_tape(
+    function: Any,
+    given: tuple[Any, ...],
+    active: tuple[bool, ...],
+    names: Sequence[str],
+    make: Callable[[], Any],
+) -> StepUnderTape:
+    """Capture a step and its reverse sweep. `active`: which of its arguments are differentiated; `make`: a new journal.
+    Raises `CaptureError`.
+    """
+    dependencies = dependencies_of(function, names)
+
+    def attempt(variables: list[tuple[Any, Any]]) -> StepUnderTape | None:
+        trial = _Trial(function, given, variables, active, make)
+        with trial:
+            recorded = record_all(trial, dependencies, prints=True)
+            if recorded is None:
+                return None
+            plan, tables, instances = recorded
+            trial.begin()
+            premises = Premises(plan, dependencies, instances, tables.memories, clears=False)
+            found = _cut(trial, plan, tables, premises)
+            trial.prove_reverse(found)
+        found.use(None)
+        return found
+
+    token = recorder.set(None)
+    try:
+        with capturing:
+            return until_all_are_known(dependencies, attempt)
+    finally:
+        recorder.reset(token)
+
+
+class _Trial(Trial):
+    """Runs a function and its reverse sweep. Gradients are not zero before: what is not there shows nowhere."""
+
+    def __init__(
+        self,
+        function: Any,
+        given: tuple[Any, ...],
+        variables: list[tuple[Any, Any]],
+        active: tuple[bool, ...],
+        make: Callable[[], Any],
+    ) -> None:
+        super().__init__(self._forth_and_back, given, variables, ())
+        self.step = function
+        self.active = active
+        self.recorded: list[Recorded] = []
+        self._make = make
+        self.place = place_of_function(function)
+
+    def begin(self, variation: tuple[float, int] = VARIATIONS[0]) -> None:
+        super().begin(variation)
+        if self.is_open:
+            for field in self._fields:
+                if field.has_grad and field.buffer.primal is None:
+                    vary(array_over(field.grad.buffer, field.grad.memory), variation)
+
+    # ---- the call that is recorded
+
+    def _forth_and_back(self, *args: Any) -> tuple[Any, ...]:
+        """The function, and the reverse sweep of what it did; gives the adjoints of active arguments."""
+        listener = heard()
+        recording = listener if isinstance(listener, Recording) else None
+        journal = self._make()
+        journal.starts_as_used()
+        given = self._numbers(journal, args)
+        returned = self._run(journal, given)
+        outputs = [one for one in leaves(returned) if _is_active(one)]
+        flags = tuple([_is_active(one) for one in leaves(returned)])
+        _refuse_updates([holder[key] for holder, key in self.variables])
+        facts = _facts(journal, flags)
+        sweep = journal.sweep()
+        journal.trace.close()
+        if recording is None:
+            seeds: list[Any] = [1.0] * len(outputs)
+        else:
+            recording.end(returned, self.updates(recording))
+            registers = tuple([recording.register("f") for _ in outputs])
+            self.recorded.append(Recorded(recording, facts, registers))
+            seeds = [recording.number(register, 1.0) for register in registers]
+        for one, seed in zip(outputs, seeds, strict=True):
+            sweep.add(one.number, Dual(seed))
+        sweep.run_within(NO_ADJOINTS, ())
+        journal.forget()
+        return tuple([sweep.adjoint(one).value for one, is_active in zip(given, self.active, strict=True) if is_active])
+
+    def _numbers(self, journal: Any, args: Sequence[Any]) -> list[Any]:
+        return [journal.trace.new(one) if yes else one for one, yes in zip(args, self.active, strict=True)]
+
+    def _run(self, journal: Any, given: Sequence[Any]) -> Any:
+        token = recorder.set(journal)
+        try:
+            return self.step(*given)
+        finally:
+            recorder.reset(token)
+
+    # ---- the proof
+
+    def prove_reverse(self, step: StepUnderTape) -> None:
+        """Raise `CaptureError` unless calls and their gradients do what those of the function do."""
+        changed = step.forward.premises.dependencies.changed()
+        if changed is not None:
+            raise CaptureError(f"this cannot be captured: a call changes '{changed}' in Python", step.span)
+        step.use(1)
+        for variation in VARIATIONS:
+            self.begin(variation)
+            self.forget_prints()
+            try:
+                wanted = self._outcome(lambda journal, given: _listened(lambda: self._run(journal, given)))
+            except (TinoteError, ArithmeticError, ValueError):
+                if variation == VARIATIONS[0]:
+                    raise
+                continue  # the function has no value there
+            self.begin(variation)
+            self.forget_prints()
+            found = self._outcome(lambda journal, given: journal.run_captured(step, given))
+            for name, a, b in zip(("a call", "a gradient"), wanted, found, strict=True):
+                if a != b:
+                    raise CaptureError(f"this cannot be captured: replayed, {name} does something else", step.span)
+
+    def _outcome(self, call: Callable[[Any, Sequence[Any]], Any]) -> tuple[Any, Any]:
+        """What calls leave, and what their reverse sweep does."""
+        journal = self._make()
+        journal.starts_as_used()
+        calls: list[Any] = []
+        inputs: list[Traced] = []  # new ones for each call: sums over calls may be rounded in another order
+        outputs: list[Traced] = []
+        for _ in range(CALLS):
+            given = self._numbers(journal, self._arguments)
+            inputs += [one for one in given if type(one) is Traced]
+            returned = call(journal, given)
+            outputs += [one for one in leaves(returned) if _is_active(one)]
+            calls.append(self.left([bits(one) for one in constants(list(leaves(returned)))]))
+        sweep = journal.sweep()
+        journal.trace.close()
+        for k, one in enumerate(outputs):
+            sweep.add(one.number, Dual(0.5 + 0.25 * k))
+        _listened(sweep.run)
+        adjoints = [bits(sweep.adjoint(one).value) for one in inputs]
+        journal.forget()
+        return calls, self.left(adjoints)
+
+
+def _listened(act: Callable[[], Any]) -> Any:
+    """Do something with launches on one thread, as in a capture."""
+    seam.listener = Listening()
+    try:
+        return act()
+    finally:
+        seam.listener = None
+
+
+# ---- what a call returns
+
+
+def leaves(returned: Any) -> Iterator[Any]:
+    """The numbers in what a step returns. Raises `CaptureError` for vectors of numbers that are differentiated."""
+    if isinstance(returned, tuple | list | dict):
+        for one in returned.values() if isinstance(returned, dict) else returned:
+            yield from leaves(one)
+    elif isinstance(returned, Matrix):
+        if any(map(_is_active, returned.values.ravel().tolist())):
+            raise CaptureError("this cannot be captured: it returns a vector that is differentiated", caller())
+    elif type(returned) is Traced or isinstance(returned, bool | int | float):
+        yield returned
+
+
+def with_leaves(returned: Any, numbers: Iterator[Any]) -> Any:
+    """The same with other numbers."""
+    if isinstance(returned, dict):
+        return {key: with_leaves(one, numbers) for key, one in returned.items()}
+    if isinstance(returned, tuple | list):
+        return type(returned)([with_leaves(one, numbers) for one in returned])
+    return next(numbers) if isinstance(returned, bool | int | float) else returned
+
+
+def _is_active(value: Any) -> bool:
+    return type(value) is Traced and value.number != 0 and value.trace.is_open
+
+
+# ---- what a call did
+
+
+def _refuse_updates(values: Sequence[Any]) -> None:
+    if any(map(_is_active, values)):
+        raise CaptureError(
+            "this cannot be captured: it assigns a number that is differentiated to a variable",
+            caller(),
+            hint="keep it in a field with a gradient",
+        )
+
+
+def _facts(journal: Any, outputs: tuple[bool, ...]) -> StepFacts:
+    """What the call in a journal did. Raises `CaptureError` for what only a journal that records each launch knows."""
+    if journal.trace.root.taken_out is not None:
+        raise _refusal("it takes a plain number out of one that is differentiated")
+    for buffer, span in journal.active.items():
+        what = f"values that are differentiated go through '{buffer.name}', which has no gradient"
+        raise CaptureError(f"this cannot be captured: {what}", span, hint="make it with needs_grad=True")
+    LostValues().follow(journal.events)
+    launches: dict[int, Any] = {}
+    loaded, written, assigned = set[Buffer](), set[Buffer](), set[Buffer]()
+    overwritten = dict[tuple[Buffer, Any], None]()
+    disturbed = dict[tuple[Buffer, Any], None]()
+    for event in journal.events:
+        if isinstance(event, Launch):
+            arguments = event.arguments
+            if arguments.external_arrays:
+                raise _refusal("a kernel is launched on an array that others manage")
+            if arguments.writes_companions:
+                raise _refusal("a kernel writes to gradients")
+            launches[id(arguments)] = arguments
+            loaded |= event.touched
+            written |= event.written
+            regions = arguments.fixed_regions or arguments.regions(event.values)
+            overwritten.update(dict.fromkeys(regions.written))
+            live_in = {buffer for buffer, _ in regions.live_in_before}
+            disturbed.update(dict.fromkeys([one for one in regions.written if one[0] in live_in]))
+        elif isinstance(event, Write):
+            assigned.add(event.target)
+            loaded |= set() if event.source is None else {event.source}
+            region = region_at(event.target, event.position)
+            if region is not None:
+                overwritten[event.target, region] = None
+        elif isinstance(event, Read):
+            loaded.add(event.buffer)
+        elif isinstance(event, Custom):
+            raise CaptureError("this cannot be captured: it has a gradient of its own", event.span)
+    log = journal.saved.log
+    disturbed.update(dict.fromkeys([(entry.buffer, entry.region) for entry in log.entries]))
+    return StepFacts(
+        tuple(launches.values()),
+        frozenset(loaded),
+        frozenset(written | assigned),
+        frozenset(assigned),
+        log.needed,
+        tuple(overwritten),
+        tuple(disturbed),
+        outputs,
+    )
+
+
+def _refusal(what: str) -> CaptureError:
+    return CaptureError(f"this cannot be captured: {what}", caller())
+
+
+# ---- cutting
+
+
+def _cut(trial: _Trial, plan: Plan, tables: Tables, premises: Premises) -> StepUnderTape:
+    """The two parts of what was recorded."""
+    root, backs = _parts(plan.root)
+    forward_blocks = _blocks(plan, root)
+    uses = [_blocks(plan, back) for _, back in backs]
+    kept = {
+        number for number in forward_blocks.intersection(set().union(*uses)) if plan.blocks[number].kind == "scratch"
+    }
+    places, kept_bytes = {}, 0
+    for number in sorted(kept):
+        places[number] = kept_bytes
+        kept_bytes += -(-plan.blocks[number].nbytes // ALIGNMENT) * ALIGNMENT
+    by_end = {id(_first_end(plan.root, one.recording.steps)): one for one in reversed(trial.recorded)}
+    ways: dict[int, Way] = {}
+    for (end, back), used in zip(backs, uses, strict=True):
+        recorded = by_end[id(end)]
+        seeds = [register.number for register in recorded.seeds]
+        outside = _inputs(back)
+        inputs = [register for number, register in sorted(outside.items()) if number not in seeds]
+        here = Plan(_only(plan.blocks, used, kept), plan.codes, [*inputs, *recorded.seeds], back)
+        numbers = [register.number for register in inputs]
+        ways[id(end)] = Way(recorded.facts, here, numbers, seeds, {k: places[k] for k in sorted(kept & used)})
+    first = Plan(_only(plan.blocks, forward_blocks, kept), plan.codes, plan.inputs, root)
+    forward = Captured(trial.step, trial.given, first, tables, trial.variables, premises)
+    in_order = [ways[id(end)] for end in forward.prepared.ends]
+    facts = [way.facts for way in in_order]
+    regions = of_several(facts[0].live_in, facts[0].overwritten) if len(facts) == 1 else None
+    return StepUnderTape(
+        getattr(trial.step, "__name__", "step"),
+        trial.place,
+        forward,
+        in_order,
+        {number: places[number] for number in sorted(kept)},
+        kept_bytes,
+        [k for k, yes in enumerate(trial.active) if yes],
+        regions,
+    )
+
+
+def _parts(path: Path) -> tuple[Path, list[tuple[End, Path]]]:
+    """A path up to where the function returns, and from each of these ends on."""
+    for at, step in enumerate(path.steps):
+        if isinstance(step, End):
+            return Path(path.steps[: at + 1]), [(step, Path(path.steps[at + 1 :], path.branch, path.sides))]
+    found = [(taken, _parts(side)) for taken, side in path.sides.items()]
+    backs = [one for _, (_, further) in found for one in further]
+    return Path(path.steps, path.branch, {taken: side for taken, (side, _) in found}), backs
+
+
+def _first_end(path: Path, steps: Sequence[Step]) -> End:
+    """Where in a tree of paths the first part of a call ends."""
+    for step in steps:
+        if isinstance(step, Decision):
+            path = path.sides[step.taken]
+        elif isinstance(step, End):
+            break
+    return next(step for step in path.steps if isinstance(step, End))
+
+
+def _blocks(plan: Plan, root: Path) -> set[int]:
+    return {block for path in root.all() for step in path.steps for block in blocks_used(plan, step)}
+
+
+def _only(blocks: Sequence[Block], used: set[int], kept: set[int]) -> list[Block]:
+    """The blocks of one part: those of the other are empty, and those of both are where a record keeps them."""
+    return [
+        Block("input", block.name, block.nbytes)
+        if number in kept
+        else block
+        if number in used or block.kind == "field"
+        else Block("unused", block.name, 0)
+        for number, block in enumerate(blocks)
+    ]
+
+
+def _inputs(root: Path) -> dict[int, Register]:
+    """The registers that a part reads and does not set."""
+    found: dict[int, Register] = {}
+
+    def of(path: Path, known: frozenset[int]) -> None:
+        known_here = set(known)
+        for step in path.steps:
+            for operand in read_by(step):
+                if isinstance(operand, Register) and operand.number not in known_here:
+                    found[operand.number] = operand
+            known_here.update(register.number for register in set_by(step))
+        if path.branch is not None and path.branch.register.number not in known_here:
+            found[path.branch.register.number] = path.branch.register
+        for side in path.sides.values():
+            of(side, frozenset(known_here))
+
+    of(root, frozenset())
+    return found
