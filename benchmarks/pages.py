@@ -137,9 +137,8 @@ def serve(name: str, page: Path) -> None:
     """The other process: write the page, and run native steps."""
     from tinote.runtime import jit
 
-    own = jit.host()
-    is_x86 = platform.machine() in ("x86_64", "AMD64")
-    jit._host = own._replace(cpu="x86-64-v2", features="", vector_bits=128) if is_x86 else own
+    if platform.machine() in ("x86_64", "AMD64"):
+        os.environ[jit.CPU_VARIABLE] = "x86-64-v2"
     import tinote as ti
     from tinote.lang.session.state import session
     from tinote.viz.pages.export import page as write_page

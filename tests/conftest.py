@@ -61,6 +61,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         " views are saved and closed (default: %(default)s)",
     )
     group.addoption(
+        "--cpu",
+        metavar="NAME",
+        help="the processor that the tests compile for, as TINOTE_CPU names it: such as x86-64-v3, with vectors of 256"
+        " bits, or x86-64-v2, of 128 (default: this one)",
+    )
+    group.addoption(
         "--whole-site", action="store_true", help="execute all tutorials for the site of the manual, instead of one"
     )
     # As many as `tests/properties/test_mutations.py` needs to notice every mistake, and some more.
@@ -116,6 +122,9 @@ class SkipsFail:
 
 def pytest_configure(config: pytest.Config) -> None:
     """A plugin object, unlike a hook of this file, also sees the notebooks, which lie outside this folder."""
+    cpu = config.getoption("--cpu")
+    if cpu:
+        os.environ["TINOTE_CPU"] = cpu
     if os.environ.get("CI", "").lower() not in ("", "0", "false"):
         config.pluginmanager.register(SkipsFail(), "tinote-skips-fail")
 

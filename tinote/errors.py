@@ -37,6 +37,7 @@ __all__ = [
     "KernelSyntaxError",
     "KernelTypeError",
     "KernelZeroDivisionError",
+    "MachineError",
     "MagicUsageError",
     "NotAvailableError",
     "Note",
@@ -278,6 +279,10 @@ class NotAvailableError(TinoteError, AttributeError):
 
 class MagicUsageError(TinoteError, ValueError):
     """A bad option or body of a notebook magic."""
+
+
+class MachineError(TinoteError, ValueError):
+    """A processor to compile for that there is not."""
 
 
 class KernelRuntimeError(TinoteError, RuntimeError):

@@ -1,6 +1,7 @@
 """Random kernels as machine code: at every optimisation level, on one thread and on two, with fast maths and without.
 
     pytest tests/properties --random-programs 5000      many more than usual, each at all four levels
+    pytest tests/properties --random-programs 5000 --cpu x86-64-v3      the same for a machine with less
 
 Integers, conversions and IEEE arithmetic must agree with the interpreter to the last bit, functions within the bounds
 of `tests.codegen.accuracy`, and fast maths within what rounding can make of the program (`tests.properties.rounding`).
@@ -17,13 +18,16 @@ from tests.properties.compare import Outcome, difference, run
 from tests.properties.generate import Program, generate
 from tests.properties.rounding import disagreement, spread
 from tests.properties.test_programs import SIZE, few_lanes, report
+from tests.runtime.processors import machine_with
 from tinote.compiler import pipeline
 from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.passes import privatise
+from tinote.compiler.passes.estimate_lanes import Machine
 from tinote.compiler.pipeline import run_pipeline, steps_for
 from tinote.compiler.requests import PRIMAL
 from tinote.config import Config
 from tinote.ir.nodes import Function
+from tinote.runtime import jit
 
 LEVELS = (0, 1, 2, 3)
 USUAL = 200
@@ -93,6 +97,15 @@ def wrong_with_fast_maths(program: Program, levels: Sequence[int]) -> str | None
     return None if open_ else ""
 
 
+@pytest.fixture(params=[128, 256])
+def narrower(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> jit.Host:
+    """A machine with vectors of 128 or 256 bits, and as many lanes as they hold."""
+    machine = machine_with(request.param)
+    monkeypatch.setattr(jit, "_host", machine)
+    monkeypatch.setattr(pipeline, "machine_of", lambda config: Machine(request.param, 16, config.fast_math))
+    return machine
+
+
 def some(seeds: range, part: int) -> range:
     """One program in so many, because LLVM takes its time; all of them in a long run."""
     return seeds if len(seeds) > USUAL else seeds[::part]
@@ -107,6 +120,11 @@ def test_machine_code_is_exact(random_programs: range) -> None:
     for seed in some(random_programs, 2):
         chosen = levels(seed // 2, len(random_programs))
         report(generate, lambda program, chosen=chosen: wrong_strictly(program, chosen), seed, SIZE)
+
+
+def test_machine_code_for_narrower_vectors_is_exact(random_programs: range, narrower: jit.Host) -> None:
+    for seed in some(random_programs, 13):
+        report(generate, lambda program: wrong_strictly(program, (3,)), seed, SIZE)
 
 
 def test_fast_maths_stays_near(random_programs: range) -> None:

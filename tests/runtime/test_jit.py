@@ -6,13 +6,16 @@ import ctypes
 import math
 import os
 import platform
+import re
 import struct
 from random import Random
 
+import numpy as np
 import pytest
 
+from tests.runtime.processors import reached
 from tests.runtime.texts import ADD_ONE
-from tinote.errors import CompilerBug
+from tinote.errors import CompilerBug, MachineError
 from tinote.runtime import jit, library
 
 AXPY = """
@@ -225,6 +228,95 @@ def test_a_loop_that_cannot_be_vectorised_says_why() -> None:
     found = jit.remarks("declare float @opaque(float)\n" + text, 3)
     assert any("loop not vectorized" in remark.text for remark in found)
     assert not any(remark.text.startswith("vectorized loop") for remark in found)
+
+
+@pytest.fixture(params=["", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
+def cpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A processor to compile for; this one where it does not reach the level."""
+    name = request.param if request.param in reached() else ""
+    monkeypatch.setattr(jit, "_host", jit.host_like(name))
+    return name
+
+
+def test_code_for_less_than_this_machine(cpu: str) -> None:
+    text = jit.assembly(AXPY, 3)
+    binary = jit.compile_module(AXPY, entry_points=("axpy",))
+    assert binary.object_bytes
+    bits = jit.host().vector_bits
+    assert bits == jit.host_like(cpu).vector_bits
+    if jit.host().triple.startswith("x86_64"):
+        wider = {128: r"%[yz]mm", 256: r"%zmm|%[xy]mm(1[6-9]|2\d|3[01])\b", 512: r"%tmm"}[bits]
+        assert not re.search(wider, text)
+    name = jit.machine_name()
+    assert not cpu or f" {cpu} " in name
+
+
+def test_conversions_of_f16_without_instructions_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every f16 and what lies between two of them, as NumPy converts them, on a processor before F16C."""
+    monkeypatch.setattr(jit, "_host", jit.host_like("x86-64-v2" if reached() else ""))
+    text = """
+define void @both(ptr %wide, ptr %narrow, i64 %n) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %wide.at = getelementptr float, ptr %wide, i64 %i
+  %narrow.at = getelementptr half, ptr %narrow, i64 %i
+  %value = load float, ptr %wide.at
+  %short = fptrunc float %value to half
+  store half %short, ptr %narrow.at
+  %long = fpext half %short to float
+  store float %long, ptr %wide.at
+  %next = add nuw i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %exit
+exit:
+  ret void
+}
+"""
+    exact = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    exact = exact[np.isfinite(exact)]
+    between = (np.sort(exact)[1:].astype(np.float64) + np.sort(exact)[:-1]) / 2
+    others = np.array([65519.9, 65520, 65536, 1e30, -1e30, np.inf, -np.inf, np.nan, 2e-8, 1e-40, -1e-40], np.float32)
+    middle = between.astype(np.float32)
+    wide = np.concatenate(
+        [exact, middle, np.nextafter(middle, np.float32(9)), np.nextafter(middle, -others[3]), others]
+    )
+    with np.errstate(over="ignore"):
+        expected = wide.astype(np.float16)
+    narrow = np.empty(len(wide), np.float16)
+    binary = jit.compile_module(text, entry_points=("both",))
+    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(binary.address("both"))
+    run(wide.ctypes.data, narrow.ctypes.data, len(wide))
+    same = (narrow.view(np.uint16) == expected.view(np.uint16)) | (np.isnan(narrow) & np.isnan(expected))
+    assert same.all(), (wide[~same][:5], narrow[~same][:5], expected[~same][:5])
+    np.testing.assert_array_equal(wide, expected.astype(np.float32))
+
+
+def test_code_for_levels_has_names_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = []
+    for name in ("", *reached()):
+        monkeypatch.setattr(jit, "_host", jit.host_like(name))
+        names.append(jit.machine_name())
+    assert len(set(names)) == len(names)
+
+
+def test_the_environment_names_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("", "native", *reached()):
+        monkeypatch.setattr(jit, "_host", None)
+        monkeypatch.setenv("TINOTE_CPU", name)
+        assert jit.host() == jit.host_like(name)
+
+
+def test_a_processor_that_is_not_here_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(MachineError, match=r"names no processor that is known here: 'pentium'[\s\S]*native"):
+        jit.host_like("pentium")
+    less = {"sse4.2": True, "avx": True, "avx2": False, "fma": False}
+    monkeypatch.setattr(jit.llvm, "get_host_cpu_features", lambda: less)
+    monkeypatch.setattr(jit.llvm, "get_process_triple", lambda: "x86_64-unknown-linux-gnu")
+    assert jit.host_like("x86-64-v2").vector_bits == 128
+    with pytest.raises(MachineError, match="x86-64-v3 has avx2, fma"):
+        jit.host_like("x86-64-v3")
 
 
 def test_host() -> None:

@@ -13,7 +13,7 @@ order. Where iterations certainly conflict, whatever memory holds (`dependence_d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import NamedTuple
 
 from tinote.autodiff.activity import may_be_active
@@ -35,17 +35,21 @@ class Sequential(NamedTuple):
 
 def make_sequential(fn: Function, distinct: Set[Buffer] = frozenset()) -> Sequential:
     """`fn` with such loops made serial. What is loaded from `distinct` differs in each iteration."""
-    if not any(_may_matter(op) for op in fn.region.body if isinstance(op, For) and op.parallel):
+    if not some_may_matter(fn):
         return Sequential(fn)
     accesses = Accesses(fn)
     dependence = find_carried_dependence(accesses)
     if dependence is not None:
         return Sequential(fn, dependence)
-    search = _Search(fn, accesses, distinct)
-    meeting = [loop for loop in accesses.loops if isinstance(loop, For) and loop.parallel and search.meets(loop)]
+    meeting = ConflictSearch(fn, accesses, distinct, may_be_active).meeting()
     return Sequential(
         SerialiseLoops({inner for loop in meeting for inner in loops_of(loop)}).run(fn) if meeting else fn
     )
+
+
+def some_may_matter(fn: Function) -> bool:
+    """Whether there is a parallel loop in which floats are stored, or both read and added to."""
+    return any(_may_matter(op) for op in fn.region.body if isinstance(op, For) and op.parallel)
 
 
 def loops_of(op: Op) -> list[Op]:
@@ -65,20 +69,28 @@ def _may_matter(loop: For) -> bool:
     return not added.isdisjoint(read)
 
 
-class _Search:
+class ConflictSearch:
     """Which parallel loops have iterations that conflict over values that are differentiated."""
 
-    def __init__(self, fn: Function, accesses: Accesses, distinct: Set[Buffer]) -> None:
+    def __init__(
+        self, fn: Function, accesses: Accesses, distinct: Set[Buffer], is_active: Callable[[Buffer], bool]
+    ) -> None:
         self.accesses = accesses
         self.distinct = distinct
+        self.is_active = is_active
         self.branches = dict(_branches(fn.region, ()))
+
+    def meeting(self) -> list[For]:
+        """These loops."""
+        loops = [loop for loop in self.accesses.loops if isinstance(loop, For) and loop.parallel]
+        return [loop for loop in loops if self.meets(loop)]
 
     def meets(self, op: For) -> bool:
         """Whether several iterations of a loop may store to one element, or one may read what another one changes."""
         loop = self.accesses.loops[op]
         touched: dict[Buffer, list[Access]] = {}
         for access in self.accesses.within(loop):
-            if may_be_active(access.op.buffer) and not self._is_distinct(access):
+            if self.is_active(access.op.buffer) and not self._is_distinct(access):
                 touched.setdefault(root_of(access.buffer), []).append(access)
         for inside in touched.values():
             everything, reads = _by_place(inside), _by_place([one for one in inside if isinstance(one.op, Load)])

@@ -109,7 +109,9 @@ def _parser() -> argparse.ArgumentParser:
         "cache",
         help="show or remove the machine code that is kept for later sessions",
         description="Show or remove the machine code that is kept for later sessions. TINOTE_CACHE_DIR names its "
-        "folder, TINOTE_CACHE_LIMIT bounds its size (256M if not set; 0 switches it off).",
+        "folder, TINOTE_CACHE_LIMIT bounds its size (256M if not set; 0 switches it off). Machines of several kinds "
+        "that share one find each other's entries where TINOTE_CPU names the same level of processors for all, such as "
+        "x86-64-v3.",
     )
     kept.add_argument("action", choices=("info", "clear"), help="what to do")
 
@@ -117,7 +119,8 @@ def _parser() -> argparse.ArgumentParser:
         "doctor",
         help="show the CPU, the compiler and the front ends that were found",
         description="Show the CPU, the compiler and the front ends that were found. The exit status is 1 when the "
-        "compiler does not work here.",
+        "compiler does not work here. TINOTE_CPU names the processor to compile for: native, or less of it, such as "
+        "x86-64-v2 or x86-64-v3.",
     )
 
     measured = commands.add_parser(

@@ -49,7 +49,8 @@ from tinote.compiler.passes.vectorise import vectorise
 from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request, defaults_of
 from tinote.config import Config
 from tinote.errors import CompilerBug, TinoteError, refusing_deep_nests
-from tinote.ir.nodes import Function
+from tinote.ir.nodes import Function, Memory
+from tinote.ir.query import walk
 from tinote.ir.verify import Form, InvalidIR, verify
 
 if TYPE_CHECKING:
@@ -192,6 +193,13 @@ def wasm_machine(config: Config) -> Machine:
     return Machine(128, 16, config.fast_math)
 
 
+def _keep_order(fn: Function, context: Context) -> Function:
+    """Where nothing has a derivative, no other order is compared with that of one thread."""
+    accesses = [op for op in walk(fn.region) if isinstance(op, Memory)]
+    differentiated = any(op.buffer.adjoint is not None or op.buffer.tangent is not None for op in accesses)
+    return _derivative_steps().keep_order(fn) if differentiated else fn
+
+
 def _vectorise(fn: Function, context: Context) -> Function:
     config = context.config
     if config.lanes == "never":
@@ -242,6 +250,7 @@ GPU_LOWERING: Steps = (
     _simplify(Form.TASKS),
 )
 
+ORDERING = Step(_keep_order, Form.SCALAR, "keep_order")
 SPLITTING = _plain(split_loops, Form.SCALAR)
 CHOOSING = Step(lambda fn, _: choose_values(fn, reverse=False), Form.TYPED, "choose_values")
 CHOOSING_FOR_REVERSE = Step(lambda fn, _: choose_values(fn, reverse=True), Form.TYPED, "choose_values")
@@ -274,7 +283,8 @@ def steps_for(request: Request, *, lower: bool = True, lowering: Steps = LOWERIN
         *_when(request.has_tangents, *_forward(arguments=arguments, directions=request.directions)),
         *_when(request.reverses, SKIPPING),
         *_when(checks is Checks.FINITE, FINITE_CHECKING),
-        *_when(lower and not request.reverses, SPLITTING),
+        # A gradient's loops are those of which the iterations may run in any order.
+        *_when(lower and not request.reverses, ORDERING, SPLITTING),
         *_when(lower, *lowering),
     )
 

@@ -239,15 +239,17 @@ class For(Op):
     region params = (index, *carried).
 
     `parallel`: iterations may run in any order or at once (then nothing is carried). `reverse`: from hi-1 down to lo.
-    `vectorize`: its iterations may run at once (`mark_vector_loops`). `because`: why a loop that the user did not order
-    runs in order. Index, lo and hi have the same integer type. A parallel loop with a second parameter runs in lanes:
+    `vectorize`: its iterations may run at once (`mark_vector_loops`). `ordered`: those of a parallel loop that one
+    thread runs keep their order (`keep_order`). `because`: why a loop that the user did not order runs in order. Index,
+    lo and hi have the same integer type. A parallel loop with a second parameter runs in lanes:
     the region stands for as many iterations at once as the parameter, a mask, has lanes, the first of which is index;
     the mask tells which of them are below hi.
     """
 
-    __slots__ = ("because", "parallel", "reverse", "vectorize")
-    statics = ("parallel", "reverse", "vectorize", "because")
+    __slots__ = ("because", "ordered", "parallel", "reverse", "vectorize")
+    statics = ("parallel", "ordered", "reverse", "vectorize", "because")
     because: str
+    ordered: bool
     parallel: bool
     reverse: bool
     vectorize: bool
@@ -262,6 +264,7 @@ class For(Op):
         loc: Span = NOWHERE,
         *,
         parallel: bool = False,
+        ordered: bool = False,
         reverse: bool = False,
         vectorize: bool = False,
         because: str = "",
@@ -269,6 +272,7 @@ class For(Op):
     ) -> None:
         super().__init__((lo, hi, *initial), outs, (body,), loc, origin)
         self.because = because
+        self.ordered = ordered
         self.parallel = parallel
         self.reverse = reverse
         self.vectorize = vectorize
@@ -450,13 +454,14 @@ class Print(Op):
 
 class Task(Op):
     """A piece of a launch, run after the pieces before it. Serial: regions[0] has no parameters. Parallel: args = (lo,
-    hi), regions[0].params = (index,), or (index, mask) as in a `For` that runs in lanes.
+    hi), regions[0].params = (index,), or (index, mask) as in a `For` that runs in lanes; `ordered` as there.
     """
 
-    __slots__ = ("name", "parallel", "privates", "vectorize")
-    statics = ("name", "parallel", "privates", "vectorize")
+    __slots__ = ("name", "ordered", "parallel", "privates", "vectorize")
+    statics = ("name", "parallel", "ordered", "privates", "vectorize")
     writes = True
     name: str
+    ordered: bool
     parallel: bool
     privates: tuple[Private, ...]
     vectorize: bool
@@ -468,12 +473,14 @@ class Task(Op):
         body: Region,
         *,
         parallel: bool,
+        ordered: bool = False,
         privates: tuple[Private, ...] = (),
         vectorize: bool = False,
         loc: Span = NOWHERE,
     ) -> None:
         super().__init__(args, (), (body,), loc)
         self.name = name
+        self.ordered = ordered
         self.parallel = parallel
         self.privates = privates
         self.vectorize = vectorize

@@ -365,13 +365,14 @@ class _Parser:
 
     def for_(self, outs: tuple[ir.Var, ...]) -> ir.Op:
         line = self.line
-        parallel, reverse, vectorize = line.take("parallel"), line.take("reverse"), line.take("vectorize")
+        parallel, ordered = line.take("parallel"), line.take("ordered")
+        reverse, vectorize = line.take("reverse"), line.take("vectorize")
         params, lo, hi = self.loop()
         because = json.loads(line.kind("text", "the reason")) if line.take("because") else ""
         carried, initial = self.carrying()
         body = self.block(line, (*params, *carried))
         loop = ir.For(lo, hi, initial, body, outs, line.span(), parallel=parallel, reverse=reverse, vectorize=vectorize)
-        loop.because = because
+        loop.because, loop.ordered = because, ordered
         return loop
 
     def loop(self) -> tuple[tuple[ir.Var, ...], ir.Atom, ir.Atom]:
@@ -423,7 +424,7 @@ class _Parser:
         if not parallel:
             line.expect("serial")
         name = json.loads(line.next().text) if line.peek().kind == "text" else ""
-        vectorize = line.take("vectorize")
+        ordered, vectorize = line.take("ordered"), line.take("vectorize")
         params: tuple[ir.Var, ...] = ()
         args: tuple[ir.Atom, ...] = ()
         if line.peek().kind == "variable":
@@ -438,5 +439,6 @@ class _Parser:
             privates.append(ir.Private(self.buffer(), copy, prim))
             second.done()
         body = self.block(line, params)
-        loc = line.span()
-        return ir.Task(name, args, body, parallel=parallel, privates=tuple(privates), vectorize=vectorize, loc=loc)
+        task = ir.Task(name, args, body, parallel=parallel, ordered=ordered, vectorize=vectorize, loc=line.span())
+        task.privates = tuple(privates)
+        return task

@@ -300,7 +300,7 @@ class _Printer:
             self.lines.append(Line(start + self.plain(op), op))
 
     def for_head(self, op: ir.For) -> str:
-        words = [w for w, on in (("parallel", op.parallel), ("reverse", op.reverse), ("vectorize", op.vectorize)) if on]
+        words = [w for w in ("parallel", "ordered", "reverse", "vectorize") if getattr(op, w)]
         mask = op.body.params[1:] if op.parallel else ()
         bounds = f"{self.bindings((op.index, *mask))} in {self.atom(op.lo)} .. {self.atom(op.hi)}"
         if op.because:
@@ -311,8 +311,7 @@ class _Printer:
         words = ["parallel" if op.parallel else "serial"]
         if not self.anonymous and op.name:
             words.append(json.dumps(op.name))
-        if op.vectorize:
-            words.append("vectorize")
+        words += [w for w in ("ordered", "vectorize") if getattr(op, w)]
         if op.body.params:
             words.append(f"{self.bindings(op.body.params)} in {' .. '.join([self.atom(a) for a in op.args])}")
         return f"task {' '.join(words)}:"

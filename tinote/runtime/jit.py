@@ -22,8 +22,8 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import llvmlite.binding as llvm
 from llvmlite.binding.newpassmanagers import NewPassManager
 
-from tinote.errors import CompilerBug
-from tinote.runtime import wasm
+from tinote.errors import CompilerBug, MachineError
+from tinote.runtime import half, wasm
 from tinote.runtime.library import called_in, text_of
 from tinote.runtime.native import defined_functions, runtime_text, wasm_text
 from tinote.runtime.store import digest, open_store, package_stamp
@@ -38,6 +38,10 @@ _RUNTIME_LIBRARY = "tinote.runtime"
 _RUNTIME_LEVEL = 0
 #: Functions of the native runtime that are launched as kernels are.
 _KERNELS = ("tn_clear", "tn_replay", "tn_replay_worlds")
+
+
+#: The environment variable that names the processor to compile for.
+CPU_VARIABLE = "TINOTE_CPU"
 
 
 class Host(NamedTuple):
@@ -91,7 +95,7 @@ class _Engine:
         # The reader of LLVM text would verify what has debug information itself, and end the process if it is not
         # valid.
         llvm.set_option("tinote", "-disable-auto-upgrade-debug-info")
-        self.machines: dict[int, llvm.TargetMachine] = {}
+        self.machines: dict[tuple[Host, int], llvm.TargetMachine] = {}
         # JITLink rather than the older linker: it keeps a library's sections together and refuses by an error what does
         # not fit.
         self.lljit = llvm.create_lljit_compiler(_create_machine(3), use_jit_link=True, suppress_errors=True)
@@ -113,15 +117,16 @@ class _Engine:
         image = store.get(key)
         if image is None:
             machine = self.machine(_RUNTIME_LEVEL)
-            with _llvm_lock, _parsed(runtime_text(), machine) as module:
+            with _llvm_lock, _parsed(runtime_text(), machine, half.TEXT) as module:
                 image = machine.emit_object(module)
             store.put(key, image)
         return image
 
     def machine(self, level: int) -> llvm.TargetMachine:
-        found = self.machines.get(level)
+        key = host(), level
+        found = self.machines.get(key)
         if found is None:
-            found = self.machines[level] = _create_machine(level)
+            found = self.machines[key] = _create_machine(level)
         return found
 
 
@@ -226,24 +231,73 @@ def _create_machine(level: int) -> llvm.TargetMachine:
     )
 
 
+class _Level(NamedTuple):
+    """A processor with no more than `features`, beside those of the levels before it."""
+
+    features: tuple[str, ...]
+    vector_bits: int = 128
+
+
+#: The levels of the x86-64 psABI (section 3.1.1, "Processor Architecture"), the lower first.
+_X86_LEVELS = {
+    "x86-64": _Level(("cmov", "cx8", "fxsr", "mmx", "sse", "sse2")),
+    "x86-64-v2": _Level(("cx16", "sahf", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2")),
+    "x86-64-v3": _Level(("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"), 256),
+    "x86-64-v4": _Level(("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"), 512),
+}
+
+
 def host() -> Host:
-    """The machine this process runs on, as LLVM names it."""
+    """The machine that code is compiled for, as LLVM names it: the one this process runs on, or less of it, if the
+    environment variable `TINOTE_CPU` says so (`host_like`).
+    """
     global _host
     if _host is None:
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        features = llvm.get_host_cpu_features()
-        bits = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
-        _host = Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten(), bits, available_cores())
+        _host = host_like(os.environ.get(CPU_VARIABLE, "").strip())
     return _host
 
 
-@cache
+def host_like(cpu: str) -> Host:
+    """The machine this process runs on, as if its processor were `cpu`: `native` (or nothing), what it is; `x86-64` and
+    its levels `x86-64-v2` (vectors of 128 bits), `x86-64-v3` (of 256: AVX2) and `x86-64-v4` (of 512: AVX-512). Machine
+    code for a level is the same on all machines that have it, and so are its entries in the cache.
+
+    Raises `MachineError` for another name, and for a level that the processor does not reach: its code would not run.
+    """
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    triple, own, cores = llvm.get_process_triple(), llvm.get_host_cpu_features(), available_cores()
+    if cpu in ("", "native"):
+        bits = 512 if own.get("avx512f") else 256 if own.get("avx") else 128
+        return Host(triple, llvm.get_host_cpu_name(), own.flatten(), bits, cores)
+    levels = _X86_LEVELS if triple.startswith("x86_64") else {}
+    if cpu not in levels:
+        raise MachineError(
+            f"{CPU_VARIABLE} names no processor that is known here: {cpu!r}",
+            hint=f"it may be {', '.join(['native', *levels])}",
+        )
+    names = list(levels)
+    reached = names[: names.index(cpu) + 1]
+    features = [feature for name in reached for feature in levels[name].features]
+    # LLVM does not list what all processors of 64 bits have, nor names of its own for it.
+    missing = [feature for feature in features if own.get(feature) is False]
+    if missing:
+        raise MachineError(
+            f"{CPU_VARIABLE} names a processor of which this one is none: {cpu} has {', '.join(missing)}",
+            hint="machine code for it would not run here; native is what this processor has",
+        )
+    return Host(triple, cpu, ",".join([f"+{feature}" for feature in features]), levels[cpu].vector_bits, cores)
+
+
 def machine_name() -> str:
     """Names the machine that code is compiled for and everything that compiles it below LLVM text: code for another
     name is another code.
     """
-    machine = host()
+    return _name_of(host())
+
+
+@cache
+def _name_of(machine: Host) -> str:
     version = ".".join(map(str, llvm.llvm_version_info))
     # Which passes LLVM runs, and how, is decided in this file.
     own = os.stat(__file__)

@@ -43,7 +43,7 @@ class Nest(NamedTuple):
 
 def nest_of(op: ir.Op) -> Nest | None:
     """The nest that begins with a loop, if there is anything in it that might be decided, and all may be repeated."""
-    if not isinstance(op, ir.For) or not op.parallel:
+    if not isinstance(op, ir.For) or not op.parallel or op.ordered:
         return None
     count, promising = 0, False
     for inner in walk(op.body):
@@ -60,7 +60,7 @@ def nest_of(op: ir.Op) -> Nest | None:
     loops = [op]
     while True:
         *before, last = loops[-1].body.body or (op,)
-        if not isinstance(last, ir.For) or not last.parallel or last is loops[-1]:
+        if not isinstance(last, ir.For) or not last.parallel or last.ordered or last is loops[-1]:
             return Nest(tuple(loops))
         if not all(isinstance(o, ir.Prim | ir.Load | ir.Extent) for o in before):
             return Nest(tuple(loops))

@@ -273,6 +273,8 @@ def why_scalar(loop: ir.For | ir.Task, divergence: Divergence, machine: Machine,
 
 def _obstacle(loop: ir.For | ir.Task, divergence: Divergence, machine: Machine) -> str:
     """What stands in the way, whatever would be gained; empty if nothing does."""
+    if loop.ordered:
+        return "an iteration may read or overwrite what another one changes, so they keep their order"
     if loop.regions[0].params[0].type is u64:
         return "its index is a u64"
     if not _stacks_are_mirrored(loop.regions[0]):
@@ -415,6 +417,7 @@ class _Estimate:
         self.columns = columns or {}
         #: what loops inside that run in lanes themselves cost in all
         self.in_lanes = in_lanes or {}
+        self.means = _mean_values(body)
 
     def scalar(self, region: ir.Region) -> float:
         """One iteration, as LLVM runs it."""
@@ -424,7 +427,7 @@ class _Estimate:
                 total += self.in_lanes[op]
             elif isinstance(op, ir.For):
                 alone = self.scalar(op.body) + _PER_ITERATION
-                times = _iterations(op)
+                times = _iterations(op, self.means)
                 together = min(self.count, max(1, times // 4)) if _llvm_vectorises(op) else 1
                 total += times * alone / together
             elif isinstance(op, ir.While):
@@ -460,7 +463,7 @@ class _Estimate:
                 divergent = op in self.divergence.divergent
                 # What is carried stays for lanes that have left: a selection each.
                 inside += len(op.outs) if divergent else 0
-                times = _iterations(op) if isinstance(op, ir.For) else _UNKNOWN_TRIP_COUNT
+                times = _iterations(op, self.means) if isinstance(op, ir.For) else _UNKNOWN_TRIP_COUNT
                 total += times * inside * (_WAITING if divergent else 1.0)
             elif isinstance(op, ir.If):
                 if uniform(op.condition):
@@ -508,6 +511,7 @@ def _moved_loads(body: ir.Region) -> dict[ir.Op, float]:
     it: the part of their cost that is left.
     """
     written = {root_of(op.buffer) for op in walk(body) if isinstance(op, ir.Store | ir.Atomic)}
+    means = _mean_values(body)
     #: the loops that a value depends on
     depends: dict[ir.Atom, frozenset[ir.Op]] = {}
     found: dict[ir.Op, float] = {}
@@ -535,7 +539,7 @@ def _moved_loads(body: ir.Region) -> dict[ir.Op, float]:
         part = 1.0
         for loop in reversed(around):
             if loop not in needs:
-                part /= _iterations(loop) if isinstance(loop, ir.For) else _UNKNOWN_TRIP_COUNT
+                part /= max(1.0, _iterations(loop, means)) if isinstance(loop, ir.For) else _UNKNOWN_TRIP_COUNT
             elif not (isinstance(loop, ir.For) and 0 < (_trip_count(loop.lo, loop.hi) or _LONG) <= _WRITTEN_OUT):
                 break
         return part
@@ -549,9 +553,29 @@ def _branch(op: ir.If, cost: Callable[[ir.Region], float]) -> float:
     return sum([cost(r) for r in op.regions]) / 2 + 1
 
 
-def _iterations(op: ir.For) -> int:
-    count = _trip_count(op.lo, op.hi)
-    return _UNKNOWN_TRIP_COUNT if count is None else count
+def _mean_values(body: ir.Region) -> dict[ir.Var, float]:
+    """What integers are in the mean over the loops in a body: indices of loops with known bounds, and sums of these."""
+    found: dict[ir.Var, float] = {}
+    for op in walk(body):
+        if isinstance(op, ir.For):
+            lo, hi = [_mean(a, found) for a in (op.lo, op.hi)]
+            if lo is not None and hi is not None:
+                found[op.index] = max(lo, (lo + hi - 1) / 2)
+        elif isinstance(op, ir.Prim) and op.prim in (p.add, p.sub) and not is_float(op.out.type):
+            a, b = [_mean(x, found) for x in op.args]
+            if a is not None and b is not None:
+                found[op.out] = a + b if op.prim is p.add else a - b
+    return found
+
+
+def _mean(atom: ir.Atom, means: Mapping[ir.Var, float]) -> float | None:
+    return float(atom.value) if isinstance(atom, ir.Lit) else means.get(atom)
+
+
+def _iterations(op: ir.For, means: Mapping[ir.Var, float]) -> float:
+    """How often a loop inside runs in the mean: that of a triangle half as often as its sides are long."""
+    lo, hi = _mean(op.lo, means), _mean(op.hi, means)
+    return _UNKNOWN_TRIP_COUNT if lo is None or hi is None else max(0.0, hi - lo)
 
 
 def _llvm_vectorises(loop: ir.For) -> bool:

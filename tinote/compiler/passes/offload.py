@@ -157,7 +157,9 @@ class _Offloading:
         before: list[Op] = []
         bounds = tuple(self._between(a, before, loop.loc) for a in loop.args[:2])
         body = self._with_imports(loop.body, set())
-        return [*before, Task(self._name(), bounds, body, parallel=True, vectorize=loop.vectorize, loc=loop.loc)]
+        task = Task(self._name(), bounds, body, parallel=True, ordered=loop.ordered, loc=loop.loc)
+        task.vectorize = loop.vectorize
+        return [*before, task]
 
     def _between(self, atom: Atom, body: list[Op], loc: Span) -> Atom:
         """An atom as the space between tasks can have it.

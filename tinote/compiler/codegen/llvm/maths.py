@@ -101,7 +101,8 @@ def power(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
         if exponent == 0:
             return one
         return result if exponent > 0 else f.value(f"fdiv{f.flags} {TYPES[t]} {one}, {result}")
-    return _call(f, "pow", t, a, b)
+    # LLVM would make whole numbers of the exponents of several lanes, and end the process where registers hold two.
+    return _call(f, "pow", t, a, b, flags=f.flags.replace(" afn", "")) if f.lanes else _call(f, "pow", t, a, b)
 
 
 def floor_divide(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:

@@ -1,0 +1,47 @@
+"""Keeps the order of iterations that conflict over differentiated values: a thread runs its part of such a loop one by
+one, as the gradient does.
+
+    for parallel %i in 0 .. %n:               for parallel ordered %i in 0 .. %n:
+      %k = load @k[%i]                 ->       %k = load @k[%i]
+      %a = load @x[%k]                          %a = load @x[%k]
+      store @x[%i], %a                          store @x[%i], %a
+
+Which loops these are `sequential_reverse.py` says. Lanes would run several of their iterations at once, and the values,
+their tangents and their gradients would be those of different orders.
+"""
+
+from __future__ import annotations
+
+from tinote.autodiff.activity import may_be_active
+from tinote.autodiff.sequential_reverse import ConflictSearch, some_may_matter
+from tinote.ir.access import Accesses
+from tinote.ir.buffers import Buffer
+from tinote.ir.nodes import For, Function, Op
+from tinote.ir.rewrite import Rewriter
+
+
+def keep_order(fn: Function) -> Function:
+    """`fn`, which computes values or tangents, in scalar form, with such loops `ordered`."""
+    if not some_may_matter(fn):
+        return fn
+    found = ConflictSearch(fn, Accesses(fn), frozenset(), _has_derivatives).meeting()
+    return _Marker(set(found)).run(fn) if found else fn
+
+
+def _has_derivatives(buffer: Buffer) -> bool:
+    return may_be_active(buffer) or may_be_active(buffer, tangents=True)
+
+
+class _Marker(Rewriter):
+    """Nothing is renamed."""
+
+    def __init__(self, loops: set[For]) -> None:
+        super().__init__()
+        self.loops = loops
+
+    def nest(self, op: Op) -> None:
+        if op in self.loops:
+            op = op.rebuilt(op.args, op.regions)
+            assert isinstance(op, For)
+            op.ordered = True
+        super().nest(op)
