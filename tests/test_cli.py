@@ -99,7 +99,9 @@ ipywidgets.VBox([view, ti.viz.slider(view, pull, 0, 1, value=0.5, label="pull")]
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == str(tmp_path / "out.html")
-    assert lines[1] == "  <Particles: 5 in [0, 1] × [0, 1]>: runs"
+    sizes = r"with [\d.,]+ kB of WebAssembly and [\d.,]+ kB of memory, for step"
+    runs = rf"  <Particles: 5 in \[0, 1\] × \[0, 1\]>: runs, {sizes}"
+    assert re.fullmatch(runs, lines[1])
     assert lines[2] == "  by Python: a picture" and lines[3].startswith("    without a run: ")
     assert "this cannot be captured" in done.stdout
     page = (tmp_path / "out.html").read_text(encoding="utf-8")

@@ -202,7 +202,7 @@ def test_the_buttons_do_what_they_do_in_a_notebook(
     at = found.wait_step()
     found.button("Step: advance one frame").click()
     found.wait_step(at + 1)
-    view.locator("input[type=range]").first.fill("4")
+    view.locator(".tinote-speed input").fill("4")
     expect(view.locator(".tinote-speed-text")).to_have_text("10 steps / frame")
     found.button("Step: advance one frame").click()
     found.wait_step(at + 11)

@@ -37,7 +37,7 @@ PAINTED = f"Number({VIEW}?.dataset.painted ?? 0)"
 
 # Move the slider to the given places and press Step, all before the page hears anything from the kernel.
 SLIDE_AND_STEP = """(places) => {
-    const slider = document.querySelector('.tinote-view input[type=range]');
+    const slider = document.querySelector('.tinote-speed input');
     for (const place of places) {
         slider.value = String(place);
         slider.dispatchEvent(new Event('input'));

@@ -98,6 +98,9 @@ def test_a_saved_view_plays_without_its_kernel(notebook: Any, reopened: Any, lab
     # Buttons, sliders and the theme do what they do in a live view.
     player.get_by_role("button", name="Pause").click()
     expect(player.locator(".tinote-view")).to_have_attribute("data-state", "paused")
+    present = poll(lambda: step_of(player), lambda step: step > 20)
+    player.get_by_label("Timeline", exact=True).press("ArrowLeft")
+    poll(lambda: step_of(player), lambda step: 0 < step < present)
     player.get_by_role("button", name="Reset").click()
     poll(lambda: step_of(player), 0)
     expect(player.get_by_role("slider", name=re.compile("pull|value"))).to_have_count(1)

@@ -73,6 +73,9 @@ def advance(view: Any) -> None:
     poll(lambda: int(view.locator(".tinote-view").get_attribute("data-step")), lambda step: step > 0)
     view.get_by_role("button", name="Pause").click()
     expect(view.locator(".tinote-view")).to_have_attribute("data-state", "paused")
+    row = view.locator(".tinote-timeline")
+    row.get_by_role("slider").press("Home")
+    expect(row.locator("output")).to_contain_text("ago")
 
 
 def test_every_page_works(site: Path, page: Any) -> None:

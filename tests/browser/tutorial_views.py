@@ -51,7 +51,7 @@ def export(view: LiveSimulation, folder: Path, number: int, steps: int) -> dict[
     np.savez(folder / f"view{number}.npz", **{name: field.to_numpy() for name, field in sources.fields.items()})
     for memory, copy in before:
         memory.restore(copy)
-    return {"file": file.name, "view": shown.view, "runs": shown.runs, "missing": shown.missing}
+    return {"file": file.name, "view": shown.view, "runs": shown.runs, "missing": shown.missing, "needs": shown.needs}
 
 
 def main(notebook: Path, folder: Path, steps: int) -> None:

@@ -250,7 +250,11 @@ def test_a_page_tells_what_became_of_each_view(moving: Any, tmp_path: Path) -> N
     page = made.path.read_text("utf-8")
     assert [view.runs for view in made.views] == [True, False] and made.nbytes == made.path.stat().st_size
     assert "returns ndarray" in made.views[1].missing[0].reason
-    assert re.search(r"page\.html: \d+ kB\n.*: runs\n.*: a picture\n.*without a run: color is a function", repr(made))
+    needs = r"with [\d.,]+ kB of WebAssembly and [\d.,]+ kB of memory, for step"
+    assert re.fullmatch(needs, made.views[0].needs)
+    assert re.search(
+        rf"page\.html: \d+ kB\n.*: runs, {needs}\n.*: a picture\n.*without a run: color is a function", repr(made)
+    )
     assert "<em>words</em>" in page and "<msup>" in page and "<h1" in page
     found = Elements(page)
     ((picture, _),) = found.named("img")

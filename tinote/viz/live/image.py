@@ -19,8 +19,8 @@ from tinote.viz.draw.colormap import ColorScale
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.live.grid_marks import GridMarks
 from tinote.viz.live.pointer import Pointer
-from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
-from tinote.viz.notebook.view import Frame, static_source
+from tinote.viz.live.simulation import TIMELINE_MEGABYTES, UNATTENDED_FRAMES, LiveSimulation, Quantities
+from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
 
 MOST_CELLS = 1024
@@ -48,12 +48,12 @@ class Image(LiveSimulation):
     - `pointer(pointer)`: called between frames while a button is held on the view, with a `Pointer` in units of cells:
       its `element` is the index (column, row) of the cell under it.
 
-    The rest is as for `Particles`: `step`, `reset`, `energy` or `plots`, `steps_per_frame`, `unattended_frames`, and
-    the methods that do what the buttons do.
+    The rest is as for `Particles`: `step`, `reset`, `energy` or `plots`, `steps_per_frame`, `unattended_frames`,
+    `timeline`, and the methods that do what the buttons do.
     """
 
     PAGE_KIND = "image"
-    _esm = static_source("kernel.js", "view.js", "chart.js", "colorbar.js", "simulation.js", "strokes.js", "image.js")
+    _esm = static_source(*VIEW_SCRIPTS, "strokes.js", "image.js")
     _css = static_source("simulation.css", "kernel.css")
 
     smooth = traitlets.Bool(False).tag(sync=True)
@@ -85,6 +85,7 @@ class Image(LiveSimulation):
         size: int = 480,
         label: str = "live view of a field",
         unattended_frames: int = UNATTENDED_FRAMES,
+        timeline: float = TIMELINE_MEGABYTES,
         pointer: Callable[[Pointer], object] | None = None,
     ) -> None:
         cells = _checked_cells(as_array(field))
@@ -114,6 +115,7 @@ class Image(LiveSimulation):
             plots=plots,
             steps_per_frame=steps_per_frame,
             unattended_frames=unattended_frames,
+            timeline=timeline,
             pointer=pointer,
             size=(max(16, round(size * columns / longest)), max(16, round(size * rows / longest))),
             smooth=smooth,

@@ -21,9 +21,9 @@ from tinote.viz.live.mark_values import as_inks, as_radii, is_single
 from tinote.viz.live.marks import ARROW_COLOR, EDGE_COLOR, Inks, Marks, Plane, Sight, Space, read_inks
 from tinote.viz.live.pointer import Pointer
 from tinote.viz.live.projection import Camera, box_edges, depth, faded, point_at, rasterised, see
-from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
+from tinote.viz.live.simulation import TIMELINE_MEGABYTES, UNATTENDED_FRAMES, LiveSimulation, Quantities
 from tinote.viz.live.strokes import HIDDEN, paint_glows
-from tinote.viz.notebook.view import Frame, static_source
+from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
 from tinote.viz.space.rasterise import Rasteriser
 
@@ -83,6 +83,9 @@ class Particles(LiveSimulation):
     - `azimuth`, `elevation`: in space, where the camera stands, in degrees around the z axis and above the xy plane.
       The pointer, pressed beside the particles or with Shift, and the arrow keys turn it.
     - `unattended_frames`: how many frames are made where a program executes the notebook and nobody can press play.
+    - `timeline`: how many megabytes (1e6 bytes) of frames the page keeps, up to 1,000: the slider below the view, and
+      the arrow keys on it, show the last ones again, as many as there is room for. That pauses the simulation, which
+      goes on from the present. 0 keeps none, and there is no such slider.
 
     More than 150,000 particles in the plane are shown as a density, one pixel each, the darker the more of them there
     are; no single one can be grabbed then. Fewer, but enough for a picture to take fewer bytes than their positions
@@ -95,9 +98,7 @@ class Particles(LiveSimulation):
     """
 
     PAGE_KIND = "particles"
-    _esm = static_source(
-        "kernel.js", "view.js", "chart.js", "colorbar.js", "simulation.js", "strokes.js", "particles.js"
-    )
+    _esm = static_source(*VIEW_SCRIPTS, "strokes.js", "particles.js")
     _css = static_source("simulation.css", "kernel.css")
 
     radius = traitlets.Float(2.0).tag(sync=True)
@@ -149,6 +150,7 @@ class Particles(LiveSimulation):
         size: int | Sequence[int] = 480,
         label: str = "live view of particles",
         unattended_frames: int = UNATTENDED_FRAMES,
+        timeline: float = TIMELINE_MEGABYTES,
         pointer: Callable[[Pointer], object] | None = None,
         azimuth: float = 30.0,
         elevation: float = 20.0,
@@ -199,6 +201,7 @@ class Particles(LiveSimulation):
             plots=plots,
             steps_per_frame=steps_per_frame,
             unattended_frames=unattended_frames,
+            timeline=timeline,
             size=size,
             pointer=pointer,
             radius=float(radius) if self._has_one_radius else float(radii.max(initial=0.0)),

@@ -7,8 +7,8 @@ from typing import Any
 
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.pictures import Picture
-from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
-from tinote.viz.notebook.view import Frame, static_source
+from tinote.viz.live.simulation import TIMELINE_MEGABYTES, UNATTENDED_FRAMES, LiveSimulation, Quantities
+from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
 from tinote.viz.pages.sources import Sources
 
 
@@ -20,12 +20,13 @@ class Plot(LiveSimulation):
     - `label`: what the vertical axis shows; `size`: (width, height) in pixels; `steps_per_frame`: steps
       between two samples, which the slider changes; `reset()`: returns to the start.
     - `unattended_frames`: how many frames are made where a program executes the notebook and nobody can press play.
+    - `timeline`: how many megabytes of samples can be gone back to, as for `Particles`.
 
     `plot.history.table()` are the samples as an array: the step number, then the quantities.
     """
 
     PAGE_KIND = "plot"
-    _esm = static_source("kernel.js", "view.js", "chart.js", "simulation.js", "running_plot.js")
+    _esm = static_source(*VIEW_SCRIPTS, "running_plot.js")
     _css = static_source("simulation.css", "kernel.css")
 
     def __init__(
@@ -38,6 +39,7 @@ class Plot(LiveSimulation):
         size: tuple[int, int] = (480, 240),
         label: str = "",
         unattended_frames: int = UNATTENDED_FRAMES,
+        timeline: float = TIMELINE_MEGABYTES,
     ) -> None:
         if not quantities:
             raise ViewError("there is nothing to plot", hint='give a function, or {"name": function, …}')
@@ -48,6 +50,7 @@ class Plot(LiveSimulation):
             plots=quantities,
             steps_per_frame=steps_per_frame,
             unattended_frames=unattended_frames,
+            timeline=timeline,
             size=size,
             chart_height=int(size[1]),
             plot_label=label,

@@ -17,8 +17,8 @@ import traitlets
 
 from tinote.viz.draw.arrays import ViewError, as_colors
 from tinote.viz.draw.pictures import Picture, as_jpeg
-from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
-from tinote.viz.notebook.view import Frame, Outcome, static_source
+from tinote.viz.live.simulation import TIMELINE_MEGABYTES, UNATTENDED_FRAMES, LiveSimulation, Quantities
+from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, Outcome, static_source
 from tinote.viz.pages.sources import Sources
 from tinote.viz.space.camera import CLOSEST, Eye, Vector, fitted
 from tinote.viz.space.content import (
@@ -120,14 +120,15 @@ class Scene(LiveSimulation):
     - `background`: a colour; by itself what fits the page's theme.
     - `renderer`: "auto", "page" (always by WebGL in the page) or "kernel" (always as pictures).
     - `size`: (width, height), or one number for both, in pixels; `energy` or `plots`, `plot_label`, `steps_per_frame`,
-      `label` and `unattended_frames` are as for `Particles`, as are the methods that do what the buttons do.
+      `label`, `unattended_frames` and `timeline` are as for `Particles`, as are the methods that do what the buttons
+      do.
 
     What is not finite is not drawn. A step that raises stops the view, which shows the error, as does a field that has
     taken a shape that cannot be drawn.
     """
 
     PAGE_KIND = "scene"
-    _esm = static_source("kernel.js", "view.js", "chart.js", "simulation.js", "space.js", "scene.js")
+    _esm = static_source(*VIEW_SCRIPTS, "space.js", "scene.js")
     _css = static_source("simulation.css", "kernel.css")
 
     background = traitlets.Unicode().tag(sync=True)
@@ -156,6 +157,7 @@ class Scene(LiveSimulation):
         size: int | Sequence[int] = (640, 480),
         label: str = "live view of a scene in space",
         unattended_frames: int = UNATTENDED_FRAMES,
+        timeline: float = TIMELINE_MEGABYTES,
     ) -> None:
         if up not in UPWARDS:
             raise ViewError(f"up is {up!r}; it is 'y' or 'z'")
@@ -186,6 +188,7 @@ class Scene(LiveSimulation):
             plots=plots,
             steps_per_frame=steps_per_frame,
             unattended_frames=unattended_frames,
+            timeline=timeline,
             size=size,
             background="" if background is None else _css(as_colors(background, name="background")),
             controls=controls,

@@ -47,6 +47,11 @@ from tinote.viz.pages.sources import BoundSlider, Sources, ViewFunctions
 UNATTENDED_FRAMES = 60
 """Frames that a view advances where a program executes the notebook and nobody can press play."""
 
+TIMELINE_MEGABYTES = 32.0
+"""How much of the last frames a page keeps of a view, to show them again."""
+
+MOST_TIMELINE_MEGABYTES = 1000.0
+
 UNATTENDED_SECONDS = 5.0
 """A slow simulation is left after this time there."""
 
@@ -114,6 +119,9 @@ class LiveSimulation(LiveView):
     step_note = traitlets.Unicode().tag(sync=True)
     """How steps run, in a sentence: the tooltip of their number."""
 
+    timeline = traitlets.Float(TIMELINE_MEGABYTES).tag(sync=True)
+    """Megabytes of the last frames that the page keeps, to show them again."""
+
     program = traitlets.Unicode().tag(sync=True)
     """How the view runs without a kernel (`pages/stored.py`), for the notebook that is saved; or nothing."""
 
@@ -131,6 +139,7 @@ class LiveSimulation(LiveView):
         plot_label: str,
         steps_per_frame: int,
         unattended_frames: int,
+        timeline: float,
         **traits: Any,
     ) -> None:
         for name, function in (("step", step), ("reset", reset)):
@@ -140,6 +149,8 @@ class LiveSimulation(LiveView):
             raise ViewError(f"pointer is {type(pointer).__name__}, not a function of a Pointer")
         if steps_per_frame < 1:
             raise ViewError(f"steps_per_frame is {steps_per_frame}; it is at least 1")
+        if not 0.0 <= timeline <= MOST_TIMELINE_MEGABYTES:
+            raise ViewError(f"timeline is {timeline}; it is in megabytes, from 0 to {MOST_TIMELINE_MEGABYTES:,.0f}")
         width, height = (size, size) if isinstance(size, int) else (int(size[0]), int(size[1]))
         if width < 16 or height < 16:
             raise ViewError(f"size {size} is too small to show anything; it is in pixels")
@@ -172,6 +183,7 @@ class LiveSimulation(LiveView):
             self._loop = None
         super().__init__(
             steps_per_frame=steps_per_frame,
+            timeline=float(timeline),
             can_step=step is not None,
             can_reset=reset is not None,
             can_point=pointer is not None,

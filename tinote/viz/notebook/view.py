@@ -41,6 +41,17 @@ from tinote.viz.notebook.front_end import (
 )
 
 SYNTAX = "syntax.js"
+VIEW_SCRIPTS = (
+    "kernel.js",
+    "view.js",
+    "chart.js",
+    "colorbar.js",
+    "picture.js",
+    "timeline.js",
+    "simulation.js",
+)
+"""The scripts of all views of simulations; the one of a view's own follows."""
+
 STATIC = Path(__file__).parents[1] / "static"
 PACKAGE = str(Path(__file__).parents[2])
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tinote.viz.notebook.page import compact
-from tinote.viz.notebook.view import STATIC, static_source
+from tinote.viz.notebook.view import STATIC, VIEW_SCRIPTS, static_source
 
 ENGINE = ("program.js", "chart.js", "strokes.js", "engine_sources.js", "engine.js")
 ENGINES = {
@@ -22,7 +22,6 @@ ENGINES = {
 }
 """What a Worker runs: for all views, and by the kind of view."""
 
-SHARED = ("kernel.js", "view.js", "chart.js", "colorbar.js", "simulation.js", "strokes.js")
 OWN = {
     "particles": ("particles.js",),
     "image": ("image.js",),
@@ -44,7 +43,7 @@ def engine_script(kinds: Iterable[str]) -> list[str]:
 
 def page_script(kinds: Iterable[str]) -> list[str]:
     """What paints views of these kinds and lets them run, in parts: the scripts of the widgets, and their model."""
-    parts = [compact(static_source(file)) for file in SHARED]
+    parts = [compact(static_source(file)) for file in (*VIEW_SCRIPTS, "strokes.js")]
     parts.append("const VIEWS = {};")
     for kind in sorted(kinds):
         # A block keeps apart what scripts of two kinds call by one name.

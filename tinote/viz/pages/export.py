@@ -12,14 +12,14 @@ import contextvars
 import importlib
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ipywidgets import Box, Widget
 
 from tinote.errors import TinoteError
-from tinote.lang.capture.portable import portable
+from tinote.lang.capture.portable import Portable, portable
 from tinote.lang.session.state import take_all_gradients
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.notebook.page import as_text, compact, document, license_of_three
@@ -43,19 +43,21 @@ class Missing(NamedTuple):
 
 
 class Running(NamedTuple):
-    """A view that runs in a page: its kind, what the page is told of it, and what it lacks."""
+    """A view that runs in a page: its kind, what the page is told of it, what it lacks, and in words what it needs."""
 
     kind: str
     described: dict[str, Any]
     missing: tuple[Missing, ...]
+    needs: str = ""
 
 
 class Shown(NamedTuple):
-    """What became of a view in a page: it runs there, or is a picture."""
+    """What became of a view in a page: it runs there, and needs this, or is a picture."""
 
     view: str
     runs: bool
     missing: tuple[Missing, ...]
+    needs: str = ""
 
 
 class Page(NamedTuple):
@@ -73,7 +75,7 @@ def report(views: Iterable[Shown]) -> list[str]:
     """A line for each view, and for each thing that it lacks in the page."""
     lines: list[str] = []
     for shown in views:
-        lines.append(f"  {shown.view}: {'runs' if shown.runs else 'a picture'}")
+        lines.append(f"  {shown.view}: {'runs' if shown.runs else 'a picture'}" + (shown.needs and f", {shown.needs}"))
         for what, reason in shown.missing:
             lines.append(f"    without {what}: " + reason.strip().replace("\n", "\n      "))
     return lines
@@ -144,9 +146,11 @@ class _Described:
             "canStep": functions.step is not None,
             "pointer": pointer or None,
             "sliders": sliders,
-            "program": made,
+            "program": made.encode(),
         }
-        return Running(view.PAGE_KIND, described, tuple(self.missing))
+        words = dict.fromkeys(self.sources.functions, "what is shown") | plots
+        words |= {one["program"]: f"the slider '{one['label']}'" for one in sliders if "program" in one}
+        return Running(view.PAGE_KIND, described, tuple(self.missing), needed(made, words))
 
     def _add(self, name: str, function: Callable[..., object], *given: Any, what: str = "") -> None:
         """Have a program of this name; `given`: what its numbers are at first. `what` it is for, if the view can do
@@ -180,8 +184,8 @@ class _Described:
         self._add(name, of_number(target), float(widget.value), what=f"the slider '{label}'")
         return {"label": label, **ends, "program": name}
 
-    def _made(self) -> bytes:
-        """All programs as a file; those that cannot be had, and that the view can do without, are left out. Raises what
+    def _made(self) -> Portable:
+        """All programs; those that cannot be had, and that the view can do without, are left out. Raises what
         keeps another one from being had.
         """
         functions = [(name, function, given) for name, (function, given) in self.programs.items()]
@@ -191,7 +195,22 @@ class _Described:
                 raise error
             self.missing.append(Missing(self.optional[name], describe_error(error)))
             del self.programs[name]
-        return made.encode()
+        return made
+
+
+def needed(made: Portable, words: Mapping[str, str]) -> str:
+    """What programs need of a browser, in words: how much code and memory, and what they are for, by `words` of them
+    where their names do not tell.
+    """
+    memory = made.description["memory"]["end"]
+    names = [one["name"] for one in made.description["functions"]]
+    functions = dict.fromkeys(words.get(name, name.replace("_", " ")) for name in names)
+    sizes = f"with {_kilobytes(len(made.module))} of WebAssembly and {_kilobytes(memory)} of memory"
+    return sizes + (f", for {', '.join(functions)}" if functions else "")
+
+
+def _kilobytes(nbytes: int) -> str:
+    return f"{nbytes / 1000:,.1f} kB" if nbytes < 10_000 else f"{nbytes / 1000:,.0f} kB"
 
 
 # ---- a page
@@ -280,7 +299,7 @@ class Pages:
 
     def place(self, found: Running, name: str = "") -> str:
         """Where a view runs, as HTML."""
-        self.views.append(Shown(name or found.described["traits"]["label"], True, found.missing))
+        self.views.append(Shown(name or found.described["traits"]["label"], True, found.missing, found.needs))
         self._running.append(found)
         return f'<div class="tinote-live" data-tinote-view="{len(self._running) - 1}">{_without_scripts()}</div>'
 

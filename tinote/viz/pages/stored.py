@@ -68,7 +68,8 @@ def place_kept(pages: Pages, views: Any) -> str:
             raise ValueError("this view is of two kinds")
         try:
             missing = tuple(Missing(str(what), str(reason)) for what, reason in one["missing"])
-            found.append((Running(one["kind"], one["described"], missing), str(one["name"])))
+            needs = str(one.get("needs", ""))
+            found.append((Running(one["kind"], one["described"], missing, needs), str(one["name"])))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError("this is no view") from error
     return "\n".join(pages.place(made, name) for made, name in found)
@@ -81,7 +82,7 @@ def place_stored(pages: Pages, data: dict[str, Any]) -> str:
         if "running" in found:
             made = found["running"]
             missing = tuple(Missing(*one) for one in made["missing"])
-            parts.append(pages.place(Running(made["kind"], made["described"], missing), found["name"]))
+            parts.append(pages.place(Running(made["kind"], made["described"], missing, made["needs"]), found["name"]))
         else:
             parts.append(pages.picture(found["png"], found["label"], found["reason"]))
     return "\n".join(parts)

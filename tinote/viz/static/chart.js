@@ -72,10 +72,10 @@ function tickText(value, step) {
 }
 
 /**
- * Draw `history` on `canvas`, width × height CSS pixels: axes, labels, one line a series. Colours: `names.length` from
- * the theme.
+ * Draw `history` on `canvas`, width × height CSS pixels: axes, labels, one line a series, and the sample `marked`, if
+ * one is. Colours: `names.length` from the theme.
  */
-function drawChart(canvas, { history, names, width, height, xLabel, yLabel, dark }) {
+function drawChart(canvas, { history, names, width, height, xLabel, yLabel, dark, marked }) {
   const scale = canvas.width / width;
   const context = canvas.getContext("2d");
   const styles = getComputedStyle(canvas);
@@ -159,5 +159,20 @@ function drawChart(canvas, { history, names, width, height, xLabel, yLabel, dark
       }
     });
     context.stroke();
+  });
+  if (!marked) return;
+  const at = Math.round(x(marked[0])) + 0.5;
+  context.lineWidth = 1;
+  context.strokeStyle = ink;
+  context.beginPath();
+  context.moveTo(at, top);
+  context.lineTo(at, bottom);
+  context.stroke();
+  names.forEach((_, series) => {
+    if (!Number.isFinite(marked[series + 1])) return;
+    context.fillStyle = SERIES_COLORS[dark ? "dark" : "light"][series];
+    context.beginPath();
+    context.arc(at, y(marked[series + 1]), 3.5, 0, 2 * Math.PI);
+    context.fill();
   });
 }

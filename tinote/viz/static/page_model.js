@@ -125,38 +125,8 @@ class LocalModel {
 
   // Pictures and films.
 
-  /** The stage, the bar of colours and the plot, as the view shows them, on one canvas. */
-  picture(canvas = document.createElement("canvas")) {
-    const dark = isDark(this.el);
-    const paper = getComputedStyle(document.body).backgroundColor;
-    const stage = this.el.querySelector(".tinote-stage");
-    const chart = this.el.querySelector(".tinote-chart");
-    const bar = this.el.querySelector(".tinote-colorbar");
-    const width = (stage ?? chart).width;
-    const scale = width / this.traits.width;
-    const parts = [stage, bar, chart].filter(Boolean);
-    const heightOf = (part) => (part === bar ? 38 * scale : Math.round((part.height * width) / part.width));
-    const legend = chart ? 24 * scale : 0;
-    // Films have even sides.
-    const height = 2 * Math.ceil((parts.reduce((sum, part) => sum + heightOf(part), 0) + legend) / 2);
-    if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
-    const context = canvas.getContext("2d");
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.fillStyle = paper;
-    context.fillRect(0, 0, width, height);
-    let top = 0;
-    for (const part of parts) {
-      if (part === bar) paintColorBar(context, this, bar, top, scale);
-      else {
-        if (part === chart) top += paintLegend(context, this.traits.series, top, legend, scale, dark);
-        context.drawImage(part, 0, top, width, heightOf(part));
-      }
-      top += heightOf(part);
-    }
-    return canvas;
-  }
   savePicture(page) {
-    this.picture().toBlob((blob) => this.deliver(blob, "simulation.png", page), "image/png");
+    pictureOf(this, this.el).toBlob((blob) => this.deliver(blob, "simulation.png", page), "image/png");
   }
   async deliver(blob, name, page) {
     const bytes = new DataView(await blob.arrayBuffer());
@@ -170,7 +140,7 @@ class LocalModel {
     }
     if (asGif) {
       const recorder = new GifRecorder();
-      const draw = () => recorder.add(this.picture());
+      const draw = () => recorder.add(pictureOf(this, this.el));
       const stop = async () => {
         this.film = null;
         this.deliver(await recorder.file(), "simulation.gif", page);
@@ -186,7 +156,7 @@ class LocalModel {
       this.set("error_card", errorCard({ message: "this browser records no films" }));
       return;
     }
-    const canvas = this.picture();
+    const canvas = pictureOf(this, this.el);
     const recorder = new MediaRecorder(canvas.captureStream(FILM_RATE), { mimeType: type, videoBitsPerSecond: 8e6 });
     const parts = [];
     recorder.ondataavailable = ({ data }) => parts.push(data);
@@ -196,7 +166,7 @@ class LocalModel {
       const kind = type.slice(6, type.indexOf(";") < 0 ? undefined : type.indexOf(";"));
       this.deliver(new Blob(parts, { type: `video/${kind}` }), `simulation.${kind}`, page);
     };
-    this.film = { draw: () => this.picture(canvas), stop: () => recorder.stop() };
+    this.film = { draw: () => pictureOf(this, this.el, canvas), stop: () => recorder.stop() };
     recorder.start();
     this.set("recording", true);
   }
@@ -219,48 +189,4 @@ function errorCard({ message, hint, file, line, column, source }) {
   const said = [...place, make("p", { class: "message" }, message)];
   if (hint) said.push(make("p", { class: "help" }, `help: ${hint}`));
   return make("div", { class: "tinote-error-view", role: "group" }, make("div", { class: "said" }, ...said)).outerHTML;
-}
-
-/** The names of a plot's lines with their colours. Gives the height that they take. */
-function paintLegend(context, names, top, height, scale, dark) {
-  context.setTransform(scale, 0, 0, scale, 0, top);
-  context.font = "13px system-ui, sans-serif";
-  context.textBaseline = "middle";
-  context.textAlign = "left";
-  let left = 4;
-  names.forEach((name, at) => {
-    context.fillStyle = SERIES_COLORS[dark ? "dark" : "light"][at];
-    context.fillRect(left, 10, 14, 3);
-    context.fillStyle = dark ? "#e3e6ea" : "#222222";
-    context.fillText(name, left + 20, 12);
-    left += 36 + context.measureText(name).width;
-  });
-  context.setTransform(1, 0, 0, 1, 0, 0);
-  return height;
-}
-
-/** The bar of colours, `node`, as its text says. */
-function paintColorBar(context, model, node, top, scale) {
-  const table = colorTable(model);
-  const dark = isDark(node);
-  const width = model.get("width");
-  context.setTransform(scale, 0, 0, scale, 0, top);
-  context.font = "13px system-ui, sans-serif";
-  context.textBaseline = "middle";
-  context.textAlign = "left";
-  context.fillStyle = dark ? "#e3e6ea" : "#222222";
-  const label = model.get("color_label");
-  if (label) context.fillText(label, 2, 14);
-  const left = label ? 12 + context.measureText(label).width : 16;
-  const across = width - 16 - left;
-  for (let at = 0; at < across; at += 1) {
-    context.fillStyle = unpacked(table[Math.min(254, Math.floor((255 * at) / across))]);
-    context.fillRect(left + at, 10, 1.5, 9);
-  }
-  context.font = "11px system-ui, sans-serif";
-  context.textAlign = "center";
-  context.fillStyle = dark ? "#aab2bd" : "#666666";
-  for (const tick of node.querySelectorAll(".tinote-ticks span"))
-    context.fillText(tick.textContent, left + (across * parseFloat(tick.style.left)) / 100, 28);
-  context.setTransform(1, 0, 0, 1, 0, 0);
 }

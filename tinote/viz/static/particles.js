@@ -175,7 +175,8 @@ export default {
     const own = model.get("colors").byteLength ? copied(model.get("colors"), Uint8Array) : null;
     const ownInks = inksOf(own, own ? own.length / 3 : 0, table);
     let last = null;
-    let trail = []; // The codes of the frames that a trail reaches back to.
+    let trail = []; // The codes of the frames that a trail reaches back to,
+    let pastTrail = null; // and those of a frame that is shown again.
     // A cover has a pixel for each CSS pixel, and is enlarged where the screen has more.
     const coarse = document.createElement("canvas");
     [coarse.width, coarse.height] = [model.get("width"), model.get("height")];
@@ -215,7 +216,7 @@ export default {
       if (looks.trail) {
         const one = looks.trail.color ? packedParts(looks.trail.color) : color;
         const inks = looks.trail.color ? null : last.trailInks;
-        paintTrails(target, trail, inks ? (index) => inks[index] : () => one, looks.trail, glowing);
+        paintTrails(target, pastTrail ?? trail, inks ? (index) => inks[index] : () => one, looks.trail, glowing);
       }
       if (last.edges) paintEdges(target, last.edges, last.edgeInks, looks.edges);
     };
@@ -227,11 +228,18 @@ export default {
     const keep = (message, buffers) => {
       if (!message.trail) return;
       const [count, codes] = [2 * message.count, copied(buffers[buffers.length - 2], Uint16Array)];
-      const rows = message.trail === "whole" ? [] : trail;
-      for (let at = 0; at < codes.length; at += count) rows.push(codes.subarray(at, at + count));
+      const rows = message.trail === "whole" ? [] : [...trail];
+      for (let at = 0; at < codes.length; at += count) rows.push(codes.slice(at, at + count));
       trail = rows.slice(-looks.trail.length - 1);
     };
-    const show = (message, buffers) => {
+    const remember = (message, buffers) => {
+      const parts = ownParts(buffers.slice(0, message.trail ? -2 : -1));
+      const rows = trail;
+      return { parts: [...parts, ...rows], show: () => shown(message, parts, rows) };
+    };
+    const show = (message, buffers) => shown(message, buffers, null);
+    const shown = (message, buffers, rows) => {
+      pastTrail = rows;
       const [, colors] = buffers;
       if (!message.cover || !colors.byteLength) return showDecoded(message, buffers, null);
       return createImageBitmap(new Blob([colors], { type: "image/jpeg" })).then(
@@ -289,7 +297,17 @@ export default {
     if (inSpace) turnCamera(model, canvas, (event) => !model.get("can_point") || !takes(event));
     const styles = ["change:radius", "change:color", "change:background"];
     for (const event of styles) model.on(event, restyled);
-    const dispose = simulationView({ model, el, stage: canvas, below: bar?.node, show, keep, repaint: paint, takes });
+    const dispose = simulationView({
+      model,
+      el,
+      stage: canvas,
+      below: bar?.node,
+      show,
+      keep,
+      remember,
+      repaint: paint,
+      takes,
+    });
     return () => {
       for (const event of styles) model.off(event, restyled);
       bar?.dispose();

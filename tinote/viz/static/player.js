@@ -6,6 +6,7 @@
 const MOST_MEMORY = 256 * 2 ** 20; // Bytes that the programs of an output get: as `LARGEST_MEMORY` of `pages/stored.py`.
 const MOST_UNPACKED = 64 * 2 ** 20;
 const LONGEST_SIDE = 4096; // Pixels.
+const MOST_TIMELINE = 64; // Megabytes of frames that the views of an output keep.
 const MOST_PARTS = 64; // Sliders, or lines of a plot.
 const PATIENCE_SECONDS = 10; // A step that takes longer ends the run.
 const LONGEST_START = 60; // Seconds until something is painted.
@@ -44,6 +45,7 @@ function checked({ kind, described }, _, { length }) {
     throw new Error("this is no view");
   if (![traits.width, traits.height, traits.chart_height].every(side)) throw new Error("this view has no size");
   if (![sliders, plots, traits.series].every(few)) throw new Error("this view has too many parts");
+  traits.timeline = Math.min(Number(traits.timeline) || 0, MOST_TIMELINE / length);
   return { ...described, mostBytes: Math.floor(MOST_MEMORY / length) };
 }
 

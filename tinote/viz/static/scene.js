@@ -180,13 +180,15 @@ export default {
     };
     let looked = "";
     let looks = 0; // The kernel may handle two messages in the wrong order.
+    /** Tell how the page looks. Gives whether a frame comes of that. */
     const look = () => {
       const { draws, reason } = drawing; // With another reason a frame comes, whose words have it.
       const message = { kind: "look", view, dark: isDark(el), scale, draws, reason };
-      if (looked === JSON.stringify(message)) return;
+      if (looked === JSON.stringify(message)) return false;
       looked = JSON.stringify(message);
       looks += 1;
       say(model, { ...message, order: looks });
+      return true;
     };
     const drawing = new PageDrawing(model, look);
     const adopt = (sent, number) => {
@@ -214,11 +216,30 @@ export default {
       flies: () => model.get("controls") === "fly",
       picks: model.get("can_pick"),
     });
-    const hover = model.get("can_pick") && hoverTip(canvas, (place) => say(model, { kind: "hover", view, place }));
+    // What is asked is what is there now.
+    const ask = (place) => "past" in el.dataset || say(model, { kind: "hover", view, place });
+    const hover = model.get("can_pick") && hoverTip(canvas, ask);
     const told = (message) => message.kind === "hovered" && message.view === view && hover.tell(message.words);
-    const keep = (message, buffers) => {
+    const keep = (message, buffers, isShown) => {
       adopt(message.scene?.eye ?? message.eye, message.eyeVersion);
-      if (message.scene) drawing.keep(message.scene, buffers);
+      if (message.scene && isShown) drawing.keep(message.scene, buffers);
+    };
+    const known = new Map(); // The arrays of the newest scene by their numbers: a frame brings those that are new.
+    const remember = (message, buffers) => {
+      const parts = ownParts(buffers.slice(0, -1));
+      const { scene } = message;
+      if (!scene) return { parts, show: () => show(message, parts) };
+      scene.parts.forEach((number, at) => known.set(number, parts[at]));
+      const used = arraysOf(scene);
+      for (const number of [...known.keys()]) if (!used.has(number)) known.delete(number);
+      if (known.size < used.size) return null;
+      const whole = { ...message, scene: { ...scene, parts: [...known.keys()] } };
+      const all = [...known.values()];
+      const again = () => {
+        drawing.keep(whole.scene, all);
+        return show(whole, all);
+      };
+      return { parts: all, show: again };
     };
     const show = (message, buffers) => {
       const words = [message.picked, message.reason ?? drawing.reason].filter(Boolean);
@@ -239,10 +260,11 @@ export default {
       });
     };
     const repaint = () => {
-      look();
+      const asked = look();
       paint();
+      return asked;
     };
-    const dispose = simulationView({ model, el, stage: canvas, show, repaint, keep, view });
+    const dispose = simulationView({ model, el, stage: canvas, show, repaint, keep, remember, view });
     if (hover) {
       canvas.after(hover.tip);
       model.on("msg:custom", told);

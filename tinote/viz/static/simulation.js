@@ -78,12 +78,25 @@ function sendPointer(model, stage, takes) {
 /**
  * A view of a simulation in `el`. `stage` is what the state is painted on, or null for a plot alone, `show(message,
  * buffers)` paints a frame on it and returns words for the status line, `repaint()` paints the last one again in the
- * page's present theme, `keep(message, buffers)` takes every frame, also one that is not painted. Where a frame has
- * to be decoded first, `show` gives a promise of the function that paints it and returns the words. The last buffer
- * of a frame holds the samples of the plot. `below` stands between the stage and the buttons. Of presses on the stage
- * the simulation is told those for which `takes(event)` holds. The kernel knows this copy of the view as `view`.
+ * page's present theme, and says whether that has asked for a frame. `keep(message, buffers, isShown)` takes every
+ * frame, also one that is not painted. Where a frame has to be decoded first, `show` gives a promise of the function
+ * that paints it and returns the words. The last buffer of a frame holds the samples of the plot. `remember(message,
+ * buffers)` gives what shows a frame again, once it has been kept: its arrays as `parts`, and `show()`; null for one
+ * that cannot be. `below` stands between the stage and the buttons. Of presses on the stage the simulation is told
+ * those for which `takes(event)` holds. The kernel knows this copy of the view as `view`.
  */
-function simulationView({ model, el, stage, below, show, keep = () => {}, repaint, takes = () => true, view }) {
+function simulationView({
+  model,
+  el,
+  stage,
+  below,
+  show,
+  keep = () => {},
+  remember,
+  repaint,
+  takes = () => true,
+  view,
+}) {
   const names = model.get("series");
   const history = new History(1 + names.length);
   const width = model.get("width");
@@ -96,11 +109,20 @@ function simulationView({ model, el, stage, below, show, keep = () => {}, repain
       { type: "button", class: `tinote-${name}`, "aria-label": label, title: label, onclick: act },
       sign(name),
     );
-  const command = (kind) => () => say(model, { kind });
-  const run = button("play", "Play", () => say(model, { kind: model.get("state") === "playing" ? "pause" : "play" }));
+  const command =
+    (kind, more = () => ({})) =>
+    () => {
+      showPresent();
+      say(model, { kind, ...more() });
+    };
+  const run = button("play", "Play", () =>
+    command(past === null && model.get("state") === "playing" ? "pause" : "play")(),
+  );
   // The slider's value may still be waiting here for the previous one to be acknowledged.
-  const step = button("step", "Step: advance one frame", () =>
-    say(model, { kind: "step", steps: model.get("steps_per_frame") }),
+  const step = button(
+    "step",
+    "Step: advance one frame",
+    command("step", () => ({ steps: model.get("steps_per_frame") })),
   );
   const reset = button("reset", "Reset: back to the start", command("reset"));
   const stop = button("stop", "Stop: end the run", command("stop"));
@@ -132,7 +154,10 @@ function simulationView({ model, el, stage, below, show, keep = () => {}, repain
   const record = button("record", film, () => say(model, { kind: "record", page: here }));
   const gif =
     model.get("film") && button("gif", "Record a GIF", () => say(model, { kind: "record", as: "gif", page: here }));
-  const save = button("save", "Save a picture", () => say(model, { kind: "snapshot", page: here }));
+  const save = button("save", "Save a picture", () => {
+    if (past === null) say(model, { kind: "snapshot", page: here });
+    else pictureOf(model, el).toBlob((blob) => download("simulation.png", blob.type, blob)); // The kernel has no past.
+  });
   controls.append(
     stop,
     make("label", { class: "tinote-speed" }, slider, speedText),
@@ -149,7 +174,41 @@ function simulationView({ model, el, stage, below, show, keep = () => {}, repain
   });
   if (stage) group.append(make("div", { class: "tinote-noticed" }, stage));
   if (below) group.append(below);
-  if (stage && model.get("can_point")) sendPointer(model, stage, takes);
+  if (stage && model.get("can_point"))
+    sendPointer(model, stage, (event) => {
+      if (!takes(event)) return false;
+      showPresent();
+      return true;
+    });
+
+  // The frames that were shown. What goes back pauses, and what goes on does so from the present.
+  const timeline = new Timeline(model.get("can_step") ? 1e6 * (model.get("timeline") ?? 0) : 0);
+  remember ??= (message, buffers) => {
+    const parts = ownParts(buffers.slice(0, -1));
+    return { parts, show: () => show(message, parts) };
+  };
+  let past = null; // The number of the frame that is shown again, or null for the present.
+  let owed = false; // Whether a frame comes that is no news: the last one of a run, or one in another theme.
+  let painting = 0;
+  const paintAgain = (frame) => {
+    painting += 1;
+    const mine = painting;
+    const shown = frame.show();
+    if (!(shown instanceof Promise)) describe(frame.step, shown);
+    else shown.then((lay) => mine === painting && describe(frame.step, lay()));
+  };
+  const showPresent = () => {
+    if (past === null) return;
+    past = null;
+    paintAgain(timeline.at(timeline.last));
+  };
+  const lookBack = (number) => {
+    if (model.get("state") === "playing") say(model, { kind: "pause" });
+    past = number < timeline.last ? Math.max(number, timeline.first) : null;
+    paintAgain(timeline.at(past ?? timeline.last));
+  };
+  const earlier = timelineRow(lookBack);
+  if (timeline.limit > 0) group.append(earlier.node);
   if (model.get("can_step")) group.append(controls);
   group.append(status, announce);
 
@@ -163,6 +222,7 @@ function simulationView({ model, el, stage, below, show, keep = () => {}, repain
   }
   el.append(group, alert); // An error has more to say than a small view is wide.
 
+  const sample = () => (past === null ? history.latest : timeline.at(past).row);
   const drawPlot = () => {
     if (!names.length) return;
     const dark = isDark(el);
@@ -175,18 +235,29 @@ function simulationView({ model, el, stage, below, show, keep = () => {}, repain
       fitCanvas(chart, across, height);
       chart.dataset.across = String(across);
     }
-    drawChart(chart, { history, names, width: across, height, xLabel: "step", yLabel: model.get("plot_label"), dark });
-    const latest = history.latest;
+    const latest = sample();
+    const labels = { xLabel: "step", yLabel: model.get("plot_label") };
+    drawChart(chart, { history, names, width: across, height, ...labels, dark, marked: past === null ? null : latest });
     values.forEach((value, index) => {
       value.textContent = latest ? Number(latest[index + 1].toPrecision(4)).toString() : "";
     });
   };
   const describePlot = () => {
-    const now = history.latest
-      ? names.map((name, index) => `${name} ${Number(history.latest[index + 1].toPrecision(4))}`).join(", ")
+    const latest = sample();
+    const now = latest
+      ? names.map((name, index) => `${name} ${Number(latest[index + 1].toPrecision(4))}`).join(", ")
       : "no values yet";
     chart.setAttribute("aria-label", `Plot over the step number: ${now}`);
   };
+  const describe = (step, words) => {
+    status.textContent = [`step ${step.toLocaleString("en")}`, ...words].join(" · ");
+    el.dataset.step = String(step);
+    el.toggleAttribute("data-past", past !== null);
+    earlier.show(timeline, past);
+    drawPlot();
+    if (model.get("state") !== "playing") describePlot();
+  };
+  let wasPlaying = false;
   let isThere = true; // Whether the kernel can be reached.
   const showState = () => {
     const state = isThere ? model.get("state") : "cut off";
@@ -197,6 +268,9 @@ function simulationView({ model, el, stage, below, show, keep = () => {}, repain
     for (const control of controls.querySelectorAll("button, input")) control.disabled = !isThere;
     stop.disabled ||= state === "stopped";
     el.dataset.state = state;
+    if (playing && !wasPlaying) showPresent();
+    if (wasPlaying && !playing && isThere) owed = !model.get("error_card");
+    wasPlaying = playing;
     announce.textContent = state;
     describePlot();
   };
@@ -230,7 +304,7 @@ function simulationView({ model, el, stage, below, show, keep = () => {}, repain
   };
   const showTheme = () => {
     el.classList.toggle("tinote-dark", isDark(el));
-    repaint();
+    if (repaint()) owed = true;
     drawPlot();
   };
   const showNote = () => {
@@ -277,18 +351,19 @@ function simulationView({ model, el, stage, below, show, keep = () => {}, repain
     },
     view,
     keep: (message, buffers) => {
+      if (!owed && model.get("state") !== "playing") showPresent(); // Something has acted on the simulation.
+      if (message.whole) owed = false;
       if (names.length) history.receive(buffers[buffers.length - 1], message.whole);
-      keep(message, buffers);
+      keep(message, buffers, past === null);
+      const frame = timeline.limit > 0 && remember(message, buffers);
+      if (frame) timeline.add({ ...frame, step: message.step, row: history.latest });
     },
     paint: (message, buffers) => {
-      const describe = (words) => {
-        status.textContent = [`step ${message.step.toLocaleString("en")}`, ...words].join(" · ");
-        el.dataset.step = String(message.step);
-        drawPlot();
-        if (model.get("state") !== "playing") describePlot();
-      };
+      if (past !== null) return null;
+      painting += 1;
       const shown = show(message, buffers);
-      return shown instanceof Promise ? shown.then((lay) => () => describe(lay())) : describe(shown);
+      if (!(shown instanceof Promise)) return describe(message.step, shown);
+      return shown.then((lay) => () => past === null && describe(message.step, lay()));
     },
   });
   return () => {

@@ -368,6 +368,11 @@ void main() { color = vec4(base, 1.0); }`,
 /** "#rrggbb" as three numbers up to 1. */
 const fractions = (css) => [1, 3, 5].map((at) => parseInt(css.slice(at, at + 2), 16) / 255);
 
+/** The numbers of the arrays that a scene is drawn of. */
+function arraysOf({ items }) {
+  return new Set(items.flatMap((item) => ARRAYS.map((name) => item[name]).filter((number) => number !== undefined)));
+}
+
 /** What draws scenes on canvases with the `three` and the `renderer` of a page. Keeps what a scene has sent so far. */
 function sceneDrawer({ three, renderer }) {
   const parts = new Map(); // Arrays by their numbers.
@@ -556,9 +561,7 @@ function sceneDrawer({ three, renderer }) {
         const view = buffers[at];
         parts.set(number, view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
       });
-      const used = new Set(
-        description.items.flatMap((item) => ARRAYS.map((name) => item[name]).filter((number) => number !== undefined)),
-      );
+      const used = arraysOf(description);
       if ([...used].some((number) => !parts.has(number))) return;
       for (const number of [...parts.keys()]) if (!used.has(number)) parts.delete(number);
       described = description;

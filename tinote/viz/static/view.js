@@ -112,18 +112,23 @@ function release(el) {
   el.replaceChildren();
 }
 
-/** Whether the page is dark, judged by the colour behind `el`. */
-function isDark(el) {
+/** The colour behind `el`: red, green and blue, or null where the page has none. */
+function paperOf(el) {
   for (let node = el; node; node = node.parentElement) {
     const parts =
       getComputedStyle(node)
         .backgroundColor.match(/[\d.]+/g)
         ?.map(Number) ?? [];
-    if (parts.length === 3 || (parts.length === 4 && parts[3] > 0.5)) {
-      return 0.299 * parts[0] + 0.587 * parts[1] + 0.114 * parts[2] < 128;
-    }
+    if (parts.length === 3 || (parts.length === 4 && parts[3] > 0.5)) return parts.slice(0, 3);
   }
-  return matchMedia("(prefers-color-scheme: dark)").matches;
+  return null;
+}
+
+/** Whether the page is dark, judged by the colour behind `el`. */
+function isDark(el) {
+  const paper = paperOf(el);
+  if (!paper) return matchMedia("(prefers-color-scheme: dark)").matches;
+  return 0.299 * paper[0] + 0.587 * paper[1] + 0.114 * paper[2] < 128;
 }
 
 /** Call `changed` when the page's theme may have changed. Returns what undoes it. */

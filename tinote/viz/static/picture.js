@@ -1,0 +1,75 @@
+// What a view shows as one picture.
+
+/** The stage, the bar of colours and the plot, as the view shows them, on one canvas. */
+function pictureOf(model, el, canvas = document.createElement("canvas")) {
+  const dark = isDark(el);
+  const stage = el.querySelector(".tinote-stage");
+  const chart = el.querySelector(".tinote-chart");
+  const bar = el.querySelector(".tinote-colorbar");
+  const width = (stage ?? chart).width;
+  const scale = width / model.get("width");
+  const parts = [stage, bar, chart].filter(Boolean);
+  const heightOf = (part) => (part === bar ? 38 * scale : Math.round((part.height * width) / part.width));
+  const legend = chart ? 24 * scale : 0;
+  // Films have even sides.
+  const height = 2 * Math.ceil((parts.reduce((sum, part) => sum + heightOf(part), 0) + legend) / 2);
+  if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
+  const context = canvas.getContext("2d");
+  context.setTransform(1, 0, 0, 1, 0, 0);
+  context.fillStyle = `rgb(${paperOf(el) ?? [255, 255, 255]})`;
+  context.fillRect(0, 0, width, height);
+  let top = 0;
+  for (const part of parts) {
+    if (part === bar) paintColorBar(context, model, bar, top, scale);
+    else {
+      if (part === chart) top += paintLegend(context, model.get("series"), top, legend, scale, dark);
+      context.drawImage(part, 0, top, width, heightOf(part));
+    }
+    top += heightOf(part);
+  }
+  return canvas;
+}
+
+/** The names of a plot's lines with their colours. Gives the height that they take. */
+function paintLegend(context, names, top, height, scale, dark) {
+  context.setTransform(scale, 0, 0, scale, 0, top);
+  context.font = "13px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  context.textAlign = "left";
+  let left = 4;
+  names.forEach((name, at) => {
+    context.fillStyle = SERIES_COLORS[dark ? "dark" : "light"][at];
+    context.fillRect(left, 10, 14, 3);
+    context.fillStyle = dark ? "#e3e6ea" : "#222222";
+    context.fillText(name, left + 20, 12);
+    left += 36 + context.measureText(name).width;
+  });
+  context.setTransform(1, 0, 0, 1, 0, 0);
+  return height;
+}
+
+/** The bar of colours, `node`, as its text says. */
+function paintColorBar(context, model, node, top, scale) {
+  const table = colorTable(model);
+  const dark = isDark(node);
+  const width = model.get("width");
+  context.setTransform(scale, 0, 0, scale, 0, top);
+  context.font = "13px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  context.textAlign = "left";
+  context.fillStyle = dark ? "#e3e6ea" : "#222222";
+  const label = model.get("color_label");
+  if (label) context.fillText(label, 2, 14);
+  const left = label ? 12 + context.measureText(label).width : 16;
+  const across = width - 16 - left;
+  for (let at = 0; at < across; at += 1) {
+    context.fillStyle = unpacked(table[Math.min(254, Math.floor((255 * at) / across))]);
+    context.fillRect(left + at, 10, 1.5, 9);
+  }
+  context.font = "11px system-ui, sans-serif";
+  context.textAlign = "center";
+  context.fillStyle = dark ? "#aab2bd" : "#666666";
+  for (const tick of node.querySelectorAll(".tinote-ticks span"))
+    context.fillText(tick.textContent, left + (across * parseFloat(tick.style.left)) / 100, 28);
+  context.setTransform(1, 0, 0, 1, 0, 0);
+}
