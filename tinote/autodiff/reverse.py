@@ -102,11 +102,11 @@ class Reverser:
 
     def accumulate(self, adjoints: dict[ir.Var, ir.Atom], target: ir.Atom, g: ir.Atom | None) -> None:
         """Add `g` to the adjoint of a primal variable."""
-        if g is None or not self.is_active(target) or (isinstance(g, ir.Lit) and g.value == 0):
+        if g is None or not self.is_active(target) or _is_zero(g):
             return
         assert isinstance(target, ir.Var)
         known = adjoints.get(target)
-        adjoints[target] = g if known is None else self.emit.add(known, g)
+        adjoints[target] = g if known is None or _is_zero(known) else self.emit.add(known, g)
 
     def zero_of(self, v: ir.Var) -> ir.Atom:
         return self.emit.zero(v)
@@ -301,11 +301,13 @@ class Reverser:
                     self.accumulate(inner, y, g)
                 self.block(region, inner)
             branches.append((opened.body, [inner[v] for v in outer]))
-        touched = [k for k in range(len(outer)) if any(after[k] is not before[k] for _, after in branches)]
+        same = {k for k in range(len(outer)) if branches[0][1][k] is branches[1][1][k]}
+        touched = [k for k in range(len(outer)) if k not in same]
         then, orelse = [ir.Region((), tuple(body), tuple([after[k] for k in touched])) for body, after in branches]
         outs = tuple([ir.Var(outer[k].type) for k in touched])
         self.builder.emit(ir.If(op.condition, then, orelse, outs, op.loc, op))
         adjoints.update({outer[k]: out for k, out in zip(touched, outs, strict=True)})
+        adjoints.update({outer[k]: g for k in same if (g := branches[0][1][k]) is not before[k]})
 
     # ---- loops
 
@@ -402,6 +404,10 @@ class Reverser:
             adjoints[target] = out
         for k, out in zip(carried.active, outs, strict=False):
             self.accumulate(adjoints, initial[k], out)
+
+
+def _is_zero(g: ir.Atom) -> bool:
+    return isinstance(g, ir.Lit) and g.value == 0
 
 
 def _shared_adjoint(v: ir.Var) -> ir.Buffer:

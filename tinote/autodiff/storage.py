@@ -22,7 +22,8 @@
 
 Where nothing is overwritten, the reverse of a loop recomputes an iteration from the values carried into it: these are
 pushed. So are values that are dear to compute (`exp`), if the forward part comes by them on the way to these. The cost:
-a value in d nested loops is recomputed at most d times; the memory: what is pushed, times the trip count.
+a value in d nested loops is recomputed at most d times; the memory: what is pushed, times the trip count. A reverse
+loop that only adds (`order_free.py`) runs forwards instead, and computes what its primal loop carries as that did.
 
 An iteration of an operation that overwrites what its own gradient needs cannot be executed again: it would read what
 later iterations have written. Such an operation is executed once in its original order, with its effects, and what the
@@ -37,11 +38,13 @@ ed., 2008, chapter 12, and Hascoët and Pascual, "The Tapenade Automatic Differe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from itertools import product
 from typing import NamedTuple
 
+from tinote.autodiff.fuse_sweeps import fuse_sweeps
+from tinote.autodiff.order_free import is_order_free, reads_alone
 from tinote.autodiff.reverse import Adjoint
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
@@ -49,7 +52,7 @@ from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.build import Builder
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune, prune_unread
-from tinote.ir.query import free_variables, walk
+from tinote.ir.query import definitions, free_variables, walk
 from tinote.ir.types import Scalar, Stack, Tensor, i32, i64, is_float
 
 DEFAULTS = Defaults()
@@ -95,7 +98,9 @@ def store(fn: ir.Function, adjoint: Adjoint, plan: StoragePlan = NO_PLAN, defaul
     """The gradient of `fn`, a function's region: forward part and reverse part, with all that the latter uses. What
     has no source, the old values of atomic operations, stays free.
     """
-    return prune_unread(_Storage(fn, adjoint, plan, defaults).region())
+    storage = _Storage(fn, adjoint, plan, defaults)
+    region = prune_unread(storage.region())
+    return prune_unread(fuse_sweeps(region)) if storage.runs_forwards else region
 
 
 class _Run:
@@ -145,6 +150,10 @@ class _Storage:
         self.adjoint = adjoint
         self.builder = Builder(defaults)
         self.primal: set[ir.Var] = set()
+        #: how variables are computed, once that has been asked
+        self.definitions: dict[ir.Var, ir.Op] = {}
+        #: whether any reverse loop runs forwards
+        self.runs_forwards = False
         #: the loops and branches of the primal function, as they may be executed
         self.structures: dict[ir.Op, ir.Op] = {}
         self.top = _Frame(self.executable(fn.region), None, _Run(effects=True), executed=True)
@@ -206,7 +215,8 @@ class _Storage:
             return (op.rebuilt(args, tuple([self.reverse(r, frame) for r in op.regions])),)
         assert op.origin is not None
         if frame is not self.top:
-            pushed = not frame.executed or frame.run.effects or _moves_outside(primal) or _is_small_nest(primal)
+            pushed = not frame.executed or frame.run.effects or _moves_outside(primal)
+            pushed = pushed or (_is_small_nest(primal) and not self.may_run_forwards(op, primal))
             return (self.reverse_structure(op, primal, frame, pushed=pushed),)
         if op.origin in self.plan.fused:
             return self.fused(op, primal)
@@ -239,6 +249,10 @@ class _Storage:
             if isinstance(op, ir.For) and isinstance(primal, ir.For):
                 inside.asked[primal.index] = op.index
             new = self.reverse(region, inside)
+            if not (pushed or effects) and isinstance(op, ir.For) and isinstance(primal, ir.For):
+                needed = _carried_for_less(primal, inside.asked) if self.may_run_forwards(op, primal) else ()
+                if needed:
+                    return self.forwards(op.rebuilt(args, (new,)), primal, inside, needed)
             if not pushed:
                 inside.dear = _dear_values(primal, inner, inside.asked)
             start = [*self.value_operations(inside)]
@@ -248,6 +262,53 @@ class _Storage:
         if pushed and isinstance(new, ir.For):
             # The values come back in the opposite order of that in which they were pushed.
             new.parallel, new.reverse = False, not (isinstance(primal, ir.For) and primal.reverse)
+        return new
+
+    def may_run_forwards(self, op: ir.Op, primal: ir.Op) -> bool:
+        """Whether the reverse of a serial loop may run in that one's own order, and the loop be executed along with it.
+        Of small nests, which would be pushed, only if all but the innermost become one with their reverse.
+        """
+        if not (isinstance(op, ir.For) and isinstance(primal, ir.For) and op.reverse) or primal.parallel:
+            return False
+        if not (is_order_free(op) and reads_alone(primal.body)):
+            return False
+        if not _is_small_nest(primal):
+            return True
+        inside = [inner for inner in walk(op.body) if isinstance(inner, ir.For) and _depth(inner) > 1]
+        return not self.needs_result(op) and all(is_order_free(one) and not self.needs_result(one) for one in inside)
+
+    def needs_result(self, op: ir.For) -> bool:
+        """Whether the reverse of a loop depends on what comes out of that."""
+        results = set(op.origin.outs) if op.origin is not None else set[ir.Var]()
+        if not self.definitions:
+            self.definitions = {**definitions(self.adjoint.region), **definitions(self.top.region)}
+        pending = [*op.args, *free_variables(op.body)]
+        seen: set[ir.Atom] = set(pending)
+        while pending:
+            v = pending.pop()
+            made = self.definitions.get(v) if isinstance(v, ir.Var) else None
+            if v in results:
+                return True
+            if made is not None:
+                used = {*made.args, *[u for r in made.regions for u in free_variables(r)]}
+                pending += used - seen
+                seen |= used
+        return False
+
+    def forwards(self, op: ir.Op, primal: ir.For, inside: _Frame, needed: Sequence[int]) -> ir.Op:
+        """The reverse of a loop in the order of the primal one, with the values that this carries (`needed`: which)."""
+        assert inside.outer is not None
+        params = tuple([inside.ask(primal.carried[k]) for k in needed])
+        following = tuple([self.look(primal.body.yields[k], inside) for k in needed])
+        (region,) = op.regions
+        body = (*self.value_operations(inside), *region.body)
+        initial = tuple([self.look(primal.initial[k], inside.outer) for k in needed])
+        outs = tuple([ir.Var(q.type, q.name) for q in params])
+        region = ir.Region((*region.params, *params), body, (*region.yields, *following))
+        new = op.rebuilt((*op.args, *initial), (region,), (*op.outs, *outs))
+        assert isinstance(new, ir.For)
+        new.reverse = False
+        self.runs_forwards = True
         return new
 
     # ---- value sources
@@ -407,9 +468,7 @@ def _dear_values(loop: ir.Op, body: ir.Region, asked: Iterable[ir.Var]) -> froze
     """
     if not isinstance(loop, ir.For | ir.While) or (isinstance(loop, ir.For) and loop.parallel):
         return frozenset()
-    dear = [
-        op.outs[0] for op in body.body if isinstance(op, ir.Prim) and op.prim.cost >= DEAR and is_float(op.out.type)
-    ]
+    dear = [op.outs[0] for op in body.body if _is_dear(op) and is_float(op.outs[0].type)]
     if not dear:
         return frozenset()
     carried = body.params[len(body.params) - len(body.yields) :]
@@ -434,6 +493,26 @@ def _dear_values(loop: ir.Op, body: ir.Region, asked: Iterable[ir.Var]) -> froze
         for a in used:
             serves[a] = serves.get(a, 0) | _union(serves, op.outs)
     return frozenset(v for v in dear if serves.get(v, 0) & computed)
+
+
+def _is_dear(op: ir.Op) -> bool:
+    return isinstance(op, ir.Prim) and op.prim.cost >= DEAR
+
+
+def _carried_for_less(loop: ir.For, asked: Iterable[ir.Var]) -> list[int]:
+    """Which of the values that a loop carries `asked` needs, if none is dear to compute; else none."""
+    body = loop.body
+    needed: dict[int, None] = {}
+    live = list(asked)
+    while True:
+        used = {*live, *free_variables(ir.Region((), prune(ir.Region(body.params, body.body), live).body))}
+        further = [k for k, q in enumerate(loop.carried) if q in used and k not in needed]
+        if not further:
+            break
+        needed.update(dict.fromkeys(further))
+        live += [y for k in further if isinstance(y := body.yields[k], ir.Var)]
+    again = prune(ir.Region(body.params, body.body), [y for k in needed if isinstance(y := body.yields[k], ir.Var)])
+    return [] if any(_is_dear(op) or isinstance(op, ir.For) for op in walk(again)) else sorted(needed)
 
 
 def _union(sets: Mapping[ir.Atom, int], of: Iterable[ir.Atom]) -> int:
