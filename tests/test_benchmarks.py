@@ -304,6 +304,10 @@ def test_a_comparison_of_the_report() -> None:
     )
     assert (one.ours, one.ratio, one.over_primal, one.between_styles, one.scaling) == (3.0, 1.5, 2.0, 3.0, 1.6)
     assert one.met
+    assert one.scalings == {"fields": (4.0, 2.5)}
+    assert report.lines_of_threads(one)[0].endswith("| 4.00 s | 2.50 s | 1.60 |")
+    short = reported(**{"tinote fields": 0.9e-3, "tinote fields, all threads": 0.5e-3})
+    assert report.comparison_of(short).scalings == {}
     nothing = report.comparison_of(reported(c=2.0))
     assert (nothing.ours, nothing.ratio, nothing.met) == (None, None, None)
 

@@ -61,7 +61,10 @@ def cases() -> Iterator[Case]:
             parameters = {"workload": workload, "sizes": size, "threads": 1}
             contenders = [
                 *(row(f"tinote {style}", "benchmarks.ad.tinote_.subject", "tinote", style) for style in STYLES),
-                row("tinote fields, all threads", "benchmarks.ad.tinote_.subject", "tinote", "fields", threads=0),
+                *(
+                    row(f"tinote {style}, all threads", "benchmarks.ad.tinote_.subject", "tinote", style, threads=0)
+                    for style in STYLES
+                ),
                 row("tinote primal", "benchmarks.ad.tinote_.subject", "tinote", "fields", part="primal"),
                 row("c", "benchmarks.ad.c_", None),
                 row("c primal", "benchmarks.ad.c_", None, part="primal"),

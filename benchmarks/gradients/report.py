@@ -32,6 +32,9 @@ GOAL = 0.9
 """What the geometric mean over all comparisons with the best peer is to be at most."""
 MOST_BETWEEN_STYLES = 2.0
 """How many times the fastest style any other one may take."""
+SCALES = 1.7
+"""How many times faster all threads are to be, where one takes `LONG` seconds and memory is not what it waits for."""
+LONG = 1e-3
 
 Record = Mapping[str, Any]
 """A table, or a row of one, as JSON has it."""
@@ -83,6 +86,12 @@ class Comparison(NamedTuple):
         """One thread over all, for fields."""
         one, every = self.seconds.get(f"{OURS} fields"), self.seconds.get(f"{OURS} fields, all threads")
         return None if one is None or every is None else one / every
+
+    @property
+    def scalings(self) -> dict[str, tuple[float, float]]:
+        """The seconds on one thread and on all, of the styles that take long on one."""
+        every = {style: self.seconds.get(f"{OURS} {style}, all threads") for style in self.styles}
+        return {style: (one, found) for style, one in self.styles.items() if one >= LONG and (found := every[style])}
 
     @property
     def met(self) -> bool | None:
@@ -223,6 +232,18 @@ def markdown(record: Record) -> str:
             "",
             *summary_of(found),
         ]
+    if long := [line for one in found for line in lines_of_threads(one)]:
+        lines += [
+            "## On all threads",
+            "",
+            f"What takes {1000 * LONG:g} ms and more on one thread. Wanted, where it does not wait for memory: "
+            f"{SCALES:g} times faster on two.",
+            "",
+            "| | one thread | all | times faster |",
+            "|---|--:|--:|--:|",
+            *long,
+            "",
+        ]
     if own:
         lines += [
             "## A gradient over its own program, on all threads",
@@ -262,6 +283,14 @@ def line_of(one: Comparison) -> str:
         shown(one.over_primal),
     ]
     return f"| {one.title} | {' | '.join([*cells, shown(one.between_styles), shown(one.scaling)])} |"
+
+
+def lines_of_threads(one: Comparison) -> list[str]:
+    """A row for each style that takes long on one thread."""
+    return [
+        f"| {one.title}, {style} | {duration(single)} | {duration(every)} | {single / every:.2f} |"
+        for style, (single, every) in one.scalings.items()
+    ]
 
 
 def summary_of(found: Sequence[Comparison]) -> list[str]:

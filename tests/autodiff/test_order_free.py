@@ -149,7 +149,7 @@ def squared() -> Kernels:
         for i in range(N):
             power, value = 1.0, 0.1
             for j in range(M):
-                value += 0.1 * a[j] * power * value
+                value += 0.1 * a[j] * power * value * (i + 1)
                 power *= 0.9
             loss[None] += value
 
