@@ -10,6 +10,7 @@ import pytest
 
 import tinote as ti
 from tests.autodiff.user import array, check_gradient, scalar
+from tinote.autodiff import storage
 from tinote.autodiff.order_free import is_order_free
 from tinote.ir.nodes import For
 from tinote.ir.parse import parse
@@ -196,6 +197,15 @@ def test_where_the_order_counts_it_is_kept(program: Callable[[], Kernels]) -> No
     run, loss, inputs = program()
     check_gradient(run, loss, inputs)
     assert "for reverse" in str(run.ir("reverse", gradient=True))
+
+
+@pytest.mark.parametrize("program", [squared, replaced])
+def test_these_programs_notice_an_order_that_is_not_kept(
+    program: Callable[[], Kernels], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "is_order_free", lambda loop: True)
+    with pytest.raises(AssertionError):
+        check_gradient(*program())
 
 
 LOOP = """\
