@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from tinote import ad, graph, linalg, math, tools
     from tinote.lang.capture.program import capture
     from tinote.lang.maths.linalg import eig, polar_decompose, solve, svd, sym_eig
+    from tinote.lang.sweeps.ensemble import ensemble
     from tinote.lang.sweeps.sweep import sweep
 
     # What a checker is told of `def step(dt: ti.f32)`: it takes and gives Python's numbers.
@@ -88,7 +89,7 @@ __all__ = [
     "ScalarNdarray", "Struct", "StructField", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError",
     "TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError", "TaichiTypeError",
     "Vector", "VectorNdarray", "ad", "algorithms", "axes", "capture", "cfg", "data_oriented", "dataclass", "eig",
-    "experimental",
+    "ensemble", "experimental",
     "field", "from_dlpack", "func", "graph", "init", "is_arch_supported", "is_logging_effective", "kernel", "linalg",
     "math", "ndarray", "polar_decompose", "profiler", "pyfunc", "real_func", "ref", "reset", "root",
     "set_logging_level", "solve", "svd", "sweep", "sym_eig", "sync", "template", "tools", "types", "u1",
@@ -98,6 +99,7 @@ _LAZY = {
     "_lib": ("tinote._lib", None),
     "ad": ("tinote.ad", None),
     "capture": ("tinote.lang.capture.program", "capture"),
+    "ensemble": ("tinote.lang.sweeps.ensemble", "ensemble"),
     "sweep": ("tinote.lang.sweeps.sweep", "sweep"),
     "viz": ("tinote.viz", None),
     "GUI": ("tinote.viz.window.gui", "GUI"),

@@ -10,6 +10,7 @@ from tinote.lang.ad.frameworks.jax_function import jax_function
 from tinote.lang.ad.frameworks.torch_function import torch_function
 from tinote.lang.ad.functional.functional import grad, hvp, jacobian, jvp, value_and_grad, value_grad_hvp, vjp
 from tinote.lang.ad.functional.fwd_mode import FwdMode
+from tinote.lang.ad.functional.scipy_problem import ScipyProblem, scipy_problem
 from tinote.lang.ad.functional.vmap import vmap
 from tinote.lang.ad.sweep_report import SweepReport, sweep_report
 from tinote.lang.ad.tape import Tape, clear_all_gradients
@@ -20,6 +21,7 @@ __all__ = [
     "FwdMode",
     "HorizonReport",
     "NanReport",
+    "ScipyProblem",
     "SweepReport",
     "Tape",
     "Violation",
@@ -36,6 +38,7 @@ __all__ = [
     "jax_function",
     "jvp",
     "no_grad",
+    "scipy_problem",
     "sweep_report",
     "torch_function",
     "value_and_grad",

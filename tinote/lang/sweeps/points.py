@@ -29,8 +29,8 @@ class Points(NamedTuple):
     seeds: list[int]
 
 
-def points_of(function: Callable[..., Any], over: Any, zipped: bool, seed: int) -> Points:
-    """The points that `over` describes. Raises `SweepError`."""
+def points_of(function: Callable[..., Any], over: Any, zipped: bool, seed: int, *, complete: bool = True) -> Points:
+    """The points that `over` describes. `complete`: whether the function gets nothing else. Raises `SweepError`."""
     rows, dims, shape, labels = _rows(over, zipped)
     keys: list[str] = []
     met: dict[str, int] = {}
@@ -41,7 +41,8 @@ def points_of(function: Callable[..., Any], over: Any, zipped: bool, seed: int) 
     seeds = [_seed(seed, key) for key in keys]
     if _takes_seed(function, rows):
         rows = [{**row, "seed": one} for row, one in zip(rows, seeds, strict=True)]
-    _check_arguments(function, rows)
+    if complete:
+        _check_arguments(function, rows)
     return Points(rows, dims, shape, labels, keys, seeds)
 
 

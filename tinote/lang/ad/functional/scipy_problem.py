@@ -1,0 +1,115 @@
+"""A program as a problem of `scipy.optimize`: one vector of unknowns, value, gradient and products of the Hessian.
+
+problem = ti.ad.scipy_problem(program, wrt=[stiffness, rest], loss=loss)
+found = scipy.optimize.minimize(problem.value_and_grad, problem.x0, jac=True, method="L-BFGS-B")
+problem.write(found.x)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinote.errors import DifferentiationError
+from tinote.lang.ad.functional.functional import hvp, value_and_grad
+from tinote.lang.data.fields import Field
+from tinote.source import caller
+
+Vector = np.ndarray[Any, Any]
+
+
+class ScipyProblem:
+    """What `ti.ad.scipy_problem` gives. `size`: how many unknowns; `evaluations`: of the value with its gradient."""
+
+    def __init__(self, f: Callable[..., Any], arrays: Sequence[Any], wrt: list[Field], loss: Field | None) -> None:
+        self._fields = wrt
+        self._arrays = [np.asarray(array) for array in arrays]
+        shapes = [field.held().shape for field in wrt] or [array.shape for array in self._arrays]
+        ends = np.cumsum([0, *[math.prod(shape) for shape in shapes]])
+        self._parts = [(slice(int(a), int(b)), shape) for a, b, shape in zip(ends[:-1], ends[1:], shapes, strict=True)]
+        self.size = int(ends[-1])
+        self.evaluations = 0
+        options: dict[str, Any] = {"wrt": wrt} if wrt else {"argnums": list(range(len(self._arrays)))}
+        self._value_and_grad = value_and_grad(f, loss=loss, **options)
+        self._hvp = hvp(f, loss=loss, **options)
+        self._at: Vector | None = None
+        self._found: tuple[float, Vector] = math.nan, np.zeros(0)
+
+    @property
+    def x0(self) -> Vector:
+        """The unknowns as they are now: of fields what they hold, else the arguments that were given."""
+        return self._joined([field.held() for field in self._fields] or self._arrays)
+
+    def value_and_grad(self, x: Any) -> tuple[float, Vector]:
+        """The value at `x`, a vector of `size` numbers, and its gradient: for `minimize(…, jac=True)`."""
+        x = np.asarray(x, np.float64)
+        if self._at is None or not np.array_equal(self._at, x):
+            value, gradient = self._value_and_grad(*self._split(x))
+            self._found = float(value), self._joined(gradient)
+            self._at = x.copy()  # methods change their vector in place
+            self.evaluations += 1
+        return self._found[0], self._found[1].copy()
+
+    def value(self, x: Any) -> float:
+        """The value at `x`."""
+        return self.value_and_grad(x)[0]
+
+    def grad(self, x: Any) -> Vector:
+        """The gradient at `x`; nothing is computed again where the value at the same `x` was asked for before."""
+        return self.value_and_grad(x)[1]
+
+    def hessp(self, x: Any, p: Any) -> Vector:
+        """The Hessian at `x` times the vector `p`: for `minimize(…, hessp=…)`."""
+        direction = [np.asarray(p, np.float64)[part].reshape(shape) for part, shape in self._parts]
+        arguments = self._split(np.asarray(x, np.float64))
+        return self._joined(self._hvp(self._as_inputs(direction), *arguments))
+
+    def write(self, x: Any) -> list[Vector]:
+        """Have the fields hold `x`. Gives the arrays that it consists of."""
+        found = [np.asarray(x, np.float64)[part].reshape(shape) for part, shape in self._parts]
+        for field, array in zip(self._fields, found, strict=False):
+            field.from_numpy(array)
+        return found
+
+    def _split(self, x: Vector) -> list[Vector]:
+        """The arguments of a call at `x`; fields hold it from then on."""
+        if x.shape != (self.size,):
+            raise DifferentiationError(f"this problem has {self.size} unknowns, not {x.shape}", caller())
+        found = self.write(x)
+        return [] if self._fields else [a.astype(b.dtype) for a, b in zip(found, self._arrays, strict=True)]
+
+    def _as_inputs(self, arrays: list[Vector]) -> Any:
+        return tuple(arrays)
+
+    def _joined(self, arrays: Sequence[Any]) -> Vector:
+        found = np.empty(self.size)
+        for (part, _), array in zip(self._parts, arrays, strict=True):
+            found[part] = np.asarray(array).ravel()
+        return found
+
+
+def scipy_problem(
+    f: Callable[..., Any], *arguments: Any, wrt: Field | Sequence[Field] | None = None, loss: Field | None = None
+) -> ScipyProblem:
+    """The minimisation of what `f` computes as `scipy.optimize.minimize` takes it: a vector of unknowns in f64, with
+    value, gradient and products of the Hessian.
+
+    The unknowns are the fields `wrt` (one or several, with `needs_grad=True`; `f` is called without arguments), or the
+    arguments of `f`, arrays of floats whose first values are `arguments`. The result is what `f` returns, or the field
+    `loss`, as for `ti.ad.value_and_grad`. `f` itself brings all that it changes back to its start.
+
+    Gives a `ScipyProblem` with `x0`, `value(x)`, `grad(x)`, `value_and_grad(x)`, `hessp(x, p)` (by `ti.ad.hvp`) and
+    `write(x)`, which puts a solution into the fields. Value and gradient at one `x` are computed once. Where fields are
+    f32, so is the arithmetic: tolerances below 1e-6 are then out of reach. Raises `DifferentiationError`.
+    """
+    fields = [] if wrt is None else [wrt] if isinstance(wrt, Field) else list(wrt)
+    if bool(fields) == bool(arguments):
+        raise DifferentiationError(
+            "the unknowns of a problem are either fields or arguments",
+            caller(),
+            hint="name the fields in wrt=, or give the first values of the arguments after the function",
+        )
+    return ScipyProblem(f, arguments, fields, loss)

@@ -1,0 +1,169 @@
+"""`ti.ensemble`: the mean of losses and gradients over many scenes."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tinote.errors import SweepError
+from tinote.lang.ad.functional.functional import value_and_grad
+from tinote.lang.data.fields import Field
+from tinote.lang.shipping.package import pack
+from tinote.lang.sweeps.cluster import Cluster
+from tinote.lang.sweeps.extras import library, versions
+from tinote.lang.sweeps.points import points_of
+from tinote.lang.sweeps.processes import Processes, cores
+from tinote.lang.sweeps.runs import Call, Payload
+from tinote.source import caller
+
+Combine = Callable[[Any, Any], Any]
+
+
+class Ensemble:
+    """What `ti.ensemble` gives. `losses`: those of the last call, in the order of the scenes."""
+
+    def __init__(
+        self, function: Callable[..., Any], over: Any, zipped: bool, reduction: Any, seed: int, options: dict[str, Any]
+    ) -> None:
+        self._points = points_of(function, over, zipped, seed, complete=False)
+        if not self._points.rows:
+            raise SweepError("an ensemble needs scenes: over has none", caller())
+        self._mean = reduction == "mean"
+        self._combine: Combine = reduction if callable(reduction) else _sum
+        wrt = options["wrt"]
+        self._fields: list[Field] = [] if wrt is None else [wrt] if isinstance(wrt, Field) else list(wrt)
+        derivative = value_and_grad(function, options["argnums"], wrt=wrt, loss=options["loss"])
+        packed = pack(derivative, self._fields)
+        self._payload = Payload(packed.token, versions(), packed.data)
+        self._where, self._workers, self._threads = options["where"], options["workers"], options["threads"]
+        self._runner: Processes | Cluster | None = None
+        self.losses = np.full(len(self._points.rows), np.nan)
+
+    def __call__(self, *args: Any) -> tuple[Any, Any]:
+        """The reduced loss and gradient for these arguments. Raises `SweepError` with the first scene that fails."""
+        points = self._points
+        contents = tuple([field.array_copy() for field in self._fields])
+        calls = (
+            (number, Call(args, row, seed, contents, tabled=False))
+            for number, (row, seed) in enumerate(zip(points.rows, points.seeds, strict=True))
+        )
+        tree = Tree(len(points.rows), self._combine)
+        try:
+            for number, outcome in self._running().run(calls):
+                if outcome.error:
+                    raised = SweepError(f"the scene {points.rows[number]} has failed:\n{outcome.error}", caller())
+                    raised.add_note(outcome.details)
+                    raise raised
+                self.losses[number] = outcome.result[0]
+                tree.add(number, outcome.result)
+        except BaseException:
+            self.close()
+            raise
+        value, gradient = tree.result
+        if not self._mean:
+            return value, gradient
+        return value / len(points.rows), _each(gradient, lambda one: one / len(points.rows))
+
+    def _running(self) -> Processes | Cluster:
+        if self._runner is None:
+            if self._where is None:
+                count = min(self._workers or cores(), len(self._points.rows))
+                self._runner = Processes(self._payload, count, self._threads or 1)
+            else:
+                self._runner = Cluster(self._payload, self._where, self._threads)
+            weakref.finalize(self, self._runner.close)
+        return self._runner
+
+    def close(self) -> None:
+        """End the processes. Another call begins new ones."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            runner.close()
+
+    def __enter__(self) -> Ensemble:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Tree:
+    """The reduction of `count` values as a binary tree, in which each has its place whenever it comes: neighbours are
+    combined, then neighbouring pairs, and so on. The rounding of a sum is at most log2(count) times an addition's.
+    """
+
+    def __init__(self, count: int, combine: Combine) -> None:
+        self._counts = [count]
+        while self._counts[-1] > 1:
+            self._counts.append((self._counts[-1] + 1) // 2)
+        self._combine = combine
+        self._held: dict[tuple[int, int], Any] = {}
+
+    def add(self, number: int, value: Any) -> None:
+        """The value with this number."""
+        level = 0
+        while level < len(self._counts) - 1:
+            other = number ^ 1
+            if other < self._counts[level]:
+                if (level, other) not in self._held:
+                    break
+                partner = self._held.pop((level, other))
+                value = self._combine(value, partner) if number < other else self._combine(partner, value)
+            level, number = level + 1, number // 2
+        self._held[level, number] = value
+
+    @property
+    def result(self) -> Any:
+        """All values together."""
+        (found,) = self._held.values()
+        return found
+
+
+def ensemble(
+    function: Callable[..., Any],
+    over: Any,
+    *,
+    argnums: Any = None,
+    wrt: Any = None,
+    loss: Any = None,
+    zip: bool = False,
+    reduction: Any = "mean",
+    where: Any = None,
+    workers: int | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+) -> Ensemble:
+    """A function that gives the mean over many scenes of a loss and of its gradient, computed in several processes.
+
+    `function` is called with the arguments of the call and, by keyword, with those of a scene, which `over` and `zip`
+    describe as for `ti.sweep`; `argnums`, `wrt` and `loss` say what it is differentiated with respect to and where its
+    result is, as for `ti.ad.value_and_grad`. With its kernels and fields it is sent once, as it is now; each call sends
+    its arguments and what the fields `wrt` hold by then. Each scene starts from what the other fields held when the
+    ensemble was made, with a seed of its own. `where`, `workers`, `threads` and `seed` are those of `ti.sweep`.
+
+    `reduction`: "mean", "sum", or an associative function of two pairs `(loss, gradient)` that gives a pair. Scenes are
+    reduced as a binary tree by their numbers, whatever comes first: the result is the same bit for bit on 1, 2 or 8
+    workers that have as many threads each, and the rounding of a sum grows with the logarithm of the number of scenes.
+
+    Gives an `Ensemble`: called with arguments it returns `(loss, gradient)`, with the gradient as `value_and_grad` has
+    it; `losses` are those of the scenes. Its processes live until `close()`, or the end of a `with` block. Raises
+    `SweepError` for scenes that fail, and for workers with other versions.
+    """
+    library("cloudpickle", "an ensemble")
+    if not callable(reduction) and reduction not in ("mean", "sum"):
+        raise SweepError(f'reduction is "mean", "sum" or a function, not {reduction!r}', caller())
+    options = {"argnums": argnums, "wrt": wrt, "loss": loss, "where": where, "workers": workers, "threads": threads}
+    return Ensemble(function, over, zip, reduction, seed, options)
+
+
+def _sum(first: Any, second: Any) -> Any:
+    if isinstance(first, tuple):
+        return tuple([_sum(a, b) for a, b in zip(first, second, strict=True)])
+    return first + second
+
+
+def _each(value: Any, change: Callable[[Any], Any]) -> Any:
+    return tuple([_each(one, change) for one in value]) if isinstance(value, tuple) else change(value)
