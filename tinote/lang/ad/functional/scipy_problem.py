@@ -22,7 +22,10 @@ Vector = np.ndarray[Any, Any]
 
 
 class ScipyProblem:
-    """What `ti.ad.scipy_problem` gives. `size`: how many unknowns; `evaluations`: of the value with its gradient."""
+    """What `ti.ad.scipy_problem` gives: `f` as a function of one vector, of the numbers in its arguments (`arrays` at
+    first) or in the fields `wrt`; `loss`: the field with its result, or None. `size`: how many unknowns there are;
+    `evaluations`: how often value and gradient were computed.
+    """
 
     def __init__(self, f: Callable[..., Any], arrays: Sequence[Any], wrt: list[Field], loss: Field | None) -> None:
         self._fields = wrt
