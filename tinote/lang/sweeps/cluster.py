@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -41,7 +42,9 @@ class Cluster:
             self.close()
             raise
         # A task of its own, not scattered data: it is made again where the worker that has it dies.
-        self._program = self._client.submit(_same, _Sent(payload), key=f"tinote-{payload.token}")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)  # once, to be made again from there
+            self._program = self._client.submit(_same, _Sent(payload), key=f"tinote-{payload.token}")
 
     def _check(self) -> None:
         mine = versions()

@@ -7,6 +7,7 @@ of all that took part, and the messages of points that failed. Nothing in it is 
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from tinote.source import Span
 NOT_RUN, DONE, FAILED = 0, 1, 2
 _FORMAT = 1
 _CHUNK = 256
+_SECONDS_BETWEEN_WRITES = 1.0
 _OWN = ("seconds", "seed", "state", "error")
 
 
@@ -106,7 +108,9 @@ class Table:
 
 
 class Store:
-    """A table in a folder."""
+    """A table in a folder. Between `begin` and `close` a thread of its own writes what has come, each second, so that
+    nothing waits for a point that takes long.
+    """
 
     def __init__(self, path: Any, table: Table, description: dict[str, Any], where: Span) -> None:
         self._zarr = library("zarr", "a store of a sweep")
@@ -114,6 +118,10 @@ class Store:
         self._table = table
         self._where = where
         self._new: list[int] = []
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._writer = threading.Thread(target=self._write, daemon=True)
+        self._failed: Exception | None = None
         if (self._path / "zarr.json").exists():
             self._group = self._zarr.open_group(self._path, mode="r+")
             self._read(description)
@@ -121,9 +129,9 @@ class Store:
             raise SweepError(f"{self._path} is there already, and is no store of a sweep", where)
         else:
             self._group = self._zarr.open_group(self._path, mode="w")
-            self._begin(description)
+            self._lay_out(description)
 
-    def _begin(self, description: dict[str, Any]) -> None:
+    def _lay_out(self, description: dict[str, Any]) -> None:
         points = self._table.points
         for name, (dims, values) in points.labels.items():
             if dims == ("point",):
@@ -174,12 +182,34 @@ class Store:
             if name not in own:
                 table.results[name] = array[...]
 
-    def add(self, number: int) -> None:
-        """A point of the table has come."""
-        self._new.append(number)
+    def begin(self) -> None:
+        """Points are about to come."""
+        self._writer.start()
 
-    def flush(self) -> None:
-        """Write what has come since."""
+    def add(self, number: int, outcome: Outcome) -> None:
+        """A point has come: it is put into the table, and written soon. Raises what kept earlier ones from that."""
+        with self._lock:
+            if self._failed is not None:
+                raise self._failed
+            self._table.add(number, outcome)
+            self._new.append(number)
+
+    def close(self) -> None:
+        """No more points come."""
+        self._ended.set()
+        self._writer.join()
+        self._flush()
+
+    def _write(self) -> None:
+        while not self._ended.wait(_SECONDS_BETWEEN_WRITES):
+            try:
+                with self._lock:
+                    self._flush()
+            except Exception as error:
+                self._failed = error
+                return
+
+    def _flush(self) -> None:
         if not self._new:
             return
         numbers, table = np.array(sorted(self._new)), self._table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -19,8 +18,6 @@ from tinote.lang.sweeps.processes import Processes, cores
 from tinote.lang.sweeps.results import NOT_RUN, Store, Table
 from tinote.lang.sweeps.runs import Call, Payload
 from tinote.source import Span, caller
-
-_SECONDS_BETWEEN_WRITES = 1.0
 
 
 class SweepInterrupt(KeyboardInterrupt):
@@ -93,6 +90,8 @@ def sweep(
     todo = [int(number) for number in np.flatnonzero(table.state == NOT_RUN)]
     if todo:
         runner = _runner(payload, where, workers, threads, len(todo))
+        if keeper is not None:
+            keeper.begin()
         try:
             _run(runner, todo, points, table, keeper, errors, progress, span)
         except KeyboardInterrupt:
@@ -102,7 +101,7 @@ def sweep(
         finally:
             runner.close()
             if keeper is not None:
-                keeper.flush()
+                keeper.close()
     if table.errors:
         number, (message, _) = next(iter(table.errors.items()))
         told = message.strip().splitlines()[-1]
@@ -131,15 +130,9 @@ def _run(
     span: Span,
 ) -> None:
     calls = ((number, Call((), points.rows[number], points.seeds[number])) for number in todo)
-    written = time.monotonic()
     with bar(None, "points", total=len(todo), shown=progress) as shown:
         for number, outcome in runner.run(calls):
-            table.add(number, outcome)
-            if keeper is not None:
-                keeper.add(number)
-                if time.monotonic() - written > _SECONDS_BETWEEN_WRITES:
-                    keeper.flush()
-                    written = time.monotonic()
+            (table if keeper is None else keeper).add(number, outcome)
             shown.update()
             if errors == "raise" and number in table.errors:
                 message, details = table.errors[number]
