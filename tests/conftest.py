@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import difflib
 import gc
+import importlib
 import os
 import re
 import shutil
@@ -69,6 +70,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--whole-site", action="store_true", help="execute all tutorials for the site of the manual, instead of one"
     )
+    group.addoption("--arch", choices=("cpu", "gpu"), default="cpu", help="what kernels run on (default: %(default)s)")
     # As many as `tests/properties/test_mutations.py` needs to notice every mistake, and some more.
     group.addoption(
         "--random-programs",
@@ -93,6 +95,23 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+def run_on_gpu() -> None:
+    """From now on, what asks for the CPU, or for nothing, runs on a GPU, or on a CPU that stands in for one."""
+    state = importlib.import_module("tinote.lang.session.state")
+    made = importlib.import_module("tinote.config").Config
+    defaults = {**made._field_defaults, "arch": "gpu", "software_gpu": True}
+    made.__new__.__defaults__ = tuple(defaults.values())
+    state.session.config = made()
+    target = state._target
+
+    def on_gpu(choices: list[object], software: bool) -> tuple[str, object, str]:
+        found, choice, reason = target(choices, software)
+        return "gpu" if found == "cpu" else found, choice, reason
+
+    state._target = on_gpu
+    os.environ["TINOTE_SOFTWARE_GPU"] = "1"
 
 
 class SkipsFail:
@@ -125,6 +144,8 @@ def pytest_configure(config: pytest.Config) -> None:
     cpu = config.getoption("--cpu")
     if cpu:
         os.environ["TINOTE_CPU"] = cpu
+    if config.getoption("--arch") == "gpu":
+        run_on_gpu()
     if os.environ.get("CI", "").lower() not in ("", "0", "false"):
         config.pluginmanager.register(SkipsFail(), "tinote-skips-fail")
 

@@ -9,7 +9,8 @@ __all__ = ["Config"]
 class Config(NamedTuple):
     """Everything `ti.init` can set. A kernel instance keeps the configuration it was compiled under.
 
-    `arch` is what kernels run as: `cpu`, machine code, or `python`, plain Python that a debugger can step through.
+    `arch` is what kernels run as: `cpu`, machine code, `gpu`, WGSL on a graphics card, or `python`, plain Python that a
+    debugger can step through. `software_gpu`: a CPU may stand in for the card.
 
     `debug` runs the IR verifier after every step, and reports overflow of signed integers unless `overflow_check` is
     off; `bounds_check` checks what is not proved in range; `fast_math` permits other roundings (see
@@ -34,6 +35,7 @@ class Config(NamedTuple):
     print_ir: bool = False
     kernel_profiler: bool = False
     lanes: str = "auto"
+    software_gpu: bool = False
 
     @property
     def reports_overflow(self) -> bool:

@@ -194,6 +194,20 @@ def test_names_of_the_user_do_not_meet_words_of_the_language() -> None:
     validate(fn.wgsl())
 
 
+def test_names_of_ours_do_not_meet_types() -> None:
+    array = ti.field(ti.f32, shape=4)
+
+    @ti.kernel
+    def many(n: ti.i32):
+        for i in array:
+            for j in ti.static(range(40)):
+                for k in range(n):
+                    array[i] += k * j
+
+    many(2)
+    validate(many.wgsl())
+
+
 def test_f64_is_refused_where_the_adapter_has_none() -> None:
     wide = ti.field(ti.f64, shape=4)
 
@@ -208,7 +222,8 @@ def test_f64_is_refused_where_the_adapter_has_none() -> None:
     validate(generate(fn, Features(f64=True)).text)
 
 
-def test_a_function_that_is_not_there_is_refused_on_its_line() -> None:
+def test_a_function_that_is_not_there_is_refused_on_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(TEXTS, "asin_f64")
     x = ti.field(ti.f64, shape=4)
 
     @ti.kernel

@@ -34,6 +34,19 @@ found["import_seconds"] = imported
 print(json.dumps(found, default=list))
 """
 
+GPU_PROBE = """
+from tinote.runtime import gpu
+try:
+    found = gpu.adapters()
+except gpu.NoDevice as error:
+    print(error)
+else:
+    for one in found:
+        kind = "a CPU that stands in for one" if one.software else "GPU"
+        features = "f32 f64" if one.f64 else "f32"
+        print(f"{one.name}  ({one.backend}, {kind}; {features}; {one.binding_bytes >> 20} MiB at once)")
+"""
+
 # Of the many features of a CPU, those that decide how wide and how well loops vectorise.
 TELLING_FEATURES = (
     *("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512fp16"),
@@ -58,12 +71,21 @@ def doctor() -> int:
             print(f"{name:<14} {value}")
     else:
         print(f"compiler       does not work: {_reason(probe)}")
+    print(f"GPU            {_gpu_line()}")
     print(f"NumPy          {_version('numpy')}")
     print("front ends     " + ", ".join(f"{name} {_version(name)}" for name in FRONT_ENDS if _version(name)))
     print(f"tutorials      {_tutorials_line()}")
     print(f"browser        {_first_program(BROWSERS)}  (used by the browser tests)")
     print(f"C compiler     {_first_program(C_COMPILERS)}  (used by the benchmarks)")
     return 0 if healthy else FAILED
+
+
+def _gpu_line() -> str:
+    """The adapters that kernels could run on, or why there is none. Asked in a child process, as drivers may crash."""
+    probe = subprocess.run([sys.executable, "-c", GPU_PROBE], capture_output=True, text=True, check=False)
+    if probe.returncode != 0:
+        return f"cannot be asked for: {_reason(probe)}"
+    return probe.stdout.strip() or "no adapter"
 
 
 def _compiler_lines(host: dict[str, object]) -> list[tuple[str, str]]:

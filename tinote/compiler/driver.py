@@ -336,6 +336,9 @@ class Specialisation:
         if self.config.arch == "python":
             code = _load("launch.python_launch").PythonCode
             return Compiled(code(fn, self.config, self.source.globals, self._memory_for, arrays), facts)
+        if self.config.arch == "gpu":
+            enter("WGSL")
+            return Compiled(_load("launch.gpu_launch").GpuCode(fn, self.config, self._memory_for, arrays), facts)
         enter("LLVM IR")
         metadata, text = _load("launch.backend").make_executable(fn, self.config)
         binary, origin = binary_cache.get(metadata.code, text, self.config.opt_level, self._store(), enter)
@@ -369,7 +372,7 @@ class Specialisation:
     # ---- from one process to the next
 
     def _store(self) -> Store | None:
-        if not self.config.offline_cache or self.config.arch == "python":
+        if not self.config.offline_cache or self.config.arch != "cpu":
             return None
         store = importlib.import_module("tinote.runtime.store").open_store()
         return None if store.problem else store

@@ -55,6 +55,11 @@ def prints_to(write: Callable[[str], object]) -> Iterator[None]:
         _instead.reset(token)
 
 
+def write_prints(text: str, write: Callable[[str], object]) -> None:
+    """Show what a kernel has printed on this thread, where nobody else wants it by `write`."""
+    (_instead.get() or write)(text)
+
+
 class _Prints:
     """A launch's print ring and the way from its records to text."""
 

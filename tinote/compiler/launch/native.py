@@ -38,6 +38,7 @@ class Origin(Enum):
     MEMORY = "memory"  # another instance in this process has the same code
     DISK = "disk"
     PYTHON = "plain Python"  # no machine code at all
+    GPU = "WGSL"
 
 
 #: Machine code that stays in memory after its last kernel is gone, so that a cell that is run again finds it there.

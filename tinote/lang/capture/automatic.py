@@ -144,7 +144,7 @@ class AutomaticCapture:
             seam.listener is not None
             or recorder.get() is not None
             or session.watchers
-            or config.arch == "python"
+            or config.arch != "cpu"
             or config.kernel_profiler
             or sys.getprofile() is not None
         )

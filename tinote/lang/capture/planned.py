@@ -321,7 +321,7 @@ def _may_plan() -> bool:
         session.watchers
         or (session.has_views and are_viewed())
         or not is_only_owner()
-        or config.arch == "python"
+        or config.arch != "cpu"
         or config.kernel_profiler
     )
 

@@ -165,7 +165,7 @@ class Program:
         if (
             seam.listener is not None
             or (session.watchers and open_recorder is None)
-            or config.arch == "python"
+            or config.arch != "cpu"
             or config.kernel_profiler
             or not self._lock.acquire(blocking=False)
         ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 import weakref
 from collections.abc import Iterable
@@ -25,8 +26,8 @@ from tinote.source import NOWHERE, Span, caller
 
 
 class Arch:
-    """A target that programs may ask for: the CPU, or plain Python; the others fall back to the CPU, with one
-    warning.
+    """A target that programs may ask for: the CPU, a GPU, or plain Python; what is not there falls back to the CPU,
+    with one warning.
     """
 
     __slots__ = ("name", "real")
@@ -46,6 +47,10 @@ _ARCHES = {
         for name in ("gpu", "cuda", "vulkan", "metal", "opengl", "gles", "amdgpu", "dx11", "dx12", "cc")
     },
 }
+#: What means a GPU by way of Vulkan, Metal or DirectX 12, whichever the machine has.
+_GPUS = ("gpu", "vulkan", "metal", "dx12")
+#: What exists elsewhere and not here; most programs that name it want a GPU.
+_NOT_THESE = ("cuda", "opengl", "gles", "amdgpu")
 
 
 def arches() -> dict[str, Arch]:
@@ -399,16 +404,20 @@ def init(
     kernel_profiler: bool = False,
     lanes: str = "auto",
     offline_cache: bool = True,
+    software_gpu: bool = False,
     **others: Any,
 ) -> None:
     """Start afresh with these options: fields made before are gone.
 
-    `arch`: `ti.cpu`, or `ti.python`, which runs kernels as plain Python that a debugger can step through; others fall
-    back to the CPU with one warning; of a list, the first that is there. `default_fp`, `default_ip`: the types of
-    literals and of `float` and `int`. `fast_math`: permit other roundings, as below. `num_threads`: the most threads a
-    launch uses. `random_seed`: of `ti.random`. `bounds_check`: check indices that are not proved in range. `opt_level`:
-    how much LLVM optimises, from 0 to 3. `debug`: report overflow of signed integers, and verify each step of the
-    compiler. `memory_limit`: bytes that one launch may save for its gradient, and a tape of what is overwritten.
+    `arch`: `ti.cpu`; `ti.gpu` (or `ti.vulkan`, `ti.metal`, `ti.dx12`), which runs kernels on the graphics card by way
+    of the library wgpu (extra `tinote[gpu]`); or `ti.python`, which runs kernels as plain Python that a debugger can
+    step through; what is not there falls back to the CPU with one warning; of a list, the first that is there.
+    `software_gpu`: a CPU may stand in for the graphics card, which is slower than the CPU itself, and good for tests.
+    `default_fp`, `default_ip`: the types of literals and of `float` and `int`. `fast_math`: permit other roundings, as
+    below. `num_threads`: the most threads a launch uses. `random_seed`: of `ti.random`. `bounds_check`: check indices
+    that are not proved in range. `opt_level`: how much LLVM optimises, from 0 to 3. `debug`: report overflow of signed
+    integers, and verify each step of the compiler. `memory_limit`: bytes that one launch may save for its gradient, and
+    a tape of what is overwritten.
     `print_ir`: print the IR after every step that changes it. `kernel_profiler`: measure what each task takes
     (`ti.profiler`). `lanes`: which parallel loops run several iterations at once in vector registers, with masks for
     what they do differently: "auto", those for which it pays (`kernel.loops()` says which and why others do not),
@@ -447,13 +456,13 @@ def init(
     for choice in choices:
         if not isinstance(choice, Arch):
             raise FieldError(f"{choice!r} is not an architecture", caller(), hint="use ti.cpu")
-    wanted = next((choice for choice in choices if choice.real), choices[0] if choices else _ARCHES["cpu"])
-    if not wanted.real and wanted.name not in session.warned:
+    target, wanted, reason = _target(choices or [_ARCHES["cpu"]], bool(software_gpu))
+    if target == "cpu" and not wanted.real and wanted.name not in session.warned:
         session.warned.add(wanted.name)
-        warnings.warn(f"{wanted!r} is not available; kernels run on the CPU", stacklevel=2)
+        warnings.warn(f"{wanted!r} is not available{reason}; kernels run on the CPU", stacklevel=2)
     reset()
     config = Config(
-        arch="python" if wanted.name == "python" else "cpu",
+        arch=target,
         debug=debug,
         default_fp=default_fp.name,
         default_ip=default_ip.name,
@@ -465,6 +474,7 @@ def init(
         kernel_profiler=bool(kernel_profiler),
         lanes=lanes,
         offline_cache=bool(offline_cache),
+        software_gpu=bool(software_gpu) or (target == "gpu" and _wants_software()),
     )
     if threads is not None:
         config = config._replace(num_threads=threads)
@@ -472,6 +482,36 @@ def init(
         config = config._replace(memory_limit=int(memory_limit))
     session.config = config
     pool.limit = min(MOST_IDLE, max(config.memory_limit, 0))
+
+
+def _gpu() -> Any:
+    # Programs that run on the CPU need nothing of it.
+    return importlib.import_module("tinote.runtime.gpu")
+
+
+def _wants_software() -> bool:
+    return bool(_gpu().wants_software())
+
+
+def _target(choices: list[Arch], software: bool) -> tuple[str, Arch, str]:
+    """What kernels run on (`Config.arch`), the choice that this is or that it stands in for, and why that is not
+    available.
+    """
+    reason = ""
+    for choice in choices:
+        if choice.real:
+            return "python" if choice.name == "python" else "cpu", choice, ""
+        if choice.name in _GPUS and not reason:
+            gpu = _gpu()
+            try:
+                gpu.open_device(software or gpu.wants_software())
+            except gpu.NoDevice as error:
+                reason = f" ({error})"
+            else:
+                return "gpu", choice, ""
+    if not reason and choices[0].name in _NOT_THESE:
+        reason = " (ti.gpu runs kernels on a GPU by way of Vulkan, Metal or DirectX 12)"
+    return "cpu", choices[0], reason
 
 
 def reset() -> None:

@@ -38,7 +38,7 @@ fn exp_f32(x: f32) -> f32 {{
   if (x > 89.0) {{ return bitcast<f32>(inf_bits); }}
   if (x < -104.0) {{ return 0.0; }}
   let n = round(x * {_f(1 / math.log(2))});
-  let r = fma(n, {_f(-c.LN2_LOW)}, fma(n, {_f(-c.LN2_HIGH)}, x));
+  let r = (x - n * {_f(c.LN2_HIGH)}) - n * {_f(c.LN2_LOW)};
   let e = fma({_horner(c.EXP, "r")}, r * r, r) + 1.0;
   let power = i32(n); let part = power >> 1u;
   return e * bitcast<f32>((part + 127) << 23u) * bitcast<f32>((power - part + 127) << 23u);
@@ -180,10 +180,10 @@ fn pow_size_f32(x: f32, y: f32) -> f32 {{
   let z = s * s; let whole = s + s_low; let zw = whole * whole;
   let cube = zw * whole * {_horner(c.LOG_RATIO, "zw")};
   let first = k * {_f(c.LN2_SHORT)};
-  let high = first + 2.0 * s;
-  let lost = select(first - (high - 2.0 * s), (2.0 * s) - (high - first), abs(first) > abs(2.0 * s));
-  let low = lost + fma(k, {_f(c.LN2_REST)}, 2.0 * s_low + cube);
-  let total = high + low; let l = head_f32(total); let l_low = (high - l) + low;
+  // Cutting digits off is what no driver rearranges.
+  let high = head_f32(first + 2.0 * s);
+  let low = ((first - high) + 2.0 * s) + fma(k, {_f(c.LN2_REST)}, 2.0 * s_low + cube);
+  let total = high + low; let l = high; let l_low = low;
   let y_head = head_f32(y); let y_low = y - y_head;
   let product = y_head * l; let rest = y_head * l_low + y_low * total;
   if (product + rest > 89.0) {{ return bitcast<f32>(inf_bits); }}
@@ -315,6 +315,35 @@ fn wave_f64(x: f64, ahead: i32) -> f64 {{
   return select(found, -found, (q & 2) != 0);
 }}
 """
+TAN_F64 = "fn tan_f64(x: f64) -> f64 { return wave_f64(x, 0) / wave_f64(x, 1); }\n"
+# The angle as f32 has it, and by how much the direction is off: a sine that is nearly its angle.
+ATAN2_F64 = f"""\
+fn atan2_f64(y: f64, x: f64) -> f64 {{
+  let endless = f64(bitcast<f32>(inf_bits));
+  let size = max(abs(x), abs(y));
+  if (isnan_f64(x) || isnan_f64(y) || size == 0.0lf || size == endless) {{
+    let signs = f64(atan2_f32(f32(y), f32(x)));
+    let eighths = round(signs * {_d(4 / math.pi)});
+    return select(signs, eighths * {_d(math.pi / 4)}, eighths != 0.0lf);
+  }}
+  let u = x / size; let v = y / size;
+  if (v == 0.0lf && (f64_words(x).y >> 31u) == 0u) {{ return y / x; }}
+  let near = f64(atan2_f32(f32(v), f32(u)));
+  let s = wave_f64(near, 0); let c = wave_f64(near, 1);
+  let off = (v * c - u * s) / (u * c + v * s);
+  return near + (off - off * off * off * 0.3333333333333333lf);
+}}
+"""
+ASIN_F64 = """\
+fn asin_f64(x: f64) -> f64 {
+  if (!(abs(x) <= 1.0lf)) { return f64(bitcast<f32>(nan_bits)); }
+  return atan2_f64(x, sqrt((1.0lf - x) * (1.0lf + x)));
+}
+fn acos_f64(x: f64) -> f64 {
+  if (!(abs(x) <= 1.0lf)) { return f64(bitcast<f32>(nan_bits)); }
+  return atan2_f64(sqrt((1.0lf - x) * (1.0lf + x)), x);
+}
+"""
 POW_F64 = """\
 fn pow_f64(a: f64, b: f64) -> f64 {
   if (b == 0.0lf || a == 1.0lf) { return 1.0lf; }
@@ -360,6 +389,9 @@ TEXTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "log_f64": (LOG_F64, ("bits_f64",)),
     "tanh_f64": (TANH_F64, ("exp_f64",)),
     "wave_f64": (WAVE_F64, ("bits_f64",)),
+    "tan_f64": (TAN_F64, ("wave_f64",)),
+    "atan2_f64": (ATAN2_F64, ("atan2_f32", "wave_f64")),
+    "asin_f64": (ASIN_F64, ("atan2_f64",)),
     "pow_f64": (POW_F64, ("exp_f64", "log_f64")),
 }
 #: Which helper a function is in, and its name there; an argument beyond those of the function.

@@ -16,6 +16,7 @@ from tinote.compiler.codegen.wgsl import wide
 from tinote.compiler.codegen.wgsl.primitives import Provided, expression
 from tinote.compiler.codegen.wgsl.shader import (
     FAULTS,
+    LOOP_ENDED,
     PAYLOAD,
     PRINTED,
     RING_WORDS,
@@ -83,7 +84,7 @@ class _Module:
         self.made = definitions(fn.region)
         self.all_buffers = buffers_of(fn)
         self.lines: list[tuple[str, Span]] = []
-        self.sites: dict[Site, tuple[int, tuple[Scalar, ...]]] = {}
+        self.sites: dict[tuple[Site, tuple[Scalar, ...]], int] = {}
         self.parameters: dict[Var, int] = {}
         self.extents: dict[tuple[Buffer, int], int] = {}
         self.bases: dict[Buffer, int] = {}
@@ -158,13 +159,13 @@ var<private> inf_bits: u32 = 0x7f800000u;
             tuple(self.results),
             self.block_words,
             self.ring,
-            tuple(self.sites),
-            tuple([types for _, types in self.sites.values()]),
+            tuple([site for site, _ in self.sites]),
+            tuple([types for _, types in self.sites]),
         )
 
     def number_of(self, site: Site, types: tuple[Scalar, ...]) -> int:
         """The number of a site whose words have these types."""
-        return self.sites.setdefault(site, (len(self.sites), types))[0]
+        return self.sites.setdefault((site, types), len(self.sites))
 
 
 class _OpenStack(NamedTuple):
@@ -268,7 +269,8 @@ class _Task:
         if ty == WIDE:
             return [f"{value}.x", f"{value}.y"]
         if t.kind == "f" and t.bits == 16:
-            return [f"pack2x16float(vec2<f32>({value}, 0.0))"]
+            self.m.helpers.provide("wrap_f16")
+            return [f"f16_bits({value})"]
         return [f"u32({value})" if t is u1 else value if ty == "u32" else f"bitcast<u32>({value})"]
 
     def use(self, a: Atom) -> str:
@@ -335,12 +337,15 @@ class _Task:
         count = self.prim_text(p.sub, t, (hi, lo), [self.value(last), self.value(first)])
         wide_index = type_name(t) == WIDE
         self.do(f"let turns = {f'{count}.x' if wide_index else f'u32({count})'};")
-        with self.nested("for (var turn = me; turn < turns; turn += stride) {"):
+        self.do("var turn = me;")
+        with self.nested("for (; turn < turns; turn += stride) {"):
             turn = "Wide(turn, 0u)" if wide_index else f"{type_name(t)}(turn)"
             self.env[task.body.params[0]] = self.value(self.prim_text(p.add, t, (lo, lo), [self.value(first), turn]))
             if self.saves:
                 self.do("sp = 1u;")
             self.region(task.body)
+        self.loc = task.loc
+        self.fail_unless("turn >= turns", Site(SiteKind.ASSERT, task.loc, LOOP_ENDED), [])
         return turns
 
     def region(self, region: Region) -> list[str]:
@@ -405,7 +410,7 @@ class _Task:
 
     def for_(self, op: For) -> None:
         lo, hi = self.use(op.lo), self.use(op.hi)
-        cells, i, t = self.cells(op.outs, op.initial), self.name_for("i"), element_type(op.index.type)
+        cells, i, t = self.cells(op.outs, op.initial), self.name_for("n"), element_type(op.index.type)
         low, high = (lo, i) if op.reverse else (i, hi)
         one = literal(Lit(1, t))
         less = self.prim_text(p.lt, u1, (op.index, op.index), [low, high])
@@ -419,16 +424,21 @@ class _Task:
             self.assign(cells, self.region(op.body))
             if not op.reverse:
                 self.do(move)
+        self.fail_unless(f"!({less})", Site(SiteKind.ASSERT, op.loc, LOOP_ENDED), [])
         self.bind(op.outs, cells)
 
     def while_(self, op: While) -> None:
         cells = self.cells(op.outs, op.initial)
+        over = self.name_for("c")
+        self.do(f"var {over} = 0u;")
         with self.nested("loop {"):
             self.bind(op.condition.params, cells)
             (condition,) = self.region(op.condition)
+            self.do(f"{over} = u32({condition});")
             self.do(f"if (!{condition}) {{ break; }}")
             self.bind(op.body.params, cells)
             self.assign(cells, self.region(op.body))
+        self.fail_unless(f"{over} == 0u", Site(SiteKind.ASSERT, op.loc, LOOP_ENDED), [])
         self.bind(op.outs, cells)
 
     def if_(self, op: If) -> None:

@@ -80,6 +80,19 @@ fn rsqrt_{t}(a: {t}) -> {t} {{
 }}
 """,
 }
+#: A number less itself: drivers take it for 0 whatever it is.
+_LESS_ITSELF = {
+    "f32": """\
+fn less_itself_f32(a: f32) -> f32 {
+  return select(0.0, bitcast<f32>(nan_bits), (bitcast<u32>(a) & 0x7f800000u) == 0x7f800000u);
+}
+""",
+    "f64": """\
+fn less_itself_f64(a: f64) -> f64 {
+  return select(0.0lf, f64(bitcast<f32>(nan_bits)), (f64_words(a).y & 0x7ff00000u) == 0x7ff00000u);
+}
+""",
+}
 _EXTREMA = """\
 fn least_f32(a: f32, b: f32) -> f32 {
   if (isnan_f32(a)) { return b; }
@@ -121,7 +134,19 @@ _WRAP = {
     "i16": "fn wrap_i16(a: i32) -> i32 { return (a << 16u) >> 16u; }\n",
     "u8": "fn wrap_u8(a: u32) -> u32 { return a & 0xffu; }\n",
     "u16": "fn wrap_u16(a: u32) -> u32 { return a & 0xffffu; }\n",
-    "f16": "fn wrap_f16(a: f32) -> f32 { return unpack2x16float(pack2x16float(vec2<f32>(a, 0.0))).x; }\n",
+    # To the nearest: drivers' own packing may cut off.
+    "f16": """\
+fn f16_bits(a: f32) -> u32 {
+  let b = bitcast<u32>(a); let sign = (b >> 16u) & 0x8000u; let m = b & 0x7fffffffu;
+  if (m > 0x7f800000u) { return sign | 0x7e00u; }
+  if (m >= 0x477ff000u) { return sign | 0x7c00u; }
+  if (m >= 0x38800000u) { return sign | ((m - 0x38000000u + 0xfffu + ((m >> 13u) & 1u)) >> 13u); }
+  if (m <= 0x33000000u) { return sign; }
+  let digits = (m & 0x7fffffu) | 0x800000u; let by = 126u - (m >> 23u);
+  return sign | ((digits + (1u << (by - 1u)) - 1u + ((digits >> by) & 1u)) >> by);
+}
+fn wrap_f16(a: f32) -> f32 { return unpack2x16float(f16_bits(a)).x; }
+""",
 }
 
 
@@ -149,6 +174,9 @@ class Provided(Helpers):
             text = _EXTREMA_F64
         elif name == "remainder_f64":
             text = _REMAINDER_F64
+        elif name.startswith("less_itself_"):
+            self.provide("isnan_f32" if name.endswith("f32") else "bits_f64")
+            text = _LESS_ITSELF[name.removeprefix("less_itself_")]
         elif name.startswith("wrap_"):
             text = _WRAP[name.removeprefix("wrap_")]
         else:
@@ -186,6 +214,10 @@ def _function(name: str) -> Emitter:
 
 def _whole(name: str) -> Emitter:
     return lambda h, t, atoms, a: f"{name}({a})" if t.kind == "f" else a
+
+
+def _minus(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str:
+    return h.call("less_itself", t, a) if t.kind == "f" and a == b else f"({a} - {b})"
 
 
 def _remainder(integer: str, floating: str) -> Emitter:
@@ -250,7 +282,8 @@ def _bitcast(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str) -> str:
     if f16 in (s, t) and s is not t:
         if t is f16:
             return f"unpack2x16float(u32({a})).x"
-        return f"{TYPES[t]}(pack2x16float(vec2<f32>({a}, 0.0)) & 0xffffu)"
+        h.provide("wrap_f16")
+        return f"{TYPES[t]}(f16_bits({a}))"
     return f"bitcast<{TYPES[t]}>({a})"
 
 
@@ -275,7 +308,7 @@ _KEEPS: Emitter = lambda h, t, atoms, a, *others: a  # noqa: E731
 
 EMITTERS: dict[Primitive, Emitter] = {
     p.add: _infix("+"),
-    p.sub: _infix("-"),
+    p.sub: _minus,
     p.mul: _infix("*"),
     p.div: _infix("/"),
     p.floordiv: _remainder("floordiv", "floordiv"),

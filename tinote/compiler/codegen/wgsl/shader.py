@@ -23,6 +23,8 @@ WORKGROUP = 64
 #: Words of `block`.
 FAULTS, SITE, PAYLOAD = 0, 1, 2
 PRINTED = PAYLOAD + 2 * PAYLOAD_WORDS
+#: What a fault says whose loop a driver has ended (Mesa's for CPUs does after 65,535 iterations).
+LOOP_ENDED = "the GPU's driver has ended this loop before its last iteration"
 #: Words that the prints of one launch have room for.
 RING_WORDS = 1 << 16
 PARAMS, BLOCK, SCRATCH, ARENA = range(4)

@@ -42,7 +42,7 @@ def directions_for(count: int, most: int | None = None) -> int:
     """How many directions a run has where `count` are wanted in all: a power of two, as vectors in machine code, at
     most `most` (`MOST_DIRECTIONS`), and fewer where fields are so large that their duals would fill the memory.
     """
-    if session.config.arch == "python":
+    if session.config.arch != "cpu":
         return 1
     floats = sum(
         [f.memory.nbytes for f in list(session.fields) if f.buffer.primal is None and f.buffer.dtype.kind == "f"]

@@ -1,0 +1,439 @@
+"""`ti.init(arch=ti.gpu)` on a CPU that stands in for a GPU: what kernels compute, print and fail with there is what
+they do on the CPU; and what is said where there is no GPU.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tinote.errors import KernelAssertionError, KernelIndexError, KernelMemoryError
+from tinote.lang.session.state import session
+from tinote.runtime import gpu
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    yield
+    ti.init()
+
+
+def on_gpu(**options: Any) -> None:
+    ti.init(arch=ti.gpu, software_gpu=True, random_seed=5, **options)
+    assert session.config.arch == "gpu"
+
+
+def on_both(program: Callable[[], Any], **options: Any) -> tuple[Any, Any]:
+    """What a program gives on the CPU, and on the GPU."""
+    ti.init(random_seed=5, **options)
+    wanted = program()
+    on_gpu(**options)
+    return wanted, program()
+
+
+def agree(program: Callable[[], Any], rtol: float = 2e-5, atol: float = 1e-6, **options: Any) -> None:
+    wanted, found = on_both(program, **options)
+    for a, b in zip(wanted, found, strict=True):
+        np.testing.assert_allclose(b, a, rtol=rtol, atol=atol)
+
+
+# ---- what kernels compute
+
+
+def sums_and_gradients() -> Any:
+    x = ti.field(ti.f32, shape=100, needs_grad=True)
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def energy(n: ti.i32):
+        for i in x:
+            s = 0.0
+            for j in range(n):
+                s += ti.sin(x[i] * j) / (1.0 + x[(i + j) % 100] ** 2)
+            while s > 1.0:
+                s *= 0.5
+            loss[None] += s
+
+    x.from_numpy(np.linspace(-2, 2, 100, dtype=np.float32))
+    with ti.ad.Tape(loss):
+        energy(7)
+    return loss[None], x.grad.to_numpy()
+
+
+def forward_mode() -> Any:
+    x = ti.field(ti.f32, shape=8, needs_dual=True)
+    y = ti.field(ti.f32, shape=(), needs_dual=True)
+
+    @ti.kernel
+    def norm():
+        for i in x:
+            y[None] += ti.exp(-x[i] * x[i]) * i
+
+    x.from_numpy(np.linspace(-1, 1, 8, dtype=np.float32))
+    with ti.ad.FwdMode(loss=y, param=x, seed=[1.0] * 8):
+        norm()
+    return y[None], y.dual[None]
+
+
+def functional() -> Any:
+    x = ti.field(ti.f32, shape=6, needs_grad=True)
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def springs(k: ti.f32):
+        for i in range(5):
+            loss[None] += k * (x[i + 1] - x[i] - 1.0) ** 2 * ti.tanh(x[i])
+
+    x.from_numpy(np.array([0.0, 1.2, 1.9, 3.1, 4.4, 5.0], dtype=np.float32))
+    gradient = ti.ad.grad(springs, wrt=x, loss=loss)(2.0)
+    product = ti.ad.hvp(springs, wrt=x, loss=loss)(np.ones(6), 2.0)
+    return gradient, product
+
+
+def narrow_and_wide_numbers() -> Any:
+    a = ti.field(ti.u8, shape=30)
+    b = ti.field(ti.i16, shape=30)
+    c = ti.field(ti.f16, shape=30)
+    d = ti.field(ti.u1, shape=30)
+    e = ti.field(ti.i64, shape=30)
+    f = ti.field(ti.u64, shape=30)
+
+    @ti.kernel
+    def numbers(n: ti.i64) -> ti.i64:
+        for i in range(30):
+            a[i] += ti.u8(i * 100)
+            b[i] = ti.i16(a[i]) << 8
+            c[i] = ti.f16(i) * 0.3
+            d[i] = i % 3 == 1
+            e[i] = (n * (i - 15)) // 7 % 11 - (n >> i)
+            f[i] = ti.u64(n) ** 3 // (i + 1)
+        return e[3] * n
+
+    first = numbers(1 << 33)
+    return first, a.to_numpy(), b.to_numpy(), c.to_numpy(), d.to_numpy(), e.to_numpy(), f.to_numpy()
+
+
+def doubles() -> Any:
+    x = ti.field(ti.f64, shape=64, needs_grad=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def mean():
+        for i in x:
+            loss[None] += ti.sin(x[i]) * ti.exp(x[i]) + ti.log(2.0 + x[i]) + ti.tanh(x[i]) + x[i] ** 3
+
+    x.from_numpy(np.linspace(-1, 1, 64))
+    with ti.ad.Tape(loss):
+        mean()
+    return loss[None], x.grad.to_numpy()
+
+
+def updates() -> Any:
+    counts = ti.field(ti.i32, shape=7)
+    totals = ti.field(ti.f32, shape=7)
+    least = ti.field(ti.f32, shape=())
+    most = ti.field(ti.i32, shape=())
+    bits = ti.field(ti.u32, shape=())
+    narrow = ti.field(ti.u8, shape=5)
+
+    @ti.kernel
+    def scatter():
+        least[None] = 1e9
+        for i in range(5000):
+            counts[i % 7] += 1
+            totals[i % 7] += 0.5
+            ti.atomic_min(least[None], ti.cos(i * 0.1))
+            ti.atomic_max(most[None], (i * 7919) % 5003)
+            ti.atomic_or(bits[None], ti.u32(1) << ti.u32(i % 32))
+            ti.atomic_add(narrow[i % 5], ti.u8(1))
+
+    scatter()
+    return counts.to_numpy(), totals.to_numpy(), least[None], most[None], bits[None], narrow.to_numpy()
+
+
+def random_numbers() -> Any:
+    x = ti.field(ti.f32, shape=50)
+    y = ti.field(ti.i32, shape=50)
+
+    @ti.kernel
+    def draw():
+        for i in x:
+            x[i] = ti.random()
+            y[i] = ti.random(ti.i32)
+
+    draw()
+    return x.to_numpy(), y.to_numpy()
+
+
+def matrices_and_structs() -> Any:
+    ball = ti.types.struct(position=ti.math.vec3, mass=ti.f32)
+    balls = ball.field(shape=10)
+    m = ti.Matrix.field(3, 3, ti.f32, shape=10, layout=ti.Layout.SOA)
+
+    @ti.kernel
+    def turn(k: ti.i32):
+        for i in balls:
+            balls[i].position = ti.math.vec3(i, 1.0, 2.0) * 0.5
+            balls[i].mass = i + k
+            m[i] = balls[i].position.outer_product(balls[i].position)
+            m[i][k, (k + i) % 3] += 1.0
+            m[i] = m[i] @ m[i].transpose()
+
+    turn(1)
+    return balls.position.to_numpy(), balls.mass.to_numpy(), m.to_numpy()
+
+
+def numpy_arrays() -> Any:
+    @ti.kernel
+    def scale(a: ti.types.ndarray(), b: ti.types.ndarray(), by: ti.f32) -> ti.f32:
+        s = 0.0
+        for i, j in ti.ndrange(a.shape[0], a.shape[1]):
+            a[i, j] *= by
+            s += a[i, j] * b[j]
+        return s
+
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    b = np.arange(5, dtype=np.float32)
+    return scale(a, b[1:], 0.5), a
+
+
+PROGRAMS = [
+    sums_and_gradients,
+    forward_mode,
+    functional,
+    narrow_and_wide_numbers,
+    doubles,
+    updates,
+    random_numbers,
+    matrices_and_structs,
+    numpy_arrays,
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_it_computes_what_the_cpu_does(program: Callable[[], Any]) -> None:
+    agree(program)
+
+
+def test_what_it_prints_is_in_order_within_an_iteration(capsys: pytest.CaptureFixture[str]) -> None:
+    on_gpu()
+
+    @ti.kernel
+    def talk(x: ti.f32, n: ti.i64):
+        for i in range(3):
+            print("first", i, x)
+            print(f"second {i} {x:.2f} {n}")
+
+    talk(0.1, 1 << 40)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 6
+    for i in range(3):
+        assert [line for line in lines if line.split()[1] == str(i)] == [f"first {i} 0.1", f"second {i} 0.10 {1 << 40}"]
+
+
+def test_faults_are_located() -> None:
+    on_gpu()
+    x = ti.field(ti.f32, shape=(4, 5))
+
+    @ti.kernel
+    def beyond(n: ti.i32):
+        for i in range(n):
+            x[i, 2] = 1.0
+
+    with pytest.raises(
+        KernelIndexError, match=r"index 4 is out of bounds for axis 0 of 'x' of shape \(4, 5\)"
+    ) as caught:
+        beyond(5)
+    assert caught.value.span.line == beyond.source.span.line + 2
+
+    @ti.kernel
+    def sure(a: ti.f32, n: ti.i32):
+        assert a > n, f"{a} is not above {n}"
+
+    with pytest.raises(KernelAssertionError, match=r"-4\.0 is not above -3"):
+        sure(-4.0, -3)
+    beyond(4)
+    assert x.to_numpy().sum() == 4
+
+
+def test_views_of_fields_stay_what_they_are() -> None:
+    on_gpu()
+    x = ti.field(ti.f32, shape=6)
+    view = np.from_dlpack(x)
+
+    @ti.kernel
+    def double():
+        for i in x:
+            x[i] *= 2.0
+
+    view[:] = 3.0
+    double()
+    assert view.tolist() == [6.0] * 6 == x.to_numpy().tolist()
+
+
+# ---- accuracy
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
+    "sin": (np.sin, np.concatenate([np.linspace(-600, 600, 4001), 10 ** np.linspace(0, 14.9, 4000)])),
+    "cos": (np.cos, np.concatenate([np.linspace(-600, 600, 4001), 10 ** np.linspace(0, 14.9, 4000)])),
+    "tan": (np.tan, np.concatenate([np.linspace(-600, 600, 4001), 10 ** np.linspace(0, 14.0, 4000)])),
+    "exp": (np.exp, np.linspace(-87, 88, 4001)),
+    "log": (np.log, 10 ** np.linspace(-37, 38, 4001)),
+    "tanh": (np.tanh, np.linspace(-11, 11, 4001)),
+    "asin": (np.arcsin, np.linspace(-1, 1, 4001)),
+    "acos": (np.arccos, np.linspace(-1, 1, 4001)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_within_four_units_in_the_last_place(name: str) -> None:
+    on_gpu()
+    exact, numbers = FUNCTIONS[name]
+    numbers = numbers.astype(np.float32)
+    x = ti.field(ti.f32, shape=len(numbers))
+    function = getattr(ti, name)
+
+    @ti.kernel
+    def apply():
+        for i in x:
+            x[i] = function(x[i])
+
+    x.from_numpy(numbers)
+    apply()
+    wanted = exact(numbers.astype(np.float64))
+    unit = np.spacing(np.abs(wanted).astype(np.float32) + np.float32(2.0**-126))
+    assert np.max(np.abs(x.to_numpy() - wanted) / unit) <= 4.0
+
+
+def test_powers_are_within_four_units_in_the_last_place() -> None:
+    on_gpu()
+    bases, exponents = (
+        g.ravel().astype(np.float32) for g in np.meshgrid(10 ** np.linspace(-9, 9, 80), np.linspace(-4, 4, 81))
+    )
+    x = ti.field(ti.f32, shape=len(bases))
+    y = ti.field(ti.f32, shape=len(bases))
+
+    @ti.kernel
+    def apply():
+        for i in x:
+            x[i] = x[i] ** y[i]
+
+    x.from_numpy(bases)
+    y.from_numpy(exponents)
+    apply()
+    wanted = bases.astype(np.float64) ** exponents.astype(np.float64)
+    assert np.max(np.abs(x.to_numpy() - wanted) / np.spacing(wanted.astype(np.float32))) <= 4.0
+
+
+# ---- bad situations
+
+
+@pytest.fixture
+def unwarned() -> Iterator[None]:
+    before = set(session.warned)
+    session.warned.clear()
+    yield
+    session.warned |= before
+
+
+@pytest.mark.usefixtures("unwarned")
+def test_without_an_adapter_kernels_run_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(software: bool = False) -> None:
+        raise gpu.NoDevice("no adapter was found")
+
+    monkeypatch.setattr(gpu, "open_device", none)
+    with pytest.warns(UserWarning, match=r"ti.gpu is not available \(no adapter was found\); kernels run on the CPU"):
+        ti.init(arch=ti.gpu)
+    assert session.config.arch == "cpu"
+    ti.init(arch=ti.gpu)  # once is enough
+    with pytest.warns(UserWarning, match="ti.metal"):
+        ti.init(arch=[ti.metal, ti.vulkan])
+
+
+@pytest.mark.usefixtures("unwarned")
+def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "wgpu", None)
+    monkeypatch.setattr(gpu, "_devices", {})
+    with pytest.warns(UserWarning, match=r"the library wgpu is not there .*pip install 'tinote\[gpu\]'"):
+        ti.init(arch=ti.vulkan)
+
+
+@pytest.mark.usefixtures("unwarned")
+def test_a_cpu_that_stands_in_for_a_gpu_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Adapter:
+        info = {"backend_type": "Vulkan", "adapter_type": "CPU"}
+
+    class Gpu:
+        @staticmethod
+        def enumerate_adapters_sync() -> list[Adapter]:
+            return [Adapter()]
+
+    class Library:
+        gpu = Gpu()
+
+    monkeypatch.setattr(gpu, "_library", Library)
+    monkeypatch.setattr(gpu, "_devices", {})
+    monkeypatch.delenv(gpu.SOFTWARE_VARIABLE, raising=False)
+    with pytest.warns(UserWarning, match=r"TINOTE_SOFTWARE_GPU=1, or software_gpu=True"):
+        ti.init(arch=ti.gpu)
+
+
+@pytest.mark.usefixtures("unwarned")
+def test_other_targets_say_what_there_is() -> None:
+    with pytest.warns(UserWarning, match=r"ti.cuda is not available \(ti.gpu runs kernels on a GPU"):
+        ti.init(arch=ti.cuda)
+
+
+def test_the_environment_can_ask_for_a_software_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(gpu.SOFTWARE_VARIABLE, "1")
+    ti.init(arch=ti.gpu)
+    assert session.config.arch == "gpu"
+
+
+def test_more_memory_than_the_device_binds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_gpu()
+    device = gpu.open_device(True)
+    monkeypatch.setattr(device, "largest", device.arena.size)
+    x = ti.field(ti.f32, shape=device.arena.size // 4 + 1)
+
+    @ti.kernel
+    def fill():
+        for i in x:
+            x[i] = 1.0
+
+    with pytest.raises(KernelMemoryError, match=r"the memory of 'fill': .* binds at most"):
+        fill()
+
+
+def test_two_processes_use_it_at_once() -> None:
+    program = """
+import tinote as ti
+ti.init(arch=ti.gpu, software_gpu=True)
+x = ti.field(ti.i32, shape=1000)
+x.fill(1)
+print(x.to_numpy().sum())
+"""
+    command = [sys.executable, "-c", program]
+    children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    for child in children:
+        assert child.communicate(timeout=300)[0].strip() == "1000" and child.returncode == 0
+
+
+def test_its_wgsl_can_be_looked_at() -> None:
+    on_gpu()
+    x = ti.field(ti.f32, shape=4)
+
+    @ti.kernel
+    def fill():
+        for i in x:
+            x[i] = 1.0
+
+    fill()
+    assert "@compute @workgroup_size(64)" in fill.wgsl()
+    assert fill.instances[0].origin.value == "WGSL"
