@@ -31,8 +31,8 @@ def wrong_on_gpu(program: Program) -> str | None:
 
 
 def some(seeds: range) -> range:
-    """One program in three, because drivers take their time to compile; all of them in a long run."""
-    return seeds if len(seeds) > USUAL else seeds[::3]
+    """A few programs, because drivers take their time to compile; all of them in a long run."""
+    return seeds if len(seeds) > USUAL else seeds[:45:2]
 
 
 def test_kernels(random_programs: range) -> None:
