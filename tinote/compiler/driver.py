@@ -187,7 +187,8 @@ class Specialisation:
         """What runs the kernel, its gradient, … A launch's values begin with the kernel's arrays, and with those of its
         `Facts` if there are some. Raises `DifferentiationError`.
         """
-        return self.compiled(request).code
+        found = None if request.has_tangents else self._results.get(request)
+        return (self.compiled(request) if found is None else found).code
 
     def gradient_facts(self, request: Request = GRADIENT) -> GradientFacts:
         """What the launch of a gradient asks of memory. Raises `DifferentiationError`."""

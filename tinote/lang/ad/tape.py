@@ -24,6 +24,7 @@ from tinote.lang.ad.checks.tape_check import GradientCheck
 from tinote.lang.ad.functional.inputs import size_of
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.data.fields import Field
 from tinote.lang.session.state import gradient_memories, recorder, session, take_all_gradients
 from tinote.runtime.clearing import clear_memories
@@ -103,7 +104,7 @@ class Tape(Journal):
             raise DifferentiationError("a tape needs the loss whose derivative it computes", caller(), hint=hint)
         if not isinstance(loss, Field):
             raise DifferentiationError(f"the loss of a tape must be a field, not {loss!r}", caller())
-        if size_of(loss) != 1:
+        if (loss.shape or loss.element) and size_of(loss) != 1:
             elements = f" and elements of shape {loss.element}" if loss.element else ""
             raise DifferentiationError(
                 f"the loss of a tape must be a single number, but '{loss.name}' has shape {loss.shape}{elements}",
@@ -124,13 +125,16 @@ class Tape(Journal):
             warnings.warn("a tape validates only in debug mode: call ti.init(debug=True)", stacklevel=2)
             validation = False
         raises = validation is True or on_overwrite == "error"
-        self.rules = AccessRules(raises=raises) if validation or raises else None
-        self._check = GradientCheck(grad_check, loss) if grad_check else None
-        super().__init__(
-            [one for one in (self.rules, self._check) if one is not None],
-            saves=on_overwrite != "unchecked",
-            keep=keep or self._check is not None,
-        )
+        self.rules: AccessRules | None = None
+        self._check: GradientCheck | None = None
+        observers: tuple[Observer, ...] = ()
+        if validation or raises:
+            self.rules = AccessRules(raises=raises)
+            observers += (self.rules,)
+        if grad_check:
+            self._check = GradientCheck(grad_check, loss)
+            observers += (self._check,)
+        super().__init__(observers, saves=on_overwrite != "unchecked", keep=keep or self._check is not None)
         self.trace.refuses = validation is True
         self.loss = loss
         self.grad_report: GradientReport | None = None

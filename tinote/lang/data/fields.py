@@ -333,9 +333,8 @@ class Field(Located, Exchanged, Tokenised):
         """The gradient, a field of the same shape and type. Raises `FieldError` when the field was made without
         `needs_grad=True`.
         """
-        if self._grad is None:
-            return self._missing("grad", "gradient")
-        return self._grad
+        found = self._grad
+        return self._missing("grad", "gradient") if found is None else found
 
     @property
     def dual(self) -> Any:
@@ -361,8 +360,9 @@ class Field(Located, Exchanged, Tokenised):
     @property
     def has_grad(self) -> bool:
         """Whether it has a gradient."""
-        if self._grad is None:
-            self._settle_if_placed()
+        if self._grad is not None:
+            return True
+        self._settle_if_placed()
         return self._grad is not None
 
     @property
@@ -448,9 +448,12 @@ class Field(Located, Exchanged, Tokenised):
             if source.ndim and source.shape != self.element:
                 wanted = f"a number or elements of shape {self.element}" if self.element else "a number"
                 raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
-        if recorder.get() is not None or session.watchers:
+        if session.watchers or recorder.get() is not None:
             self._wrote(..., value)
-        self._assign(..., source, value)
+        if seam.listener is None:
+            self._array[...] = source
+        else:
+            self._assign(..., source, value)
 
     def _assign(self, position: Any, numbers: Any, value: Any) -> None:
         """The elements at `position` get `numbers`, which are those of `value`."""

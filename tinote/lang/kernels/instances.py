@@ -122,7 +122,7 @@ class Instance:
         for owner, key in self._builtins:
             if key in owner:
                 return self.specialisation.is_current()
-        return all(capture.unchanged() for capture in self._others)
+        return not self._others or all(capture.unchanged() for capture in self._others)
 
     def uses_memory_of(self, arrays: Sequence[BoundArray]) -> bool:
         """Whether these arguments have memory in common with what it uses by name."""

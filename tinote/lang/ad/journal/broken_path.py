@@ -49,7 +49,8 @@ class LostValues:
         """Follow these values through a journal."""
         for event in events:
             if isinstance(event, Launch):
-                self.launch(event.arguments)
+                if self.spans or event.arguments.broken_paths:
+                    self.launch(event.arguments)
                 if event.flow is not None:
                     self._numbers_to_launch(event)
             elif isinstance(event, CapturedStep):

@@ -95,7 +95,7 @@ class Journal(Recorder):
     active: dict[Buffer, Span] = _NOTHING_ACTIVE
     #: its temporary duals, if there are any
     tangents: dict[Buffer, Buffer] | None = None
-    #: of what most launches run is known, as long as no memory is active
+    #: of what most launches run is known, as long as no memory is active; None: each is looked at
     _usual: Request | None = GRADIENT
     #: launches without arrays with temporary gradients, and for how much active memory
     _lent: dict[tuple[Instance, Request], tuple[int, Arguments]]
@@ -114,14 +114,19 @@ class Journal(Recorder):
     ) -> None:
         self.events: list[Event] = []
         self.keep = keep
-        self.trace = Trace() if trace is None else trace
-        self.trace.events = self.events
+        if trace is None:
+            trace = Trace(self.events)
+        else:
+            trace.events = self.events
+        self.trace = trace
         self._observers = tuple(observers)
-        self.saved = SavedValues(self._observers, saves, keep, self.derivative.has_tangents, fit)
+        has_tangents = self.derivative.has_tangents
+        self.saved = SavedValues(self._observers, saves, keep, has_tangents, fit)
         self._uses: dict[Buffer, bool] = {}
         self._read: set[Buffer] = set()
-        if self.derivative.has_tangents:
+        if has_tangents:
             self.tangents = self.saved.temporary_tangents = {}
+            self._usual = None
 
     @property
     def records(self) -> list[Launch | Custom | CapturedStep]:
@@ -150,12 +155,24 @@ class Journal(Recorder):
     # ---- launches
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        given, flow, arguments = values, self.flow(instance, values), instance.taped
-        if flow is not None:
-            values, arguments = constants(values), None
-        elif values and Traced in map(type, values):
+        arguments = instance.taped
+        if (
+            arguments is None
+            or arguments.request is not self._usual
+            or self._observers
+            or (values and (Traced in map(type, values) or self.trace.root.taken_out is not None))
+        ):
+            return self._launching_any(instance, values)
+        self._pending = launch = self.saved.launching(instance, values, arguments, self.saves_by, None)
+        return launch.old_values
+
+    def _launching_any(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        """The same of a launch of which more is asked than what memory its gradient needs."""
+        given, flow = values, self.flow(instance, values)
+        if flow is not None or (values and Traced in map(type, values)):
             values = constants(values)
-        if flow is None and arguments is not None and arguments.request is not self._usual:
+        arguments: Arguments | None = instance.taped
+        if flow is not None or (arguments is not None and arguments.request is not self._usual):
             arguments = None
         launch: Launch | None = None
         try:
@@ -237,7 +254,7 @@ class Journal(Recorder):
             return self._lending(instance, found)
         if found.values:
             remember(instance, found)
-        elif flow is None:
+        elif flow is None and not found.writes_companions:
             instance.taped = found
         return found
 
@@ -585,6 +602,6 @@ class Journal(Recorder):
         if self.keep:
             self.saved.seal(self.records)
         else:
-            self.saved.let_go(self.events)
+            self.saved.let_go()
         for one in self._observers:
             one.release()

@@ -15,7 +15,7 @@ from tinote.compiler.requests import Request
 from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep, StepUnderTape
-from tinote.lang.ad.journal.events import Custom, Event, Launch
+from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saving_launch import SavingLaunch
@@ -49,7 +49,7 @@ class SavedValues:
 
     __slots__ = (
         "_fit", "_follows", "_has_copies", "_known", "_looks_at_all", "_observers", "_other_bytes", "_overwritten",
-        "_tangents", "_traces", "again", "between_launches", "copied", "count", "is_complete", "log",
+        "_releases", "_tangents", "_traces", "again", "between_launches", "copied", "count", "is_complete", "log",
         "temporary_tangents",
     )  # fmt: skip
 
@@ -79,6 +79,7 @@ class SavedValues:
         self._traces = not (tangents or observers)
         self._other_bytes = 0  # of external arrays, and of old values
         self._has_copies = False  # whether there are any of external arrays
+        self._releases: list[Callable[[], None]] = []  # of what custom stretches and captured steps hold
         self._overwritten: Overwritten = ()  # by the launch under way, if that is not known, of what is needed
         self._known = False  # whether it is known what the launch under way overwrites of what is needed
 
@@ -198,6 +199,7 @@ class SavedValues:
     def ran(self, event: CapturedStep) -> None:
         """That step has run."""
         self.count += 1
+        self._releases.append(event.release)
         regions = event.step.regions
         if regions is None:
             self.log.need(event.way.live_in)
@@ -218,6 +220,8 @@ class SavedValues:
         """
         self.count += 1
         custom.after = len(self.log.entries)
+        if custom.release is not None:
+            self._releases.append(custom.release)
         if not self.between_launches:
             return []
         kept = self._need_now(custom)
@@ -311,18 +315,13 @@ class SavedValues:
                 self._need_now(event)
         self.log.seal(self._make_room, self._most_optional)
 
-    def let_go(self, events: Iterable[Event]) -> None:
+    def let_go(self) -> None:
         """Nothing will be reversed any more."""
-        customs = [event for event in events if isinstance(event, Custom) and event.release is not None]
-        steps = [event for event in events if isinstance(event, CapturedStep)]
-        if self._has_copies or customs or steps or self.log.entries:
+        if self._has_copies or self._releases or self.log.entries:
             self.is_complete = False
         self.log.forget()
-        for step in steps:
-            step.release()
-        for custom in customs:
-            assert custom.release is not None
-            custom.release()
+        for release in self._releases:
+            release()
 
 
 def refuse_old_values(arguments: Arguments, why: str, loop: str) -> None:

@@ -19,7 +19,7 @@ from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.ad.journal.sweep_observer import SweepObserver
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints, tangent_of
-from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.ad.memory.undo import Rewind, numbers
 from tinote.lang.data.traced import Traced, stored
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.session.state import recorder
@@ -73,7 +73,7 @@ class Sweep:
         self._gradients = gradients
         self._done = done
         self._has_initialising_writes = initialising_writes
-        self._rewind = saved.log.rewind()
+        self._rewind = Rewind(saved.log)
         self._arrays: dict[Buffer, Array] = {}
         self.at: Event | None = None
         self.adjoints: dict[int, Dual] = {}
@@ -102,7 +102,9 @@ class Sweep:
         rewind, saves = self._rewind, self._saved.between_launches
         overwrites_read = _read_before(events, self.adjoints, self.temporaries) if self._has_initialising_writes else ()
         position = len(events)
-        launch, custom = self._watched(self.launch), self._watched(self.custom)
+        launch, custom = self.launch, self.custom
+        if self.observer is not None:
+            launch, custom = _watched(self.observer, self, launch), _watched(self.observer, self, custom)
         try:
             rewind.begin(restores=restore)
             for event in reversed(events):
@@ -134,19 +136,6 @@ class Sweep:
         finally:
             rewind.end()
 
-    def _watched(self, run: Callable[[Any], None]) -> Callable[[Any], None]:
-        """`run`, between words to who looks on."""
-        observer = self.observer
-        if observer is None:
-            return run
-
-        def watched(event: Any) -> None:
-            observer.before(self.temporaries, event)
-            run(event)
-            observer.after(self.temporaries, event)
-
-        return watched
-
     def _restore(self, launch: Launch) -> None:
         """Bring back what the gradient reads of the values from before the launch. It runs the launch's effects on
         these fields again.
@@ -161,14 +150,13 @@ class Sweep:
     def launch(self, launch: Launch) -> None:
         """Run the gradient of one launch."""
         code = launch.instance.specialisation.code
-        request, flow = self._gradients, launch.flow
-        lent = launch.arguments.request.temporaries
+        request, flow, lent = self._gradients, launch.flow, launch.arguments.request.temporaries
         if flow is None:
+            values: Sequence[Any] = launch.gradient_arguments()
             if lent:
                 request = request.lending(lent)
-                code(request).launch(self.temporaries.values(launch.arguments, launch.gradient_arguments(), request))
-            else:
-                code(request).launch(launch.gradient_arguments())
+                values = self.temporaries.values(launch.arguments, values, request)
+            code(request).launch(values)
             return
         seeds = [self.adjoints.pop(number, _ZERO) for number in flow.outputs]
         values = [*launch.gradient_arguments(), *[seed.value for seed in seeds]]
@@ -320,6 +308,17 @@ class Sweep:
             rewind.end()
         if first is not None:
             raise first
+
+
+def _watched(observer: SweepObserver, sweep: Sweep, run: Callable[[Any], None]) -> Callable[[Any], None]:
+    """`run`, between words to who looks on."""
+
+    def watched(event: Any) -> None:
+        observer.before(sweep.temporaries, event)
+        run(event)
+        observer.after(sweep.temporaries, event)
+
+    return watched
 
 
 def _read(array: Array, position: Any) -> Any:

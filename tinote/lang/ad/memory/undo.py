@@ -270,12 +270,6 @@ class UndoLog:
             found = self._views[buffer, region] = numbers(buffer)[slices_of(region)]
         return found
 
-    # ---- back
-
-    def rewind(self) -> Rewind:
-        """A reverse sweep."""
-        return Rewind(self)
-
     def forget(self) -> None:
         """Let go of what was kept."""
         self._trace.remember()
