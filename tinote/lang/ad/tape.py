@@ -183,7 +183,7 @@ class Tape(Journal):
             self.forget()
 
     def _differentiate(self) -> None:
-        if self.has_something:
+        if self._may_lose:
             self.lost_values()
         self.claim(clear=self.clear_gradients)
         gradient = self.loss.grad

@@ -442,8 +442,9 @@ class Field(Located, Exchanged, Tokenised):
         """Set every element to `value` (a number, or a vector or matrix of the element's shape)."""
         if self._generation != session.resets:
             self._require_alive()
-        source = value
-        if not (_is_plain(value) and self.dtype.kind == "f"):
+        kind, source = type(value), value
+        # What `_is_plain` asks; each tape fills three times.
+        if not ((kind is float or kind is int) and -_LARGEST <= value <= _LARGEST and self.dtype.kind == "f"):
             source = self._source(value)
             if source.ndim and source.shape != self.element:
                 wanted = f"a number or elements of shape {self.element}" if self.element else "a number"
@@ -672,6 +673,6 @@ def _has_several(key: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether any array of floats takes the value as it is; each tape fills three times."""
+    """Whether any array of floats takes the value as it is."""
     kind = type(value)
     return (kind is float or kind is int) and -_LARGEST <= value <= _LARGEST

@@ -273,7 +273,7 @@ def clears_duals() -> bool:
 
 def watch(watcher: Watcher) -> Token[Watcher | None]:
     """From now on, tell `watcher` what other contexts write."""
-    session.watchers = (*session.watchers, watcher)
+    session.watchers += (watcher,)
     return _own_watcher.set(watcher)
 
 

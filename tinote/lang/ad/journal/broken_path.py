@@ -49,8 +49,7 @@ class LostValues:
         """Follow these values through a journal."""
         for event in events:
             if isinstance(event, Launch):
-                if self.spans or event.arguments.broken_paths:
-                    self.launch(event.arguments)
+                self.launch(event.arguments)
                 if event.flow is not None:
                     self._numbers_to_launch(event)
             elif isinstance(event, CapturedStep):

@@ -88,6 +88,7 @@ class Journal(Recorder):
     #: fields of which Python has numbers
     _read: set[Buffer]
     _has_initialising_writes = False  # whether there are writes to fields that nothing has used
+    _may_lose = False  # whether a launch was refused, or anything puts values where no gradient may come back from
     _pending: Launch | None = None
     #: what a launch was let pass with, for observers to judge first
     _refused: DifferentiationError | None = None
@@ -133,11 +134,6 @@ class Journal(Recorder):
         """The launches, the captured steps and the stretches with a custom VJP."""
         return [event for event in self.events if isinstance(event, Launch | Custom | CapturedStep)]
 
-    @property
-    def has_something(self) -> bool:
-        """Whether anything was recorded, or refused."""
-        return bool(self.events) or self._refused is not None
-
     def start(self) -> None:
         """Become the recorder of this context, and hear what other contexts write."""
         if self._observers and (listener := heard()) is not None:
@@ -168,6 +164,7 @@ class Journal(Recorder):
 
     def _launching_any(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """The same of a launch of which more is asked than what memory its gradient needs."""
+        self._may_lose = True
         given, flow = values, self.flow(instance, values)
         if flow is not None or (values and Traced in map(type, values)):
             values = constants(values)
@@ -369,6 +366,7 @@ class Journal(Recorder):
 
     def run_captured(self, step: StepUnderTape, args: Sequence[Any]) -> Any:
         """Run a captured step as one record."""
+        self._may_lose = True
         event = self.saved.running(step)
         try:
             returned = event.run(constants(args))
@@ -394,6 +392,7 @@ class Journal(Recorder):
 
     def custom(self, custom: Custom) -> None:
         """A stretch with a custom VJP has completed."""
+        self._may_lose = True
         for one in self._observers:
             one.custom(custom)
         self.note_active(custom)
@@ -564,9 +563,11 @@ class Journal(Recorder):
         """The values that are lost on the way (`LostValues`). Raises `DifferentiationError` for a broken gradient path,
         and for a launch without a gradient. `lost`: fields without a gradient that hold active values at the start.
         """
+        values = LostValues(lost)
+        if not (self._may_lose or self.active or lost):
+            return values
         if self._refused is not None:
             raise self._refused
-        values = LostValues(lost)
         values.follow(self.events)
         if self.active:
             needed_adjoints(self.events, self.active, ())

@@ -34,6 +34,8 @@ from tinote.runtime.pool import pool
 #: needs none; another gets an error where a value was not kept.
 _OPTIONAL_SHARE = 16
 
+_NO_TANGENTS: Mapping[Buffer, Buffer] = {}
+
 
 class SavedValues:
     """`between_launches`: whether anything is kept from one launch to another; if not, the gradients run on the fields
@@ -69,7 +71,7 @@ class SavedValues:
         self.count = 0
         self._observers = observers
         self._tangents = tangents
-        self.temporary_tangents: Mapping[Buffer, Buffer] = {}
+        self.temporary_tangents = _NO_TANGENTS
         self._fit = fit
         # Whether every write is looked at, not only what is written over something needed.
         self._looks_at_all = again or (len(observers) > 0 and any(one.sees_every_write for one in observers))
