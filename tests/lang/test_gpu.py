@@ -360,7 +360,7 @@ def test_without_an_adapter_kernels_run_on_the_cpu(monkeypatch: pytest.MonkeyPat
 def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wgpu", None)
     monkeypatch.setattr(gpu, "_devices", {})
-    with pytest.warns(UserWarning, match=r"the library wgpu is not there .*pip install 'tinote\[gpu\]'"):
+    with pytest.warns(UserWarning, match=r"the library wgpu is not there .*pip install wgpu"):
         ti.init(arch=ti.vulkan)
 
 

@@ -72,7 +72,7 @@ def _library() -> Any:
         wgpu = importlib.import_module("wgpu")
         extras = importlib.import_module("wgpu.backends.wgpu_native.extras")
     except (ImportError, OSError) as error:
-        raise NoDevice(f"the library wgpu is not there ({error}): pip install 'tinote[gpu]'") from None
+        raise NoDevice(f"the library wgpu is not there ({error}): pip install wgpu") from None
     # OpenGL has neither f64 nor the limits. Once there is an instance, it stays.
     with contextlib.suppress(RuntimeError):
         extras.set_instance_extras(backends=list(_SUBSTANTIAL))
