@@ -49,7 +49,7 @@ _Entry = tuple[str, int, float]
 _NO_CODE = ("__pycache__", "ad", "capture", "cli", "inspect", "magics", "static", "viz")
 
 
-def digest(*parts: str | bytes) -> str:
+def digest(*parts: str | bytes | memoryview) -> str:
     """A key: the digest of these parts, told apart by their lengths."""
     found = blake2b(digest_size=20)
     for part in parts:

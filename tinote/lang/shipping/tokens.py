@@ -4,7 +4,6 @@ what fields hold.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import types
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tinote.lang.shipping.references import captured_by, is_importable
+from tinote.runtime.store import digest
 
 Describe = Callable[[Any], Any]
 
@@ -30,8 +30,8 @@ class Tokenised:
 
 
 def token(value: Any) -> str:
-    """The hash of a value, as 32 hexadecimal digits."""
-    return hashlib.blake2b(repr(_Description().of(value)).encode(), digest_size=16).hexdigest()
+    """The hash of a value, as hexadecimal digits."""
+    return digest(repr(_Description().of(value)))
 
 
 def tokenise(value: Any) -> Any:
@@ -97,7 +97,7 @@ class _Description:
         try:
             reduced = value.__reduce_ex__(4)
         except TypeError:  # what only cloudpickle knows how to take
-            return "pickled", digest_of(importlib.import_module("cloudpickle").dumps(value))
+            return "pickled", digest(importlib.import_module("cloudpickle").dumps(value))
         if isinstance(reduced, str):
             return "named", getattr(value, "__module__", ""), reduced
         made, arguments, *state = reduced[:3]
@@ -112,9 +112,4 @@ class _Description:
 
 
 def _digest(array: Any) -> str:
-    return hashlib.blake2b(memoryview(array).cast("B") if array.size else b"", digest_size=16).hexdigest()
-
-
-def digest_of(data: Any) -> str:
-    """The hash of bytes, as 32 hexadecimal digits."""
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
+    return digest(memoryview(array).cast("B") if array.size else b"")

@@ -3,7 +3,8 @@
 // holds as a message. That may come from anybody, and is read here, where it can ask nobody for anything: a document
 // without an origin, whose policy allows no other script and no request.
 
-const MOST_MEMORY = 256 * 2 ** 20; // Bytes that the programs of an output get: as `LARGEST_MEMORY` of `pages/stored.py`.
+// Bytes that the programs of an output get: as `LARGEST_MEMORY` of `pages/stored.py`.
+const MOST_MEMORY = 256 * 2 ** 20;
 const MOST_UNPACKED = 64 * 2 ** 20;
 const LONGEST_SIDE = 4096; // Pixels.
 const MOST_TIMELINE = 64; // Megabytes of frames that the views of an output keep.

@@ -227,8 +227,8 @@ function checkModule(module) {
     need(MODULE_SECTIONS.includes(kind), more);
     if (kind === 1)
       for (let left = number(); left > 0; left -= 1) {
-        need(byte() === 0x60, more); // A function,
-        for (const _ of ["takes", "gives"]) for (let n = number(); n > 0; n -= 1) need(byte() >= 0x7b, more); // of numbers.
+        need(byte() === 0x60, more); // A function, which takes and gives numbers.
+        for (const _ of ["takes", "gives"]) for (let n = number(); n > 0; n -= 1) need(byte() >= 0x7b, more);
       }
     else if (kind === 4) {
       need(number() === 1 && byte() === 0x70 && byte() === 1, more);
