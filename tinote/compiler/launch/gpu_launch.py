@@ -123,9 +123,8 @@ class GpuCode(Stoppable):
 
     def _run(self, values: Sequence[Any], given: bytes) -> bytes:
         shader, device = self._shader, self._device
-        spans: dict[
-            Buffer, tuple[int, int, int]
-        ] = {}  # the bytes that come along: from where, how many; where it begins
+        #: the bytes that come along: from where, how many; where the buffer begins
+        spans: dict[Buffer, tuple[int, int, int]] = {}
         for b, memory in self._fields.items():
             whole = memory.whole
             spans[b] = (whole.address, whole.nbytes, memory.address)

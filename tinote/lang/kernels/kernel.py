@@ -49,7 +49,7 @@ from tinote.lang.kernels.unwritable import launch_on_copies, written_copies
 from tinote.lang.session.missing import HABITS
 from tinote.lang.session.state import memory_of, note_launch_outside, recorder, session
 from tinote.lang.shipping.references import captured_by, evaluated_annotations, is_importable
-from tinote.lang.shipping.tokens import Tokenised, token, tokenise
+from tinote.lang.shipping.tokens import Tokenised, tokenise
 from tinote.runtime.seam import seam
 
 if TYPE_CHECKING:
@@ -395,7 +395,7 @@ class BoundKernel(functools.partial[Any]):
     __tinote_kernel__ = True
 
     def __dask_tokenize__(self) -> Any:
-        return "tinote", token((self.func, self.args, self.keywords))
+        return tokenise((self.func, self.args, self.keywords))
 
     @property
     def kernel(self) -> Kernel:

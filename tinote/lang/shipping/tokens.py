@@ -26,7 +26,7 @@ class Tokenised:
         raise NotImplementedError
 
     def __dask_tokenize__(self) -> Any:
-        return "tinote", token(self)
+        return tokenise(self)
 
 
 def token(value: Any) -> str:

@@ -119,17 +119,14 @@ def _primitives(jax: Any) -> Callable[..., Any]:
         batching.primitive_batchers[made] = batched
         return made
 
-    def results(program: ArrayFunction, inputs: list[Facts]) -> list[Facts]:
-        return program.results(inputs)
-
     def own(program: ArrayFunction, inputs: list[Facts]) -> list[Facts]:
         return inputs
 
     def push_pullback(program: ArrayFunction, inputs: list[Any], further: list[Any]) -> list[Any]:
         return program.second(inputs, further[: -len(inputs)], further[-len(inputs) :])[1]
 
-    value = primitive("value", lambda program, inputs, further: program.value(inputs), results)
-    pushforward = primitive("pushforward", ArrayFunction.push, results)
+    value = primitive("value", lambda program, inputs, further: program.value(inputs), ArrayFunction.results)
+    pushforward = primitive("pushforward", ArrayFunction.push, ArrayFunction.results)
     pullback = primitive("pullback", ArrayFunction.pull, own)
     second = primitive("pushforward_of_pullback", push_pullback, own)
 

@@ -41,8 +41,8 @@ class StepFacts(NamedTuple):
 
 
 class Way:
-    """One way through a step, with its way back. `registers`: the numbers of the first part that the second reads, with
-    those of its seeds behind; `blocks`: the memory that it reads, and where that begins in what a record keeps.
+    """One way through a step, with its reverse sweep. `registers`: the numbers of the first part that the second reads,
+    with those of its seeds behind; `blocks`: the memory that it reads, and where that begins in what a record keeps.
     """
 
     def __init__(
