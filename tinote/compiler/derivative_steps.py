@@ -8,11 +8,12 @@ from tinote.autodiff.atomic_old_values import plan_old_values, record
 from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import reverse
 from tinote.autodiff.instrument import instrument
+from tinote.autodiff.keep_order import keep_order
 from tinote.autodiff.zero_adjoints import skip_zero_adjoints
 from tinote.compiler.pipeline import Context
 from tinote.ir.nodes import Function
 
-__all__ = ["add_checks", "record_old_values", "skip_zero_adjoints", "take_forward", "take_reverse"]
+__all__ = ["add_checks", "keep_order", "record_old_values", "skip_zero_adjoints", "take_forward", "take_reverse"]
 
 
 def take_reverse(fn: Function, context: Context, *, arguments: bool) -> Function:

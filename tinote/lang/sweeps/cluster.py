@@ -47,8 +47,11 @@ class Cluster:
             self._program = self._client.submit(_same, _Sent(payload), key=f"tinote-{payload.token}")
 
     def _check(self) -> None:
+        """Of the workers there are; those that come later check for themselves when they fetch the program."""
         mine = versions()
         for address, found in self._client.run(_versions, on_error="return").items():
+            if isinstance(found, OSError):
+                continue  # it has left
             if isinstance(found, BaseException):
                 raise SweepError(f"the worker at {address} cannot run kernels: {found}", caller())
             differ = differing(mine, found)
