@@ -25,7 +25,7 @@ import numpy as np
 from tinote.compiler.requests import Checks, Derivative, Request
 from tinote.errors import DifferentiationError, KernelFiniteError, Note, TinoteError
 from tinote.ir.messages import iteration_of
-from tinote.lang.ad.functional.functional import refuse_open_recorder
+from tinote.lang.ad.functional.runs import refuse_open_recorder
 from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.memory.states import preserving_gradients
 from tinote.lang.ad.memory.undo import numbers

@@ -23,7 +23,7 @@ import numpy as np
 from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.find_nan import Finding, find_nan
-from tinote.lang.ad.functional.functional import refuse_open_recorder
+from tinote.lang.ad.functional.runs import refuse_open_recorder
 from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.journal.sweep_observer import SweepObserver

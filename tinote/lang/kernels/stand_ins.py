@@ -53,6 +53,7 @@ class StandIns:
         self._all: dict[Buffer, _StandIn] = {}
         self._keeps = keeps
         self._before = MemoryCopies()
+        self._around = stand_ins.get()  # those of a function that is differentiated around this one
 
     def add(self, made: StandIn, array: Array, position: int) -> None:
         """`made` stands in for `array`, the argument at `position`. Raises `DifferentiationError` for a field's own
@@ -78,6 +79,8 @@ class StandIns:
         """A kernel at `span` is about to be launched with these arrays. Raises `DifferentiationError` where it writes
         to memory that the function uses under several names.
         """
+        if self._around is not None:
+            self._around.launching(arrays, written, span)
         met: list[_StandIn] = []
         for buffer, bound in arrays:
             known = self._all.get(buffer)

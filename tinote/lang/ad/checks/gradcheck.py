@@ -19,8 +19,8 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.ad.bars import bar
 from tinote.lang.ad.checks.locate import Suspect, suspects_of
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.functional import pull_back, recorded, refuse_open_recorder
 from tinote.lang.ad.functional.inputs import Derivative, shape_of, size_of
+from tinote.lang.ad.functional.runs import pull_back, recorded, refuse_open_recorder
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.memory.states import State, preserving_duals, preserving_gradients

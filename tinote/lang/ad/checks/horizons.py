@@ -23,8 +23,8 @@ import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.lang.ad.bars import bar
-from tinote.lang.ad.functional.functional import pull_back, recorded, refuse_open_recorder
 from tinote.lang.ad.functional.inputs import Derivative
+from tinote.lang.ad.functional.runs import pull_back, recorded, refuse_open_recorder
 from tinote.lang.ad.memory.states import State, preserving_gradients
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field

@@ -16,14 +16,14 @@ import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.functional import (
+from tinote.lang.ad.functional.inputs import Bound, Derivative, shape_of
+from tinote.lang.ad.functional.runs import (
     Run,
     pull_back,
     recorded_from,
     refuse_open_recorder,
     result_of,
 )
-from tinote.lang.ad.functional.inputs import Bound, Derivative, shape_of
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.memory.states import GradientsBefore, State, clear_duals, preserving_duals, preserving_gradients

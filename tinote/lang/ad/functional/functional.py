@@ -25,11 +25,11 @@ import functools
 import importlib
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tinote.errors import DifferentiationError, Note
+from tinote.errors import DifferentiationError
 from tinote.ir.types import f64, machine_epsilon
 from tinote.lang.ad.functional.directions import MOST_DIRECTIONS, OneDirectionOnly, SeveralDirections, directions_for
 from tinote.lang.ad.functional.forward_mode import ForwardMode
@@ -38,24 +38,25 @@ from tinote.lang.ad.functional.inputs import (
     Bound,
     Derivative,
     arrays_among,
-    number_in,
     number_or_array,
     shape_of,
 )
+from tinote.lang.ad.functional.runs import (
+    pull_back,
+    recorded,
+    recorded_from,
+    refuse_open_recorder,
+    result_of,
+)
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
-from tinote.lang.ad.functional.seeds import seed_array, store_seed
+from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.functional.sparse import Pattern, misses, probe, values
-from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.states import GradientsBefore, State, clear_duals, preserving_duals, preserving_gradients
 from tinote.lang.capture.planned import Planned
 from tinote.lang.data.captured_arrays import zeros
 from tinote.lang.data.fields import Field
-from tinote.lang.data.traced import Trace, Traced, constants
-from tinote.lang.session.state import gradient_memories, memory_of, recorder
-from tinote.runtime.memory import MemoryCopies
+from tinote.lang.data.traced import Trace, constants
 from tinote.runtime.seam import heard
-from tinote.source import caller
 
 Fields = Field | Sequence[Field] | None
 Positions = int | Sequence[int] | None
@@ -460,128 +461,7 @@ def _scipy_sparse(task: Derivative) -> Any:
         ) from None
 
 
-# ---- runs
-
-
-class Run(NamedTuple):
-    """A recorded run of a differentiated function, and its results: a traced number, or fields."""
-
-    journal: Journal
-    bound: Bound
-    results: Sequence[Traced | Field]
-
-    def clear_gradients(self) -> None:
-        """Set the gradients that a sweep touches to zero."""
-        before = self.journal.gradients_before
-        if before is None:
-            for memory in gradient_memories():
-                memory.clear()
-            for one in self.bound.inputs:
-                if one.stand_in is not None:
-                    one.stand_in.grad.fill(0)
-            return
-        fields = [one.field for one in self.bound.inputs if one.field is not None and one.stand_in is None]
-        fields += [one for one in self.results if isinstance(one, Field) and not one.stands_in]
-        fresh = {one.stand_in.grad.buffer for one in self.bound.inputs if one.stand_in is not None}
-        changed = self.journal.changed_gradients() | {field.grad.buffer for field in fields}
-        for memory in map(memory_of, changed - fresh):
-            before.add(memory)
-            memory.clear()
-
-    @property
-    def values(self) -> list[Any]:
-        """What came out."""
-        return [number_or_array(one) if isinstance(one, Field) else constants((one,))[0] for one in self.results]
-
-    @property
-    def value(self) -> Any:
-        """What came out of a function of a single result."""
-        return self.values[0]
-
-    @property
-    def number(self) -> Any:
-        """The single number that came out."""
-        (result,) = self.results
-        return number_in(result) if isinstance(result, Field) else constants((result,))[0]
-
-    def gradients(self, sweep: Sweep) -> list[Any]:
-        """What a sweep has left, for each input."""
-        return [one.gradient(sweep) for one in self.bound.inputs]
-
-
-def refuse_open_recorder(what: str) -> None:
-    """Raise inside of a tape or a forward-mode block."""
-    if recorder.get() is not None:
-        raise DifferentiationError(f"ti.ad.{what} cannot run inside of a tape or another block", caller())
-
-
-def recorded(
-    task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any], before: MemoryCopies | None = None
-) -> Run:
-    """Run `f` under a recording. `before`: gets the gradients that it and its sweep will change."""
-    journal = Journal()
-    journal.gradients_before = before
-    return recorded_from(task, task.bound(args, journal.trace), journal, kwargs)
-
-
-def recorded_from(
-    task: Derivative, bound: Bound, journal: Journal, kwargs: dict[str, Any], results: Sequence[Field] = ()
-) -> Run:
-    """Run `f` from these inputs under a journal. `results`: where its results are, instead of what it returns or leaves
-    in the loss of `task`.
-    """
-    journal.starts_from([one.field.buffer for one in bound.inputs if one.field is not None])
-    journal.start()
-    try:
-        try:
-            with bound.running():
-                returned = task.f(*bound.args, **kwargs)
-        finally:
-            journal.stop()
-        found = results or [result_of(task, returned, journal.trace)]
-        lost = journal.lost_values()
-        for result in found:
-            if isinstance(result, Traced):
-                lost.refuse_number(result.number, Note("from there the function returns them", task.span))
-        journal.claim(clear=True)
-    except BaseException:
-        journal.forget()
-        raise
-    return Run(journal, bound, found)
-
-
-def result_of(task: Derivative, returned: Any, trace: Trace) -> Traced | Field:
-    """The result of a function that has returned this. Raises `DifferentiationError` where there is none."""
-    if task.loss is not None:
-        return task.loss
-    if type(returned) is Traced and returned.trace is trace:
-        return returned
-    what = "nothing" if returned is None else f"{returned!r}, to which no kernel and no input leads"
-    raise DifferentiationError(
-        f"ti.ad.{task.what} differentiates what the function returns, and that is {what}",
-        task.span,
-        hint="return a number that a kernel returns, or name the 0-D field with the result in loss=",
-    )
-
-
-def pull_back(run: Run, *seeds: Array, keep: bool = False) -> Sweep:
-    """Sweep with a seed for each result: the seeds times the Jacobian are left in the gradients of fields and in the
-    adjoints of the sweep. The gradients of all fields are overwritten.
-    """
-    sweep = run.journal.sweep()
-    try:
-        run.clear_gradients()
-        for result, seed in zip(run.results, seeds, strict=True):
-            if isinstance(result, Field):
-                # A loss of a single number may have shape (1,).
-                store_seed(result.grad, seed)
-            else:
-                sweep.seed(result, seed.item())
-        sweep.run()
-        return sweep
-    finally:
-        if not keep:
-            run.journal.forget()
+# ---- forward mode
 
 
 def _pushed(
