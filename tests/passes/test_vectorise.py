@@ -766,6 +766,39 @@ func f():
         assert isinstance(task, Task) and [private.lanes for private in task.privates] == [lanes]
 
 
+def test_lanes_with_large_columns_fill_one_register() -> None:
+    """A sum over all others that also adds to each of them, as the gradient of a sum over all pairs does."""
+    text = """\
+buffer @x: f32 field ({n})
+buffer @x.flat: f32 field (?) flat @x
+buffer @g: f32 field ({n})
+buffer @c: f32 private ({n})
+buffer @c.flat: f32 private (?) flat @c
+func f():
+  task parallel %i: i32 in 0i32 .. {n}i32:
+    private add @c of @g
+    %w: i64 = cast %i
+    %at: i64 = mul %w, 4i64
+    %a: f32 = load @x.flat[%at]
+    %s: f32 = for %j: i32 in 0i32 .. {n}i32 carrying %t: f32 = 0.0f32:
+      %u: i64 = cast %j
+      %r: i64 = mul %u, 4i64
+      %b: f32 = load @x.flat[%r]
+      %d: f32 = sub %a, %b
+      %e: f32 = mul %d, %d
+      atomic plain add @c.flat[%r], %e
+      %v: f32 = add %t, %e
+      yield %v
+    store @x.flat[%at], %s
+"""
+    for n, lanes in ((256, 64), (512, 64), (1024, 32), (2048, 16), (8192, 16)):
+        fn = parse(text.format(n=n))
+        verify(fn, Form.LOWERED)
+        (task,) = vectorise(fn, WIDE).region.body
+        assert isinstance(task, Task) and lanes_of(task) == lanes
+        assert [private.lanes for private in task.privates] == [lanes]
+
+
 #: Bodies, and why they stay as they are on a machine with vectors of 512 bits; empty: they run in lanes.
 ESTIMATED = {
     # An escape time, as of a Julia set.

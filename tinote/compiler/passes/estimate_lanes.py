@@ -78,8 +78,9 @@ _HORIZONTAL = 4.0
 _TRANSPOSED = 6.0
 #: LLVM shuffles elements apart that lie this number of elements from one another.
 _INTERLEAVED = 8
-#: How many bytes the copies that are private to lanes may take in all; the second-nearest cache holds twice that.
-_LARGEST_COLUMNS = 1 << 19
+#: How many bytes the copies that are private to lanes may take in all: the second-nearest cache holds twice that. And
+#: what they may take where lanes fill several registers: each thread clears and adds up all of them.
+_LARGEST_COLUMNS, _COLUMNS_OF_SEVERAL = 1 << 19, 1 << 17
 #: How many vectors of iterations an outer loop must have, for threads to share.
 _FEWEST_STRIPS = 8
 #: One element of a gather or scatter; a jump that is often predicted wrongly; what a loop does beside its body.
@@ -115,14 +116,17 @@ def _may_have_rows(loop: ir.For | ir.Task) -> bool:
     return any(len(root.shape) > 1 or root.element for root in roots)
 
 
-def lanes_for(loop: ir.For | ir.Task, machine: Machine) -> int:
-    """How many iterations are to run at once: as many as fill a vector register, or several."""
+def _lanes_for(loop: ir.For | ir.Task, machine: Machine, column: int) -> int:
+    """How many iterations are to run at once: as many as fill a vector register, or several. `column`: what the copies
+    that are private to a lane take, in bytes.
+    """
     lanes = _lanes_of_register(loop, machine)
     count = _trip_count(loop.args[0], loop.args[1])
     strips = None if count is None else -(-count // lanes)
     most = _registers_for(loop.regions[0], machine, strips)
     for several in _SEVERAL:
-        if several <= most and (strips is None or strips >= several):
+        fits = several * lanes * column <= _COLUMNS_OF_SEVERAL
+        if several <= most and fits and (strips is None or strips >= several):
             return several * lanes
     return lanes
 
@@ -187,7 +191,7 @@ class Chooser:
         divergence = Divergence(loop, self.definitions)
         if _obstacle(loop, divergence, self.machine):
             return None
-        lanes = lanes_for(loop, self.machine)
+        lanes = _lanes_for(loop, self.machine, sum([bytes_of(b) or 0 for b in _in_common(loop, divergence, privates)]))
         estimate = self.estimate(loop, divergence, lanes, privates)
         if not self.always and _why_not_worth_it(loop, divergence, self.machine, estimate):
             return None
@@ -240,22 +244,26 @@ def outermost_parallel(region: ir.Region) -> list[ir.For]:
 def _columns(
     loop: ir.For | ir.Task, divergence: Divergence, lanes: int, privates: Sequence[ir.Private]
 ) -> dict[ir.Buffer, Columns]:
-    """Copies with a column for each lane, smallest first as long as there is room: of what lanes may have in common."""
+    """Copies with a column for each lane, smallest first as long as there is room."""
+    chosen: dict[ir.Buffer, Columns] = {}
+    room = _LARGEST_COLUMNS
+    for copy in sorted(_in_common(loop, divergence, privates), key=lambda copy: bytes_of(copy) or 0):
+        room -= (bytes_of(copy) or 0) * lanes
+        if room < 0:
+            break
+        chosen[copy] = _with_columns(copy, lanes)
+    return chosen
+
+
+def _in_common(loop: ir.For | ir.Task, divergence: Divergence, privates: Sequence[ir.Private]) -> list[ir.Buffer]:
+    """The private copies in which lanes may update the same element."""
     shared = {
         root_of(op.buffer)
         for op in walk(loop.regions[0])
         if isinstance(op, ir.Atomic) and not are_apart(op, divergence)
     }
-    chosen: dict[ir.Buffer, Columns] = {}
-    room = _LARGEST_COLUMNS
-    for private in sorted(privates, key=lambda private: bytes_of(private.copy) or 0):
-        copy = private.copy
-        room -= (bytes_of(copy) or 0) * lanes
-        if room < 0:
-            break
-        if copy in shared and copy.dtype is not u1 and not isinstance(copy.dtype, Tangents):
-            chosen[copy] = _with_columns(copy, lanes)
-    return chosen
+    copies = [private.copy for private in privates]
+    return [b for b in copies if b in shared and b.dtype is not u1 and not isinstance(b.dtype, Tangents)]
 
 
 def _with_columns(copy: ir.Buffer, lanes: int) -> Columns:
