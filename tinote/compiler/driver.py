@@ -178,7 +178,7 @@ class Specialisation:
                     found = self._from_disk(request)
                     if found is None:
                         with deferred_collection():
-                            found = self._compile(request)
+                            found = self._compile_once(request)
                     found.code.seconds = time.perf_counter() - started  # of this request: the front end's are apart
                     self._results[request] = found
         return found
@@ -315,6 +315,17 @@ class Specialisation:
         if not request.temporaries:
             return fn
         return importlib.import_module("tinote.ir.redirect").redirected(fn, self.twins(request))
+
+    def _compile_once(self, request: Request) -> Compiled:
+        """Compiled here, or by the first of several processes that need the same now."""
+        store = self._store()
+        key = None
+        if self._cache is not None and store is not None:
+            key = self._cache.key(request.name, self.lowered, self.twins(request))
+        if key is None or store is None:
+            return self._compile(request)
+        with importlib.import_module("tinote.runtime.turns").turn(store.folder, key):
+            return self._from_disk(request) or self._compile(request)
 
     def _compile(self, request: Request) -> Compiled:
         name = self.source.name

@@ -52,9 +52,7 @@ class KernelCache:
         """Leave a named tuple to later processes, if what it depends on can be described. `lowered`: what the front end
         made, if it has run.
         """
-        if self._dependencies is None and lowered is not None and lowered.reproducible:
-            self._dependencies = store_dependencies(self._lookup, lowered.captures, self._store)
-        found = self._dependencies
+        found = self._described(lowered)
         if found is None:
             return
         try:
@@ -63,6 +61,19 @@ class KernelCache:
         except (Unencodable, ValueError):  # a buffer that is nowhere in what the code depends on
             return
         self._store.put(key, json.dumps(data).encode())
+
+    def key(self, name: str, lowered: Lowered | None, twins: Twins = _NO_TWINS) -> str | None:
+        """What stands for the entry that `put` makes of this name, if what it depends on can be described."""
+        found = self._described(lowered)
+        try:
+            return None if found is None else _key(found, name, twins)
+        except ValueError:
+            return None
+
+    def _described(self, lowered: Lowered | None) -> Dependencies | None:
+        if self._dependencies is None and lowered is not None and lowered.reproducible:
+            self._dependencies = store_dependencies(self._lookup, lowered.captures, self._store)
+        return self._dependencies
 
     def renew(self, buffers: set[Buffer], *, current: bool) -> None:
         """Memory that belongs to a field may have come since: where not all of `buffers` are known, look anew.
