@@ -9,6 +9,7 @@ from typing import Any
 
 import dask
 import distributed
+import numpy as np
 import pytest
 
 import tinote as ti
@@ -21,7 +22,7 @@ def cluster() -> Iterator[Any]:
     with (
         dask.config.set({"distributed.worker.daemon": True, "distributed.scheduler.allowed-failures": 1}),
         distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None, protocol="tcp://"
+            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0", protocol="tcp://"
         ) as made,
     ):
         yield made
@@ -90,6 +91,115 @@ def test_other_versions_are_refused(cluster: Any, monkeypatch: pytest.MonkeyPatc
         client.wait_for_workers(3, timeout=120)  # those that the test before has killed come again
     with pytest.raises(SweepError, match=rf"has llvmlite {real['llvmlite']} in place of 0\.1"):
         ti.sweep(_simulation(), {"k": [1.0]}, where=cluster)
+
+
+def _gone(kill_at: int, folder: Path) -> None:
+    """Kills this process, the first time."""
+    mark = folder / str(kill_at)
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_eight_workers_two_of_which_are_killed(tmp_path: Path) -> None:
+    """The table of one process here, of all eight, of two of them, in another order, with deaths in the middle."""
+    simulate = _simulation()
+    folder = str(tmp_path)
+    kill = _gone
+
+    def measured(k: int) -> dict[str, float]:
+        if k in (41, 77) and Path(folder, "armed").exists():
+            kill(k, Path(folder))
+        time.sleep(0.05)
+        return {"length": simulate(0.01 * k), "worker": os.getpid()}
+
+    points = [{"k": k} for k in range(120)]
+    here = ti.sweep(measured, points, workers=1, progress=False)
+    order = np.random.default_rng(0).permutation(len(points))
+    with (
+        dask.config.set({"distributed.worker.daemon": True}),
+        distributed.LocalCluster(
+            n_workers=8, threads_per_worker=1, processes=True, dashboard_address=":0", protocol="tcp://"
+        ) as made,
+        distributed.Client(made, set_as_default=False) as client,
+    ):
+        client.wait_for_workers(8, timeout=300)
+
+        def table(rows: Any) -> Any:
+            return ti.sweep(measured, rows, where=client, progress=False)
+
+        there = table(points)
+        runs = [int((there["worker"] == worker).sum()) for worker in np.unique(there["worker"])]
+        assert len(runs) == 8 and sum(runs) == 120 and min(runs) >= 4  # 15 each on a machine with as many cores
+        shuffled = table([points[i] for i in order])
+        (tmp_path / "armed").touch()
+        killed = table(points)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["41", "77", "armed"]
+    for name in ("length", "seed", "error"):
+        wanted = here[name].values
+        assert (there[name].values == wanted).all() and (killed[name].values == wanted).all()
+        assert (shuffled[name].values == wanted[order]).all()
+    assert (killed["error"] == "").all()
+
+
+@pytest.mark.slow
+def test_ensembles_are_reduced_on_the_workers(cluster: Any, tmp_path: Path) -> None:
+    x = ti.field(ti.f32, 64, needs_grad=True)
+    loss = ti.field(ti.f64, (), needs_grad=True)
+    x.from_numpy(np.linspace(0, 1, 64, dtype=np.float32))
+    folder, kill = str(tmp_path), _gone
+
+    @ti.kernel
+    def measure():
+        for i in x:
+            loss[None] += ti.sin(x[i] * 10 * ti.random())
+
+    def run(scene: int) -> None:
+        if scene == 13 and folder:
+            kill(scene, Path(folder))
+        measure()
+
+    scenes = {"scene": range(50)}
+    with ti.ensemble(run, scenes, wrt=x, loss=loss, where=cluster, threads=1) as mean:
+        value, gradient = mean()
+        losses = mean.losses.copy()
+        again, same = mean()
+    assert (tmp_path / "13").exists() and again == value and (same == gradient).all()
+    with ti.ensemble(run, scenes, wrt=x, loss=loss, workers=2) as mean:
+        assert mean()[0] == value and (mean()[1] == gradient).all() and (mean.losses == losses).all()
+
+    def fails(scene: int) -> None:
+        raise ValueError(f"no scene {scene}")
+
+    with (
+        ti.ensemble(fails, {"scene": [7]}, wrt=x, loss=loss, where=cluster) as mean,
+        pytest.raises(SweepError, match="no scene 7"),
+    ):
+        mean()
+
+
+@pytest.mark.slow
+def test_a_kernel_compiles_once_for_all_workers(tmp_path: Path) -> None:
+    simulate = _simulation()
+
+    def origin(k: float) -> int:
+        simulate(k)
+        step = simulate.__closure__[0].cell_contents
+        origins = [native.origin.value for _, native in step.instances[0].specialisation.results()]
+        time.sleep(0.2)
+        return os.getpid() if "compiled" in origins else 0
+
+    before = {name: os.environ.get(name) for name in ("TINOTE_CACHE_DIR", "TINOTE_CACHE_LIMIT")}
+    os.environ.update({"TINOTE_CACHE_DIR": str(tmp_path / "cache"), "TINOTE_CACHE_LIMIT": "256M"})
+    try:
+        found = ti.sweep(origin, {"k": [0.5 + n / 16 for n in range(16)]}, workers=4, progress=False)
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+    assert len(set(found["result"].values.tolist()) - {0}) == 1  # the process that has compiled it
 
 
 def test_plain_tasks_of_dask_take_kernels(cluster: Any) -> None:

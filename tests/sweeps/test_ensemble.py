@@ -8,7 +8,7 @@ import scipy.optimize
 
 import tinote as ti
 from tinote.errors import DifferentiationError, SweepError
-from tinote.lang.sweeps.ensemble import Tree
+from tinote.lang.sweeps.trees import Tree, part_length
 
 
 def _program() -> Any:
@@ -89,6 +89,47 @@ def test_trees_do_not_depend_on_the_order(count: int) -> None:
             tree.add(int(number), values[number])
         found.add(tree.result)
     assert len(found) == 1 and found.pop() == pytest.approx(sum(values))
+
+
+def test_parts_are_trees_of_their_own() -> None:
+    rng = np.random.default_rng(0)
+    for count in range(1, 40):
+        values = (rng.standard_normal(count) * 10.0 ** rng.integers(-8, 8, count)).tolist()
+        whole = Tree(count, lambda a, b: a + b)
+        for number, value in enumerate(values):
+            whole.add(number, value)
+        for length in (1, 2, 4, 8):
+            parts = [values[begin : begin + length] for begin in range(0, count, length)]
+            top = Tree(len(parts), lambda a, b: a + b)
+            for number, part in enumerate(parts):
+                tree = Tree(len(part), lambda a, b: a + b)
+                for place, value in enumerate(part):
+                    tree.add(place, value)
+                top.add(number, tree.result)
+            assert top.result == whole.result
+    assert [part_length(count, 2) for count in (1, 15, 16, 64, 1000)] == [1, 1, 2, 8, 64]
+    assert part_length(7, 0) == 1
+
+
+def test_parts_of_many_scenes() -> None:
+    x, _, loss, run = _program()
+    x.fill(0.25)
+    scenes = {"spread": np.linspace(0, 1, 50)}
+    found = []
+    for workers in (1, 3):
+        with ti.ensemble(run, scenes, wrt=x, loss=loss, workers=workers) as mean:
+            found.append((*mean(), mean.losses.copy()))
+    for a, b in zip(*found, strict=True):
+        assert np.array_equal(a, b)
+
+    def fails(spread: float) -> None:
+        run(spread)
+        if spread > 0.97:
+            raise ValueError("too far")
+
+    said = r"the scene \{'spread': 0\.97\d*\} has failed(.|\n)*too far"
+    with ti.ensemble(fails, scenes, wrt=x, loss=loss) as mean, pytest.raises(SweepError, match=said):
+        mean()
 
 
 def _rosenbrock() -> Any:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tinote.errors import SweepError
 from tinote.lang.sweeps.extras import differing, library, versions
-from tinote.lang.sweeps.runs import Call, Outcome, Payload, run
+from tinote.lang.sweeps.runs import Call, Outcome, Part, Payload, Reduced, merge, reduce, run
+from tinote.lang.sweeps.trees import Combine
 from tinote.source import caller
 
 #: Calls that wait at the scheduler, for each thread of the cluster, and at least.
@@ -73,6 +74,38 @@ class Cluster:
             else:
                 yield number, _outcome(found)
 
+    @property
+    def count(self) -> int:
+        """How many runs there are at a time: one on each worker."""
+        return len(self._client.nthreads())
+
+    def reduced(self, parts: Sequence[Part], combine: Combine) -> Reduced:
+        """All parts as one, reduced on the workers by the program's own `combine`: one result comes here. What workers
+        that die have had is computed again. Raises `SweepError`.
+        """
+        del combine
+        common = self._client.submit(_same, _Sent((parts[0].args, parts[0].contents)), pure=False)
+        options = {"program": self._program, "pure": False}
+        scenes = [part.scenes for part in parts]
+        level = self._client.map(_reduce, scenes, common=common, threads=self._threads, **options)
+        futures = [common, *level]
+        try:
+            while len(level) > 1:
+                pairs = [
+                    self._client.submit(_merge, a, b, **options) for a, b in zip(level[::2], level[1::2], strict=False)
+                ]
+                futures += pairs
+                level = [*pairs, *level[2 * len(pairs) :]]
+            found = level[0].result()
+        except self._distributed.scheduler.KilledWorker as error:
+            raise SweepError(
+                f"workers died each time that they ran a part of the ensemble: {error}", caller()
+            ) from None
+        except BaseException:
+            self._client.cancel(futures, force=True)
+            raise
+        return found.payload
+
     def _completed(self, calls: Iterator[tuple[int, Call]], most: int | None) -> Iterator[tuple[int, Call, Any]]:
         known: dict[Any, tuple[int, Call]] = {}
         done = self._distributed.as_completed(loop=self._client.loop, with_results=True, raise_errors=False)
@@ -112,9 +145,9 @@ class Cluster:
 
 
 class _Sent:
-    """A program that the scheduler need not look into."""
+    """A program, arguments or results that the scheduler need not look into."""
 
-    def __init__(self, payload: Payload) -> None:
+    def __init__(self, payload: Any) -> None:
         self.payload = payload
 
 
@@ -127,8 +160,21 @@ def _versions() -> dict[str, str]:
 
 
 def _run(call: Call, *, program: _Sent, threads: int | None) -> Outcome:
+    return run(program.payload, call, threads or _own_threads())
+
+
+def _reduce(scenes: Any, *, common: _Sent, program: _Sent, threads: int | None) -> _Sent:
+    args, contents = common.payload
+    return _Sent(reduce(program.payload, Part(args, scenes, contents), threads or _own_threads()))
+
+
+def _merge(first: _Sent, second: _Sent, *, program: _Sent) -> _Sent:
+    return _Sent(merge(program.payload, first.payload, second.payload))
+
+
+def _own_threads() -> int:
     own: Any = library("distributed", "a worker").get_worker()
-    return run(program.payload, call, threads or int(own.state.nthreads))
+    return int(own.state.nthreads)
 
 
 def _outcome(found: Any) -> Outcome:

@@ -16,10 +16,9 @@ from tinote.lang.sweeps.cluster import Cluster
 from tinote.lang.sweeps.extras import library, versions
 from tinote.lang.sweeps.points import points_of
 from tinote.lang.sweeps.processes import Processes, cores
-from tinote.lang.sweeps.runs import Call, Payload
+from tinote.lang.sweeps.runs import Part, Payload
+from tinote.lang.sweeps.trees import Combine, added, part_length
 from tinote.source import caller
-
-Combine = Callable[[Any, Any], Any]
 
 
 class Ensemble:
@@ -32,11 +31,11 @@ class Ensemble:
         if not self._points.rows:
             raise SweepError("an ensemble needs scenes: over has none", caller())
         self._mean = reduction == "mean"
-        self._combine: Combine = reduction if callable(reduction) else _sum
+        self._combine: Combine = reduction if callable(reduction) else added
         wrt = options["wrt"]
         self._fields: list[Field] = [] if wrt is None else [wrt] if isinstance(wrt, Field) else list(wrt)
         derivative = value_and_grad(function, options["argnums"], wrt=wrt, loss=options["loss"])
-        packed = pack(derivative, self._fields)
+        packed = pack((derivative, self._combine), self._fields)
         self._payload = Payload(packed.token, versions(), packed.data)
         self._where, self._workers, self._threads = options["where"], options["workers"], options["threads"]
         self._runner: Processes | Cluster | None = None
@@ -46,23 +45,22 @@ class Ensemble:
         """The reduced loss and gradient for these arguments. Raises `SweepError` with the first scene that fails."""
         points = self._points
         contents = tuple([field.array_copy() for field in self._fields])
-        calls = (
-            (number, Call(args, row, seed, contents, tabled=False))
-            for number, (row, seed) in enumerate(zip(points.rows, points.seeds, strict=True))
-        )
-        tree = Tree(len(points.rows), self._combine)
+        scenes = list(zip(points.rows, points.seeds, strict=True))
         try:
-            for number, outcome in self._running().run(calls):
-                if outcome.error:
-                    raised = SweepError(f"the scene {points.rows[number]} has failed:\n{outcome.error}", caller())
-                    raised.add_note(outcome.details)
-                    raise raised
-                self.losses[number] = outcome.result[0]
-                tree.add(number, outcome.result)
+            runner = self._running()
+            length = part_length(len(scenes), runner.count)
+            begins = range(0, len(scenes), length)
+            parts = [Part(args, tuple(scenes[begin : begin + length]), contents) for begin in begins]
+            found = runner.reduced(parts, self._combine)
+            if found.failed is not None:
+                raised = SweepError(f"the scene {found.failed} has failed:\n{found.error}", caller())
+                raised.add_note(found.details)
+                raise raised
         except BaseException:
             self.close()
             raise
-        value, gradient = tree.result
+        self.losses[:] = found.losses
+        value, gradient = found.value
         if not self._mean:
             return value, gradient
         return value / len(points.rows), _each(gradient, lambda one: one / len(points.rows))
@@ -90,38 +88,6 @@ class Ensemble:
         self.close()
 
 
-class Tree:
-    """The reduction of `count` values as a binary tree, in which each has its place whenever it comes: neighbours are
-    combined, then neighbouring pairs, and so on. The rounding of a sum is at most log2(count) times an addition's.
-    """
-
-    def __init__(self, count: int, combine: Combine) -> None:
-        self._counts = [count]
-        while self._counts[-1] > 1:
-            self._counts.append((self._counts[-1] + 1) // 2)
-        self._combine = combine
-        self._held: dict[tuple[int, int], Any] = {}
-
-    def add(self, number: int, value: Any) -> None:
-        """The value with this number."""
-        level = 0
-        while level < len(self._counts) - 1:
-            other = number ^ 1
-            if other < self._counts[level]:
-                if (level, other) not in self._held:
-                    break
-                partner = self._held.pop((level, other))
-                value = self._combine(value, partner) if number < other else self._combine(partner, value)
-            level, number = level + 1, number // 2
-        self._held[level, number] = value
-
-    @property
-    def result(self) -> Any:
-        """All values together."""
-        (found,) = self._held.values()
-        return found
-
-
 def ensemble(
     function: Callable[..., Any],
     over: Any,
@@ -145,8 +111,10 @@ def ensemble(
     ensemble was made, with a seed of its own. `where`, `workers`, `threads` and `seed` are those of `ti.sweep`.
 
     `reduction`: "mean", "sum", or an associative function of two pairs `(loss, gradient)` that gives a pair. Scenes are
-    reduced as a binary tree by their numbers, whatever comes first: the result is the same bit for bit on 1, 2 or 8
-    workers that have as many threads each, and the rounding of a sum grows with the logarithm of the number of scenes.
+    reduced as a binary tree by their numbers, whatever comes first, on the workers: each runs some neighbouring scenes
+    and gives one gradient for them; on a cluster they combine these, too, and one gradient comes back. The tree is the
+    same for 1, 2 or 8 workers, and so is the result, bit for bit, where they have as many threads each. A sum of n
+    terms is rounded by at most ceil(log2(n)) times 2**-53 (2**-24 for gradients in f32) of the sum of their magnitudes.
 
     Gives an `Ensemble`: called with arguments it returns `(loss, gradient)`, with the gradient as `value_and_grad` has
     it; `losses` are those of the scenes. Its processes live until `close()`, or the end of a `with` block. Raises
@@ -157,12 +125,6 @@ def ensemble(
         raise SweepError(f'reduction is "mean", "sum" or a function, not {reduction!r}', caller())
     options = {"argnums": argnums, "wrt": wrt, "loss": loss, "where": where, "workers": workers, "threads": threads}
     return Ensemble(function, over, zip, reduction, seed, options)
-
-
-def _sum(first: Any, second: Any) -> Any:
-    if isinstance(first, tuple):
-        return tuple([_sum(a, b) for a, b in zip(first, second, strict=True)])
-    return first + second
 
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:

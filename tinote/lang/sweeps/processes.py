@@ -12,12 +12,14 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
+from typing import Any
 
 from tinote.errors import SweepError
-from tinote.lang.sweeps.runs import Call, Outcome, Payload
+from tinote.lang.sweeps.runs import Call, Outcome, Part, Payload, Reduced
+from tinote.lang.sweeps.trees import Combine, Tree
 
 #: A call that ends so many processes has failed.
 MOST_KILLS = 3
@@ -67,9 +69,30 @@ class Processes:
 
     def run(self, calls: Iterable[tuple[int, Call]]) -> Iterator[tuple[int, Outcome]]:
         """The outcomes of numbered calls, as they come. Raises `SweepError` when the program runs nowhere."""
+        return self._run(calls)
+
+    @property
+    def count(self) -> int:
+        """How many runs there are at a time."""
+        return self._count
+
+    def reduced(self, parts: Sequence[Part], combine: Combine) -> Reduced:
+        """All parts as one: the processes reduce each of them, this one what they give. Raises `SweepError`."""
+        tree = Tree(len(parts), combine)
+        losses: list[tuple[Any, ...]] = [()] * len(parts)
+        for number, found in self._run(enumerate(parts)):
+            if isinstance(found, Outcome):
+                return Reduced((), None, parts[number].scenes[0][0], found.error)
+            if found.failed is not None:
+                return found
+            losses[number] = found.losses
+            tree.add(number, found.value)
+        return Reduced(tuple([loss for some in losses for loss in some]), tree.result)
+
+    def _run(self, calls: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
         given = iter(calls)
         waiting: deque[int] = deque()  # of calls whose process has died
-        known: dict[int, Call] = {}
+        known: dict[int, Any] = {}
         kills: dict[int, int] = {}
 
         def following() -> int | None:

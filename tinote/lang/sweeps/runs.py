@@ -7,7 +7,8 @@ import threading
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import session
 from tinote.lang.shipping.package import Program, unpack
 from tinote.lang.sweeps.extras import differing, versions
+from tinote.lang.sweeps.trees import Tree
 
 #: Programs that a process keeps.
 _MOST_PROGRAMS = 4
@@ -45,6 +47,28 @@ class Call(NamedTuple):
     tabled: bool = True
 
 
+class Part(NamedTuple):
+    """Some scenes of an ensemble, run one after the other and reduced. `scenes`: the arguments and the seed of each;
+    the program is a pair, of the function and of what combines two of its results.
+    """
+
+    args: tuple[Any, ...]
+    scenes: tuple[tuple[dict[str, Any], int], ...]
+    contents: tuple[Any, ...]
+
+
+class Reduced(NamedTuple):
+    """What became of a part: the losses of its scenes, and all results combined; or the arguments of the scene that has
+    failed, with its message, and with where it was raised.
+    """
+
+    losses: tuple[Any, ...]
+    value: Any
+    failed: dict[str, Any] | None = None
+    error: str = ""
+    details: str = ""
+
+
 class Outcome(NamedTuple):
     """What became of a run. `error`: the message, "" if there was none; `details`: with where it was raised."""
 
@@ -64,6 +88,38 @@ def run(payload: Payload, call: Call, threads: int) -> Outcome:
     """A run that depends on nothing but the program and the call: no two at once in a process, each from what fields
     held when they were sent. Raises `SweepError` where the program cannot be used here.
     """
+    with _ready(payload) as program:
+        return _run_from_start(program, program.function, call, threads)
+
+
+def reduce(payload: Payload, part: Part, threads: int) -> Reduced:
+    """The scenes of a part as `run` would run them, reduced as a tree. Raises `SweepError`."""
+    with _ready(payload) as program:
+        function, combine = program.function
+        tree, losses = Tree(len(part.scenes), combine), []
+        for number, (kwargs, seed) in enumerate(part.scenes):
+            call = Call(part.args, kwargs, seed, part.contents, tabled=False)
+            found = _run_from_start(program, function, call, threads)
+            if found.error:
+                return Reduced((), None, kwargs, found.error, found.details)
+            losses.append(found.result[0])
+            tree.add(number, found.result)
+        return Reduced(tuple(losses), tree.result)
+
+
+def merge(payload: Payload, first: Reduced, second: Reduced) -> Reduced:
+    """Two neighbouring parts as one."""
+    for one in (first, second):
+        if one.failed is not None:
+            return one
+    with _ready(payload) as program:
+        _, combine = program.function
+        return Reduced(first.losses + second.losses, combine(first.value, second.value))
+
+
+@contextmanager
+def _ready(payload: Payload) -> Iterator[Program]:
+    """The program, for the one thread of this process that may use it now; options are as before in the end."""
     with _lock:
         program = _programs.get(payload.token)
         if program is None:
@@ -72,12 +128,16 @@ def run(payload: Payload, call: Call, threads: int) -> Outcome:
                 _programs.popitem(last=False)
         before = session.config, session.launches
         try:
-            _configure(program.config._replace(num_threads=threads, random_seed=call.seed))
-            session.launches = 0
-            program.restore()
-            return _outcome(program, call)
+            yield program
         finally:
             session.config, session.launches = before
+
+
+def _run_from_start(program: Program, function: Any, call: Call, threads: int) -> Outcome:
+    _configure(program.config._replace(num_threads=threads, random_seed=call.seed))
+    session.launches = 0
+    program.restore()
+    return _outcome(program, function, call)
 
 
 def _received(payload: Payload) -> Program:
@@ -97,14 +157,14 @@ def _configure(config: Any) -> None:
     session.config = config
 
 
-def _outcome(program: Program, call: Call) -> Outcome:
+def _outcome(program: Program, function: Any, call: Call) -> Outcome:
     random.seed(call.seed)
     np.random.seed(call.seed & 0xFFFFFFFF)
     started = time.perf_counter()
     try:
         for field, content in zip(program.fields, call.contents, strict=True):
             field.from_numpy(content)
-        result = program.function(*call.args, **call.kwargs)
+        result = function(*call.args, **call.kwargs)
         found = tabled(result) if call.tabled else result
     except Exception as error:
         seconds = time.perf_counter() - started

@@ -9,7 +9,7 @@ import traceback
 from multiprocessing.connection import Connection
 from typing import Any
 
-from tinote.lang.sweeps.runs import run
+from tinote.lang.sweeps.runs import Part, reduce, run
 
 
 def main(descriptor: int) -> None:
@@ -21,7 +21,8 @@ def main(descriptor: int) -> None:
     while True:
         number, call = calls.get()
         try:
-            answer = number, run(payload, call, threads)
+            found = reduce(payload, call, threads) if isinstance(call, Part) else run(payload, call, threads)
+            answer: tuple[int, Any] = number, found
         except Exception as error:
             answer = -1, f"{error or type(error).__name__}\n{traceback.format_exc()}"
         connection.send(answer)
