@@ -18,6 +18,7 @@ import pytest
 
 import tinote as ti
 from tinote.errors import CaptureError, KernelIndexError, KernelZeroDivisionError
+from tinote.lang.capture.automatic import AutomaticCapture
 from tinote.lang.session.state import session
 from tinote.runtime.threads import stop_all
 
@@ -825,3 +826,53 @@ def test_the_example_of_the_readme() -> None:
     exec(compile(text, "captured example.py", "exec"), space)
     np.testing.assert_allclose(space["x"].to_numpy(), 1, atol=1e-3)
     assert space["step"].is_captured
+
+
+@pytest.mark.parametrize("unasked", [False, True])
+def test_random_kernels_behind_conditions_keep_their_own_seeds(unasked: bool) -> None:
+    """A gradient that is launched by itself repeats the draws of the launch before it, on each side of a condition."""
+    ti.init(num_threads=1, default_fp=ti.f64, random_seed=5)
+    y, n = ti.field(ti.f64, shape=4, needs_grad=True), ti.field(ti.i32, shape=())
+
+    def noise(by: float) -> Any:
+        @ti.kernel
+        def draw():
+            for i in y:
+                y[i] *= 1 + by * ti.random()
+
+        return draw
+
+    first, odd, even, late = map(noise, (0.1, 0.2, 0.3, 0.4))
+
+    def step() -> None:
+        first()
+        n[None] += 1
+        if n[None] % 2 == 0:
+            even()
+        else:
+            odd()
+            if n[None] % 3 == 0:
+                late()
+
+    def follow(run: Callable[[], object]) -> list[Any]:
+        y.fill(1.0)
+        n[None], session.launches = 0, 0
+        found = []
+        for _ in range(40):
+            run()
+            seeds = [kernel.instances[-1].last_seed if kernel.instances else 0 for kernel in kernels]
+            gradients = []
+            for kernel in (first, odd, even):
+                if kernel.instances:
+                    y.grad.fill(1.0)
+                    kernel.grad()
+                    gradients.append(y.grad.to_numpy().tobytes())
+            found.append((seeds, gradients, y.to_numpy().tobytes(), session.launches))
+        return found
+
+    kernels = (first, odd, even, late)
+    program = AutomaticCapture(step) if unasked else ti.capture(step)
+    for _ in range(2):  # until a kernel draws in a run for the first time, it has the seed of the run before
+        wanted, found = follow(step), follow(program)
+    assert found == wanted
+    assert program.how.replays if isinstance(program, AutomaticCapture) else program.is_captured

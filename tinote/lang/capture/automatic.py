@@ -341,7 +341,6 @@ class _Learning:
         self._variables = list(dependencies.assigned.values())
         self._plan = Plan()
         self._tables = Tables(self._plan)
-        self._instances: dict[tuple[int, Any], tuple[Any, Any, Any]] = {}
         self._kinds: str | None = None
         self._proofs: dict[Path, int] = {}
         self._calls: dict[Path, list[tuple[Any, int]]] = {}
@@ -450,7 +449,6 @@ class _Learning:
         if len(self._plan.root.all()) > _MOST_PATHS:
             recording.refused = _changes("it decides too many conditions on numbers that it reads", self._function)
             raise recording.refused
-        self._instances |= recording.instances
         is_new = path not in self._proofs
         self._proofs.setdefault(path, 0)
         if is_new:
@@ -517,7 +515,8 @@ class _Learning:
         if not any(self._is_ready(path) for path in self._proofs):
             return None
         try:
-            premises = Premises(self._plan, self._dependencies, list(self._instances.values()), self._tables.memories)
+            instances = list(self._tables.instances.values())
+            premises = Premises(self._plan, self._dependencies, instances, self._tables.memories)
         except CaptureError as error:  # a kernel captures what cannot be compared
             raise _Refused(_changes(error.message.removeprefix(_CANNOT), self._function)) from None
         return _Live(self._plan, self._tables, self._variables, premises, self._is_ready, self._calls, self._marks)

@@ -433,9 +433,9 @@ def _captured(
             recorded = record_all(trial, dependencies, prints)
             if recorded is None:
                 return None
-            plan, tables, instances = recorded
+            plan, tables = recorded
             trial.begin()
-            premises = Premises(plan, dependencies, instances, tables.memories)
+            premises = Premises(plan, dependencies, list(tables.instances.values()), tables.memories)
             found = Captured(function, given, plan, tables, variables, premises)
             trial.prove(found)
         found.use(None)
@@ -470,15 +470,12 @@ def until_all_are_known(dependencies: Dependencies, attempt: Callable[[list[tupl
                 holder[key] = dependencies.before[place]
 
 
-def record_all(
-    trial: Trial, dependencies: Dependencies, prints: bool
-) -> tuple[Plan, Tables, list[tuple[Any, Any, Any]]] | None:
-    """Run the function of a trial until both sides of each condition are met: the plan, its tables, and the kernels
-    that were launched. None where functions that were met assign other variables.
+def record_all(trial: Trial, dependencies: Dependencies, prints: bool) -> tuple[Plan, Tables] | None:
+    """Run the function of a trial until both sides of each condition are met: the plan, and its tables. None where
+    functions that were met assign other variables.
     """
     plan = Plan()
     tables = Tables(plan)
-    instances: dict[tuple[int, Any], tuple[Any, Any, Any]] = {}
     trial.begin()
     if dependencies.strict:
         trial.call_warily(dependencies)
@@ -500,7 +497,6 @@ def record_all(
         if len(dependencies.assigned) > len(trial.variables):
             return None
         merge(plan.root, recording.steps)
-        instances |= recording.instances
         decisions = plan.root.unseen()
     else:
         raise CaptureError(
@@ -508,7 +504,7 @@ def record_all(
             _first_branch(plan.root),
             hint="decide them in a kernel",
         )
-    return plan, tables, list(instances.values())
+    return plan, tables
 
 
 @contextlib.contextmanager

@@ -91,6 +91,8 @@ class Tables:
         self.natives: list[Native] = []
         #: by block: the session's memory, if it is that
         self.memories: list[Memory | None] = []
+        #: the kernels that any call has prepared, with their keys and instances; an end knows them by their place here
+        self.instances: dict[tuple[int, Any], tuple[Any, Any, Any]] = {}
         self._codes: dict[Native, int] = {}
         self._blocks: dict[int, int] = {}
         self._scratch: dict[tuple[int, int], int] = {}
@@ -274,7 +276,7 @@ class Recording(Listener):
     def end(self, returned: Any, updates: tuple[tuple[int, Operand], ...]) -> None:
         """The call has returned."""
         seeds: list[tuple[int, Operand]] = []
-        for number, (_, _, instance) in enumerate(self.instances.values()):
+        for number, (_, _, instance) in enumerate(self._tables.instances.values()):
             if type(instance.last_seed) is Traced:
                 seeds.append((number, self.operand(instance.last_seed)))
                 instance.last_seed = instance.last_seed.value
@@ -388,7 +390,7 @@ class Recording(Listener):
     # ---- what is heard
 
     def prepared(self, kernel: Any, key: Any, instance: Any) -> None:
-        self.instances[id(kernel), key] = kernel, key, instance
+        self.instances[id(kernel), key] = self._tables.instances[id(kernel), key] = kernel, key, instance
 
     def launch(self, code: Any, values: Any) -> Any:
         if code.launcher.formats and not self._prints:

@@ -138,8 +138,9 @@ def captured_under_tape(
             recorded = record_all(trial, dependencies, prints=True)
             if recorded is None:
                 return None
-            plan, tables, instances = recorded
+            plan, tables = recorded
             trial.begin()
+            instances = list(tables.instances.values())
             premises = Premises(plan, dependencies, instances, tables.memories, clears=False)
             found = _cut(trial, plan, tables, premises)
             trial.prove_reverse(found)
