@@ -129,25 +129,23 @@ class ExternalMemory(Memory):
 class MemoryCopies:
     """Blocks of memory with what each held when it was added."""
 
-    __slots__ = ("_copies",)
+    __slots__ = ("_copies", "nbytes")
 
     def __init__(self, memories: Iterable[Memory] = ()) -> None:
         self._copies: dict[Memory, Memory] = {}
+        #: how many bytes the copies take
+        self.nbytes = 0
         for memory in memories:
             self.add(memory)
 
     def __contains__(self, memory: Memory) -> bool:
         return memory in self._copies
 
-    @property
-    def nbytes(self) -> int:
-        """How many bytes the copies take."""
-        return sum(copy.nbytes for copy in self._copies.values())
-
     def add(self, memory: Memory) -> None:
         """Copy what a block holds now, unless it was added before."""
         if memory not in self._copies:
             self._copies[memory] = memory.copy()
+            self.nbytes += memory.nbytes
 
     def put_back(self, only: Iterable[Memory] | None = None) -> None:
         """Give the blocks, or some of them, what they held."""

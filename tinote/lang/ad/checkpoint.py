@@ -9,23 +9,36 @@ are kept, and in the reverse sweep each step is run again from the nearest of th
 states stand at binomial distances (`binomial.py`), so that the fewest steps run again. The state is made of the fields
 that the steps write, found by watching their launches. It is copied whole: a state comes back several times, an entry
 of the tape's log of overwritten values once, and steps overwrite most of their state.
+
+Where it pays, steps are captured after the first of them: each is one native call, and so is its gradient
+(`captured_loop.py`).
 """
 
 from __future__ import annotations
 
 import ctypes
+import time
 import zlib
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tinote.compiler.launch.native import BoundArray
-from tinote.compiler.requests import Request
-from tinote.errors import DifferentiationError, KernelFiniteError, KernelMemoryError, Note
+from tinote.compiler.requests import GRADIENT, Request
+from tinote.errors import CaptureError, DifferentiationError, KernelFiniteError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.bars import bar
 from tinote.lang.ad.binomial import advances, distance
+from tinote.lang.ad.captured_loop import (
+    CAPTURE_CALLS,
+    CAPTURE_COST,
+    FORWARD_LAUNCH,
+    RECORDED_LAUNCH,
+    LoopProgram,
+    loop_of,
+    may_capture,
+)
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom
@@ -34,6 +47,8 @@ from tinote.lang.ad.journal.needed_adjoints import lends, reaches
 from tinote.lang.ad.journal.number_flow import look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import living_buffers, refuse_old_values
+from tinote.lang.capture.how import StepCapture
+from tinote.lang.capture.program import Program
 from tinote.lang.data.traced import Trace, constants
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, lendable, own
 from tinote.lang.kernels.kernel import Instance
@@ -42,6 +57,8 @@ from tinote.runtime.memory import Memory, MemoryCopies, readable_size
 from tinote.source import Span, caller
 
 _LARGEST_CHECKED_WHOLE = 1 << 14
+#: How many steps run as the function before they may be captured: the first one compiles.
+_FIRST_STEPS = 3
 
 
 @dataclass
@@ -50,7 +67,7 @@ class Checkpoints:
 
     `state_bytes`: one state; `snapshots`: the most states that were kept at a time; `peak_bytes`: the most memory that
     was held for them, for the values that a single step overwrites and for the fields' present values; `recomputed`:
-    how many steps were run again.
+    how many steps were run again; `captured`: whether steps were replayed as a captured program, or why not.
     """
 
     steps: int
@@ -58,6 +75,7 @@ class Checkpoints:
     snapshots: int = 0
     peak_bytes: int = 0
     recomputed: int = 0
+    captured: StepCapture = field(default=StepCapture("learning"), compare=False)
 
     def __repr__(self) -> str:
         return (
@@ -79,8 +97,9 @@ def checkpoint(
     `step` is a function that launches kernels. It must do the same when it is called again with the same number and the
     same fields: which kernels it launches with which arguments, and what Python fills fields with, is checked.
     `memory`: bytes to keep, by default the session's `memory_limit`; `snapshots`: states to keep at most. `progress`:
-    show a bar when it takes long. Raises `DifferentiationError` for what cannot be differentiated, `KernelMemoryError`
-    when not even one state fits.
+    show a bar when it takes long. Steps that are short for what they launch are captured, as by `ti.capture`, where
+    that does exactly what the function does; a step that is one of `ti.capture` is captured at once. Raises
+    `DifferentiationError` for what cannot be differentiated, `KernelMemoryError` when not even one state fits.
     """
     span = caller()
     if not callable(step):
@@ -124,6 +143,7 @@ class _Chain:
         self.state: set[Buffer] = set()  # the fields that the steps write
         self.first = MemoryCopies()  # what they held before the first step that writes them
         self.kept: list[_Snapshot] = [_Snapshot(0, self.first)]
+        self._later_bytes = 0  # of those behind the first
         self.launches: dict[Any, Arguments] = {}  # one for each kernel and the fields it was launched with
         self.customs: dict[Span, Custom] = {}
         self.loaded: set[Buffer] = set()
@@ -138,7 +158,11 @@ class _Chain:
         self.given: set[Buffer] = set()  # to which Python has written active numbers
         self.wanted: set[Buffer] = set()  # active memory whose adjoints are perhaps not zero
         self._seeds = array("Q")  # how many random launches there were before each step
-        self._traces: list[tuple[int, frozenset[int]]] = []  # what each step did
+        self._traces: list[tuple[int, frozenset[int]] | None] = []  # what each step did; None: what is captured
+        self._loop = loop_of(step)
+        self._program: LoopProgram | None = None
+        self.count = 0  # of launches of the step under way
+        self._shortest = float("inf")  # that a step has taken, in seconds
         self._reserve = 0  # what a single step has needed beside the states
 
     # ---- memory
@@ -163,7 +187,7 @@ class _Chain:
         """Drop states until `more` bytes fit. Raises `KernelMemoryError`."""
         self._reserve = max(self._reserve, more)
         while self._held(more) > self.memory and len(self.kept) > 1:
-            self.kept.pop()
+            self._drop()
         if self._held(more) > self.memory:
             raise KernelMemoryError(
                 f"a state of this loop takes {self.report.state_bytes:,} bytes, and with the present values and what a "
@@ -175,12 +199,16 @@ class _Chain:
         self.report.peak_bytes = max(self.report.peak_bytes, self._held(more))
 
     def _held(self, more: int) -> int:
-        states = sum(snapshot.copies.nbytes for snapshot in self.kept)
-        return states + self.report.state_bytes + more
+        return self.first.nbytes + self._later_bytes + self.report.state_bytes + more
 
     def _keep(self, position: int) -> None:
         self.kept.append(_Snapshot(position, MemoryCopies(map(memory_of, self.state))))
+        self._later_bytes += self.kept[-1].copies.nbytes
         self.fit(0)
+
+    def _drop(self) -> None:
+        """Let the last state go."""
+        self._later_bytes -= self.kept.pop().copies.nbytes
 
     # ---- forward
 
@@ -204,13 +232,11 @@ class _Chain:
                 if t and t == coming:
                     self._keep(t)
                 self._seeds.append(session.launches)
-                runner = _Runner(self, listener, t, taping=False)
-                self._run(t, runner)
-                runner.look_at_python()
-                self._traces.append(runner.signature)
+                self._forward(t, listener, outer)
                 if not t or t == coming:
                     coming = self._next_position(t)
                 shown.update()
+        self._count_replays()
         self.lost = lost = self._lost_values()
         for buffer in self.active.keys() - outer.active.keys():
             outer.activate(buffer, self.active[buffer])
@@ -232,6 +258,46 @@ class _Chain:
                 kept_bytes=self.report.peak_bytes,
             )
         )
+
+    def _forward(self, t: int, listener: Callable[[Buffer], None], outer: Journal) -> None:
+        """Run a step for the first time."""
+        if t == (0 if isinstance(self.step, Program) else _FIRST_STEPS):
+            self._capture(t, listener, outer)
+        program = self._program
+        if program is not None and program.is_for(t):
+            program.run(t)
+            self._traces.append(None)
+            return
+        runner = _Runner(self, listener, t, taping=False)
+        self.count, begin = 0, time.perf_counter()
+        self._run(t, runner)
+        self._shortest = min(self._shortest, time.perf_counter() - begin)
+        runner.look_at_python()
+        self._traces.append(runner.signature)
+
+    def _capture(self, t: int, listener: Callable[[Buffer], None], outer: Journal) -> None:
+        """Capture the steps if that pays, and note what they do to memory."""
+        again = advances(self.steps + 1, self.slots)
+        costs = self.count * ((self.steps + again) * FORWARD_LAUNCH + self.steps * RECORDED_LAUNCH)
+        loop, paid = self._loop, CAPTURE_COST + CAPTURE_CALLS * self._shortest
+        pays = isinstance(self.step, Program) or loop.spent + costs > paid
+        if not pays:
+            loop.spent += costs
+        if not pays or self.numbers or self.active or not may_capture(outer, self.memory - self._held(0)):
+            return
+        program = loop.program(self.step, t, outer)
+        self.report.captured = loop.how
+        if program is None or self._held(program.nbytes) > self.memory:
+            return
+        for facts in program.facts:
+            for buffer in facts.written:
+                listener(buffer)
+            for arguments in facts.launches:
+                self.launches[id(arguments), True] = arguments
+            self.loaded |= facts.loaded
+            self.recorded |= facts.written - facts.assigned
+        self.fit(program.nbytes)
+        self._program = program
 
     def _next_position(self, position: int) -> int:
         """Where the sweep keeps the next state. What follows the loop counts as one step more: it is reversed first,
@@ -297,6 +363,8 @@ class _Chain:
             outer.overwriting(buffer)
 
         launches, back = session.launches, outer.gradients
+        if back is not GRADIENT or outer.observer is not None or self.lost or self.active:
+            self._program = None  # what it does not see stays with the function
         end = self.steps
         try:
             total = advances(self.steps + 1, self.slots)
@@ -316,9 +384,14 @@ class _Chain:
                     shown.update()
                     end = position
                     while len(self.kept) > 1 and self.kept[-1].position >= end:
-                        self.kept.pop()
+                        self._drop()
         finally:
             session.launches = launches
+            self._count_replays()
+
+    def _count_replays(self) -> None:
+        if self._program is not None:
+            self.report.captured = self.report.captured._replace(replays=self._program.replays)
 
     def _restore(self, outer: CustomSweep) -> int:
         snapshot = self.kept[-1]
@@ -339,15 +412,13 @@ class _Chain:
     ) -> None:
         self.report.recomputed += 1
         session.launches = self._seeds[t]  # the same draws
+        if self._replay_captured(t, reverses=outer is not None):
+            return
         runner = _Runner(self, listener, t, taping=taping)
         self._run(t, runner)
         runner.look_at_python()
-        if runner.signature != self._traces[t]:
-            raise DifferentiationError(
-                f"step({t}) did something else when it was run again, so its gradient would not be right",
-                self.span,
-                hint="let it depend on its number and on fields alone",
-            )
+        if self._traces[t] is not None and runner.signature != self._traces[t]:
+            raise self._differs(t)
         if outer is not None:
             try:
                 runner.lost_values(self.lost)
@@ -360,9 +431,37 @@ class _Chain:
             finally:
                 runner.forget()
 
+    def _replay_captured(self, t: int, *, reverses: bool) -> bool:
+        """Run a step again, and its gradient, as the captured program; gives whether there is one."""
+        program = self._program
+        if program is None:
+            return False
+        try:
+            if not program.is_for(t):
+                return False
+        except CaptureError as error:
+            raise self._differs(t) from error
+        program.run(t)
+        if reverses:
+            try:
+                program.reverse()
+            except KernelFiniteError as error:
+                error.notes = (*error.notes, Note(f"in step({t}) of this loop", self.span))
+                raise
+        return True
+
+    def _differs(self, t: int) -> DifferentiationError:
+        return DifferentiationError(
+            f"step({t}) did something else when it was run again, so its gradient would not be right",
+            self.span,
+            hint="let it depend on its number and on fields alone",
+        )
+
     def _release(self) -> None:
         self.kept.clear()
         self.first = MemoryCopies()
+        self._later_bytes = 0
+        self._program = None
 
 
 def _refuse_old_values(arguments: Arguments) -> None:
@@ -419,6 +518,7 @@ class _Runner(Journal):
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """A kernel is about to be launched."""
         self.look_at_python()
+        self._chain.count += 1
         count = len(instance.specialisation.arrays)
         external = [_content(bound) if bound.buffer is None else id(bound.buffer) for bound in values[:count]]
         self.did = hash((self.did, id(instance.specialisation), *external, repr(values[count:])))

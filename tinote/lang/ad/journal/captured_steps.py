@@ -51,7 +51,7 @@ class Way:
         self.facts = facts
         self.registers = tuple(registers)
         self.seeds = tuple(seeds)
-        self._plan = plan
+        self.plan = plan
         self._blocks = blocks
 
     @property
@@ -62,7 +62,7 @@ class Way:
     def use(self, forward: Captured, threads: int | None) -> None:
         """Run launches on at most this number of threads from now on."""
         tables = forward.tables
-        self._prepared = Prepared(self._plan, tables.natives, tables.memories, threads)
+        self._prepared = Prepared(self.plan, tables.natives, tables.memories, threads)
 
     def reverse(self, kept: Memory | None, numbers: Sequence[int], seeds: Sequence[float]) -> list[float]:
         """Run the gradient of a record; gives the adjoints of its active arguments."""
@@ -117,6 +117,12 @@ class StepUnderTape:
         self.forward.use(threads)
         for way in self.ways:
             way.use(self.forward, threads)
+
+    @property
+    def scratch_bytes(self) -> int:
+        """How many bytes its two parts need of their own."""
+        plans = [self.forward.plan, *[way.plan for way in self.ways]]
+        return sum([block.nbytes for plan in plans for block in plan.blocks if block.kind == "scratch"])
 
     def run(self, args: Sequence[Any], kept: Memory | None) -> tuple[Way, tuple[int, ...], Any]:
         """Run it: the way that it took, the numbers to remember, and what it returns."""

@@ -344,13 +344,13 @@ class Journal(Recorder):
             one.launched()
 
     def running(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        found = step_for(program, args, kwargs, self, Journal) if self._records_steps else None
+        found = step_for(program, args, kwargs, self, Journal) if self.records_steps else None
         if found is None:
             return super().running(program, args, kwargs)
         return self.run_captured(*found)
 
     @property
-    def _records_steps(self) -> bool:
+    def records_steps(self) -> bool:
         """Whether a captured step may be one record: nobody wants to know of its launches."""
         return not (
             self._observers

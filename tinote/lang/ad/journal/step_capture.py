@@ -126,16 +126,18 @@ def captured_under_tape(
     active: tuple[bool, ...],
     names: Sequence[str],
     make: Callable[[], Any],
+    *,
+    strict: bool = False,
 ) -> StepUnderTape:
-    """Capture a step and its reverse sweep. `active`: which of its arguments are differentiated; `make`: a new journal.
-    Raises `CaptureError`.
+    """Capture a step and its reverse sweep. `active`: which of its arguments are differentiated; `make`: a new journal;
+    `strict`: nobody has asked for it (`captured`). Raises `CaptureError`.
     """
-    dependencies = dependencies_of(function, names)
+    dependencies = dependencies_of(function, names, strict=strict)
 
     def attempt(variables: list[tuple[Any, Any]]) -> StepUnderTape | None:
         trial = _Trial(function, given, variables, active, make)
         with trial:
-            recorded = record_all(trial, dependencies, prints=True)
+            recorded = record_all(trial, dependencies, prints=not strict)
             if recorded is None:
                 return None
             plan, tables = recorded
