@@ -211,9 +211,6 @@ def test_what_is_refused() -> None:
         with pytest.raises(DifferentiationError, match=message) as caught:
             make()
         assert caught.value.span.file == __file__
-    loss = scalar()
-    with ti.ad.Tape(loss=loss), pytest.raises(DifferentiationError, match="inside of a tape"):
-        ti.ad.grad(p.run, wrt=p.x, loss=p.total)(1.0)
 
 
 def test_a_chain_through_numpy_is_refused_in_both_modes() -> None:

@@ -508,6 +508,7 @@ class _Runner(Journal):
         self._t = t
         self._taping = taping
         self._from_python: dict[Buffer, None] = {}  # fields whose values are all from Python, since the last launch
+        self._made: dict[Buffer, int] = {}  # results of derivatives within the step, by their order
         self.did = 0  # stands for what the step did
 
     @property
@@ -520,7 +521,7 @@ class _Runner(Journal):
         self.look_at_python()
         self._chain.count += 1
         count = len(instance.specialisation.arrays)
-        external = [_content(bound) if bound.buffer is None else id(bound.buffer) for bound in values[:count]]
+        external = [self._made.get(b.buffer, id(b.buffer)) if b.buffer else _content(b) for b in values[:count]]
         self.did = hash((self.did, id(instance.specialisation), *external, repr(values[count:])))
         if self._taping:
             return super().launching(instance, values)
@@ -533,7 +534,11 @@ class _Runner(Journal):
         chain = self._chain
         arguments.refuse_shared()
         touched = arguments.accesses
-        key = instance.specialisation, flow is None, *[None if isinstance(b, ExternalArray) else b for b, _ in arrays]
+        key = (
+            instance.specialisation,
+            flow is None,
+            *[None if isinstance(b, ExternalArray) else self._made.get(b, b) for b, _ in arrays],
+        )
         if key not in chain.launches:
             for buffer in touched.written:
                 if isinstance(buffer, ExternalArray):
@@ -546,10 +551,10 @@ class _Runner(Journal):
                     )
             # Refuses what has no gradient at its first launch, not at the end.
             _refuse_old_values(arguments.plain or arguments)
-            chain.loaded |= set(own(touched.loaded))
-            chain.recorded |= touched.written
+            chain.loaded |= set(own(touched.loaded)) - self._made.keys()
+            chain.recorded |= touched.written - self._made.keys()
         chain.launches[key] = arguments  # the later, the more memory may be active
-        for buffer in touched.written:
+        for buffer in touched.written - self._made.keys():
             self.overwriting(buffer)
         return flow
 
@@ -562,6 +567,8 @@ class _Runner(Journal):
         """A stretch with its own gradient has completed."""
         self._from_python.clear()  # it may have written to them
         self.did = hash((self.did, custom.name))
+        for buffer in custom.made:
+            self._made[buffer] = len(self._made)
         if self._taping:
             super().custom(custom)
             return
@@ -569,9 +576,9 @@ class _Runner(Journal):
         known = self._chain.customs.setdefault(custom.span, custom)
         known.active |= custom.active
         known.loaded |= custom.loaded
-        known.written |= custom.written
-        self._chain.loaded |= custom.loaded
-        self._chain.recorded |= custom.written
+        known.written |= custom.written - custom.made
+        self._chain.loaded |= custom.loaded - self._made.keys()
+        self._chain.recorded |= custom.written - self._made.keys()
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         if source is not None:

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, overload
 
 from tinote.errors import DifferentiationError, Note
@@ -232,6 +232,8 @@ def no_grad(function: Callable[..., Any]) -> Callable[..., Any]:
 class _Inside(Recorder):
     """The recorder within a function with a custom VJP: nothing is recorded; the tape hears what is overwritten."""
 
+    lets_record = True
+
     def __init__(self, tape: Journal, custom: Custom) -> None:
         self._tape = tape
         self._custom = custom
@@ -261,6 +263,10 @@ class _Inside(Recorder):
     def sharing(self, buffer: Buffer) -> None:
         self._wrote(buffer)
 
+    def ran_beside(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
+        self._custom.loaded |= set(loaded) - self._custom.fully_overwritten
+        self._custom.written |= set(written)
+
     def _wrote(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
         if buffer.primal is None:
             self._custom.written.add(buffer)
@@ -269,6 +275,8 @@ class _Inside(Recorder):
 
 class _Constant(Recorder):
     """The recorder within a function without gradient."""
+
+    lets_record = True
 
     def __init__(self, tape: Journal, span: Span) -> None:
         self._tape = tape
@@ -295,13 +303,22 @@ class _Constant(Recorder):
     def sharing(self, buffer: Buffer) -> None:
         self._tape.sharing(buffer)
 
+    def ran_beside(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
+        for buffer in written:
+            if self._tape.is_followed(buffer) and self._tape.computed_before(buffer):
+                self._refuse_constants("a derivative", buffer, [])
+
     def _refuse(self, instance: Instance, buffer: Buffer) -> None:
+        notes = [Note("the kernel", instance.specialisation.source.span)]
+        self._refuse_constants(f"'{instance.kernel_name}'", buffer, notes)
+
+    def _refuse_constants(self, what: str, buffer: Buffer, notes: list[Note]) -> None:
         raise DifferentiationError(
-            f"'{instance.kernel_name}' stores constants to '{buffer.name}', which the tape has computed before: the "
+            f"{what} stores constants to '{buffer.name}', which the tape has computed before: the "
             "gradient of the new values would reach what computed the old ones",
             self._span,
             hint="let it write to a field of its own",
-            notes=[Note("the kernel", instance.specialisation.source.span)],
+            notes=notes,
         )
 
 

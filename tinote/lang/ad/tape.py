@@ -11,6 +11,7 @@ threads and of other asyncio tasks never land on an open tape.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 from types import TracebackType
@@ -28,7 +29,7 @@ from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.data.fields import Field
 from tinote.lang.session.state import gradient_memories, recorder, session, take_all_gradients
 from tinote.runtime.clearing import clear_memories
-from tinote.source import caller
+from tinote.source import Span, caller
 
 
 def clear_all_gradients() -> None:
@@ -140,11 +141,17 @@ class Tape(Journal):
         self.grad_report: GradientReport | None = None
         self.clear_gradients = clear_gradients
         self._entered = False
+        self._place = "", 0
 
     @property
     def violations(self) -> list[Violation]:
         """Where the rules of access were broken, in order; empty for a tape that does not check them."""
         return [] if self.rules is None else list(self.rules.violations)
+
+    @property
+    def opened(self) -> Span:
+        """The line of the block."""
+        return Span(*self._place)
 
     def graph(self) -> TapeGraph:
         """A picture of what was recorded so far."""
@@ -156,6 +163,8 @@ class Tape(Journal):
         if recorder.get() is not None:
             raise DifferentiationError("a tape cannot be opened inside of another one", caller())
         self._entered = True
+        frame = sys._getframe(1)
+        self._place = frame.f_code.co_filename, frame.f_lineno
         if self.clear_gradients:
             _clear_gradients()
         self.loss.fill(0)

@@ -140,7 +140,7 @@ class Trace:
     def close(self) -> None:
         """The recording has ended: its numbers are floats."""
         self.is_open = False
-        self.events = self.outer = self.taken_out = None
+        self.events = self.taken_out = None
         self.root = _CLOSED
 
     def new(self, value: float, tangent: float = 0.0) -> Traced:
@@ -159,7 +159,10 @@ class Trace:
         around = self.outer
         while around is not None:
             if owner is around:
-                self.taken_in.add(value.number)
+                inner: Trace | None = self
+                while inner is not None and inner is not around:
+                    inner.taken_in.add(value.number)
+                    inner = inner.outer
                 return True
             around = around.outer
         if owner.is_open or (owner.family is not None and owner.family is self.family):

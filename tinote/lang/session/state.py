@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import warnings
 import weakref
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from itertools import chain
 from numbers import Integral
@@ -69,6 +70,10 @@ class Recorder:
     trace: Any = None
     #: what `kernel.grad` runs meanwhile; None: it is refused
     gradients: Request | None = GRADIENT
+    #: whether it differentiates nothing that runs now, so that others may record and differentiate meanwhile (`beside`)
+    lets_record = False
+    #: where it was opened, if that is known
+    opened: Span | None = None
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise SerializationError(
@@ -109,6 +114,12 @@ class Recorder:
 
     def taking(self, buffer: Buffer) -> None:
         """Python takes a whole field out as an array."""
+
+    def overwriting_beside(self, buffer: Buffer) -> None:
+        """What others record and differentiate meanwhile is about to write to a field."""
+
+    def ran_beside(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
+        """What others have recorded and differentiated meanwhile has read and written these fields and arrays."""
 
     def running(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A captured step (`ti.capture`) is called: run it. By default as the function that it was."""
@@ -282,6 +293,19 @@ def end_watch(watcher: Watcher, token: Token[Watcher | None]) -> None:
     others = session.watchers
     session.watchers = () if others == (watcher,) else tuple([other for other in others if other is not watcher])
     _own_watcher.reset(token)
+
+
+@contextmanager
+def beside() -> Iterator[None]:
+    """A block that the recorder of this context does not see, whose own recordings it hears of as of those of other
+    contexts.
+    """
+    recording, watching = recorder.set(None), _own_watcher.set(None)
+    try:
+        yield
+    finally:
+        _own_watcher.reset(watching)
+        recorder.reset(recording)
 
 
 def note_launch_outside(instance: Any, values: tuple[Any, ...]) -> None:

@@ -53,10 +53,16 @@ class ForwardMode(Recorder):
         self.params = params
         self.trace = trace
         self._token: Token[Recorder | None] | None = None
+        self.opened = caller()
         self._lost = LostValues(tangents=True)
         #: the temporary duals of memory without one that holds values which vary
         self._tangents: dict[Buffer, Buffer] = {}
         self._temporaries = TemporaryAdjoints((), self._tangents)
+
+    @property
+    def temporary_duals(self) -> dict[Buffer, Buffer]:
+        """Of memory without a dual that holds values which vary."""
+        return self._tangents
 
     def __enter__(self) -> Self:
         if recorder.get() is not None:

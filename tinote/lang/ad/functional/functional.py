@@ -41,11 +41,11 @@ from tinote.lang.ad.functional.inputs import (
     number_or_array,
     shape_of,
 )
+from tinote.lang.ad.functional.nested import Inner, unrecorded, within
 from tinote.lang.ad.functional.runs import (
     pull_back,
     recorded,
     recorded_from,
-    refuse_open_recorder,
     result_of,
 )
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
@@ -56,6 +56,7 @@ from tinote.lang.capture.planned import Planned
 from tinote.lang.data.captured_arrays import zeros
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, constants
+from tinote.lang.session.state import recorder
 from tinote.runtime.seam import heard
 
 Fields = Field | Sequence[Field] | None
@@ -91,7 +92,9 @@ def _value_and_grad(
     task.require("grad")
 
     def run(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        refuse_open_recorder(what)
+        outer = recorder.get()
+        if outer is not None:
+            return within(outer, Inner(task, args, kwargs), run)
         with GradientsBefore() as before:
             if task.loss is not None:
                 task.loss.fill(0)
@@ -116,7 +119,9 @@ def vjp(
     task.require("grad")
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        refuse_open_recorder("vjp")
+        outer = recorder.get()
+        if outer is not None:
+            return within(outer, Inner(task, args, kwargs, seed=seed), run, seed)
         direction = _seed_for(task, seed)
         with GradientsBefore() as before:
             ran = recorded(task, args, kwargs, before)
@@ -140,7 +145,9 @@ def jvp(
     task.require("dual")
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        refuse_open_recorder("jvp")
+        outer = recorder.get()
+        if outer is not None:
+            return within(outer, Inner(task, args, kwargs, directions=seed), run, seed)
         with preserving_duals():
             return _pushed(task, lambda bound: bound.directions(seed, task), args, kwargs)
 
@@ -190,7 +197,9 @@ def jacobian(
         task.require("grad")
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        refuse_open_recorder("jacobian")
+        outer = recorder.get()
+        if outer is not None:
+            return unrecorded(outer, "jacobian", lambda: run(*args, **kwargs))
         if sparse and (listener := heard()) is not None:
             listener.taking("a sparse Jacobian, whose pattern is found out")
         with preserving_gradients(), preserving_duals():
@@ -240,7 +249,9 @@ def _value_grad_hvp(
     task.require("grad")
 
     def run(vector: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        refuse_open_recorder(what)
+        outer = recorder.get()
+        if outer is not None:
+            return unrecorded(outer, what, lambda: run(vector, *args, **kwargs))
         journal = SecondOrder()
         bound = task.bound(args, journal.trace, duals=True)
         give_gradients_duals()

@@ -84,6 +84,7 @@ def recorded_from(
     """Run `f` from these inputs under a journal. `results`: where its results are, instead of what it returns or leaves
     in the loss of `task`.
     """
+    journal.opened = task.span
     journal.starts_from([one.field.buffer for one in bound.inputs if one.field is not None])
     journal.start()
     try:

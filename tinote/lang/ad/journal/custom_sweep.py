@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from tinote.compiler.requests import Request
@@ -30,6 +30,7 @@ class CustomSweep(Recorder):
     """
 
     observer: SweepObserver | None = None
+    lets_record = True
 
     def __init__(
         self,
@@ -89,6 +90,13 @@ class CustomSweep(Recorder):
         """A field is about to be written. Gradients are what this is for."""
         if buffer.primal is None:
             self._before.add(memory_of(buffer))
+
+    def overwriting_beside(self, buffer: Buffer) -> None:
+        self.overwriting(buffer)
+
+    def ran_beside(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
+        for buffer in own(loaded) if self._stale else ():
+            self.taking(buffer)
 
     def bring_back(self) -> None:
         """Give all fields their values again."""

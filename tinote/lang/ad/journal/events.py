@@ -167,7 +167,7 @@ class Custom:
     the memory without a gradient that held differentiated values, with the place where these were put there.
     `reads_active`: of a stretch that passes adjoints of such memory on: from where those are that something behind it
     needs, also where those are that it needs itself. `kept_bytes`: what it keeps for its gradient at most, as far as it
-    says.
+    says. `made`: ndarrays that hold its results, and were not there before.
     """
 
     name: str
@@ -187,6 +187,7 @@ class Custom:
     active: dict[Buffer, Span] = field(default_factory=dict)
     reads_active: Callable[[set[Buffer]], set[Buffer]] | None = None
     kept_bytes: int = 0
+    made: frozenset[Buffer] = frozenset()
 
     @property
     def touched(self) -> set[Buffer]:

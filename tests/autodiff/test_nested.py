@@ -1,0 +1,368 @@
+"""Derivatives inside of derivatives, against each other in all combinations of modes and against differences."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tests.autodiff.user import scalar, session  # noqa: F401
+from tinote.errors import DifferentiationError
+
+Array1: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+
+@ti.kernel
+def height(x: ti.f64, y: ti.f64) -> ti.f64:
+    return x * x * ti.sin(y) + ti.cos(x * y) + 0.5 * y * y * y
+
+
+@ti.kernel
+def coupled(x: Array1, k: ti.f64) -> ti.f64:
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += k * ti.sin(x[i]) * x[(i + 1) % x.shape[0]]
+    return total
+
+
+@ti.kernel
+def weighted(g: Array1) -> ti.f64:
+    total = 0.0
+    for i in range(g.shape[0]):
+        total += g[i] * g[i] * (i + 1)
+    return total
+
+
+def difference(f: Callable[[float], float], x: float, h: float = 1e-5) -> float:
+    return (f(x + h) - f(x - h)) / (2 * h)
+
+
+def reverse(f: Callable[..., Any], x: float, *further: Any) -> Any:
+    """The derivative by the first argument."""
+    return ti.ad.grad(f)(x, *further)
+
+
+def forward(f: Callable[..., Any], x: float, *further: Any) -> Any:
+    return ti.ad.jvp(f)(1.0, x, *further)[1]
+
+
+MODES = [reverse, forward]
+Mode = Callable[..., Any]
+
+
+@pytest.mark.parametrize("outer", MODES)
+@pytest.mark.parametrize("inner", MODES)
+def test_minimum_of_a_maximum(inner: Mode, outer: Mode) -> None:
+    def highest(y: Any, x: Any) -> Any:
+        for _ in range(6):
+            y = y - 0.1 * inner(lambda y: height(x, y), y)
+        return height(x, y)
+
+    def best(x: Any) -> Any:
+        return highest(0.3, x)
+
+    assert outer(best, 1.3) == pytest.approx(difference(best, 1.3), rel=1e-8)
+    x = found = 1.3
+    for _ in range(4):
+        x = x - 0.05 * outer(best, x)
+        found = found - 0.05 * reverse(best, found)
+    assert x == pytest.approx(found, rel=1e-12)
+
+
+@pytest.mark.parametrize("outer", MODES)
+@pytest.mark.parametrize("inner", MODES)
+def test_perturbations_are_not_confused(inner: Mode, outer: Mode) -> None:
+    """d/dx (x · d/dy (x + y)) at x is 1, and with y = x inside, too."""
+
+    @ti.kernel
+    def total(x: ti.f64, y: ti.f64) -> ti.f64:
+        return x + y
+
+    assert outer(lambda x: x * inner(lambda y: total(x, y), 1.0), 3.0) == 1
+    assert outer(lambda x: x * inner(lambda y: total(x, y), x), 3.0) == 1
+
+    def both(x: Any) -> Any:
+        return x * inner(lambda y: height(x, y) * x, x)
+
+    assert outer(both, 0.4) == pytest.approx(difference(both, 0.4), rel=1e-8)
+
+
+@pytest.mark.parametrize("outer", MODES)
+def test_values_and_seeds_are_differentiated_too(outer: Mode) -> None:
+    def by_reverse(a: Any) -> Any:
+        value, slope = ti.ad.vjp(lambda y: height(a, y) * a)(a * 2, 0.7)
+        return slope * value
+
+    def by_forward(a: Any) -> Any:
+        value, slope = ti.ad.jvp(lambda y: height(a, y) * a)(a * 2, 0.7)
+        return slope * value
+
+    expected = pytest.approx(difference(by_reverse, 0.4), rel=1e-8)
+    assert outer(by_reverse, 0.4) == expected
+    assert outer(by_forward, 0.4) == expected
+
+
+def _penalty(x: Any, k: Any) -> Any:
+    value, slope = ti.ad.value_and_grad(coupled)(x, k)
+    return weighted(slope) + value * value
+
+
+def test_arrays() -> None:
+    x, k, h = np.array([0.1, 0.5, -0.3, 1.2]), 1.5, 1e-6
+    by_x = [(_penalty(x + h * e, k) - _penalty(x - h * e, k)) / (2 * h) for e in np.eye(4)]
+    by_k = difference(lambda k: _penalty(x, k), k)
+    found, slope = ti.ad.grad(_penalty, (0, 1))(x, k)
+    np.testing.assert_allclose(found, by_x, rtol=1e-7)
+    assert slope == pytest.approx(by_k, rel=1e-8)
+    value, product = ti.ad.jvp(_penalty, (0, 1))((np.ones(4), 2.0), x, k)
+    assert value == _penalty(x, k)
+    assert product == pytest.approx(np.sum(by_x) + 2 * by_k, rel=1e-7)
+
+
+def test_results_are_read_element_by_element() -> None:
+    def some(x: Any) -> Any:
+        slope = ti.ad.grad(coupled)(x, 1.5)
+        return slope[1] * slope[2]
+
+    x, h = np.array([0.1, 0.5, -0.3, 1.2]), 1e-6
+    expected = [(some(x + h * e) - some(x - h * e)) / (2 * h) for e in np.eye(4)]
+    np.testing.assert_allclose(ti.ad.grad(some)(x), expected, rtol=1e-7, atol=1e-9)
+
+
+class Particles:
+    """Fields that move along the gradient of an energy, which overwrites a field on the way."""
+
+    def __init__(self, *, temporary: bool = True) -> None:
+        n = 5
+        self.x, self.v = (ti.field(ti.f64, n, needs_grad=True, needs_dual=True) for _ in range(2))
+        self.k, self.energy, self.loss = (ti.field(ti.f64, (), needs_grad=True, needs_dual=True) for _ in range(3))
+        self.y = ti.field(ti.f64, n, needs_grad=True, needs_dual=True) if temporary else ti.field(ti.f64, n)
+        self.start = np.array([0.1, 0.5, -0.3, 1.2, 0.7])
+        x, v, y, k, energy, loss = self.x, self.v, self.y, self.k, self.energy, self.loss
+
+        @ti.kernel
+        def bend():
+            for i in y:
+                y[i] = ti.sin(x[i]) * x[i]
+
+        @ti.kernel
+        def scale():
+            for i in y:
+                y[i] *= y[i] * 0.5 + k[None]
+
+        @ti.kernel
+        def add():
+            for i in y:
+                energy[None] += k[None] * y[i] * ti.cos(x[(i + 1) % n])
+
+        @ti.kernel
+        def push(force: Array1):
+            for i in x:
+                v[i] -= 0.1 * force[i]
+            for i in x:
+                x[i] += 0.1 * v[i]
+
+        @ti.kernel
+        def measure():
+            for i in x:
+                loss[None] += x[i] * x[i] * (i + 1) + 0.1 * y[i] * energy[None]
+
+        def potential() -> None:
+            bend()
+            scale()
+            add()
+
+        self.potential, self.push, self.measure = potential, push, measure
+        self.force = ti.ad.grad(potential, wrt=x, loss=energy)
+
+    def reset(self, k: float = 1.1, x: Any = None) -> None:
+        self.x.from_numpy(self.start if x is None else x)
+        self.v.fill(0.2)
+        self.y.fill(0)
+        self.k[None] = k
+        self.loss[None] = 0
+
+    def run(self) -> None:
+        for _ in range(4):
+            self.push(self.force())
+        self.measure()
+
+    def value(self, k: float, x: Any = None) -> float:
+        self.reset(k, x)
+        self.run()
+        return self.loss[None]
+
+    def slopes(self) -> tuple[float, Any]:
+        """By `k` and `x`, as differences."""
+        by_x = [difference(lambda h, e=e: self.value(1.1, self.start + h * e), 0.0) for e in np.eye(5)]
+        found = difference(self.value, 1.1), np.array(by_x)
+        self.reset()
+        return found
+
+
+def test_a_gradient_within_a_tape() -> None:
+    world = Particles()
+    by_k, by_x = world.slopes()
+    with ti.ad.Tape(world.loss):
+        world.run()
+    assert world.k.grad[None] == pytest.approx(by_k, rel=1e-7)
+    np.testing.assert_allclose(world.x.grad.to_numpy(), by_x, rtol=1e-7)
+    held = world.x.to_numpy()
+    world.reset()
+    world.run()
+    np.testing.assert_allclose(world.x.to_numpy(), held, rtol=1e-14)
+
+
+def test_a_gradient_within_forward_mode() -> None:
+    world = Particles()
+    by_k, by_x = world.slopes()
+    with ti.ad.FwdMode(loss=world.loss, param=world.k):
+        world.run()
+    assert world.loss.dual[None] == pytest.approx(by_k, rel=1e-7)
+    world.reset()
+    with ti.ad.FwdMode(loss=world.loss, param=world.x, seed=np.arange(5.0)):
+        world.run()
+    assert world.loss.dual[None] == pytest.approx(by_x @ np.arange(5.0), rel=1e-7)
+
+
+def test_a_gradient_within_a_checkpointed_loop() -> None:
+    world = Particles()
+    by_k, by_x = world.slopes()
+    with ti.ad.Tape(world.loss):
+        ti.ad.checkpoint(lambda t: world.push(world.force()), 4)
+        world.measure()
+    assert world.k.grad[None] == pytest.approx(by_k, rel=1e-7)
+    np.testing.assert_allclose(world.x.grad.to_numpy(), by_x, rtol=1e-7)
+
+
+def test_a_gradient_within_a_function_of_fields() -> None:
+    world = Particles()
+    by_k, by_x = world.slopes()
+
+    @ti.kernel
+    def stiffen(a: ti.f64):
+        world.k[None] = a * 2 + 0.1
+
+    def program(a: float) -> None:
+        stiffen(a)
+        world.run()
+
+    by_a, found = ti.ad.grad(program, 0, wrt=world.x, loss=world.loss)(0.5)
+    assert by_a == pytest.approx(2 * by_k, rel=1e-7)
+    np.testing.assert_allclose(found, by_x, rtol=1e-7)
+    world.reset()
+    jacobian = ti.ad.jacobian(world.run, wrt=world.k, loss=world.loss, mode="forward")()
+    assert jacobian == pytest.approx(by_k, rel=1e-7)
+
+
+def test_a_gradient_is_computed_within_a_custom_gradient() -> None:
+    """Neither the function nor its gradient is recorded: what they differentiate is their own business."""
+    x, loss, other = scalar(needs_dual=True), scalar(), scalar()
+
+    @ti.ad.grad_replaced
+    def slope() -> None:
+        loss[None] = ti.ad.grad(height, 1)(1.2, float(x[None]))
+
+    @ti.ad.grad_for(slope)
+    def slope_gradient() -> None:
+        at = float(x[None])
+        _, curvature = ti.ad.vjp(lambda y: ti.ad.grad(height, 1)(1.2, y))(1.0, at)
+        x.grad[None] += loss.grad[None] * curvature
+
+    @ti.kernel
+    def square():
+        other[None] += loss[None] ** 2
+
+    def run(at: float) -> float:
+        x[None] = at
+        slope()
+        square()
+        return other[None]
+
+    def value(at: float) -> float:
+        other[None] = 0
+        return run(at)
+
+    expected = difference(value, 0.7)
+    x[None] = 0.7
+    with ti.ad.Tape(other):
+        slope()
+        square()
+    assert x.grad[None] == pytest.approx(expected, rel=1e-7)
+
+
+def test_fields_without_a_gradient_on_the_way() -> None:
+    """What the inner function leaves there is right, or refused where the outer one would need it."""
+    world = Particles(temporary=False)
+    with pytest.raises(DifferentiationError, match="y"), ti.ad.Tape(world.loss):
+        world.run()
+    world.reset()
+
+    def value(k: float) -> float:
+        world.reset(k)
+        world.loss[None] = weighted(world.force())
+        return world.loss[None]
+
+    expected = difference(value, 1.1)
+    world.reset()
+
+    @ti.kernel
+    def measure(force: Array1):
+        for i in range(force.shape[0]):
+            world.loss[None] += force[i] * force[i] * (i + 1)
+
+    with ti.ad.Tape(world.loss):
+        measure(world.force())
+    assert world.k.grad[None] == pytest.approx(expected, rel=1e-7)
+
+
+def test_what_cannot_nest_tells_both_lines() -> None:
+    def inner(x: Any) -> Any:
+        return ti.ad.hvp(lambda y: height(y, y))(1.0, x)
+
+    with pytest.raises(DifferentiationError) as refused:
+        ti.ad.grad(inner)(0.4)
+    assert "ti.ad.hvp cannot run inside of this block" in str(refused.value)
+    assert "inside of this" in str(refused.value)
+    assert "ti.ad.grad(inner)" in str(refused.value)
+
+
+def test_third_derivatives_are_refused() -> None:
+    def first(x: Any) -> Any:
+        return ti.ad.grad(lambda y: height(y, y))(x)
+
+    def second(x: Any) -> Any:
+        return ti.ad.grad(first)(x)
+
+    assert second(0.4) == pytest.approx(difference(first, 0.4), rel=1e-8)
+    for third in (reverse, forward):
+        with pytest.raises(DifferentiationError, match=r"third derivatives are not computed|own derivative"):
+            third(second, 0.4)
+
+
+def test_numbers_that_leave_in_other_ways_are_refused() -> None:
+    kept: list[Any] = []
+
+    def leaking(y: Any) -> Any:
+        found = height(y, y)
+        kept.append(found)
+        return found
+
+    def outer(x: Any) -> Any:
+        slope = ti.ad.grad(leaking)(x)
+        return slope * kept[-1]
+
+    with pytest.raises(DifferentiationError, match="another recording"):
+        ti.ad.grad(outer)(0.4)
+
+
+def test_a_function_that_does_something_else_the_second_time_is_refused() -> None:
+    calls: list[int] = []
+
+    def fickle(y: Any) -> Any:
+        calls.append(1)
+        return height(y, y) if len(calls) % 2 else height(y, y) + height(y, 2 * y)
+
+    with pytest.raises(DifferentiationError, match="did something else"):
+        ti.ad.grad(lambda x: ti.ad.grad(fickle)(x))(0.4)

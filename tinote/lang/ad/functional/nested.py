@@ -1,0 +1,624 @@
+"""Derivatives inside of derivatives: `ti.ad.grad` and its like within a function that is differentiated itself.
+
+    def best(x):                                    # minimises over y by steps along a gradient
+        y = 0.0
+        for _ in range(20):
+            y = y - 0.1 * ti.ad.grad(height, argnums=1)(x, y)
+        return height(x, y)
+
+    ti.ad.grad(best)(2.0)                           # differentiates these steps
+
+For the recording around it, an inner derivative is one record. Let g be the gradient of f that the call gives. Where
+the outer mode is reverse, the adjoint w of g goes back as that of the number w · g, whose gradient is the tangent of g
+along w, since second derivatives are symmetric: f runs again along w as the direction, and its reverse sweep carries
+tangents (`second_order.py`). The adjoints that come from behind take part as tangents of the adjoints that this sweep
+starts with, so that what f leaves in fields is differentiated by the same sweep. Where the outer mode is forward, f
+runs in this way at once, along the tangents that there are.
+
+The two levels stay apart: numbers of the inner recording belong to a trace of its own inside of the outer one, inner
+gradients take the place of the outer ones in memory only as long as the inner sweep lasts, and no launch has tangents
+of two levels. What would need third derivatives is refused, with the lines of both blocks.
+
+Method: forward over reverse mode; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 5.1. That the
+order of differentiation does not matter: Schwarz's theorem, which holds where second derivatives are continuous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tinote.errors import DifferentiationError, Note
+from tinote.ir.nodes import Buffer
+from tinote.lang.ad.functional.directions import OneDirectionOnly, SeveralDirections
+from tinote.lang.ad.functional.forward_mode import ForwardMode
+from tinote.lang.ad.functional.inputs import Array, Bound, Derivative, Input, number_or_array, shape_of
+from tinote.lang.ad.functional.runs import Run, recorded_from
+from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
+from tinote.lang.ad.functional.seeds import seed_array
+from tinote.lang.ad.journal.custom_sweep import CustomSweep
+from tinote.lang.ad.journal.events import Custom, Read, Write
+from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.sweep import Sweep
+from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.data.fields import Field
+from tinote.lang.data.ndarrays import StandIn, stand_in
+from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, stored
+from tinote.lang.data.traced_derivatives import Dual
+from tinote.lang.index_regions import IndexRegion, whole_region
+from tinote.lang.kernels.arguments import ExternalArray, arguments_of
+from tinote.lang.session.state import Recorder, beside, memory_of, session
+from tinote.runtime.memory import MemoryCopies
+from tinote.runtime.seam import heard, unwinding
+from tinote.source import caller
+
+_ZERO = Dual(0.0)
+
+#: The stretches that are open in this context, the outermost first.
+_open: ContextVar[tuple[Stretch, ...]] = ContextVar("tinote_stretches", default=())
+
+
+class Inner:
+    """An inner derivative to be: of `task`, with these arguments. `seed`: of the result, in reverse mode; None for 1;
+    `directions`: of the inputs, in forward mode.
+    """
+
+    def __init__(
+        self,
+        task: Derivative,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        *,
+        seed: Any = None,
+        directions: Any = None,
+    ) -> None:
+        self.task = task
+        self.args = args
+        self.kwargs = kwargs
+        self.seed = seed
+        self.is_forward = directions is not None
+        self.directions = directions
+        self.span = caller()
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"ti.ad.{self.task.what} of '{getattr(self.task.f, '__name__', 'a function')}'"
+
+
+def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
+    """The value of an inner derivative, and what it gives for each input, one for the result in forward mode: as parts
+    of what the recording `outer` differentiates. Raises `DifferentiationError`.
+    """
+    if (listener := heard()) is not None:
+        listener.taking("a derivative inside of another one")
+    if isinstance(outer, SeveralDirections):
+        raise OneDirectionOnly
+    if isinstance(outer, ForwardMode):
+        return _pushed(outer, inner)
+    if type(outer) is SecondOrder or not isinstance(outer, Journal) or outer.derivative.has_tangents:
+        refuse_nesting(inner.task.what, outer, "third derivatives are not computed")
+    return _Recorded(outer, inner).run()
+
+
+def within(outer: Recorder, inner: Inner, run: Callable[..., Any], *leading: Any) -> tuple[Any, Any]:
+    """What `run`, called with these `leading` arguments and those of `inner`, gives outside of any recording: the value
+    and the derivatives, in a recording `outer`.
+    """
+    task = inner.task
+    if outer.lets_record:
+        with alone(outer):
+            return run(*leading, *inner.args, **inner.kwargs)
+    if task.loss is not None and not leading:
+        task.loss.fill(0)
+    value, found = inside(outer, inner)
+    return value, found[0] if inner.is_forward else task.shaped(found)
+
+
+def unrecorded(outer: Recorder, what: str, run: Callable[[], Any]) -> Any:
+    """`run()` where nothing differentiates it. Raises `DifferentiationError` elsewhere."""
+    if not outer.lets_record:
+        refuse_nesting(what, outer, "its own derivative is not computed; ti.ad.grad, vjp and jvp have one")
+    with alone(outer):
+        return run()
+
+
+def refuse_nesting(what: str, outer: Recorder, why: str) -> NoReturn:
+    """Raise for a block inside of another, with the lines of both."""
+    opened = outer.opened
+    notes = [] if opened is None else [Note("inside of this", opened)]
+    raise DifferentiationError(f"ti.ad.{what} cannot run inside of this block: {why}", caller(), notes=notes)
+
+
+# ---- what a stretch does to memory
+
+
+class Stretch:
+    """What runs in a `with` block, in this context, does to memory: `loaded` is what it reads from before, `written`
+    what it writes, `filled` what it certainly gives new values before it reads them. `start`: what it held before that
+    is written. `tell` is told before it is. Nothing of that is about gradients and duals.
+    """
+
+    def __init__(self, tell: Callable[[Buffer], None] | None = None, *, keeps: bool = False) -> None:
+        self.loaded: set[Buffer] = set()
+        self.written: set[Buffer] = set()
+        self.filled: set[Buffer] = set()
+        self.start = MemoryCopies()
+        self._tell = tell
+        self._keeps = keeps
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        token = _open.set((*_open.get(), self))
+        session.watchers += (self,)
+        try:
+            yield
+        finally:
+            session.watchers = tuple([one for one in session.watchers if one is not self])
+            _open.reset(token)
+
+    def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
+        """A kernel is about to be launched."""
+        if self not in _open.get():
+            return
+        values = constants(values)
+        arguments = arguments_of(instance, values)
+        touched = arguments.accesses
+        external = [b for b in touched.loaded if isinstance(b, ExternalArray)]
+        self.loaded.update(external)
+        self.loaded |= {b for b, _ in arguments.effects(values).live_in if b not in self.filled and b.primal is None}
+        for buffer in touched.written:
+            if isinstance(buffer, ExternalArray):
+                if not self._keeps:
+                    self.written.add(buffer)
+                    continue
+                raise DifferentiationError(
+                    f"a derivative inside of another one writes to '{buffer.name}', an array that is not tinote's own: "
+                    "it cannot be brought back to run this again",
+                    caller(),
+                    hint="use a field or a ti.ndarray",
+                    notes=[Note("the kernel", instance.specialisation.source.span)],
+                )
+            self._overwrites(buffer)
+        for buffer, region in arguments.definite_stores(values):
+            if region == whole_region(buffer):
+                self._fills(buffer)
+
+    def overwriting(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
+        """Elements of a field are about to be written by Python."""
+        if self in _open.get():
+            self._overwrites(buffer)
+            if region is not None and region == whole_region(buffer):
+                self._fills(buffer)
+
+    def _fills(self, buffer: Buffer) -> None:
+        if buffer not in self.loaded:
+            self.filled.add(buffer)
+
+    def _overwrites(self, buffer: Buffer) -> None:
+        if buffer.primal is None and buffer not in self.written:
+            self.written.add(buffer)
+            if self._keeps:
+                self.start.add(memory_of(buffer))
+            if self._tell is not None:
+                self._tell(buffer)
+
+    def read_by_python(self, journal: Journal) -> None:
+        """Python has read fields, too."""
+        for event in journal.events:
+            if isinstance(event, Read):
+                self.loaded.add(event.buffer)
+            elif isinstance(event, Write) and event.source is not None:
+                self.loaded.add(event.source)
+
+
+@contextmanager
+def alone(outer: Recorder) -> Iterator[None]:
+    """A block that is not recorded, within a function with a gradient of its own or without one, or within such a
+    gradient: it records and differentiates by itself, and whoever is around is told of what it did.
+    """
+    stretch = Stretch(outer.overwriting_beside)
+    with beside(), stretch.listening():
+        yield
+    outer.ran_beside(stretch.loaded, stretch.written)
+
+
+# ---- results
+
+
+class _Result:
+    """A number or an array that an inner derivative gives, as a part of the recording around it: `given`."""
+
+    def __init__(self, found: Any, trace: Trace, tangent: Any = None) -> None:
+        self.number: int | None = None
+        self.field: StandIn | None = None
+        if isinstance(found, np.ndarray) and found.shape:
+            self.field = made = stand_in(np.ascontiguousarray(found), needs_dual=tangent is not None)
+            if tangent is not None:
+                numbers(made.dual.buffer)[...] = tangent
+            self.given: Any = made
+        else:
+            value = found.item() if isinstance(found, np.ndarray | np.generic) else float(found)
+            self.given = trace.new(value, 0.0 if tangent is None else float(tangent))
+            self.number = self.given.number
+
+    def adjoint(self, sweep: CustomSweep) -> Array:
+        """Its adjoint, which becomes zero."""
+        if self.field is None:
+            assert self.number is not None
+            return np.asarray(sweep.adjoints.pop(self.number, _ZERO).value)
+        held = numbers(self.field.grad.buffer)
+        found = np.array(held, np.float64)
+        held[...] = 0
+        return found
+
+
+class _Given:
+    """A seed or direction that the user has given, an `array`, perhaps with a derivative of its own: that of a number,
+    of an array of numbers, or of an ndarray.
+    """
+
+    def __init__(self, given: Any, shape: tuple[int, ...], trace: Trace, whose: str) -> None:
+        self.numbers: Array | None = None
+        self.buffer: Buffer | None = None
+        if isinstance(given, Field):
+            if not given.has_grad:
+                raise DifferentiationError(
+                    f"the seed '{given.name}' has no gradient", caller(), hint="make it with needs_grad=True"
+                )
+            self.buffer = given.buffer
+            given = np.array(numbers(given.buffer))
+        elif holds_traced(given):
+            items = np.empty((), object) if type(given) is Traced else np.asarray(given, object)
+            if type(given) is Traced:
+                items[()] = given
+            of = [one.number if type(one) is Traced and trace.is_active(one) else 0 for one in items.ravel().tolist()]
+            self.numbers = np.array(of, np.int64).reshape(items.shape)
+            self.tangents = np.array(
+                [one.tangent if type(one) is Traced else 0.0 for one in items.ravel().tolist()], np.float64
+            ).reshape(items.shape)
+        self.array = seed_array(stored(given), shape, "", whose)
+
+    @property
+    def tangent(self) -> Array:
+        """Along the direction of forward mode."""
+        if self.numbers is not None:
+            return self.tangents
+        if self.buffer is not None and self.buffer.tangent is not None:
+            return np.array(numbers(self.buffer.tangent), np.float64)
+        return np.zeros(self.array.shape)
+
+    def add(self, sweep: CustomSweep, adjoint: Any) -> None:
+        """Accumulate its adjoint."""
+        if self.buffer is not None:
+            assert self.buffer.adjoint is not None
+            numbers(self.buffer.adjoint)[...] += adjoint
+        elif self.numbers is not None:
+            for number, amount in zip(self.numbers.ravel().tolist(), np.ravel(adjoint).tolist(), strict=True):
+                _add(sweep, number, amount)
+
+
+def _add(sweep: CustomSweep, number: int, amount: float) -> None:
+    if number:
+        known = sweep.adjoints.get(number)
+        sweep.adjoints[number] = Dual(amount) if known is None else known + Dual(amount)
+
+
+def _result_shape(task: Derivative) -> tuple[int, ...]:
+    return () if task.loss is None else shape_of(task.loss)
+
+
+def _seed(inner: Inner, trace: Trace) -> _Given:
+    """Of the result, in reverse mode."""
+    return _Given(1.0 if inner.seed is None else inner.seed, _result_shape(inner.task), trace, "the result")
+
+
+def _directions(inner: Inner, bound: Bound, trace: Trace) -> list[_Given]:
+    """Of the inputs, in forward mode."""
+    parts = inner.task.parts(inner.directions, "seeds")
+    ones = [1.0 if part is None and one.shape == () else part for one, part in zip(bound.inputs, parts, strict=True)]
+    return [_Given(part, one.shape, trace, "the input") for one, part in zip(bound.inputs, ones, strict=True)]
+
+
+def _family(outer: Recorder) -> Trace:
+    """The trace of an inner recording, whose numbers must not come out of it in other ways than as results."""
+    trace: Trace = outer.trace
+    if trace.family is None:
+        trace.family = object()
+    return Trace(outer=trace, family=trace.family)
+
+
+def _written_at_last(result: Field | Traced) -> Any:
+    """What came out, and its tangent."""
+    if isinstance(result, Field):
+        return np.array(numbers(result.buffer)), np.array(numbers(result.dual.buffer), np.float64)
+    return np.asarray(stored(result)), np.asarray(result.tangent, np.float64)
+
+
+def _gradients(run: Run) -> set[Buffer]:
+    """The gradients that a sweep touches."""
+    fields = [one.field for one in run.bound.inputs if one.field is not None]
+    fields += [one for one in run.results if isinstance(one, Field)]
+    return run.journal.changed_gradients() | {field.grad.buffer for field in fields}
+
+
+def _start(run: Run, sweep: Sweep, value: Array, tangent: Array) -> None:
+    """Seed the result of a second-order sweep: add to its adjoint and to the tangent of that."""
+    (result,) = run.results
+    if isinstance(result, Field):
+        held = numbers(result.grad.buffer)
+        held[...] += value.reshape(held.shape)
+        held = numbers(result.grad.dual.buffer)
+        held[...] += tangent.reshape(held.shape)
+    else:
+        sweep.adjoints[result.number] = Dual(value.item(), tangent.item())
+
+
+def _signature(journal: Journal) -> tuple[str, ...]:
+    """What a run did: the same when it runs again."""
+    return tuple([event.name for event in journal.records])
+
+
+# ---- reverse mode around
+
+
+class _Recorded:
+    """An inner derivative in a journal, and its gradient."""
+
+    def __init__(self, outer: Journal, inner: Inner) -> None:
+        self.inner = inner
+        self.outer = outer
+        self.trace: Trace = outer.trace
+        self.family: object = None
+        self.args = tuple([np.array(a) if isinstance(a, np.ndarray) else a for a in inner.args])
+        self.kwargs = inner.kwargs
+        self.stretch = Stretch(keeps=True)
+        self.results: list[_Result] = []
+        self.signature: tuple[str, ...] = ()
+
+    def run(self) -> tuple[Any, list[Any]]:
+        inner, outer = self.inner, self.outer
+        trace = _family(outer)
+        self.family = trace.family
+        self.launches = session.launches
+        with self.stretch.listening():
+            value, found, journal, taken = self._forward(trace) if inner.is_forward else self._reverse(trace)
+        self.signature = _signature(journal)
+        stretch = self.stretch
+        stretch.read_by_python(journal)
+        own = {field.buffer for field in self.own}
+        self.results = [_Result(one, self.trace) for one in (value, *found)]
+        made = {one.field.buffer for one in self.results if one.field is not None}
+        stretch.loaded -= own
+        stretch.written -= own
+        stretch.loaded |= {one.buffer for one in self.given if one.buffer is not None}
+        for one in self.given:
+            if one.numbers is not None:
+                taken.update(one.numbers.ravel().tolist())
+        custom = Custom(
+            inner.name,
+            inner.span,
+            self._pull,
+            loaded=stretch.loaded,
+            written=stretch.written | made,
+            fully_overwritten=(stretch.filled & stretch.written) - own | made,
+            gradient_tasks=tuple([task for event in journal.records for task in event.gradient_tasks]),
+            release=self._release,
+            numbers=frozenset(taken - {0}),
+            kept_bytes=stretch.start.nbytes,
+            made=frozenset(made),
+        )
+        outer.custom(custom)
+        value_given, *others = [one.given for one in self.results]
+        return value_given, others
+
+    def _reverse(self, trace: Trace) -> tuple[Any, list[Any], Journal, set[int]]:
+        inner, task = self.inner, self.inner.task
+        self.given = [_seed(inner, self.trace)]
+        journal = Journal(trace=trace)
+        kept = MemoryCopies()
+        try:
+            journal.gradients_before = kept
+            bound = self._bound(journal, duals=False)
+            run = recorded_from(task, bound, journal, self.kwargs)
+            taken = set(trace.taken_in)
+            (result,) = run.results
+            value = number_or_array(result) if isinstance(result, Field) else stored(result)
+            for buffer in _gradients(run):
+                kept.add(memory_of(buffer))
+                memory_of(buffer).clear()
+            sweep = journal.sweep()
+            if isinstance(result, Field):
+                held = numbers(result.grad.buffer)
+                held[...] += self.given[0].array.reshape(held.shape)
+            else:
+                sweep.seed(result, self.given[0].array.item())
+            sweep.run()
+            found = [one.gradient(sweep) for one in bound.inputs]
+        finally:
+            journal.forget()
+            unwinding(kept.put_back)
+        return value, found, journal, taken | self.sources
+
+    def _forward(self, trace: Trace) -> tuple[Any, list[Any], Journal, set[int]]:
+        journal = SecondOrder(trace=trace)
+        with _duals_apart(None):
+            bound = self._bound(journal, duals=True)
+            self.given = _directions(self.inner, bound, self.trace)
+            give_gradients_duals()
+            bound.point([one.array for one in self.given])
+            run = recorded_from(self.inner.task, bound, journal, self.kwargs)
+            taken = set(trace.taken_in)
+            value, tangent = _written_at_last(run.results[0])
+            journal.forget()
+        return value, [tangent], journal, taken | self.sources
+
+    def _bound(self, journal: Journal, *, duals: bool, repeats: bool = False) -> Bound:
+        journal.starts_as_used()
+        args = self.args if repeats else self.inner.args
+        bound = self.inner.task.bound(args, journal.trace, duals=duals, repeats=repeats)
+        #: the arrays that stand in for NumPy's
+        self.own = [one.stand_in for one in bound.inputs if one.stand_in is not None]
+        chosen = [args[k] for k in self.inner.task.argnums]
+        self._numbers = [
+            (one, value.number)
+            for one, value in zip(bound.inputs, chosen, strict=False)
+            if type(value) is Traced and self.trace.is_active(value)
+        ]
+        self.sources = {number for _, number in self._numbers}
+        return bound
+
+    def _release(self) -> None:
+        self.stretch.start = MemoryCopies()
+
+    def _pull(self, sweep: CustomSweep) -> None:
+        """The gradient of the record."""
+        if sweep.gradients.has_tangents:
+            refuse_nesting(self.inner.task.what, self.outer, "third derivatives are not computed")
+        value_adjoint, *adjoints = [one.adjoint(sweep) for one in self.results]
+        inner, stretch = self.inner, self.stretch
+        give_gradients_duals()
+        for buffer in stretch.written:
+            sweep.overwriting(buffer)
+        stretch.start.put_back()
+        launches = session.launches
+        journal = SecondOrder(trace=Trace(outer=self.trace, family=self.family))
+        try:
+            session.launches = self.launches  # the same draws
+            with _duals_apart(stretch.loaded | stretch.written):
+                bound = self._bound(journal, duals=True, repeats=True)
+                bound.point([one.array for one in self.given] if inner.is_forward else adjoints)
+                run = recorded_from(inner.task, bound, journal, self.kwargs)
+                if _signature(journal) != self.signature:
+                    raise DifferentiationError(
+                        f"{inner.name} did something else when it was run again, so its gradient would not be right",
+                        inner.span,
+                        hint="let it depend on its arguments and on fields alone",
+                    )
+                _, tangent = _written_at_last(run.results[0])
+                self._sweep(sweep, run, value_adjoint, adjoints, tangent)
+        finally:
+            journal.forget()
+            session.launches = launches
+
+    def _sweep(self, outer: CustomSweep, run: Run, value_adjoint: Array, adjoints: list[Array], tangent: Array) -> None:
+        """Through the run, with the adjoints from behind as tangents of adjoints; and to seeds and directions."""
+        touched = _gradients(run)
+        for gradient in touched:
+            if gradient.tangent is None:
+                refuse_nesting(self.inner.task.what, self.outer, f"'{gradient.name}' has no dual")
+            numbers(gradient.tangent)[...] = numbers(gradient)
+            numbers(gradient)[...] = 0
+        second = run.journal.sweep()
+        seed = adjoints[0] if self.inner.is_forward else self.given[0].array
+        _start(run, second, seed, value_adjoint)
+        second.run()
+        values = [np.array(one.gradient(second), np.float64) for one in run.bound.inputs]
+        for gradient in touched:
+            assert gradient.tangent is not None
+            numbers(gradient)[...] = numbers(gradient.tangent)
+        for one, number in self._numbers:
+            _add(outer, number, one.second(second))
+        for number in run.journal.trace.taken_in:
+            _add(outer, number, second.adjoints.pop(number, _ZERO).tangent)
+        if self.inner.is_forward:
+            for one, found in zip(self.given, values, strict=True):
+                one.add(outer, found)
+        else:
+            self.given[0].add(outer, tangent)
+
+
+@contextmanager
+def _duals_apart(buffers: Iterable[Buffer] | None) -> Iterator[None]:
+    """A block with duals of its own, zero at first: those of these buffers, by default of all fields, and of their
+    gradients.
+    """
+    if buffers is None:
+        buffers = [field.buffer for field in list(session.fields) if field.buffer.primal is None]
+    kept = MemoryCopies()
+    for buffer in buffers:
+        for one in (buffer.tangent, None if buffer.adjoint is None else buffer.adjoint.tangent):
+            if one is not None:
+                kept.add(memory_of(one))
+                memory_of(one).clear()
+    try:
+        yield
+    finally:
+        unwinding(kept.put_back)
+
+
+# ---- forward mode around
+
+
+def _pushed(outer: ForwardMode, inner: Inner) -> tuple[Any, list[Any]]:
+    """An inner derivative with the tangents of its results along the direction of the block around it."""
+    task = inner.task
+    journal = SecondOrder(trace=_family(outer))
+    journal.tangents = journal.saved.temporary_tangents = outer.temporary_duals
+    if outer.temporary_duals:
+        journal.active = dict.fromkeys(outer.temporary_duals, inner.span)
+    journal.starts_as_used()
+    bound = task.bound(inner.args, journal.trace, duals=True)
+    for position, one in zip(task.argnums, bound.inputs, strict=False):
+        given = inner.args[position]
+        if one.number is not None and type(given) is Traced and outer.trace.is_active(given):
+            one.number.tangent = given.tangent
+    give_gradients_duals()
+    kept = MemoryCopies()
+    try:
+        run = recorded_from(task, bound, journal, inner.kwargs)
+        value, tangent = _written_at_last(run.results[0])
+        touched = _gradients(run)
+        for gradient in touched:
+            for one in (gradient, gradient.tangent):
+                if one is not None:
+                    kept.add(memory_of(one))
+        if inner.is_forward:
+            along = _directions(inner, bound, outer.trace)
+            found = [_twice(run, touched, along)]
+        else:
+            seed = _seed(inner, outer.trace)
+            sweep = _swept(run, touched, seed.array, seed.tangent)
+            found = [(one.gradient(sweep), one.second(sweep)) for one in bound.inputs]
+    finally:
+        journal.forget()
+        unwinding(kept.put_back)
+    given, *others = [_Result(a, outer.trace, b).given for a, b in ((value, tangent), *found)]
+    return given, others
+
+
+def _swept(run: Run, touched: Iterable[Buffer], seed: Array, tangent: Array) -> Sweep:
+    """A second-order sweep from this seed."""
+    for gradient in touched:
+        memory_of(gradient).clear()
+        if gradient.tangent is not None:
+            memory_of(gradient.tangent).clear()
+    sweep = run.journal.sweep()
+    _start(run, sweep, seed, tangent)
+    sweep.run()
+    return sweep
+
+
+def _twice(run: Run, touched: set[Buffer], along: Sequence[_Given]) -> tuple[Array, Array]:
+    """The product of the Jacobian and these directions, and its tangent: a sweep for each number of the result."""
+    (result,) = run.results
+    shape = shape_of(result) if isinstance(result, Field) else ()
+    count = int(np.prod(shape))
+    product, second = np.zeros(count), np.zeros(count)
+    for row in range(count):
+        seed = np.zeros(count)
+        seed[row] = 1
+        sweep = _swept(run, touched, seed.reshape(shape), np.zeros(shape))
+        for one, direction in zip(run.bound.inputs, along, strict=True):
+            gradient, tangent = _both(one, sweep)
+            product[row] += np.sum(gradient * direction.array)
+            second[row] += np.sum(tangent * direction.array) + np.sum(gradient * direction.tangent)
+    return product.reshape(shape), second.reshape(shape)
+
+
+def _both(one: Input, sweep: Sweep) -> tuple[Array, Array]:
+    return np.array(one.gradient(sweep), np.float64), np.array(one.second(sweep), np.float64)
