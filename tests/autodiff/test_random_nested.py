@@ -1,0 +1,130 @@
+"""Random programs with a derivative inside, differentiated themselves: all pairs of modes, against differences of what
+the inner derivative gives.
+
+pytest tests/autodiff/test_random_nested.py --random-programs 40000     a program for every twentieth
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tests.autodiff.test_random_tapes import Numbers, Trial
+from tinote.errors import DifferentiationError
+
+
+class Nested(Trial):
+    """One program whose derivative is taken by the fields `inner`; what that gives and leaves goes into `total`."""
+
+    def __init__(self, seed: int, *, temporary: bool) -> None:
+        super().__init__(seed)
+        both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
+        if not temporary:
+            self.h = self.space["h"] = ti.field(ti.f64, shape=self.hidden.shape, name="h", **both)
+        self.total = ti.field(ti.f64, shape=(), name="total", **both)
+        self.inner = [self.fields[name] for name in "ac"]
+        total, a, b, c, loss, m = self.total, *self.inner, self.fields["b"], self.loss, self.fields["m"]
+        a, c, b = self.inner[0], self.inner[1], self.fields["b"]
+        column = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+        @ti.kernel
+        def before():
+            for i in a:
+                a[i] = a[i] * (1.0 + 0.1 * m[None])
+
+        @ti.kernel
+        def add_slopes(by_a: column, by_c: column):
+            for i in a:
+                total[None] += ti.sin(by_a[i]) * (i + 1) + by_c[i] * c[i] + 0.3 * b[i] * by_a[i]
+
+        @ti.kernel
+        def add_product(product: ti.f64):
+            total[None] += ti.sin(product) * (1.0 + b[0])
+
+        @ti.kernel
+        def add_rest():
+            total[None] += 0.1 * loss[None]
+            for i in a:
+                total[None] += a[i] * b[i]
+
+        self.before, self.add_slopes, self.add_product, self.add_rest = before, add_slopes, add_product, add_rest
+        self.along = [np.cos(np.arange(f.shape[0])) for f in self.inner]
+
+    def once(self) -> None:
+        exec(self.run, self.space)
+
+    def reset(self) -> None:
+        super().reset()
+        self.total[None] = 0
+
+    def program(self, mode: str) -> None:
+        """The program, with an inner derivative of this mode."""
+        self.before()
+        if mode == "reverse":
+            self.add_slopes(*ti.ad.grad(self.once, wrt=self.inner, loss=self.loss)())
+        else:
+            value, product = ti.ad.jvp(self.once, wrt=self.inner, loss=self.loss)(self.along)
+            self.add_product(product * value)
+        self.add_rest()
+
+    def begin(self, shift: float = 0.0, direction: Numbers | None = None) -> None:
+        for name, value in self.start.items():
+            self.fields[name].from_numpy(value if direction is None else value + shift * direction[name])
+        self.reset()
+
+    def outcome(self, mode: str, shift: float, direction: Numbers) -> float:
+        self.begin(shift, direction)
+        self.program(mode)
+        return self.total[None]
+
+    def reverse(self, mode: str) -> Numbers:
+        self.begin()
+        with ti.ad.Tape(loss=self.total):
+            self.program(mode)
+        return {name: f.grad.to_numpy() for name, f in self.fields.items()}
+
+    def forward(self, mode: str, direction: Numbers) -> float:
+        self.begin()
+        fields = {name: f for name, f in self.fields.items() if name not in ("d", "e")}
+        with ti.ad.FwdMode(loss=self.total, param=list(fields.values()), seed=[direction[name] for name in fields]):
+            for name in ("d", "e"):
+                self.fields[name].dual.from_numpy(direction[name])
+            self.program(mode)
+        return self.total.dual[None]
+
+
+def check(seed: int, *, temporary: bool) -> str:
+    """Differentiate one program. Gives "right", "no derivative" or "refused"; what is wrong fails."""
+    trial = Nested(seed, temporary=temporary)
+    smooth = refused = 0
+    for mode in ("reverse", "forward"):
+        shown = f"seed {seed}, {mode} mode inside\n{trial.text}\n{trial.calls}"
+        direction = trial.direction()
+        try:
+            gradient = trial.reverse(mode)
+        except DifferentiationError:
+            if not temporary:
+                raise
+            refused += 1
+            continue
+        found = sum([float((gradient[name] * direction[name]).sum()) for name in gradient])
+        size = sum([float(np.abs(gradient[name] * direction[name]).sum()) for name in gradient])
+        steps = (1e-5, 3e-6, 1e-6)
+        slopes = [(trial.outcome(mode, h, direction) - trial.outcome(mode, -h, direction)) / (2 * h) for h in steps]
+        forwards = trial.forward(mode, direction)
+        assert found == pytest.approx(forwards, rel=1e-9, abs=1e-9 * (1 + size)), f"forward mode around, {shown}"
+        if abs(slopes[0] - slopes[2]) <= 1e-4 * (1 + abs(slopes[2])):
+            assert found == pytest.approx(slopes[1], rel=1e-4, abs=1e-5 * (1 + size)), f"differences, {shown}"
+            smooth += 1
+    return "refused" if refused else "right" if smooth else "no derivative"
+
+
+def test_random_nested_programs(random_programs: range) -> None:
+    results = [check(seed, temporary=False) for seed in random_programs[::20]]
+    assert results.count("right") > 0.6 * len(results), results
+
+
+def test_with_temporary_adjoints_they_are_right_or_refused(random_programs: range) -> None:
+    for seed in random_programs[10::40]:
+        check(seed, temporary=True)
