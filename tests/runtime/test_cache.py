@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tinote.runtime import store as cache
-from tinote.runtime.store import Store, digest, folder_of, limit_of
+from tinote.runtime.digest import digest
+from tinote.runtime.store import Store, folder_of, limit_of
 
 KEY = digest("a", "key")
 OTHER = digest("another")

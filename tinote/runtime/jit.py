@@ -24,9 +24,10 @@ from llvmlite.binding.newpassmanagers import NewPassManager
 
 from tinote.errors import CompilerBug, MachineError
 from tinote.runtime import half, wasm
+from tinote.runtime.digest import digest
 from tinote.runtime.library import called_in, text_of
 from tinote.runtime.native import defined_functions, runtime_text, wasm_text
-from tinote.runtime.store import digest, open_store, package_stamp
+from tinote.runtime.store import open_store, package_stamp
 from tinote.runtime.threads import CALLED, NativeRuntime, available_cores
 
 #: What every browser has since 2023.

@@ -23,11 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-try:
-    # What hashlib has too; but hashlib loads OpenSSL, a fifth of the time that a warm first call takes.
-    from _blake2 import blake2b
-except ImportError:
-    from hashlib import blake2b
+from tinote.runtime.digest import blake2b, digest
 
 FOLDER_VARIABLE = "TINOTE_CACHE_DIR"
 LIMIT_VARIABLE = "TINOTE_CACHE_LIMIT"
@@ -47,16 +43,6 @@ _LARGEST_ENTRY = 1 << 28
 _Entry = tuple[str, int, float]
 #: folders without text that machine code depends on
 _NO_CODE = ("__pycache__", "ad", "capture", "cli", "inspect", "magics", "static", "viz")
-
-
-def digest(*parts: str | bytes | memoryview) -> str:
-    """A key: the digest of these parts, told apart by their lengths."""
-    found = blake2b(digest_size=20)
-    for part in parts:
-        data = part.encode() if isinstance(part, str) else part
-        found.update(len(data).to_bytes(8, "little"))
-        found.update(data)
-    return found.hexdigest()
 
 
 @cache

@@ -12,7 +12,8 @@ from tinote.compiler.protocol import ArgumentSpec, Capture, FunctionSource, Lowe
 from tinote.config import Config
 from tinote.ir.buffers import Buffer
 from tinote.runtime import jit
-from tinote.runtime.store import Store, digest
+from tinote.runtime.digest import digest
+from tinote.runtime.store import Store
 
 Twins = Mapping[Buffer, Buffer]
 _NO_TWINS: Twins = {}

@@ -36,7 +36,8 @@ from tinote.compiler.protocol import (
 )
 from tinote.config import Config
 from tinote.ir.nodes import Buffer
-from tinote.runtime.store import Store, digest, package_stamp
+from tinote.runtime.digest import digest
+from tinote.runtime.store import Store, package_stamp
 
 #: Options of a session that say nothing about code.
 _OUTSIDE = ("random_seed", "memory_limit", "offline_cache", "print_ir")

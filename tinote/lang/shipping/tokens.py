@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tinote.lang.shipping.references import captured_by, is_importable
-from tinote.runtime.store import digest
+from tinote.runtime.digest import digest
 
 Describe = Callable[[Any], Any]
 

@@ -27,8 +27,8 @@ from tinote.ir.buffers import root_of
 from tinote.ir.lanes import lanes_of
 from tinote.ir.nodes import Atom, Function, Lit, Load, Region, Task
 from tinote.ir.types import Scalar
+from tinote.runtime.digest import digest
 from tinote.runtime.sites import Site
-from tinote.runtime.store import digest
 
 _DEFAULT = Options()
 _MERGED_BY_CALLER = 1 << 13
