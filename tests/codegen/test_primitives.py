@@ -13,7 +13,7 @@ from tests.codegen.accuracy import ULPS
 from tests.codegen.native import STRICT, execute, lower
 from tinote.compiler.codegen.llvm.module import Options
 from tinote.compiler.codegen.llvm.primitives import EMITTERS, NO_CODE
-from tinote.compiler.passes.estimate_lanes import Machine
+from tinote.compiler.passes.choose_lanes import Machine
 from tinote.compiler.passes.vectorise import vectorise
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.passes.support import stays
+from tinote.compiler.passes.choose_lanes import Machine, why_scalar
 from tinote.compiler.passes.choose_tiles import choose_tiles
-from tinote.compiler.passes.estimate_lanes import Machine, why_scalar
 from tinote.compiler.passes.vectorise import vectorise
 from tinote.errors import KernelIndexError
 from tinote.ir import primitives as p

@@ -22,7 +22,7 @@ from tests.runtime.processors import machine_with
 from tinote.compiler import pipeline
 from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.passes import privatise
-from tinote.compiler.passes.estimate_lanes import Machine
+from tinote.compiler.passes.choose_lanes import Machine
 from tinote.compiler.pipeline import run_pipeline, steps_for
 from tinote.compiler.requests import PRIMAL
 from tinote.config import Config

@@ -18,12 +18,12 @@ from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.check_bounds import check_bounds
 from tinote.compiler.passes.check_finite import check_finite
 from tinote.compiler.passes.check_overflow import check_overflow
+from tinote.compiler.passes.choose_lanes import Machine
 from tinote.compiler.passes.choose_values import choose_values
 from tinote.compiler.passes.cse import cse
 from tinote.compiler.passes.demote_atomics import demote_atomics
 from tinote.compiler.passes.drop_adjoints import drop_adjoints
 from tinote.compiler.passes.eliminate_dead import eliminate_dead
-from tinote.compiler.passes.estimate_lanes import Machine
 from tinote.compiler.passes.flatten_branches import flatten_branches
 from tinote.compiler.passes.fold import fold
 from tinote.compiler.passes.forward_stores import forward_stores

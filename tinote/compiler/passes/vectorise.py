@@ -29,7 +29,7 @@ copy that a task accumulates into gets a column for each lane, and the columns a
 elsewhere what lanes add to one and the same element is summed up first, and what may meet in one is added lane by
 lane. A stack has a row of lanes for each push, a local array one for each place. Checks name the first lane that fails.
 
-Which loops run in lanes `estimate_lanes.py` says.
+Which loops run in lanes `choose_lanes.py` says.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from tinote.compiler.passes.choose_lanes import Chooser, Columns, Machine, Plan, are_apart, is_cheap
 from tinote.compiler.passes.choose_tiles import Tile, row_of
-from tinote.compiler.passes.estimate_lanes import Chooser, Columns, Machine, Plan, are_apart, is_cheap
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.atoms import false, true
