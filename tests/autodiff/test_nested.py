@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from examples.maml import train
 from tests.autodiff.user import scalar, session  # noqa: F401
 from tinote.errors import DifferentiationError
 
@@ -366,3 +367,179 @@ def test_a_function_that_does_something_else_the_second_time_is_refused() -> Non
 
     with pytest.raises(DifferentiationError, match="did something else"):
         ti.ad.grad(lambda x: ti.ad.grad(fickle)(x))(0.4)
+
+
+def _by_tapes(world: Particles) -> Callable[[], None]:
+    """The same program with an inner tape, whose gradients a kernel reads where they lie."""
+    x, v = world.x, world.v
+
+    @ti.kernel
+    def push():
+        for i in x:
+            v[i] -= 0.1 * x.grad[i]
+        for i in x:
+            x[i] += 0.1 * v[i]
+
+    def run() -> None:
+        for _ in range(4):
+            with ti.ad.Tape(world.energy):
+                world.potential()
+            push()
+        world.measure()
+
+    return run
+
+
+def test_a_tape_within_forward_mode() -> None:
+    world = Particles()
+    run = _by_tapes(world)
+    by_k, by_x = world.slopes()
+    expected = world.value(1.1)
+    world.reset()
+    with ti.ad.FwdMode(loss=world.loss, param=world.k):
+        run()
+    assert world.loss[None] == pytest.approx(expected, rel=1e-12)
+    assert world.loss.dual[None] == pytest.approx(by_k, rel=1e-7)
+    world.reset()
+    value, product = ti.ad.jvp(run, wrt=world.x, loss=world.loss)(np.arange(5.0))
+    assert value == pytest.approx(expected, rel=1e-12)
+    assert product == pytest.approx(by_x @ np.arange(5.0), rel=1e-7)
+    world.reset()
+    found = ti.ad.jacobian(run, wrt=world.x, loss=world.loss, mode="forward")()
+    np.testing.assert_allclose(found, by_x, rtol=1e-7)
+
+
+def test_numbers_of_a_tape_within_forward_mode() -> None:
+    """What Python reads of gradients has tangents."""
+    x, y, loss, out = (ti.field(ti.f64, (), needs_grad=True, needs_dual=True) for _ in range(4))
+
+    def run() -> None:
+        with ti.ad.Tape(loss):
+            cube()
+        out[None] = y.grad[None] * x.grad[None]
+
+    @ti.kernel
+    def cube():
+        loss[None] += ti.sin(x[None]) * y[None] ** 3
+
+    def value(at: float) -> float:
+        x[None], y[None] = at, 0.7
+        run()
+        return out[None]
+
+    expected = difference(value, 1.3)
+    x[None], y[None] = 1.3, 0.7
+    with ti.ad.FwdMode(loss=out, param=x):
+        run()
+    assert out.dual[None] == pytest.approx(expected, rel=1e-8)
+
+
+def test_temporary_duals_become_those_of_fields() -> None:
+    """A field without a dual holds varying values before an inner gradient gives it one."""
+    x = ti.field(ti.f64, (), needs_grad=True, needs_dual=True)
+    z, energy = scalar(), scalar()
+    out = ti.field(ti.f64, (), needs_dual=True, needs_grad=True)
+
+    @ti.kernel
+    def cube():
+        z[None] = x[None] ** 3
+
+    @ti.kernel
+    def potential():
+        energy[None] += z[None] ** 2 * ti.sin(x[None])
+
+    @ti.kernel
+    def use(slope: ti.f64):
+        out[None] += slope * z[None]
+
+    def run() -> None:
+        cube()
+        use(ti.ad.grad(potential, wrt=x, loss=energy)())
+
+    x[None] = 1.2
+    with ti.ad.FwdMode(loss=out, param=x):
+        run()
+    found = out.dual[None]
+
+    def value(at: float) -> float:
+        x[None], out[None] = at, 0.0
+        run()
+        return out[None]
+
+    assert found == pytest.approx(difference(value, 1.2), rel=1e-8)
+
+
+def test_blocks_that_cannot_nest_tell_both_lines() -> None:
+    world = Particles()
+    run = _by_tapes(world)
+    with ti.ad.Tape(world.loss), pytest.raises(DifferentiationError, match="a tape cannot be opened inside") as refused:
+        run()
+    assert "with ti.ad.Tape(world.loss)" in str(refused.value)
+    forwards = ti.ad.FwdMode(loss=world.loss, param=world.k)
+    with forwards, pytest.raises(DifferentiationError, match="forward mode cannot be opened inside") as refused:
+        ti.ad.FwdMode(loss=world.loss, param=world.k).__enter__()
+    assert "inside of this" in str(refused.value)
+    several = ti.ad.FwdMode(loss=world.loss, param=world.x, seed=np.eye(5))
+    with several, pytest.raises(DifferentiationError, match="several seeds at once"):
+        world.run()
+    checked = ti.ad.Tape(world.energy, grad_check=True)
+    forwards = ti.ad.FwdMode(loss=world.loss, param=world.k)
+    with forwards, pytest.raises(DifferentiationError, match="does not check"):
+        checked.__enter__()
+
+
+@pytest.mark.parametrize("outer", MODES)
+@pytest.mark.parametrize("inner", MODES)
+def test_a_learning_rate_is_fitted_through_fifty_steps(inner: Mode, outer: Mode) -> None:
+    @ti.kernel
+    def valley(x: ti.f64) -> ti.f64:
+        return (x - 1.0) ** 2 * (1.0 + 0.1 * ti.sin(3.0 * x))
+
+    def after(rate: Any) -> Any:
+        x = -0.5
+        for _ in range(50):
+            x = x - rate * inner(valley, x)
+        return valley(x)
+
+    rate = 0.01
+    slope = outer(after, rate)
+    assert slope == pytest.approx(difference(after, rate, 1e-6), rel=1e-6)
+    first = after(rate)
+    for _ in range(3):
+        rate = rate - 0.002 * outer(after, rate)
+    assert after(rate) < 0.9 * first
+
+
+def test_a_steered_particle() -> None:
+    """The inner descent finds the control of a particle, the outer one the target that makes it cheap."""
+    steps = 8
+
+    @ti.kernel
+    def cost(control: Array1, target: ti.f64) -> ti.f64:
+        x, v, total = 0.0, 0.0, 0.0
+        for t in range(steps):
+            v += 0.2 * (control[t] - 0.3 * ti.sin(x))
+            x += 0.2 * v
+            total += 0.01 * control[t] ** 2
+        return total + (x - target) ** 2
+
+    @ti.kernel
+    def descend(control: Array1, slope: Array1, after: Array1):
+        for t in range(steps):
+            after[t] = control[t] - 0.5 * slope[t]
+
+    controls = [ti.ndarray(ti.f64, steps, needs_grad=True, needs_dual=True) for _ in range(11)]
+
+    def best(target: Any) -> Any:
+        for k in range(10):
+            descend(controls[k], ti.ad.grad(cost)(controls[k], target), controls[k + 1])
+        return cost(controls[10], target) + 0.1 * (target - 2.0) ** 2
+
+    expected = difference(best, 0.8)
+    assert reverse(best, 0.8) == pytest.approx(expected, rel=1e-7)
+    assert forward(best, 0.8) == pytest.approx(expected, rel=1e-7)
+
+
+def test_the_example_learns_to_learn() -> None:
+    before, after = train(iterations=40)
+    assert after < 0.8 * before

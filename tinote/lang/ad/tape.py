@@ -17,17 +17,21 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Literal
 
-from tinote.errors import DifferentiationError, at_users_frames
+from tinote.errors import DifferentiationError, Note, at_users_frames
 from tinote.lang.ad.access_rules.validation import AccessRules
 from tinote.lang.ad.access_rules.violations import Violation
 from tinote.lang.ad.checks.gradcheck import GradientReport
 from tinote.lang.ad.checks.tape_check import GradientCheck
+from tinote.lang.ad.functional.forward_mode import ForwardMode, refuse_block
 from tinote.lang.ad.functional.inputs import size_of
+from tinote.lang.ad.functional.second_order import SecondOrder, inner_trace, refuse_custom
+from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.observer import Observer
+from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.data.fields import Field
-from tinote.lang.session.state import gradient_memories, recorder, session, take_all_gradients
+from tinote.lang.session.state import Recorder, gradient_memories, recorder, session, take_all_gradients
 from tinote.runtime.clearing import clear_memories
 from tinote.source import Span, caller
 
@@ -42,6 +46,11 @@ def _clear_gradients() -> None:
     """Set those gradients to zero that no other owner computed."""
     config = session.config
     clear_memories(gradient_memories(), 1 if config.arch == "python" else config.num_threads)
+
+
+def _is_gradient(field: Field) -> bool:
+    primal = field.buffer.primal
+    return primal is not None and primal.adjoint is field.buffer
 
 
 class Tape(Journal):
@@ -85,6 +94,9 @@ class Tape(Journal):
     `grad_check`: fields whose gradients are compared with differences of the loss at the end of the block, which runs
     the launches again; True for all that they use. All is f64. `grad_report` is what was found (`ti.ad.gradcheck`);
     when something disagrees, it is raised as a `DifferentiationError`. Implies `keep`.
+
+    Within `ti.ad.FwdMode`, the gradients get the tangents of forward mode in their duals, and are differentiated by
+    whatever reads them there. Within another tape, call `ti.ad.grad`.
 
     `keep`: hold on to what the launches and their gradients have read as long as the tape lives, within the session's
     `memory_limit`, so that `ti.ad.find_nan` can run them again.
@@ -135,6 +147,7 @@ class Tape(Journal):
         if grad_check:
             self._check = GradientCheck(grad_check, loss)
             observers += (self._check,)
+        self._saves = on_overwrite != "unchecked"
         super().__init__(observers, saves=on_overwrite != "unchecked", keep=keep or self._check is not None)
         self.trace.refuses = validation is True
         self.loss = loss
@@ -160,18 +173,45 @@ class Tape(Journal):
     def __enter__(self) -> Tape:
         if self._entered:
             raise DifferentiationError("a tape records once; make a new one for each block", caller())
-        if recorder.get() is not None:
-            raise DifferentiationError("a tape cannot be opened inside of another one", caller())
+        outer = recorder.get()
+        if outer is not None:
+            self._carry_tangents(outer)
         self._entered = True
         frame = sys._getframe(1)
         self._place = frame.f_code.co_filename, frame.f_lineno
         if self.clear_gradients:
             _clear_gradients()
+            if outer is not None:
+                clear_memories([f.dual.memory for f in list(session.fields) if _is_gradient(f) and f.has_dual], 1)
         self.loss.fill(0)
         if self._check is not None:
             self._check.start()
         self.start()
         return self
+
+    def _carry_tangents(self, outer: Recorder) -> None:
+        """Inside of forward mode, launches and the reverse sweep carry its tangents."""
+        if not isinstance(outer, ForwardMode):
+            refuse_block("a tape", outer)
+        if self._observers:
+            raise DifferentiationError(
+                "a tape inside of forward mode does not check",
+                caller(),
+                hint="leave validation, on_overwrite and grad_check out",
+                notes=[] if outer.opened is None else [Note("inside of this", outer.opened)],
+            )
+        temporary = outer.nesting()
+        self.derivative, self.saves_by, self.clears_duals = SecondOrder.derivative, SecondOrder.saves_by, True
+        self.saved = SavedValues((), self._saves, self.keep, True, None)
+        refuses, self.trace = self.trace.refuses, inner_trace(outer)
+        self.trace.events, self.trace.refuses = self.events, refuses
+        self._usual = None
+        self.take_tangents(temporary, caller())
+
+    def custom(self, custom: Custom) -> None:
+        if self.derivative.has_tangents:
+            refuse_custom(custom)
+        super().custom(custom)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

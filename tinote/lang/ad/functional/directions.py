@@ -75,6 +75,9 @@ class SeveralDirections(ForwardMode):
                 listener.assigning(numbers(dual), ..., rows, rows)
             numbers(dual)[...] = rows
 
+    def nesting(self) -> dict[Buffer, Buffer]:
+        raise OneDirectionOnly
+
     def _clear_seeds(self) -> None:
         """No field's own dual was set."""
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextvars import Token
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from tinote.compiler.requests import TANGENT, Derivative, Request
-from tinote.errors import DifferentiationError
+from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer, BufferKind
+from tinote.lang.ad.functional.second_order import give_gradients_duals
 from tinote.lang.ad.functional.seeds import seed_array, store_seed
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
@@ -59,14 +60,20 @@ class ForwardMode(Recorder):
         self._tangents: dict[Buffer, Buffer] = {}
         self._temporaries = TemporaryAdjoints((), self._tangents)
 
-    @property
-    def temporary_duals(self) -> dict[Buffer, Buffer]:
-        """Of memory without a dual that holds values which vary."""
+    def nesting(self) -> dict[Buffer, Buffer]:
+        """A reverse sweep inside of this block is to carry tangents: fields with a gradient get duals of their own.
+        Gives the temporary duals of other memory.
+        """
+        give_gradients_duals()
+        for buffer, temporary in list(self._tangents.items()):
+            if buffer.tangent is not None:
+                numbers(buffer.tangent)[...] = numbers(temporary)
+                del self._tangents[buffer]
         return self._tangents
 
     def __enter__(self) -> Self:
         if recorder.get() is not None:
-            raise DifferentiationError("forward mode cannot be opened inside of another block or tape", caller())
+            refuse_block("forward mode", recorder.get())
         self._point()
         self._token = recorder.set(self)
         return self
@@ -210,6 +217,17 @@ class _GradientOfNumbers:
         nothing = [0.0] * self._instance.returns_floats
         code = specialisation.code(Request(Derivative.FORWARD_OVER_REVERSE, arguments=True))
         return code.launch((*constants(values), *nothing, *tangents, *nothing))
+
+
+def refuse_block(what: str, outer: Recorder | None) -> NoReturn:
+    """Raise for a block that cannot be opened inside of another one, with the lines of both."""
+    opened = None if outer is None else outer.opened
+    raise DifferentiationError(
+        f"{what} cannot be opened inside of this block: it would not be differentiated itself",
+        caller(),
+        hint="ti.ad.grad, vjp and jvp can be called there",
+        notes=[] if opened is None else [Note("inside of this", opened)],
+    )
 
 
 def _direction(field: Field, seed: Any) -> np.ndarray[Any, Any]:

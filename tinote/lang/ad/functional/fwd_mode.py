@@ -90,7 +90,7 @@ def _located(method: Callable[..., Any]) -> Callable[..., Any]:
         except OneDirectionOnly:
             raise DifferentiationError(
                 "this cannot be followed along several seeds at once: numbers that depend on the parameters go through "
-                "Python, or a kernel's gradient is launched",
+                "Python, or a gradient is computed",
                 caller(),
                 hint="take one seed at a time, or ti.ad.jacobian, which does so where it has to",
             ) from None
@@ -129,6 +129,7 @@ class _SeveralSeeds(SeveralDirections):
         """What the losses' tangents are, a leading axis of seeds before their shape."""
         return [np.ascontiguousarray(np.moveaxis(self.tangents(one), -1, 0)[: self._count]) for one in self.losses]
 
+    nesting = _located(SeveralDirections.nesting)
     launching = _located(SeveralDirections.launching)
     preparing_gradient = _located(SeveralDirections.preparing_gradient)
     writing = _located(SeveralDirections.writing)

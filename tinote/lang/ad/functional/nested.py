@@ -34,11 +34,10 @@ import numpy as np
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.functional.directions import OneDirectionOnly, SeveralDirections
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inputs import Array, Bound, Derivative, Input, number_or_array, shape_of
 from tinote.lang.ad.functional.runs import Run, recorded_from
-from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
+from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals, inner_trace
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, Read, Write
@@ -96,8 +95,6 @@ def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
     """
     if (listener := heard()) is not None:
         listener.taking("a derivative inside of another one")
-    if isinstance(outer, SeveralDirections):
-        raise OneDirectionOnly
     if isinstance(outer, ForwardMode):
         return _pushed(outer, inner)
     if type(outer) is SecondOrder or not isinstance(outer, Journal) or outer.derivative.has_tangents:
@@ -324,14 +321,6 @@ def _directions(inner: Inner, bound: Bound, trace: Trace) -> list[_Given]:
     return [_Given(part, one.shape, trace, "the input") for one, part in zip(bound.inputs, ones, strict=True)]
 
 
-def _family(outer: Recorder) -> Trace:
-    """The trace of an inner recording, whose numbers must not come out of it in other ways than as results."""
-    trace: Trace = outer.trace
-    if trace.family is None:
-        trace.family = object()
-    return Trace(outer=trace, family=trace.family)
-
-
 def _written_at_last(result: Field | Traced) -> Any:
     """What came out, and its tangent."""
     if isinstance(result, Field):
@@ -382,7 +371,7 @@ class _Recorded:
 
     def run(self) -> tuple[Any, list[Any]]:
         inner, outer = self.inner, self.outer
-        trace = _family(outer)
+        trace = inner_trace(outer)
         self.family = trace.family
         self.launches = session.launches
         with self.stretch.listening():
@@ -557,17 +546,15 @@ def _duals_apart(buffers: Iterable[Buffer] | None) -> Iterator[None]:
 def _pushed(outer: ForwardMode, inner: Inner) -> tuple[Any, list[Any]]:
     """An inner derivative with the tangents of its results along the direction of the block around it."""
     task = inner.task
-    journal = SecondOrder(trace=_family(outer))
-    journal.tangents = journal.saved.temporary_tangents = outer.temporary_duals
-    if outer.temporary_duals:
-        journal.active = dict.fromkeys(outer.temporary_duals, inner.span)
+    temporary_duals = outer.nesting()
+    journal = SecondOrder(trace=inner_trace(outer))
+    journal.take_tangents(temporary_duals, inner.span)
     journal.starts_as_used()
     bound = task.bound(inner.args, journal.trace, duals=True)
     for position, one in zip(task.argnums, bound.inputs, strict=False):
         given = inner.args[position]
         if one.number is not None and type(given) is Traced and outer.trace.is_active(given):
             one.number.tangent = given.tangent
-    give_gradients_duals()
     kept = MemoryCopies()
     try:
         run = recorded_from(task, bound, journal, inner.kwargs)

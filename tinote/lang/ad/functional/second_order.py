@@ -4,11 +4,14 @@ is forward mode over reverse mode.
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from tinote.compiler.requests import Derivative, Request
 from tinote.errors import DifferentiationError
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.session.state import session
+from tinote.lang.data.traced import Trace
+from tinote.lang.session.state import Recorder, session
 
 
 class SecondOrder(Journal):
@@ -21,11 +24,7 @@ class SecondOrder(Journal):
     clears_duals = True
 
     def custom(self, custom: Custom) -> None:
-        raise DifferentiationError(
-            f"'{custom.name}' replaces its gradient by one of its own, whose own derivative is not known",
-            custom.span,
-            hint="differentiate the gradient that ti.ad.grad gives by differences",
-        )
+        refuse_custom(custom)
 
 
 def give_gradients_duals() -> None:
@@ -34,3 +33,22 @@ def give_gradients_duals() -> None:
         if field.buffer.primal is None and field.has_grad:
             for one in (field, field.grad):
                 one.ensure_dual()
+
+
+def refuse_custom(custom: Custom) -> NoReturn:
+    """Raise for a stretch with a gradient of its own, where that would be differentiated."""
+    raise DifferentiationError(
+        f"'{custom.name}' replaces its gradient by one of its own, whose own derivative is not known",
+        custom.span,
+        hint="differentiate the gradient that ti.ad.grad gives by differences",
+    )
+
+
+def inner_trace(outer: Recorder) -> Trace:
+    """What the numbers of a recording inside of another one belong to: they must not come out of it in other ways than
+    as its results.
+    """
+    trace: Trace = outer.trace
+    if trace.family is None:
+        trace.family = object()
+    return Trace(outer=trace, family=trace.family)

@@ -312,6 +312,12 @@ class Journal(Recorder):
         if self.tangents is not None and buffer.tangent is None:
             self.tangents[buffer] = temporary_companion(buffer, "dual")
 
+    def take_tangents(self, temporary: dict[Buffer, Buffer], span: Span) -> None:
+        """Launches carry tangents that there are already: these, of memory without a dual, and those of fields."""
+        self.tangents = self.saved.temporary_tangents = temporary
+        if temporary:
+            self.active = dict.fromkeys(temporary, span)
+
     def note_active(self, custom: Custom) -> None:
         """A custom VJP does not see what memory that its stretch uses has of temporary adjoints."""
         if self.active and custom.reads_active is None:
