@@ -345,6 +345,14 @@ class SweepError(TinoteError, RuntimeError):
     """A sweep that cannot run, or a point of one that has failed."""
 
 
+class SolverError(KernelRuntimeError, ArithmeticError):
+    """A system of equations that could not be solved: a matrix that is singular or not positive definite, or an
+    iteration that did not converge. `residual`: what was left of the equations, None where no solution was tried.
+    """
+
+    residual: float | None = None
+
+
 class CompilerBug(Exception):
     """A fault of the compiler itself: names the step, shows the operation, and asks for a report."""
 

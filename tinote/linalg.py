@@ -1,7 +1,54 @@
-"""`ti.linalg`, so that `from tinote.linalg import svd` works. What it holds is in `tinote.lang.maths.linalg`."""
+"""`ti.linalg`, so that `from tinote.linalg import svd` works. Functions of small matrices are in
+`tinote.lang.maths.linalg`, sparse matrices and solvers, which are loaded when they are first asked for, in
+`tinote.lang.ad.solvers`.
+"""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tinote.lang.maths import linalg as _small
 from tinote.lang.maths.linalg import *  # noqa: F403
-from tinote.lang.maths.linalg import __all__ as __all__
 from tinote.lang.session.missing import refusing
 
-__getattr__ = refusing(__name__)
+if TYPE_CHECKING:
+    from tinote.lang.ad.solvers.builder import SparseMatrixBuilder
+    from tinote.lang.ad.solvers.matrix import SparseMatrix
+    from tinote.lang.ad.solvers.matrix_free import LinearOperator, MatrixFreeBICGSTAB, MatrixFreeCG
+    from tinote.lang.ad.solvers.solvers import SparseCG, SparseSolver
+
+_SOLVERS = {
+    "LinearOperator": "matrix_free",
+    "MatrixFreeBICGSTAB": "matrix_free",
+    "MatrixFreeCG": "matrix_free",
+    "SparseCG": "solvers",
+    "SparseMatrix": "matrix",
+    "SparseMatrixBuilder": "builder",
+    "SparseSolver": "solvers",
+}
+
+__all__ = [
+    *_small.__all__,
+    "LinearOperator",
+    "MatrixFreeBICGSTAB",
+    "MatrixFreeCG",
+    "SparseCG",
+    "SparseMatrix",
+    "SparseMatrixBuilder",
+    "SparseSolver",
+]
+
+_refuse = refusing(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _SOLVERS:
+        return _refuse(name)
+    found = getattr(importlib.import_module(f"tinote.lang.ad.solvers.{_SOLVERS[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

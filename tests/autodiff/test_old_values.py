@@ -323,3 +323,24 @@ def test_a_bound_divided_by_zero_without_checks() -> None:
     with ti.ad.Tape(loss):
         run(0)
     assert x.grad.to_numpy().tolist() == [6.0] * 5 + [0.0] * 3
+
+
+def test_a_list_without_a_gradient_of_its_own_is_appended_to() -> None:
+    k, values, count = ti.field(ti.f64, 6, needs_grad=True), ti.field(ti.f64, 20), ti.field(ti.i32, ())
+    loss = ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def append():
+        for i in k:
+            values[ti.atomic_add(count[None], 1)] += k[i] ** 2
+
+    @ti.kernel
+    def total():
+        for i in values:
+            loss[None] += values[i]
+
+    k.fill(2.0)
+    with ti.ad.Tape(loss):
+        append()
+        total()
+    assert np.array_equal(k.grad.to_numpy(), np.full(6, 4.0))

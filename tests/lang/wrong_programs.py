@@ -432,10 +432,6 @@ x[0]
     "left out": """
 ti.quant.int(8)
 ---
-ti.linalg.SparseMatrixBuilder(4, 4)
----
-ti.linalg.MatrixFreeCG()
----
 ti.profiler.set_kernel_profiler_toolkit("cupti")
 ---
 ti.init(arch="cuda")

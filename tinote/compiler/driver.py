@@ -287,7 +287,9 @@ class Specialisation:
             return {}
         found = self._twins.get(request)
         if found is None:
-            adjoint, tangent, directions = request.reverses, request.has_tangents, request.directions
+            # A launch that saves old values saves those which its gradient, with the same adjoints, will need.
+            adjoint = request.reverses or request.records
+            tangent, directions = request.has_tangents, request.directions
             made = {b: twin_of(b, adjoint=adjoint, tangent=tangent, directions=directions) for b in request.temporaries}
             if directions > 1:
                 # What has a dual of its own, along one direction, has none of several.

@@ -9,13 +9,15 @@ from tinote.compiler.frontend import analysis, structs
 from tinote.compiler.frontend.arithmetic import AUGMENTED, binary
 from tinote.compiler.frontend.bindings import declare, parts_of, rebind, store_all, unpacked
 from tinote.compiler.frontend.callees import annotation_value, is_static_call
+from tinote.compiler.frontend.calls import call_object
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions, Silenced, Statements
 from tinote.compiler.frontend.names import lookup, read_name
 from tinote.compiler.frontend.places import combine, converted, negative, store
 from tinote.compiler.frontend.scopes import Constant, Variable
+from tinote.compiler.frontend.subscripts import indices
 from tinote.compiler.frontend.values import POISON, CellPlace, Place, StructValue, Text, Value, has_getitem
-from tinote.compiler.protocol import buffer_of, is_small_array, struct_of, type_of
+from tinote.compiler.protocol import adds_at, buffer_of, is_small_array, struct_of, type_of
 from tinote.errors import KernelNameError, KernelSyntaxError, Note
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Local, Var
@@ -171,6 +173,8 @@ def augmented_assignment(e: Emitter, node: ast.AugAssign) -> None:
         place = _augmented_name(e, target)
     else:
         with e.at(target):
+            if isinstance(target, ast.Subscript) and adds_at(owner := e.reference(target.value)):
+                return _add_at(e, node, target, owner)
             place = _place(e, target)
     if place is None:
         return assign(e, target, binary(e, node.op, e.evaluate(target), e.evaluate(node.value)))
@@ -185,6 +189,27 @@ def augmented_assignment(e: Emitter, node: ast.AugAssign) -> None:
         return None
     store(e, place, binary(e, node.op, place.load(e.b), front), what)
     return None
+
+
+def _add_at(e: Emitter, node: ast.AugAssign, target: ast.Subscript, owner: Any) -> None:
+    """Add to what gathers entries, such as a builder of sparse matrices: `A[i, j] += value`."""
+    at = [front for front, _ in indices(e, target.slice)]
+    if len(at) != owner.__tinote_add_at__[0]:
+        letters = ", ".join("ijkl"[: owner.__tinote_add_at__[0]])
+        e.error(
+            f"`{ast.unparse(target.value)}` has {owner.__tinote_add_at__[0]} dimensions, and is indexed with {len(at)}",
+            f"write `{ast.unparse(target.value)}[{letters}]`",
+        )
+    for front in at:
+        if not e.is_value(front) or e.shape(front) or e.as_value(front).dtype.kind not in "iu":
+            e.error(f"{describe(front)} is no index: it is a row or a column")
+    if not isinstance(node.op, ast.Add | ast.Sub):
+        _place(e, target)
+    front = e.evaluate(node.value)
+    with e.at(node.value):
+        if not e.is_value(front) or e.shape(front):
+            e.error(f"{describe(front)} is no entry of a matrix", "add one number at a time")
+    call_object(e, target, getattr(owner, owner.__tinote_add_at__[1 + isinstance(node.op, ast.Sub)]), *at, front)
 
 
 def _augmented_name(e: Emitter, target: ast.Name) -> Place | None:

@@ -23,7 +23,7 @@ from tinote.compiler.frontend.values import (
     has_getitem,
     is_number,
 )
-from tinote.compiler.protocol import CaptureKind, buffer_of, constant_rows, space_of
+from tinote.compiler.protocol import CaptureKind, adds_at, buffer_of, constant_rows, space_of
 from tinote.errors import KernelSubscriptError, Note
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Buffer, Check, FaultKind, Lit
@@ -48,6 +48,11 @@ def subscript(e: Emitter, node: ast.Subscript) -> Any:
             return _component(e, constant, node.slice)
         row = _item(e, rows, node.slice)
         return StaticTensor.nested(row)
+    if adds_at(base):
+        e.error(
+            f"`{ast.unparse(node.value)}` is filled with `+=` and `-=` only",
+            "entries that are added at one place sum up; `clear()` of the builder forgets what was added",
+        )
     if base is None:
         e.error("this is None and cannot be indexed")
     if isinstance(base, tuple | list):
@@ -75,7 +80,7 @@ def subscript(e: Emitter, node: ast.Subscript) -> Any:
     e.error(f"{describe(base)} cannot be indexed")
 
 
-def _indices(e: Emitter, node: ast.expr) -> list[tuple[Any, ast.expr]]:
+def indices(e: Emitter, node: ast.expr) -> list[tuple[Any, ast.expr]]:
     """The parts of a subscript with their nodes; vectors are spread out."""
     found: list[tuple[Any, ast.expr]] = []
     for part in node.elts if isinstance(node, ast.Tuple) else [node]:
@@ -94,7 +99,7 @@ def _indices(e: Emitter, node: ast.expr) -> list[tuple[Any, ast.expr]]:
 
 def _element(e: Emitter, buffer: Buffer, node: ast.expr, *, clamps: bool = False) -> MemoryPlace:
     """One element of a field or array; `clamps`: the nearest one, where there is none."""
-    parts = _indices(e, node)
+    parts = indices(e, node)
     if buffer.rank == 0:
         if not parts or (len(parts) == 1 and parts[0][0] is None):
             return elements.memory_place(e, buffer, ())
@@ -168,7 +173,7 @@ def _component(e: Emitter, base: Any, node: ast.expr) -> Any:
     parts = node.elts if isinstance(node, ast.Tuple) else [node]
     if any(isinstance(part, ast.Slice) for part in parts):
         return _slices(e, base, shape, parts, node)
-    found = _indices(e, node)
+    found = indices(e, node)
     if len(found) != len(shape):
         hint = "rows and columns stand in one pair of brackets: `m[i, j]`" if len(shape) == 2 else ""
         e.error(f"{describe(base)} is indexed with {len(found)}", hint, node, KernelSubscriptError)

@@ -85,7 +85,7 @@ class CustomFunction:
         custom = Custom(self._name, span, lambda _: gradient(*args, **kwargs), scratch=_buffers(scratch, span))
         custom.notices_stale = True
         tape.may_change_gradients()
-        inside = _Inside(tape, custom)
+        inside = Inside(tape, custom)
         token = recorder.set(inside)
         try:
             result = self._function(*args, **kwargs)
@@ -229,7 +229,7 @@ def no_grad(function: Callable[..., Any]) -> Callable[..., Any]:
     return constant
 
 
-class _Inside(Recorder):
+class Inside(Recorder):
     """The recorder within a function with a custom VJP: nothing is recorded; the tape hears what is overwritten."""
 
     lets_record = True

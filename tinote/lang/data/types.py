@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tinote.compiler.protocol import adds_at
 from tinote.errors import FieldError
 from tinote.ir.types import Tensor, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from tinote.lang.data.fields import MatrixField
@@ -16,7 +17,7 @@ from tinote.lang.session.state import scalar_type, session
 
 __all__ = [
     "UNSIGNED", "MatrixType", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "is_integral", "is_real", "is_signed",
-    "matrix", "ndarray", "template", "u1", "u8", "u16", "u32", "u64", "vector",
+    "matrix", "ndarray", "sparse_matrix_builder", "template", "u1", "u8", "u16", "u32", "u64", "vector",
 ]  # fmt: skip
 
 #: `ti.types.ndarray(dtype=…, ndim=…)`
@@ -36,6 +37,22 @@ class Template:
 
 
 template = Template()
+
+
+class SparseMatrixBuilderType(Template):
+    """The annotation of a parameter that is a `ti.linalg.SparseMatrixBuilder`."""
+
+    def __call__(self) -> SparseMatrixBuilderType:
+        return self
+
+    def __tinote_accepts__(self, value: Any) -> str:
+        return "" if adds_at(value) else "a ti.linalg.SparseMatrixBuilder"
+
+    def __repr__(self) -> str:
+        return "ti.types.sparse_matrix_builder()"
+
+
+sparse_matrix_builder = SparseMatrixBuilderType()
 
 
 class _Unsigned:

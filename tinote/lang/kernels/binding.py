@@ -148,6 +148,9 @@ class Binding:
             helper = f"{prefix}{number}"
             match t:
                 case Passed.TEMPLATE:
+                    if hasattr(hint, "__tinote_accepts__"):
+                        scope[helper] = functools.partial(self._accepted, node, hint)
+                        lines.append(f"{name} = {helper}({name})")
                     key.append(f"{prefix}identity_of({name})")
                 case Passed.ARRAY:
                     scope[helper] = hint.binder(argument_error(source, node))
@@ -178,6 +181,13 @@ class Binding:
             kind = "vector" if len(t.shape) == 1 else "matrix"
             raise self._bad_argument(node, value, f"a {kind} of shape {t.shape}")
         return source.values.ravel().tolist()
+
+    def _accepted(self, node: ast.arg, hint: Any, value: Any) -> Any:
+        """An argument that is passed as it is, of a kind that the annotation asks for."""
+        wanted = hint.__tinote_accepts__(value)
+        if wanted:
+            raise self._bad_argument(node, value, wanted)
+        return value
 
     def _members(self, node: ast.arg, hint: Any, info: StructInfo, value: Any) -> list[Any]:
         """The numbers of a struct."""

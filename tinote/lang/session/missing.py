@@ -12,13 +12,8 @@ _SPARSE = "sparse structures are left out", "use dense fields: `ti.field(dtype, 
 _QUANTISED = "quantised types are left out", "use the nearest type of full width: `ti.f16`, `ti.i8` or `ti.i16`"
 _MESH = "meshes are left out", "keep vertices and elements in fields: `ti.Vector.field(3, ti.i32, shape=n)`"
 _TEXTURE = "textures are left out", "use a field or ndarray, and interpolate with `ti.math.mix`"
-_SOLVER = (
-    "sparse matrices are left out",
-    "keep the matrix in dense fields and iterate in kernels, or copy to NumPy and solve with scipy.sparse",
-)
 _PROFILER = "hardware counters are left out", "`ti.profiler.print_kernel_profiler_info()` shows the time of each task"
 _SCOPED = "the profile of the compiler's own scopes is left out", "`kernel.instances` shows what compiling each took"
-_MATRIX_FREE = "matrix-free solvers are left out", "write the iteration as a loop over kernels"
 _AHEAD = "ahead-of-time modules are left out", "compiled kernels are kept on disk by themselves"
 _VTK = "files of VTK are left out", "write points with `ti.tools.PLYWriter`, or the array with `numpy.save`"
 _DEVICE = "instructions of one kind of GPU are left out", "write the loop plainly; it is vectorised for the CPU"
@@ -58,9 +53,6 @@ _MISSING: dict[str, tuple[str, str]] = {
         _MESH,
     ),
     **dict.fromkeys(["Texture", "Format", "rw_texture", "texture"], _TEXTURE),
-    **dict.fromkeys(["SparseCG", "SparseMatrix", "SparseMatrixBuilder", "SparseSolver"], _SOLVER),
-    **dict.fromkeys(["sparse_matrix_builder"], _SOLVER),
-    **dict.fromkeys(["LinearOperator", "MatrixFreeBICGSTAB", "MatrixFreeCG"], _MATRIX_FREE),
     **dict.fromkeys(
         [
             "CuptiMetric",

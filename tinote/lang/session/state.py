@@ -121,6 +121,12 @@ class Recorder:
     def ran_beside(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
         """What others have recorded and differentiated meanwhile has read and written these fields and arrays."""
 
+    def computing(self, computation: Any) -> None:
+        """A computation on whole arrays, which has derivatives of its own, is asked for: run it."""
+        for buffer in computation.inputs:
+            self.taking(buffer)
+        computation.compute()
+
     def running(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A captured step (`ti.capture`) is called: run it. By default as the function that it was."""
         return program.__tinote_step__(*args, **kwargs)
@@ -340,6 +346,11 @@ def _tell_watchers(buffer: Buffer, position: Any) -> None:
     for watcher in session.watchers:
         if watcher is not own:
             watcher.overwriting(buffer, region_at(buffer, position))
+
+
+def note_overwriting(buffer: Buffer) -> None:
+    """Tell the recorders of other contexts that a field is about to be written."""
+    _tell_watchers(buffer, ...)
 
 
 def note_taken(buffer: Buffer) -> None:

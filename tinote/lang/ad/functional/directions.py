@@ -111,6 +111,9 @@ class SeveralDirections(ForwardMode):
         arguments.refuse_broken_paths()
         return LendingLaunch(self._temporaries, arguments, request)
 
+    def tangent(self, buffer: Buffer) -> Buffer | None:
+        return self._tangents.get(buffer)
+
     def preparing_gradient(self) -> bool:
         raise OneDirectionOnly
 

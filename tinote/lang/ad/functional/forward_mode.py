@@ -16,6 +16,7 @@ from tinote.lang.ad.functional.second_order import give_gradients_duals
 from tinote.lang.ad.functional.seeds import seed_array, store_seed
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
+from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.journal.temporary_adjoints import (
     NO_ADJOINTS,
     LendingLaunch,
@@ -29,7 +30,7 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, tangents_in
 from tinote.lang.kernels.arguments import Arguments, arguments_of, lendable, lending
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import Recorder, recorder, session
+from tinote.lang.session.state import Recorder, note_overwriting, recorder, session
 from tinote.runtime.clearing import clear_memories
 from tinote.source import NOWHERE, caller
 
@@ -136,6 +137,14 @@ class ForwardMode(Recorder):
         if buffer not in self._tangents and lendable(buffer, tangents=True):
             self._tangents[buffer] = temporary_companion(buffer, "dual")
 
+    def tangent(self, buffer: Buffer) -> Buffer | None:
+        """The dual that a field has in this block, if any."""
+        return tangent_of(buffer, self._tangents)
+
+    def lend(self, buffer: Buffer) -> None:
+        """A field without a dual is about to hold values that vary."""
+        self._lend(buffer)
+
     def preparing_gradient(self) -> bool:
         missing = [
             f.grad for f in list(session.fields) if f.buffer.primal is None and f.has_grad and not f.grad.has_dual
@@ -177,6 +186,25 @@ class ForwardMode(Recorder):
             if holds_traced(value) and np.any(tangents_in(value)):
                 self._lend(buffer)
         write_tangents(buffer, position, value, source, self._tangents)
+
+    def computing(self, computation: Computation) -> None:
+        """The tangents of what it gives are computed beside its values."""
+        values = computation.values()
+        lost = next((buffer for buffer in computation.inputs if buffer in self._lost.spans), None)
+        given = [self.tangent(buffer) for buffer in computation.inputs]
+        if any(one is not None for one in given):
+            for buffer in computation.outputs:
+                self._lend(buffer)
+        for buffer in computation.written:
+            note_overwriting(buffer)
+            self._lost.write(buffer, lost, computation.span, whole=True)
+        targets = [self.tangent(buffer) for buffer in computation.outputs]
+        computation.push(given, targets)
+        for buffer in computation.clears:
+            dual = self.tangent(buffer)
+            if dual is not None:
+                numbers(dual)[...] = 0
+        computation.store(values)
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         if buffer in self._lost.spans:

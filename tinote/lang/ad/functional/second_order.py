@@ -10,6 +10,7 @@ from tinote.compiler.requests import Derivative, Request
 from tinote.errors import DifferentiationError
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.operation import Operation
 from tinote.lang.data.traced import Trace
 from tinote.lang.session.state import Recorder, session
 
@@ -24,7 +25,10 @@ class SecondOrder(Journal):
     clears_duals = True
 
     def custom(self, custom: Custom) -> None:
-        refuse_custom(custom)
+        if isinstance(custom, Operation):
+            super().custom(custom)
+        else:
+            refuse_custom(custom)
 
 
 def give_gradients_duals() -> None:

@@ -22,6 +22,7 @@ from tinote.lang.ad.journal.events import Custom, Event, Launch, Read, Write
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
 from tinote.lang.ad.journal.observer import Observer
+from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.journal.saved_values import SavedValues, living_buffers, refuse_old_values
 from tinote.lang.ad.journal.step_capture import leaves, step_for, with_leaves
 from tinote.lang.ad.journal.sweep import Sweep
@@ -55,6 +56,7 @@ from tinote.lang.session.state import (
     gradient_memories,
     is_only_owner,
     memory_of,
+    note_overwriting,
     recorder,
     session,
     watch,
@@ -406,6 +408,29 @@ class Journal(Recorder):
         self.events.append(custom)
         if session.has_views:
             self.saved.distrust(kept)
+
+    def computing(self, computation: Computation) -> None:
+        self.may_change_gradients()
+        inputs, tangents = computation.inputs, None
+        followed = [self.is_followed(buffer) for buffer in inputs]
+        values = computation.values()
+        given = None if self.tangents is None else [tangent_of(buffer, self.tangents) for buffer in inputs]
+        for buffer in computation.written:
+            note_overwriting(buffer)
+            self.overwriting(buffer)
+        if any(followed):
+            for buffer in computation.outputs:
+                if buffer not in self.active and lendable(buffer):
+                    self.activate(buffer, computation.span)
+        if self.tangents is not None and given is not None:
+            tangents = computation.push(given, [tangent_of(b, self.tangents) for b in computation.outputs])
+            for buffer in computation.clears:
+                dual = tangent_of(buffer, self.tangents)
+                if dual is not None:
+                    numbers(dual)[...] = 0
+        computation.store(values)
+        if any(followed) or any(self.is_followed(buffer) for buffer in computation.written):
+            self.custom(computation.record(followed, tangents))
 
     # ---- Python
 

@@ -18,6 +18,7 @@ from tinote.lang.ad.journal.captured_steps import CapturedStep, StepUnderTape
 from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
+from tinote.lang.ad.journal.operation import Operation
 from tinote.lang.ad.journal.saving_launch import SavingLaunch
 from tinote.lang.ad.journal.temporary_adjoints import tangent_of
 from tinote.lang.ad.memory.access_trace import Overwritten
@@ -276,6 +277,9 @@ class SavedValues:
         if isinstance(event, CapturedStep):
             self.log.need(event.way.live_in)
             return [buffer for buffer, _ in event.way.live_in]
+        if isinstance(event, Operation):
+            self.log.need_all(())
+            return []
         if isinstance(event, Custom):
             kept = list(living_buffers() - event.scratch)
             self.log.need_all(kept, perhaps=event.notices_stale)

@@ -90,13 +90,13 @@ class Sweep:
         finally:
             self.temporaries = NO_ADJOINTS
 
-    def run_within(self, temporaries: TemporaryAdjoints, wanted: Collection[Buffer]) -> None:
-        """The same as a part of another sweep, which has the temporary adjoints and brings the fields back; those of
-        `wanted` are perhaps not zero.
+    def run_within(self, temporaries: TemporaryAdjoints, wanted: Collection[Buffer], *, restore: bool = False) -> None:
+        """The same as a part of another sweep, which has the temporary adjoints and, unless it is to `restore` them
+        itself, brings the fields back; those of `wanted` are perhaps not zero.
         """
         needed = needed_adjoints(self._events, self._active, self.adjoints, wanted)
         self.temporaries = temporaries
-        self._run(needed.events, restore=False)
+        self._run(needed.events, restore=restore)
 
     def _run(self, events: Sequence[Event], *, restore: bool) -> None:
         rewind, saves = self._rewind, self._saved.between_launches

@@ -85,6 +85,10 @@ class TemporaryAdjoints:
         """The adjoint of a buffer, its own or a temporary one."""
         return buffer.adjoint or self._adjoints.get(buffer)
 
+    def made(self, buffer: Buffer) -> Buffer:
+        """The adjoint of a buffer: a temporary one is made where there is none."""
+        return self.of(buffer) or self._add(buffer)
+
     def clear(self, buffer: Buffer) -> None:
         """Set the adjoint of a buffer to zero, if it is a temporary one."""
         adjoint = self._adjoints.get(buffer)

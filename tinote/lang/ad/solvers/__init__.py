@@ -1,0 +1,1 @@
+"""Linear and nonlinear solvers with derivatives of their own."""

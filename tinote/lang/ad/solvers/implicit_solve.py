@@ -1,0 +1,250 @@
+"""Solutions of F(x, θ) = 0 on the journal, where kernels compute F: how the iterations run is forgotten, and
+derivatives come from the equation that the solution fulfils.
+
+With the Jacobian J of F by x, the adjoint λ of Jᵀ λ = x̄ gives what the adjoints of θ grow by, -λᵀ ∂F/∂θ, by one reverse
+sweep through F; the tangent is that of J ẋ = -Ḟ, where Ḟ is F's along θ̇ alone.
+
+Method: the implicit function theorem; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, chapter 15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from tinote.ir.nodes import Buffer
+from tinote.lang.ad.custom import Inside
+from tinote.lang.ad.functional.forward_mode import ForwardMode
+from tinote.lang.ad.journal.custom_sweep import CustomSweep
+from tinote.lang.ad.journal.events import Custom
+from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
+from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.data.fields import Field
+from tinote.lang.kernels.arguments import lendable
+from tinote.lang.session.state import Recorder, gradient_memories, memory_of, recorder
+from tinote.runtime.memory import MemoryCopies
+from tinote.runtime.seam import heard
+from tinote.source import Span
+
+Array = np.ndarray[Any, Any]
+Product = Callable[[Array], Array]
+
+
+@contextmanager
+def recording_as(other: Recorder | None) -> Iterator[None]:
+    """A block in which `other` is told of launches and writes."""
+    token = recorder.set(other)
+    try:
+        yield
+    finally:
+        recorder.reset(token)
+
+
+class ImplicitSolve:
+    """A solution that is asked for. `unknown` gets it; `run` computes F of what `point` holds (`unknown` itself, or
+    memory that is nobody else's) into `result`. `right`: what stands on the right, F(x, θ) = right, if anything does.
+    `name` and `span`: for errors.
+
+    `solve()` finds the solution and leaves it in `unknown`, by launches and by writing fields. `linear(product,
+    transposed)` gives a function that solves with the Jacobian, or its transpose, at the solution; `product` multiplies
+    by the transpose.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[], Any],
+        unknown: Field,
+        point: Field,
+        result: Field,
+        right: Field | None,
+        solve: Callable[[], None],
+        linear: Callable[[Product, bool], Product],
+        name: str,
+        span: Span,
+    ) -> None:
+        self._run = run
+        self._unknown = unknown
+        self._point = point
+        self._result = result
+        self._right = right
+        self._solve = solve
+        self._linear = linear
+        self._name = name
+        self._span = span
+
+    def perform(self) -> None:
+        """Solve, with derivatives for who records."""
+        listener = heard()
+        if listener is not None:
+            listener.taking(f"{self._name}, whose iterations are as many as it takes")
+        found = recorder.get()
+        if isinstance(found, Journal):
+            self._on_journal(found)
+        elif isinstance(found, ForwardMode):
+            self._forward(found)
+        else:
+            self._solve()
+
+    # ---- reverse
+
+    def _on_journal(self, tape: Journal) -> None:
+        custom = Custom(self._name, self._span, lambda _: None)
+        tape.may_change_gradients()
+        unknown = self._unknown.buffer
+        with recording_as(Inside(tape, custom)):
+            self._run()  # says what it reads and writes
+            for field in (self._unknown, self._point):
+                tape.overwriting(field.buffer)
+        with recording_as(None):
+            self._solve()
+        known = {buffer for buffer in custom.loaded if buffer is not self._point.buffer}
+        if self._right is not None:
+            known.add(self._right.buffer)
+        scratch = set(custom.written) - {unknown}
+        custom.loaded = known | {unknown}
+        custom.written |= {unknown}
+        active = dict(tape.active)
+        followed = any(tape.is_followed(buffer) for buffer in known)
+        if followed and unknown not in tape.active and lendable(unknown):
+            tape.activate(unknown, self._span)
+
+        def reads_active(reached: set[Buffer]) -> set[Buffer]:
+            if unknown.adjoint is not None or unknown in reached:
+                return {buffer for buffer in known if buffer in active}
+            return set()
+
+        solution = self._unknown.held().copy()
+        custom.gradient = lambda sweep: self._reverse(sweep, solution, active, custom.written)
+        custom.reads_active, custom.lost = reads_active, {}
+        custom.fully_overwritten = {unknown} | scratch
+        custom.scratch = frozenset(field.buffer for field in (self._point, self._result) if field.buffer is not unknown)
+        if followed or tape.is_followed(unknown):
+            tape.custom(custom)
+
+    def _reverse(self, sweep: CustomSweep, solution: Array, active: dict[Buffer, Span], written: set[Buffer]) -> None:
+        temporaries = sweep.temporaries
+        bar = temporaries.of(self._unknown.buffer)
+        given = np.zeros(solution.size) if bar is None else numbers(bar).astype(np.float64).ravel()
+        if bar is not None:
+            numbers(bar)[...] = 0
+        if not given.any():
+            return
+        for buffer in written:
+            sweep.overwriting(buffer)
+        sweep.overwriting(self._point.buffer)
+        recorded: _Recorded | None = None
+
+        def record() -> _Recorded:
+            self._point.held()[...] = solution
+            return _Recorded(self._run, self._point, self._result, active, temporaries)
+
+        def transposed(vector: Array) -> Array:
+            nonlocal recorded
+            if recorded is None:
+                recorded = record()
+            return recorded.transposed(vector)
+
+        with self._leaving_gradients(active, temporaries):
+            found = self._linear(transposed, True)(given)
+        if recorded is not None:
+            recorded.journal.forget()
+        # What solves may have launched F elsewhere since.
+        recorded = record()
+        recorded.transposed(-found)
+        recorded.clear()
+        recorded.journal.forget()
+        right = None if self._right is None else temporaries.of(self._right.buffer)
+        if right is not None:
+            array = numbers(right)
+            array += found.reshape(array.shape).astype(array.dtype)
+
+    @contextmanager
+    def _leaving_gradients(self, active: dict[Buffer, Span], temporaries: TemporaryAdjoints) -> Iterator[None]:
+        """A block after which all gradients are what they were."""
+        copies = MemoryCopies(gradient_memories())
+        for buffer in active:
+            bar = temporaries.of(buffer)
+            if bar is not None:
+                copies.add(memory_of(bar))
+        try:
+            yield
+        finally:
+            copies.put_back()
+
+    # ---- forward
+
+    def _forward(self, mode: ForwardMode) -> None:
+        with recording_as(None):
+            self._solve()
+        unknown, result = self._unknown.buffer, self._result.buffer
+        self._point.held()[...] = self._unknown.held()
+        for buffer in (unknown, self._point.buffer):
+            mode.writing(buffer, ...)  # it does not vary yet
+        self._run()
+        given = mode.tangent(result)
+        along = None if self._right is None else mode.tangent(self._right.buffer)
+        if given is None and along is None:
+            return
+        shape = numbers(unknown).shape
+        change = 0.0 if given is None else -numbers(given).astype(np.float64)
+        if along is not None:
+            change = change + numbers(along).astype(np.float64)
+        mode.lend(unknown)
+        target = mode.tangent(unknown)
+        if target is None:
+            return
+        with recording_as(None):
+            linear = self._linear(self._no_transpose, False)
+            if np.ndim(change) == len(shape):
+                numbers(target)[...] = linear(np.ravel(change)).reshape(shape)
+            else:
+                for k in range(np.shape(change)[-1]):
+                    numbers(target)[..., k] = linear(np.ravel(change[..., k])).reshape(shape)
+            self._point.held()[...] = self._unknown.held()
+
+    @staticmethod
+    def _no_transpose(_: Array) -> Array:
+        raise NotImplementedError("forward mode multiplies by the Jacobian, not by its transpose")
+
+
+class _Recorded:
+    """F as it was recorded at the solution, to be swept through in reverse as often as wanted."""
+
+    def __init__(
+        self,
+        run: Callable[[], Any],
+        point: Field,
+        result: Field,
+        active: dict[Buffer, Span],
+        temporaries: TemporaryAdjoints,
+    ) -> None:
+        self._point = point
+        self._result = result
+        self._temporaries = temporaries
+        self.journal = Journal()
+        if active:
+            self.journal.active = dict(active)
+            self.journal._usual = None
+        self.journal.start()
+        try:
+            run()
+        finally:
+            self.journal.stop()
+        self.journal.lost_values()
+
+    def transposed(self, adjoint: Array) -> Array:
+        """The adjoint of the point, and those of all that F reads, grown by what this adjoint of F gives them."""
+        bar, given = self._point.grad.held(), self._result.grad.held()
+        bar[...] = 0
+        given[...] = adjoint.reshape(given.shape)
+        self.journal.sweep().run_within(self._temporaries, (), restore=True)
+        return bar.astype(np.float64).ravel()
+
+    def clear(self) -> None:
+        """Leave the adjoints of the point and of F zero."""
+        for field in (self._point, self._result):
+            field.grad.held()[...] = 0

@@ -1,0 +1,180 @@
+"""`ti.linalg.SparseSolver` and `ti.linalg.SparseCG`: linear systems with sparse matrices, with derivatives.
+
+    solver = ti.linalg.SparseSolver(solver_type="LLT")
+    solver.compute(A)
+    x = solver.solve(b)
+
+Under a tape, in functional derivatives and in forward mode a solve is one record: its adjoint is a solve with the
+transpose, its tangent one with the matrix, by the factors that are there (`rules.Solution`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tinote.errors import FieldError, SolverError
+from tinote.ir.types import Tensor, f32
+from tinote.lang.ad.journal.operation import Computation
+from tinote.lang.ad.solvers.factorisation import KINDS, ORDERINGS, Factorisation
+from tinote.lang.ad.solvers.krylov import conjugate_gradients
+from tinote.lang.ad.solvers.libraries import scipy_sparse
+from tinote.lang.ad.solvers.matrix import Elements, SparseMatrix, vector_of
+from tinote.lang.ad.solvers.rules import Solution
+from tinote.lang.data.fields import Field
+from tinote.lang.data.ndarrays import ndarray
+from tinote.lang.session.state import scalar_type
+from tinote.source import Span, caller
+
+Array = np.ndarray[Any, Any]
+
+
+class SparseSolver:
+    """Solves linear systems with a sparse matrix by factorising it: `compute(A)`, or `analyze_pattern(A)` and
+    `factorize(A)`, and then `solve(b)` as often as wanted.
+
+    `dtype`: of results for arrays that have none of their own. `solver_type`: "LLT" (Cholesky; symmetric positive
+    definite matrices), "LDLT" (symmetric ones) or "LU" (any). `ordering`: "AMD" or "COLAMD". Factors are computed in
+    double precision, by SuperLU (SciPy), or for LLT by CHOLMOD where scikit-sparse is installed. Raises `FieldError`,
+    and `NotAvailableError` where SciPy is not installed.
+    """
+
+    def __init__(self, dtype: Any = f32, solver_type: str = "LLT", ordering: str = "AMD") -> None:
+        scipy_sparse()
+        span = caller()
+        self.dtype = scalar_type(dtype, span)
+        if solver_type not in KINDS:
+            raise FieldError(f"solver_type is one of {', '.join(KINDS)}, not {solver_type!r}", span)
+        if ordering not in ORDERINGS:
+            raise FieldError(f"ordering is one of {', '.join(ORDERINGS)}, not {ordering!r}", span)
+        self.solver_type = solver_type
+        self.ordering = ordering
+        self._pattern: Elements | None = None
+        self._matrix: SparseMatrix | None = None
+        self._version = 0
+        self._factors: Factorisation | None = None
+
+    def analyze_pattern(self, sparse_matrix: SparseMatrix) -> None:
+        """Take note of where a matrix has elements: `factorize` then takes matrices with the same ones only. Raises
+        `FieldError` for a matrix that is not square.
+        """
+        self._pattern = _square(sparse_matrix, caller()).elements
+
+    def factorize(self, sparse_matrix: SparseMatrix) -> None:
+        """Factorise a matrix. Raises `FieldError` for one that is not square or has elements elsewhere than the one
+        that was analysed, `SolverError` for one that is singular or, as `solver_type` needs it, not symmetric or not
+        positive definite.
+        """
+        span = caller()
+        matrix = _square(sparse_matrix, span)
+        if self._pattern is not None and not self._pattern.has_places_of(matrix.elements):
+            raise FieldError(
+                "the matrix has elements in other places than the one that was analysed",
+                span,
+                hint="call analyze_pattern(A) for it first, or compute(A), which does both",
+            )
+        old, self._factors = self._factors, None
+        if old is not None:
+            old.relinquish()
+        held = matrix.elements.matrix(matrix.values.held().astype(np.float64)).tocsc()
+        self._matrix, self._version = matrix, matrix.version
+        self._factors = Factorisation(held, self.solver_type, self.ordering, span)
+
+    def compute(self, sparse_matrix: SparseMatrix) -> None:
+        """Analyse and factorise a matrix; raises what these raise."""
+        self._pattern = None
+        self.factorize(sparse_matrix)
+        self._pattern = sparse_matrix.elements
+
+    def info(self) -> bool:
+        """Whether there are factors to solve with: False before, and after a factorisation that failed."""
+        return self._factors is not None
+
+    def solve(self, b: Any, out: Field | None = None) -> Any:
+        """The solution x of A x = b. `b`: a field, an ndarray or a NumPy array with as many numbers as the matrix has
+        rows, counted row by row. The solution is an ndarray of the shape of `b` (of vectors, for a field of vectors),
+        for a NumPy array one of NumPy; or it is left in the field `out`, which may be `b` itself.
+
+        In a tape, in functional derivatives and in forward mode it has derivatives with respect to `b` and to the
+        elements of the matrix, to second order. Raises `FieldError` for shapes that do not fit, and `SolverError`
+        before a factorisation, and where the residual shows that there is no solution.
+        """
+        span, factors, matrix = caller(), self._factors, self._matrix
+        if factors is None or matrix is None:
+            raise SolverError(
+                "there are no factors to solve with", span, hint="call compute(A), and look at what it raises"
+            )
+        if matrix.version != self._version:
+            raise FieldError("the matrix has changed since it was factorised", span, hint="call factorize(A) once more")
+        return _solution(factors.solve, matrix, b, out, f"solve by {self.solver_type}", span)
+
+
+class SparseCG:
+    """Solves A x = b with a symmetric positive definite sparse matrix by conjugate gradients.
+
+    `A`: a `SparseMatrix`. `b`: a field, an ndarray or a NumPy array with as many numbers as `A` has rows. `x0`: where
+    to begin, of the same size, zeros if left out; it has no derivatives. `max_iter`: how many iterations there may be.
+    `atol`: the norm of the residual that ends them. Raises `FieldError` for shapes that do not fit.
+
+    Method: Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", J. Res. Nat. Bur.
+    Standards 49, 1952.
+    """
+
+    def __init__(self, A: SparseMatrix, b: Any, x0: Any = None, max_iter: int = 50, atol: float = 1e-6) -> None:
+        span = caller()
+        self.matrix = _square(A, span)
+        self._b = b
+        whose = f"a matrix of {A.n} by {A.m}"
+        vector_of(b, A.n, A.dtype, whose, span)
+        self._x0 = np.zeros(A.n) if x0 is None else vector_of(x0, A.n, A.dtype, whose, span).to_numpy().ravel()
+        self._most = max_iter
+        self._atol = atol
+
+    def solve(self, out: Field | None = None) -> tuple[Any, bool]:
+        """The solution, as `SparseSolver.solve` gives it, with the same derivatives, and True. Raises `SolverError`
+        with the residual where the iterations do not converge, or the matrix is not positive definite.
+        """
+        span, matrix, atol = caller(), self.matrix, self._atol
+        held = matrix.elements.matrix(matrix.values.held().astype(np.float64))
+        start, norm = self._x0.astype(np.float64), 1.0
+        first = True
+
+        def solve(b: Array, _: bool) -> Array:
+            nonlocal norm, first
+            if first:
+                first = False
+                norm = float(np.linalg.norm(b)) or 1.0
+                return conjugate_gradients(held.dot, b, start, atol, self._most, span)
+            # Adjoints and tangents as sharp, beside their own right-hand side.
+            least = min(atol / norm, 1e-10) * float(np.linalg.norm(b))
+            return conjugate_gradients(held.dot, b, np.zeros_like(b), least, 10 * self._most + 2 * b.size, span)
+
+        return _solution(solve, matrix, self._b, out, "solve by conjugate gradients", span), True
+
+
+def _square(matrix: Any, span: Span) -> SparseMatrix:
+    if not isinstance(matrix, SparseMatrix):
+        raise FieldError(
+            f"a sparse solver takes a SparseMatrix, not {type(matrix).__name__}",
+            span,
+            hint="SparseMatrixBuilder.build() makes one, and SparseMatrix.from_scipy",
+        )
+    if matrix.n != matrix.m:
+        raise FieldError(f"a system with a matrix of {matrix.n} by {matrix.m} is not square", span)
+    return matrix
+
+
+def _solution(solve: Any, matrix: SparseMatrix, b: Any, out: Field | None, name: str, span: Span) -> Any:
+    """Solve as one operation, and give the solution as it is wanted."""
+    right = vector_of(b, matrix.n, matrix.dtype, f"a matrix of {matrix.n} by {matrix.m}", span)
+    elements = matrix.elements
+    rule = Solution(solve, elements.rows, elements.columns)
+    if out is not None:
+        vector_of(out, matrix.n, matrix.dtype, f"a matrix of {matrix.n} by {matrix.m}", span)
+        if not isinstance(out, Field):
+            raise FieldError(f"out is a field or an ndarray, not {type(out).__name__}", span)
+    kind = Tensor(right.dtype, right.element) if right.element else right.dtype
+    found = ndarray(kind, right.shape) if out is None else out
+    Computation(rule, [matrix.values, right], [found], name, span).run()
+    return found if isinstance(b, Field) or out is not None else found.to_numpy()
