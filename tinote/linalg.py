@@ -8,8 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from tinote.lang.maths import linalg as _small
-from tinote.lang.maths.linalg import *  # noqa: F403
+from tinote.lang.maths.linalg import eig, polar_decompose, solve, svd, sym_eig
 from tinote.lang.session.missing import refusing
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ _SOLVERS = {
 }
 
 __all__ = [
-    *_small.__all__,
     "LinearOperator",
     "MatrixFreeBICGSTAB",
     "MatrixFreeCG",
@@ -37,6 +35,11 @@ __all__ = [
     "SparseMatrix",
     "SparseMatrixBuilder",
     "SparseSolver",
+    "eig",
+    "polar_decompose",
+    "solve",
+    "svd",
+    "sym_eig",
 ]
 
 _refuse = refusing(__name__)

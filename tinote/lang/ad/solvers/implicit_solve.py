@@ -190,19 +190,20 @@ class ImplicitSolve:
         if given is None and along is None:
             return
         shape = numbers(unknown).shape
-        change = 0.0 if given is None else -numbers(given).astype(np.float64)
-        if along is not None:
-            change = change + numbers(along).astype(np.float64)
+        parts = [
+            sign * numbers(one).astype(np.float64) for sign, one in ((-1.0, given), (1.0, along)) if one is not None
+        ]
+        change: Array = parts[0] if len(parts) == 1 else parts[0] + parts[1]
         mode.lend(unknown)
         target = mode.tangent(unknown)
         if target is None:
             return
         with recording_as(None):
             linear = self._linear(self._no_transpose, False)
-            if np.ndim(change) == len(shape):
+            if change.ndim == len(shape):
                 numbers(target)[...] = linear(np.ravel(change)).reshape(shape)
             else:
-                for k in range(np.shape(change)[-1]):
+                for k in range(change.shape[-1]):
                     numbers(target)[..., k] = linear(np.ravel(change[..., k])).reshape(shape)
             self._point.held()[...] = self._unknown.held()
 
