@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from tinote.ir.access import Accesses
+from tinote.ir.access_region import effects_of
 from tinote.ir.definite_stores import definite_stores, live_in_reads
 from tinote.ir.parse import parse
 
@@ -12,6 +15,7 @@ HEAD = """\
 buffer @x: f32 field (8)
 buffer @g: f32 field (8, 4)
 buffer @v: f32[2] field (8)
+buffer @a: f32 array (?)
 func f(%n: i32, %c: u1):
 """
 
@@ -28,6 +32,11 @@ def found(body: str) -> tuple[list[str], list[str]]:
     [
         pytest.param("  for parallel %i: i32 in 0i32 .. 8i32:\n    store @x[%i], 0.0f32\n", ["x"], id="a loop"),
         pytest.param("  store @x[%n], 0.0f32\n", ["x"], id="an element known at launch"),
+        pytest.param(
+            "  %e: i32 = extent @a, 0\n  for parallel %i: i32 in 0i32 .. %e:\n    store @a[%i], 0.0f32\n",
+            ["a"],
+            id="all of an array",
+        ),
         pytest.param(
             "  for parallel %i: i32 in 1i32 .. %n:\n    %j: i32 = sub %i, 1i32\n    store @x[%j], 0.0f32\n",
             ["x"],
@@ -97,3 +106,43 @@ def test_what_is_stored_before_is_not_read() -> None:
     assert found(part + use)[1] == ["x", "v"]
     within = "  for parallel %i: i32 in 0i32 .. 8i32:\n    %a: f32 = load @x[%i]\n    store @x[%i], 0.0f32\n"
     assert found(within)[1] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("body", "work"),
+    [
+        pytest.param("  for parallel %i: i32 in 0i32 .. 8i32:\n    store @x[%i], 0.0f32\n", 1, id="a store"),
+        pytest.param(
+            "  for parallel %i: i32 in 0i32 .. 8i32:\n    %a: f32 = load @x[%i]\n    %b: f32 = exp %a\n"
+            "    store @x[%i], %b\n",
+            17,
+            id="a function",
+        ),
+        pytest.param(
+            "  for parallel %i: i32 in 0i32 .. 8i32:\n    for %j: i32 in 0i32 .. 4i32:\n"
+            "      store @g[%i, %j], 0.0f32\n",
+            1,
+            id="a nest over elements",
+        ),
+        pytest.param(
+            "  for parallel %i: i32 in 0i32 .. 8i32:\n    for %j: i32 in 0i32 .. 4i32:\n      %a: f32 = load @x[%j]\n"
+            "    store @x[%i], 0.0f32\n",
+            5,
+            id="a loop for each element",
+        ),
+        pytest.param(
+            "  for parallel %i: i32 in 0i32 .. 8i32:\n    for %j: i32 in 0i32 .. %n:\n      %a: f32 = load @x[%j]\n"
+            "    store @x[%i], 0.0f32\n",
+            math.inf,
+            id="a loop of unknown length",
+        ),
+        pytest.param(
+            "  for parallel %i: i32 in 0i32 .. 8i32:\n    store @x[%i], 0.0f32\n"
+            "  for parallel %j: i32 in 0i32 .. 8i32:\n    atomic add @x[%j], 1.0f32\n",
+            math.inf,
+            id="an update",
+        ),
+    ],
+)
+def test_work(body: str, work: float) -> None:
+    assert effects_of(parse(HEAD + body)).work == work

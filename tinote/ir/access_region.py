@@ -11,11 +11,12 @@ looked at again at launch, when its numbers are known.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses
+from tinote.ir.access import Access, Accesses
 from tinote.ir.affine import variable
 from tinote.ir.buffers import root_of
 from tinote.ir.definite_stores import definite_stores, live_in_reads
@@ -32,7 +33,7 @@ from tinote.ir.launch_values import (
     SymbolicRegion,
     SymbolicRegions,
 )
-from tinote.ir.nodes import Atom, Buffer, Extent, Function, If, Lit, Memory, Prim, Var
+from tinote.ir.nodes import Atom, Buffer, Extent, For, Function, If, Lit, Load, Memory, Op, Prim, Region, Store, Var
 from tinote.ir.types import Scalar, is_whole
 
 #: How many definite stores of a function are listed.
@@ -55,11 +56,13 @@ def regions_of(fn: Function, live_in: Iterable[Memory], before: frozenset[Buffer
 
 class Effects(NamedTuple):
     """What a launch does to memory. `touched`: what it reads of the values that it finds, as `live_in`, and what it may
-    write to. `definite`: what it stores to in every run, as `written`: all of that, and nothing else.
+    write to. `definite`: what it stores to in every run, as `written`: all of that, and nothing else. `work`: what it
+    computes for each element of that, in additions; infinite where that cannot be told.
     """
 
     touched: SymbolicRegions
     definite: SymbolicRegions
+    work: float = math.inf
 
 
 def effects_of(fn: Function) -> Effects:
@@ -67,9 +70,41 @@ def effects_of(fn: Function) -> Effects:
     accesses = Accesses(fn)
     touched = regions_of(fn, [access.op for access in live_in_reads(fn, accesses)], frozenset())
     nodes = _Bounds(accesses, fn.region.params)
+    stores = definite_stores(fn, accesses)
     # Their users join many regions into one, which would claim too much.
-    written = nodes.regions(access.op for access in definite_stores(fn, accesses)[:MOST_DEFINITE_STORES])
-    return Effects(touched, SymbolicRegions(tuple(nodes.all), tuple(nodes.lengths), (), (), written))
+    written = nodes.regions(access.op for access in stores[:MOST_DEFINITE_STORES])
+    definite = SymbolicRegions(tuple(nodes.all), tuple(nodes.lengths), (), (), written)
+    return Effects(touched, definite, _work(fn.region, _loops_over_elements(stores)))
+
+
+def _loops_over_elements(stores: Iterable[Access]) -> set[Op]:
+    """The loops of which each iteration stores to elements of its own."""
+    indices = {v for store in stores for form in store.forms[: store.buffer.rank] for v in form.terms}
+    return {loop.op for store in stores for loop in store.loops if loop.op.regions[0].params[0] in indices}
+
+
+def _work(region: Region, once: set[Op]) -> float:
+    """What one run of a region takes, in additions, where an iteration of the loops `once` is all of them."""
+    total = 0.0
+    for op in region.body:
+        if isinstance(op, For):
+            bounds = op.lo, op.hi
+            if op in once:
+                times = 1.0
+            elif all(isinstance(bound, Lit) for bound in bounds):
+                times = max(float(op.hi.value) - float(op.lo.value), 0.0)  # type: ignore[union-attr]
+            else:
+                return math.inf
+            total += times * _work(op.body, once)
+        elif isinstance(op, If):
+            total += sum([_work(inner, once) for inner in op.regions])
+        elif isinstance(op, Prim):
+            total += op.prim.cost
+        elif isinstance(op, Load | Store | Extent):
+            total += 1
+        else:
+            return math.inf
+    return total
 
 
 class _Bounds(Nodes):

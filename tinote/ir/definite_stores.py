@@ -19,12 +19,13 @@ from collections.abc import Iterator, Sequence
 from tinote.ir.access import Access, Accesses
 from tinote.ir.affine import Affine
 from tinote.ir.buffers import root_of
-from tinote.ir.nodes import Atom, Buffer, For, Function, Lit, Op, Region, Store, Var
+from tinote.ir.nodes import Atom, Buffer, Extent, For, Function, Lit, Op, Region, Store, Var
 
 
 def definite_stores(fn: Function, accesses: Accesses) -> list[Access]:
     """The stores of `fn` (scalar form) of that kind, one for each element type's worth of components, in order."""
-    parameters = frozenset(fn.region.params)
+    # What is known at launch.
+    parameters = frozenset(fn.region.params) | {op.out for op in fn.region.body if isinstance(op, Extent)}
     found: list[Access] = []
     for loops, group in _groups(fn.region, ()):
         first = accesses.of(group[0])

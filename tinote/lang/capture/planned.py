@@ -32,6 +32,7 @@ from tinote.lang.capture.plan import Decision, End, Fill, Launch, Plan, Register
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.capture.program import capturing
 from tinote.lang.capture.recording import Listening, Recording, Symbol, Tables
+from tinote.lang.capture.rerun import Launched
 from tinote.lang.capture.simplify import simplified
 from tinote.lang.capture.straight import StraightDependencies
 from tinote.lang.data.captured_arrays import CapturedArray
@@ -258,7 +259,7 @@ class Planned:
             attempt.close()
         if attempt.refused is None and len(attempt.steps) <= _MOST_STEPS:
             plan.inputs = registers
-            plan.root.steps = simplified(plan, attempt.steps, tables.natives)
+            plan.root.steps = simplified(plan, attempt.steps, tables.natives, attempt.launched)
         if plan.root.steps and self._makes_room(_own_bytes(plan)):
             entry.plan = made = _Plan(plan, tables, dependencies, attempt, signature, self._attaches)
             buffers = [*made.buffers, *[field.buffer for field in self._fields if field.is_placed]]
@@ -336,6 +337,7 @@ class Attempt(Recording):
         self._makes_arrays = makes_arrays
         #: how often each of `instances` was launched
         self.launches = Counter[tuple[int, Any]]()
+        self.launched = Launched()
 
     def prepared(self, kernel: Any, key: Any, instance: Any) -> None:
         super().prepared(kernel, key, instance)
@@ -382,10 +384,21 @@ class Attempt(Recording):
     def launch(self, code: Any, values: Any) -> Any:
         if self.refused is None:
             try:
-                return super().launch(code, values)
+                found = super().launch(code, values)
+                self._note_launch(code, values)
+                return found
             except CaptureError:
                 pass
         return silently(code.launch, [value.value if type(value) is Traced else value for value in values])
+
+    def _note_launch(self, code: Any, values: Any) -> None:
+        """A launch was recorded: whether it is that of a kernel itself, which might run again."""
+        step = self.steps[-1]
+        assert isinstance(step, Launch)
+        for _, _, instance in self.instances.values():
+            if instance.primal is code:
+                plain = [value.value if type(value) is Traced else value for value in values]
+                self.launched.note(step, instance, code, plain)
 
     def decided(self, operation: str, a: Any, b: Any, found: bool) -> bool:
         self.refuse("a condition on a number")

@@ -27,23 +27,40 @@ from collections.abc import Callable, Sequence
 from tinote.compiler.launch.native import Native
 from tinote.ir.types import scalar_named
 from tinote.lang.capture.plan import Block, Clear, Constant, Copy, End, Fill, Launch, Load, Plan, Result, Step, View
+from tinote.lang.capture.rerun import Reruns, rerunning
 from tinote.runtime.layout import SLOTS
 
 
-def simplified(plan: Plan, steps: Sequence[Step], natives: Sequence[Native]) -> list[Step]:
-    """The steps that matter. `natives`: the plan's codes. Blocks that no step uses any more are empty afterwards."""
-    found, left = list(steps), len(steps) + 1
+def simplified(
+    plan: Plan, steps: Sequence[Step], natives: Sequence[Native], reruns: Reruns | None = None
+) -> list[Step]:
+    """The steps that matter. `natives`: the plan's codes; `reruns`: which launches may run again in place of copies
+    that bring back what they wrote. Blocks that no step uses any more are empty afterwards.
+    """
+    found = list(steps)
     for number, block in enumerate(plan.blocks):
         if block.kind == "field":
             found = _in_scratch(plan, found, number)
-    while len(found) < left:
-        left = len(found)
-        found = _without_idle_copies(plan, found, natives)
-        found = _without_dead_writes(plan, _reading_originals(plan, found, natives))
+    found = _without_waste(plan, found, natives)
+    if reruns is not None:
+        again = rerunning(
+            plan, found, reruns, lambda step: blocks_used(plan, step), lambda launch: _written(plan, launch, natives)
+        )
+        found = _without_waste(plan, again, natives)
     used = set().union(*[blocks_used(plan, step) for step in found])
     for number, block in enumerate(plan.blocks):
         if number not in used:
             plan.blocks[number] = Block("unused", block.name, 0)
+    return found
+
+
+def _without_waste(plan: Plan, steps: Sequence[Step], natives: Sequence[Native]) -> list[Step]:
+    """Without copies and writes that change nothing."""
+    found, left = list(steps), len(steps) + 1
+    while len(found) < left:
+        left = len(found)
+        found = _without_idle_copies(plan, found, natives)
+        found = _without_dead_writes(plan, _reading_originals(plan, found, natives))
     return found
 
 

@@ -271,6 +271,12 @@ class Arguments:
         """Elements of fields and ndarrays to which a launch with these values stores for certain."""
         return self._effects[1].of(values[len(self.specialisation.arrays) :]).written
 
+    @property
+    def fixed_effects(self) -> tuple[AccessRegions, BufferRegions] | None:
+        """`effects` and `definite_stores` of every launch with these shapes, if they do not depend on its numbers."""
+        effects, definite = (one.fixed for one in self._effects)
+        return None if effects is None or definite is None else (effects, definite.written)
+
     @cached_property
     def _effects(self) -> tuple[RegionEvaluator, RegionEvaluator]:
         effects = self.specialisation.effects
