@@ -28,6 +28,7 @@ COMMANDS = {
     "agreement": "agreement.main",
     "compare": "compare",
     "gradients": "gradients.report",
+    "sweeps": "sweeps",
     **{name: name for name in IN_A_BROWSER},
 }
 """First words with a `main` of their own, in the module named here. The report on gradients measures the workload of
@@ -75,7 +76,8 @@ def parser(workloads: Mapping[str, tuple[Case, ...]]) -> argparse.ArgumentParser
         prog="python -m benchmarks",
         description=__doc__,
         epilog=f"`compare COMMIT` holds this tree against another; `gradients` writes the report on derivatives; "
-        f"`agreement` runs programs of the dialect in Taichi, too; {' and '.join(IN_A_BROWSER)} measure in a browser. "
+        f"`agreement` runs programs of the dialect in Taichi, too; `sweeps` measures many runs; "
+        f"{' and '.join(IN_A_BROWSER)} measure in a browser. "
         "`python -m benchmarks compare --help` tells more.",
     )
     described.add_argument(

@@ -107,6 +107,18 @@ class Table:
         return found
 
 
+def load_tables() -> None:
+    """xarray with all that a first table makes it load, a second's worth: in a thread of its own while points run, so
+    that the end of a sweep, and an interrupt, need not wait for it.
+    """
+
+    def load() -> None:
+        xarray = library("xarray", "a sweep")
+        xarray.Dataset({"one": ("x", np.zeros(1))}, {"x": np.zeros(1)})
+
+    threading.Thread(target=load, daemon=True).start()
+
+
 class Store:
     """A table in a folder. Between `begin` and `close` a thread of its own writes what has come, each second, so that
     nothing waits for a point that takes long.

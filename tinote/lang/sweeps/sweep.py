@@ -15,7 +15,7 @@ from tinote.lang.sweeps.cluster import Cluster
 from tinote.lang.sweeps.extras import library, versions
 from tinote.lang.sweeps.points import Points, points_of
 from tinote.lang.sweeps.processes import Processes, cores
-from tinote.lang.sweeps.results import NOT_RUN, Store, Table
+from tinote.lang.sweeps.results import NOT_RUN, Store, Table, load_tables
 from tinote.lang.sweeps.runs import Call, Payload
 from tinote.source import Span, caller
 
@@ -92,6 +92,7 @@ def sweep(
         runner = _runner(payload, where, workers, threads, len(todo))
         if keeper is not None:
             keeper.begin()
+        load_tables()
         try:
             _run(runner, todo, points, table, keeper, errors, progress, span)
         except KeyboardInterrupt:
