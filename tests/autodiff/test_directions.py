@@ -434,3 +434,36 @@ def test_large_fields_have_fewer_directions(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(directions, "MOST_BYTES", 1)
     ti.ad.jacobian(counting, wrt=x, loss=y, mode="forward")()
     assert calls[0] == 4 + 16
+
+
+def test_a_field_is_read_as_a_constant_before_it_varies() -> None:
+    """It has a dual of its own, along one direction, when a launch along several first takes it."""
+    k, x, y = (ti.field(ti.f64, 64, needs_grad=True, needs_dual=True) for _ in range(3))
+    loss = ti.field(ti.f64, (), needs_grad=True, needs_dual=True)
+
+    @ti.kernel
+    def multiply():
+        for i in k:
+            y[i] = k[i] * x[i]
+
+    @ti.kernel
+    def square():
+        for i in k:
+            x[i] = k[i] ** 2
+
+    @ti.kernel
+    def total():
+        for i in k:
+            loss[None] += x[i] + y[i]
+
+    def run() -> None:
+        loss[None] = 0.0
+        x.fill(1.0)
+        multiply()
+        square()
+        total()
+
+    k.fill(2.0)
+    x.dual.fill(7.0)
+    assert np.array_equal(ti.ad.jacobian(run, wrt=k, loss=loss, mode="forward")(), np.full(64, 5.0))
+    assert np.array_equal(x.dual.to_numpy(), np.full(64, 7.0))

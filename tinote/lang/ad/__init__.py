@@ -12,6 +12,7 @@ from tinote.lang.ad.functional.functional import grad, hvp, jacobian, jvp, value
 from tinote.lang.ad.functional.fwd_mode import FwdMode
 from tinote.lang.ad.functional.scipy_problem import ScipyProblem, scipy_problem
 from tinote.lang.ad.functional.vmap import vmap
+from tinote.lang.ad.solvers.implicit import implicit
 from tinote.lang.ad.sweep_report import SweepReport, sweep_report
 from tinote.lang.ad.tape import Tape, clear_all_gradients
 
@@ -34,6 +35,7 @@ __all__ = [
     "gradcheck",
     "gradient_horizons",
     "hvp",
+    "implicit",
     "jacobian",
     "jax_function",
     "jvp",

@@ -29,6 +29,7 @@ from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.observer import Observer
+from tinote.lang.ad.journal.operation import Operation
 from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.data.fields import Field
 from tinote.lang.session.state import Recorder, gradient_memories, recorder, session, take_all_gradients
@@ -209,7 +210,7 @@ class Tape(Journal):
         self.take_tangents(temporary, caller())
 
     def custom(self, custom: Custom) -> None:
-        if self.derivative.has_tangents:
+        if self.derivative.has_tangents and not isinstance(custom, Operation):
             refuse_custom(custom)
         super().custom(custom)
 

@@ -73,7 +73,7 @@ class TemporaryAdjoints:
         self._has_tangents = tangents is not None
         for buffer in buffers:
             self._add(buffer)
-        self._bound: dict[Buffer, BoundArray] = {}
+        self._bound: dict[Buffer, tuple[Buffer | None, Buffer | None, BoundArray]] = {}
 
     def _add(self, buffer: Buffer) -> Buffer:
         adjoint = self._adjoints[buffer] = temporary_companion(buffer, "grad")
@@ -98,16 +98,18 @@ class TemporaryAdjoints:
 
     def bound(self, buffer: Buffer) -> BoundArray:
         """A field or an ndarray with its temporary companions, as a launch gets it."""
-        found = self._bound.get(buffer)
-        if found is None:
-            memory = memory_of(buffer)
-            adjoint, tangent = self.of(buffer), tangent_of(buffer, self._tangents)
-            companions = adjoint, tangent, None if adjoint is None else adjoint.tangent
-            owners = [memory, *[None if one is None else memory_of(one) for one in companions]]
-            first, second, third = [0 if one is None else one.address for one in owners[1:]]
-            shape = tuple([n or 0 for n in buffer.shape])
-            found = BoundArray(memory.address, first, second, third, shape, memory.nbytes, True, buffer, owners)
-            self._bound[buffer] = found
+        adjoint, tangent = self.of(buffer), tangent_of(buffer, self._tangents)
+        known = self._bound.get(buffer)
+        # A field that did not vary when it was first bound may have been lent a dual since.
+        if known is not None and known[0] is adjoint and known[1] is tangent:
+            return known[2]
+        memory = memory_of(buffer)
+        companions = adjoint, tangent, None if adjoint is None else adjoint.tangent
+        owners = [memory, *[None if one is None else memory_of(one) for one in companions]]
+        first, second, third = [0 if one is None else one.address for one in owners[1:]]
+        shape = tuple([n or 0 for n in buffer.shape])
+        found = BoundArray(memory.address, first, second, third, shape, memory.nbytes, True, buffer, owners)
+        self._bound[buffer] = adjoint, tangent, found
         return found
 
     def values(self, arguments: Arguments, values: Sequence[object], request: Request) -> list[object]:

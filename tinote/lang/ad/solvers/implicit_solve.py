@@ -101,7 +101,7 @@ class ImplicitSolve:
                 tape.overwriting(field.buffer)
         with recording_as(None):
             self._solve()
-        known = {buffer for buffer in custom.loaded if buffer is not self._point.buffer}
+        known = {b for b in custom.loaded - custom.written if b is not self._point.buffer}
         if self._right is not None:
             known.add(self._right.buffer)
         scratch = set(custom.written) - {unknown}
@@ -119,7 +119,9 @@ class ImplicitSolve:
 
         solution = self._unknown.held().copy()
         custom.gradient = lambda sweep: self._reverse(sweep, solution, active, custom.written)
-        custom.reads_active, custom.lost = reads_active, {}
+        custom.reads_active = reads_active
+        # What F has left there is no solution: who reads it would have no derivative.
+        custom.lost = {b: self._span for b in scratch if followed and b.dtype.kind == "f" and b.primal is None}
         custom.fully_overwritten = {unknown} | scratch
         custom.scratch = frozenset(field.buffer for field in (self._point, self._result) if field.buffer is not unknown)
         if followed or tape.is_followed(unknown):

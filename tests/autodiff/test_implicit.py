@@ -1,0 +1,212 @@
+"""`ti.ad.implicit`: derivatives of solutions of nonlinear equations, against differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tinote.errors import DifferentiationError, SolverError
+
+N = 6
+
+
+class Equations:
+    """x³ + c x - coupling = s, where c is computed of k into a field without a gradient."""
+
+    def __init__(self, **options: Any) -> None:
+        both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
+        self.k, self.s = (ti.field(ti.f64, N, **both) for _ in range(2))
+        self.x, self.r = (ti.field(ti.f64, N, **both) for _ in range(2))
+        self.c = ti.field(ti.f64, N)
+        self.loss = ti.field(ti.f64, (), **both)
+        k, s, x, r, c, loss = self.k, self.s, self.x, self.r, self.c, self.loss
+
+        @ti.kernel
+        def prepare():
+            for i in k:
+                c[i] = 2.0 + k[i] ** 2
+
+        @ti.kernel
+        def residual():
+            for i in x:
+                found = x[i] ** 3 + c[i] * x[i] - s[i]
+                if i > 0:
+                    found -= 0.7 * x[i - 1] * k[i]
+                if i < N - 1:
+                    found -= 0.2 * x[i + 1]
+                r[i] = found
+
+        @ti.kernel
+        def total():
+            for i in x:
+                loss[None] += x[i] ** 2 * (i + 1)
+
+        self.prepare, self.residual, self.total = prepare, residual, total
+        self.start = 0.0
+        rng = np.random.default_rng(0)
+        for field in (self.k, self.s):
+            field.from_numpy(rng.uniform(0.5, 1.5, N))
+        self.solve = ti.ad.implicit(residual, x, r, **options)
+
+    def run(self) -> None:
+        self.loss[None] = 0.0
+        self.x.fill(self.start)
+        self.prepare()
+        self.solve()
+        self.total()
+
+    def differences(self, field: Any) -> np.ndarray[Any, Any]:
+        held, found = field.to_numpy(), []
+        for i in range(N):
+            ends = []
+            for h in (1e-6, -1e-6):
+                moved = held.copy()
+                moved[i] += h
+                field.from_numpy(moved)
+                self.run()
+                ends.append(self.loss[None])
+            found.append((ends[0] - ends[1]) / 2e-6)
+        field.from_numpy(held)
+        return np.array(found)
+
+
+@pytest.mark.parametrize("jacobian", ["dense", "sparse", "matrix-free"])
+def test_derivatives_of_newton_solves(jacobian: str) -> None:
+    system = Equations(jacobian=jacobian)
+    for field in (system.k, system.s):
+        expected = system.differences(field)
+        with ti.ad.Tape(system.loss):
+            system.run()
+        assert np.allclose(field.grad.to_numpy(), expected, rtol=1e-6)
+        assert np.allclose(ti.ad.grad(system.run, wrt=field, loss=system.loss)(), expected, rtol=1e-6)
+        product = ti.ad.jvp(system.run, wrt=field, loss=system.loss)(np.ones(N))[1]
+        assert np.allclose(product, expected.sum(), rtol=1e-6)
+        columns = ti.ad.jacobian(system.run, wrt=field, loss=system.loss, mode="forward")()
+        assert np.allclose(columns, expected, rtol=1e-6)
+
+
+def test_the_gradient_does_not_depend_on_the_iterations() -> None:
+    gradients = []
+    for start in (0.0, 3.0):
+        system = Equations()
+        system.start = start
+        system.x.fill(start)
+        system.prepare()
+        taken = system.solve()
+        with ti.ad.Tape(system.loss):
+            system.run()
+        gradients.append((taken, system.k.grad.to_numpy()))
+    assert gradients[0][0] != gradients[1][0]
+    assert np.allclose(gradients[0][1], gradients[1][1], rtol=1e-9)
+
+
+def test_a_fixed_point_iteration_of_ones_own() -> None:
+    system = Equations(tolerance=1e-11)
+    x, s, c, k = system.x, system.s, system.c, system.k
+    y = ti.field(ti.f64, N)
+
+    @ti.kernel
+    def iterate():
+        for i in x:
+            found = s[i] - x[i] ** 3
+            if i > 0:
+                found += 0.7 * x[i - 1] * k[i]
+            if i < N - 1:
+                found += 0.2 * x[i + 1]
+            y[i] = 0.5 * x[i] + 0.5 * found / c[i]
+        for i in x:
+            x[i] = y[i]
+
+    def fixed_point() -> None:
+        for _ in range(400):
+            iterate()
+
+    with ti.ad.Tape(system.loss):
+        system.run()
+    expected = system.k.grad.to_numpy()
+    system.solve = ti.ad.implicit(system.residual, x, system.r, solve=fixed_point, tolerance=1e-9)
+    with ti.ad.Tape(system.loss) as tape:
+        system.run()
+    assert np.allclose(system.k.grad.to_numpy(), expected, rtol=1e-7)
+    assert len(tape.events) < 10  # none of the four hundred launches is on it
+    system.solve = ti.ad.implicit(system.residual, x, system.r, solve=lambda: iterate(), tolerance=1e-9)
+    with pytest.raises(SolverError, match="after `solve` did not converge") as caught:
+        system.run()
+    assert caught.value.residual is not None and caught.value.residual > 1e-9
+
+
+def test_implicit_time_steps_are_differentiated_through() -> None:
+    """Implicit Euler of y' = -k y³: each step solves x + h k x³ = y, and y is overwritten."""
+    both: dict[str, Any] = {"needs_grad": True}
+    k, y, x, r = (ti.field(ti.f64, N, **both) for _ in range(4))
+    loss = ti.field(ti.f64, (), **both)
+
+    @ti.kernel
+    def residual():
+        for i in x:
+            r[i] = x[i] + 0.1 * k[i] * x[i] ** 3 - y[i]
+
+    @ti.kernel
+    def advance():
+        for i in x:
+            y[i] = x[i]
+
+    @ti.kernel
+    def total():
+        for i in y:
+            loss[None] += y[i] ** 2
+
+    step = ti.ad.implicit(residual, x, r, jacobian="dense", tolerance=1e-13)
+
+    def run() -> float:
+        loss[None] = 0.0
+        y.fill(1.5)
+        for _ in range(20):
+            step()
+            advance()
+        total()
+        return loss[None]
+
+    k.from_numpy(np.linspace(0.5, 2.0, N))
+    with ti.ad.Tape(loss):
+        run()
+    found, held = k.grad.to_numpy(), k.to_numpy()
+    k.from_numpy(held + 1e-6)
+    above = run()
+    k.from_numpy(held - 1e-6)
+    assert np.isclose(found.sum(), (above - run()) / 2e-6, rtol=1e-7)
+
+
+def test_what_implicit_functions_refuse() -> None:
+    system = Equations()
+    x, r = system.x, system.r
+    for make, message in (
+        (lambda: ti.ad.implicit(system.residual, x, x), "as many equations"),
+        (lambda: ti.ad.implicit(system.residual, x, system.loss), "has 6 numbers, and '.*' 1"),
+        (lambda: ti.ad.implicit(system.residual, system.c, r), "has no gradient"),
+        (lambda: ti.ad.implicit(system.residual, np.ones(3), r), "is a field of floats"),  # type: ignore[arg-type]
+        (lambda: ti.ad.implicit(system.residual, x, r, jacobian="banded"), "'banded'"),
+        (lambda: ti.ad.implicit(3, x, r), "kernels or functions"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(DifferentiationError, match=message) as caught:
+            make()
+        assert caught.value.span is not None and caught.value.span.file == __file__
+    with pytest.raises(DifferentiationError, match="whose own derivative is not known"):
+        ti.ad.hvp(system.run, wrt=system.k, loss=system.loss)(np.ones(N))
+
+
+def test_newtons_method_tells_why_it_ends() -> None:
+    both: dict[str, Any] = {"needs_grad": True}
+    x, r = ti.field(ti.f64, 1, **both), ti.field(ti.f64, 1, **both)
+
+    @ti.kernel
+    def no_root():
+        r[0] = x[0] ** 2 + 1.0
+
+    x[0] = 2.0
+    with pytest.raises(SolverError, match="did not converge|singular") as caught:
+        ti.ad.implicit(no_root, x, r, jacobian="dense")()
+    assert caught.value.span is not None and caught.value.span.file == __file__

@@ -1,0 +1,225 @@
+"""`ti.ad.implicit`: solutions of nonlinear equations, with the derivatives of the implicit function theorem."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tinote.errors import DifferentiationError, SolverError
+from tinote.lang.ad.functional.functional import jacobian as jacobian_of
+from tinote.lang.ad.functional.functional import jvp
+from tinote.lang.ad.solvers.factorisation import Factorisation
+from tinote.lang.ad.solvers.implicit_solve import ImplicitSolve, Product, recording_as
+from tinote.lang.ad.solvers.krylov import bicgstab
+from tinote.lang.ad.solvers.libraries import scipy_sparse
+from tinote.lang.data.fields import Field
+from tinote.lang.data.traced import Traced
+from tinote.source import Span, caller
+
+Array = np.ndarray[Any, Any]
+
+_JACOBIANS = ("dense", "sparse", "matrix-free")
+_MOST_HALVINGS = 12
+
+
+def implicit(
+    residual: Callable[..., Any],
+    unknown: Field,
+    into: Field,
+    *,
+    jacobian: str = "sparse",
+    sparsity: Any = None,
+    solve: Callable[..., Any] | None = None,
+    tolerance: float | None = None,
+    most_iterations: int = 50,
+) -> Callable[..., int]:
+    """A function that solves F(x, θ) = 0 for x, from what x holds, and whose derivatives are those of the solution with
+    respect to θ: they depend on the solution alone, not on the iterations.
+
+    `residual`: a kernel, or a function that launches kernels, which computes F: it reads the field `unknown`, x, and
+    all else that F depends on, θ, and gives the field `into` new values, as many as x has. Both have gradients
+    (`needs_grad=True`). The function takes the arguments of `residual`, leaves the solution in `unknown`, and gives the
+    number of iterations (0 of a `solve` of your own).
+
+    It takes Newton steps, halved where F would grow, until the norm of F is at most `tolerance` (left out: 1e-10 in
+    f64 and 1e-5 in f32, times that of F at first where this is larger than one), `most_iterations` of them at most.
+    `solve`, a function of the same arguments, takes their place: it leaves a solution in `unknown` by any means, such
+    as a fixed-point iteration, whose last residual is checked against `tolerance`.
+
+    `jacobian`: how F's is made, for Newton steps and for derivatives: "sparse" (by colouring, SciPy's; `sparsity` as
+    of `ti.ad.jacobian` saves finding the pattern once), "dense", or "matrix-free" (never made: BiCGSTAB multiplies by
+    it in forward mode, by its transpose in reverse mode).
+
+    In a tape and in functional derivatives, reverse mode solves once with the transpose of the Jacobian at the
+    solution, and sweeps once through F; forward mode solves once. Second derivatives are refused. Raises
+    `DifferentiationError` for fields that do not fit, and `SolverError` with the residual where the iterations do not
+    converge or the Jacobian is singular.
+
+    Method: the implicit function theorem; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, chapter 15.
+    """
+    span = caller()
+    for field, name in ((unknown, "unknown"), (into, "into")):
+        if not isinstance(field, Field) or field.dtype.kind != "f":
+            raise DifferentiationError(f"{name} of ti.ad.implicit is a field of floats, not {field!r}", span)
+        if not field.has_grad:
+            raise DifferentiationError(
+                f"'{field.name}', {name} of ti.ad.implicit, has no gradient", span, hint="make it with needs_grad=True"
+            )
+    if unknown.held().size != into.held().size or unknown is into:
+        raise DifferentiationError(
+            f"ti.ad.implicit solves as many equations as there are unknowns: '{unknown.name}' has "
+            f"{unknown.held().size} numbers, and '{into.name}' {into.held().size}",
+            span,
+        )
+    if not callable(residual) or (solve is not None and not callable(solve)):
+        raise DifferentiationError("residual and solve of ti.ad.implicit are kernels or functions", span)
+    if jacobian not in _JACOBIANS:
+        raise DifferentiationError(f"jacobian is one of {', '.join(_JACOBIANS)}, not {jacobian!r}", span)
+    if jacobian == "sparse":
+        scipy_sparse()
+    return _Implicit(residual, unknown, into, jacobian, sparsity, solve, tolerance, most_iterations)
+
+
+class _Implicit:
+    """What `implicit` gives."""
+
+    def __init__(
+        self,
+        residual: Callable[..., Any],
+        unknown: Field,
+        into: Field,
+        jacobian: str,
+        sparsity: Any,
+        solve: Callable[..., Any] | None,
+        tolerance: float | None,
+        most: int,
+    ) -> None:
+        functools.update_wrapper(self, residual, updated=())
+        self._residual = residual
+        self._unknown = unknown
+        self._into = into
+        self._kind = jacobian
+        self._sparsity = sparsity
+        self._own = solve
+        self._tolerance = tolerance
+        self._most = most
+        unknown.ensure_dual()
+        into.ensure_dual()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> int:
+        span = caller()
+        if any(type(one) is Traced and one.number for one in (*args, *kwargs.values())):
+            raise DifferentiationError(
+                "a number that depends on what is differentiated is an argument of an implicit function, which has no "
+                "derivative by it",
+                span,
+                hint="write it to a field that the residual reads",
+            )
+        run = functools.partial(self._residual, *args, **kwargs)
+        taken = 0
+
+        def solve() -> None:
+            nonlocal taken
+            if self._own is None:
+                taken = self._newton(run, span)
+            else:
+                self._own(*args, **kwargs)
+                norm = self._norm(run)
+                if not norm <= self._least(norm):
+                    raise _not_converged("the residual after `solve`", norm, self._least(norm), span)
+
+        linear = functools.partial(self._linear, run, span)
+        name = f"implicit function of '{getattr(self._residual, '__name__', 'residual')}'"
+        ImplicitSolve(run, self._unknown, self._unknown, self._into, None, solve, linear, name, span).perform()
+        return taken
+
+    # ---- Newton's method
+
+    def _newton(self, run: Callable[[], Any], span: Span) -> int:
+        x = self._unknown.held()
+        norm = self._norm(run)
+        least = self._least(norm if self._tolerance is None else 0.0)
+        for taken in range(self._most):
+            if norm <= least:
+                return taken
+            if not np.isfinite(norm):
+                break
+            value = self._into.held().astype(np.float64).ravel()
+            step = self._linear(run, span, None, False)(-value).reshape(x.shape)
+            before, norm_before, length = x.copy(), norm, 1.0
+            for _ in range(_MOST_HALVINGS):
+                self._unknown.from_numpy((before + length * step).astype(x.dtype))
+                norm = self._norm(run)
+                if norm < norm_before:
+                    break
+                length /= 2
+            else:
+                self._unknown.from_numpy(before)
+                norm = self._norm(run)
+                break
+        if norm <= least:
+            return self._most
+        raise _not_converged(f"Newton's method, of {self._most} steps at most,", norm, least, span)
+
+    def _norm(self, run: Callable[[], Any]) -> float:
+        run()
+        return float(np.linalg.norm(self._into.held().astype(np.float64)))
+
+    def _least(self, norm: float) -> float:
+        if self._tolerance is not None:
+            return self._tolerance
+        return (1e-10 if self._unknown.dtype.size == 8 else 1e-5) * max(1.0, norm if self._own is None else 0.0)
+
+    # ---- linear systems with the Jacobian
+
+    def _linear(self, run: Callable[[], Any], span: Span, transposed: Product | None, is_transposed: bool) -> Product:
+        if self._kind == "matrix-free":
+            return self._krylov(run, span, transposed, is_transposed)
+        size = self._unknown.held().size
+        with recording_as(None):
+            if self._kind == "dense":
+                full = jacobian_of(run, wrt=self._unknown, loss=self._into, mode="forward")()
+                matrix = np.asarray(full, np.float64).reshape(size, size)
+                return functools.partial(_dense, matrix.T if is_transposed else matrix, span)
+            found = jacobian_of(run, wrt=self._unknown, loss=self._into, sparse=True, sparsity=self._sparsity)()
+        if self._sparsity is None:
+            self._sparsity = found
+        factors = Factorisation(found.astype(np.float64).tocsc(), "LU", "COLAMD", span)
+        return lambda vector: factors.solve(vector, is_transposed)
+
+    def _krylov(self, run: Callable[[], Any], span: Span, transposed: Product | None, is_transposed: bool) -> Product:
+        along, held = jvp(run, wrt=self._unknown, loss=self._into), self._unknown.held()
+
+        def product(vector: Array) -> Array:
+            found = along(vector.reshape(held.shape).astype(held.dtype))[1]
+            return np.asarray(found, np.float64).ravel()
+
+        by: Product = transposed if is_transposed and transposed is not None else product
+        relative = 1e-12 if held.dtype == np.float64 else 1e-6
+
+        def solved(vector: Array) -> Array:
+            with recording_as(None):
+                least = relative * float(np.linalg.norm(vector))
+                return bicgstab(by, vector, np.zeros(vector.size), least, 20 * vector.size + 100, span)
+
+        return solved
+
+
+def _dense(matrix: Array, span: Span, vector: Array) -> Array:
+    try:
+        return np.linalg.solve(matrix, vector)
+    except np.linalg.LinAlgError:
+        raise SolverError("the Jacobian is singular", span) from None
+
+
+def _not_converged(what: str, norm: float, least: float, span: Span) -> SolverError:
+    error = SolverError(
+        f"{what} did not converge: the norm of the residual is {norm:.3g}, and {least:.3g} is wanted",
+        span,
+        hint="begin nearer to the solution, or allow a larger tolerance",
+    )
+    error.residual = norm
+    return error
