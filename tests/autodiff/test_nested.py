@@ -543,3 +543,96 @@ def test_a_steered_particle() -> None:
 def test_the_example_learns_to_learn() -> None:
     before, after = train(iterations=40)
     assert after < 0.8 * before
+
+
+@pytest.mark.parametrize("outer", MODES)
+@pytest.mark.parametrize("inner", MODES)
+def test_functions_keep_their_variables_from_the_time_of_the_call(inner: Mode, outer: Mode) -> None:
+    """The turn of a loop that an inner function was made in is that in which it is differentiated."""
+
+    def path(x: Any) -> Any:
+        y = 0.3
+        for t in range(4):
+            rate = 0.1 * (t + 1)
+            y = y - rate * inner(lambda y: height(x, y) * (t + 1.0) + height(y, rate), y)  # noqa: B023
+        return height(x, y)
+
+    assert outer(path, 0.8) == pytest.approx(difference(path, 0.8), rel=1e-7)
+
+
+turn = 0.0
+
+
+def test_what_changes_elsewhere_is_noticed() -> None:
+    """Globals cannot be brought back: a call that depends on one that has changed since is refused."""
+
+    def path(x: Any) -> Any:
+        global turn
+        y = 0.3
+        for t in range(3):
+            turn = t + 1.0
+            y = y - 0.1 * ti.ad.grad(lambda y: height(x, y * turn))(y)  # noqa: B023
+        return height(x, y)
+
+    with pytest.raises(DifferentiationError, match="did something else"):
+        ti.ad.grad(path)(0.8)
+    assert ti.ad.jvp(path)(1.0, 0.8)[1] == pytest.approx(difference(path, 0.8), rel=1e-7)
+
+
+def test_fields_that_python_reads_inside_are_as_they_were() -> None:
+    count = ti.field(ti.i32, ())
+    weights = ti.field(ti.f64, 2)
+
+    def energy(y: Any) -> Any:
+        total = height(y, y)
+        for _ in range(int(count[None])):
+            total = total + float(weights.to_numpy()[1]) * height(y, 0.5 * y)
+        return total
+
+    def path(x: Any) -> Any:
+        for t in range(3):
+            count[None] = t
+            weights[1] = 0.5 + t
+            x = x - 0.1 * ti.ad.grad(energy)(x)
+        return x * x
+
+    assert ti.ad.grad(path)(0.8) == pytest.approx(difference(path, 0.8), rel=1e-7)
+
+
+def test_gradients_and_the_callers_arrays_inside_are_refused() -> None:
+    x, loss = scalar(), scalar()
+    x[None] = 0.4
+
+    @ti.kernel
+    def energy():
+        ti.stop_grad(x.grad)
+        loss[None] += x[None] ** 3 * x.grad[None]
+
+    @ti.kernel
+    def double(a: Array1) -> ti.f64:
+        for i in range(a.shape[0]):
+            a[i] *= 2.0
+        return a[0] * a[1]
+
+    out = scalar()
+    with ti.ad.Tape(out), pytest.raises(DifferentiationError, match="reads the gradient or dual"):
+        ti.ad.grad(energy, wrt=x, loss=loss)()
+    for outer in (reverse, forward):
+        with pytest.raises(DifferentiationError, match="writes to an array"):
+            outer(lambda k: k * ti.ad.grad(double)(np.ones(2))[0], 1.5)
+
+
+def test_losses_of_one_element_give_numbers() -> None:
+    x, loss = scalar(), ti.field(ti.f64, 1, needs_grad=True)
+    x[None] = 0.4
+
+    @ti.kernel
+    def energy():
+        loss[0] += x[None] ** 3
+
+    def outer(k: Any) -> Any:
+        value, slope = ti.ad.value_and_grad(energy, wrt=x, loss=loss)()
+        return k * value * slope
+
+    for mode in MODES:
+        assert mode(outer, 2.0) == pytest.approx(0.4**3 * 3 * 0.4**2)

@@ -40,7 +40,7 @@ from tinote.lang.ad.functional.runs import Run, recorded_from
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals, inner_trace
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom, Read, Write
+from tinote.lang.ad.journal.events import Computed, Custom, Launch, Write
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.undo import numbers
@@ -53,7 +53,7 @@ from tinote.lang.kernels.arguments import ExternalArray, arguments_of
 from tinote.lang.session.state import Recorder, beside, memory_of, session
 from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import heard, unwinding
-from tinote.source import caller
+from tinote.source import Span, caller
 
 _ZERO = Dual(0.0)
 
@@ -165,6 +165,9 @@ class Stretch:
         values = constants(values)
         arguments = arguments_of(instance, values)
         touched = arguments.accesses
+        for buffer in touched.loaded if self._keeps else ():
+            if buffer.primal is not None:
+                self._refuse_gradient(buffer, instance.specialisation.source.span)
         external = [b for b in touched.loaded if isinstance(b, ExternalArray)]
         self.loaded.update(external)
         self.loaded |= {b for b, _ in arguments.effects(values).live_in if b not in self.filled and b.primal is None}
@@ -206,11 +209,22 @@ class Stretch:
 
     def read_by_python(self, journal: Journal) -> None:
         """Python has read fields, too."""
+        for buffer in journal.looked_at:
+            if buffer.primal is not None:
+                self._refuse_gradient(buffer, caller())
+            self.loaded.add(buffer)
         for event in journal.events:
-            if isinstance(event, Read):
-                self.loaded.add(event.buffer)
-            elif isinstance(event, Write) and event.source is not None:
+            if isinstance(event, Write) and event.source is not None:
                 self.loaded.add(event.source)
+
+    @staticmethod
+    def _refuse_gradient(buffer: Buffer, span: Span) -> NoReturn:
+        raise DifferentiationError(
+            f"a derivative inside of another one reads the gradient or dual '{buffer.name}', which holds something "
+            "else when this runs again",
+            span,
+            hint="copy it into a field of its own before",
+        )
 
 
 @contextmanager
@@ -311,7 +325,8 @@ def _result_shape(task: Derivative) -> tuple[int, ...]:
 
 def _seed(inner: Inner, trace: Trace) -> _Given:
     """Of the result, in reverse mode."""
-    return _Given(1.0 if inner.seed is None else inner.seed, _result_shape(inner.task), trace, "the result")
+    shape = _result_shape(inner.task)
+    return _Given(np.ones(shape) if inner.seed is None else inner.seed, shape, trace, "the result")
 
 
 def _directions(inner: Inner, bound: Bound, trace: Trace) -> list[_Given]:
@@ -326,6 +341,11 @@ def _written_at_last(result: Field | Traced) -> Any:
     if isinstance(result, Field):
         return np.array(numbers(result.buffer)), np.array(numbers(result.dual.buffer), np.float64)
     return np.asarray(stored(result)), np.asarray(result.tangent, np.float64)
+
+
+def _single(inner: Inner, value: Any) -> Any:
+    """A value, which is a number where the gradient is taken of one."""
+    return value if inner.is_forward or inner.seed is not None else np.reshape(value, ())
 
 
 def _gradients(run: Run) -> set[Buffer]:
@@ -347,9 +367,78 @@ def _start(run: Run, sweep: Sweep, value: Array, tangent: Array) -> None:
         sweep.adjoints[result.number] = Dual(value.item(), tangent.item())
 
 
-def _signature(journal: Journal) -> tuple[str, ...]:
-    """What a run did: the same when it runs again."""
-    return tuple([event.name for event in journal.records])
+def _signature(journal: Journal) -> list[Any]:
+    """What a run did, and with which plain numbers: the same when it runs again."""
+    found: list[Any] = []
+    for event in journal.events:
+        if isinstance(event, Launch):
+            found += [event.instance.kernel_name, *_plain_numbers(event)]
+        elif isinstance(event, Computed):
+            found += [event.rule.name, *[one for one in event.operands if type(one) is not Traced]]
+        elif isinstance(event, Custom):
+            found.append(event.name)
+    return found
+
+
+def _plain_numbers(launch: Launch) -> list[Any]:
+    numbers_in = launch.values[len(launch.instance.specialisation.arrays) :]
+    kinds = [t.kind for t in launch.instance.primal.parameters]
+    floats = [k for k, kind in enumerate(kinds) if kind == "f"]
+    traced = set() if launch.flow is None else {floats[k] for k, _, _ in launch.flow.inputs}
+    return [one for k, one in enumerate(numbers_in) if k not in traced]
+
+
+def _agree(again: Any, before: Any) -> bool:
+    """Whether two runs have given the same, but for roundings."""
+    a, b = np.asarray(again), np.asarray(before)
+    epsilon = max(np.finfo(one.dtype).eps if one.dtype.kind == "f" else 0.0 for one in (a, b))
+    tolerance = 10 * float(np.sqrt(epsilon))
+    scale = float(np.abs(b[np.isfinite(b)]).max(initial=0.0))
+    return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * scale, equal_nan=True))
+
+
+def _refuse_written(bound: Bound, inner: Inner) -> None:
+    """Raise for an array of the caller's that was written: what it holds would be a constant around."""
+    for one in bound.inputs:
+        if one.stand_in is not None and one.stand_in.before is not None:
+            raise DifferentiationError(
+                f"{inner.name} writes to an array that it is given: the derivative around it would not know",
+                inner.span,
+                hint="give it a ti.ndarray with needs_grad=True",
+            )
+
+
+class _Cells:
+    """What the variables of outer functions hold that `f`, and the functions among these, use: the next turn of a loop
+    gives them other values.
+    """
+
+    def __init__(self, f: Any) -> None:
+        self._held: dict[int, tuple[Any, Any]] = {}  # by identity
+        self._take(f)
+
+    def _take(self, f: Any) -> None:
+        for cell in getattr(f, "__closure__", None) or ():
+            if id(cell) not in self._held:
+                try:
+                    held = cell.cell_contents
+                except ValueError:  # not there yet
+                    continue
+                self._held[id(cell)] = cell, held
+                if callable(held):
+                    self._take(held)
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """A block in which they hold that."""
+        now = [(cell, cell.cell_contents) for cell, _ in self._held.values()]
+        try:
+            for cell, held in self._held.values():
+                cell.cell_contents = held
+            yield
+        finally:
+            for cell, held in now:
+                cell.cell_contents = held
 
 
 # ---- reverse mode around
@@ -367,7 +456,9 @@ class _Recorded:
         self.kwargs = inner.kwargs
         self.stretch = Stretch(keeps=True)
         self.results: list[_Result] = []
-        self.signature: tuple[str, ...] = ()
+        self.signature: list[Any] = []
+        self.found: list[Any] = []
+        self.cells = _Cells(inner.task.f)
 
     def run(self) -> tuple[Any, list[Any]]:
         inner, outer = self.inner, self.outer
@@ -380,7 +471,8 @@ class _Recorded:
         stretch = self.stretch
         stretch.read_by_python(journal)
         own = {field.buffer for field in self.own}
-        self.results = [_Result(one, self.trace) for one in (value, *found)]
+        self.found = [np.array(one) for one in (value, *found)]
+        self.results = [_Result(one, self.trace) for one in self.found]
         made = {one.field.buffer for one in self.results if one.field is not None}
         stretch.loaded -= own
         stretch.written -= own
@@ -416,7 +508,8 @@ class _Recorded:
             run = recorded_from(task, bound, journal, self.kwargs)
             taken = set(trace.taken_in)
             (result,) = run.results
-            value = number_or_array(result) if isinstance(result, Field) else stored(result)
+            _refuse_written(bound, inner)
+            value = _single(inner, number_or_array(result) if isinstance(result, Field) else stored(result))
             for buffer in _gradients(run):
                 kept.add(memory_of(buffer))
                 memory_of(buffer).clear()
@@ -441,6 +534,7 @@ class _Recorded:
             give_gradients_duals()
             bound.point([one.array for one in self.given])
             run = recorded_from(self.inner.task, bound, journal, self.kwargs)
+            _refuse_written(bound, self.inner)
             taken = set(trace.taken_in)
             value, tangent = _written_at_last(run.results[0])
             journal.forget()
@@ -481,18 +575,29 @@ class _Recorded:
             with _duals_apart(stretch.loaded | stretch.written):
                 bound = self._bound(journal, duals=True, repeats=True)
                 bound.point([one.array for one in self.given] if inner.is_forward else adjoints)
-                run = recorded_from(inner.task, bound, journal, self.kwargs)
+                with self.cells.again():
+                    run = recorded_from(inner.task, bound, journal, self.kwargs)
+                value, tangent = _written_at_last(run.results[0])
                 if _signature(journal) != self.signature:
-                    raise DifferentiationError(
-                        f"{inner.name} did something else when it was run again, so its gradient would not be right",
-                        inner.span,
-                        hint="let it depend on its arguments and on fields alone",
-                    )
-                _, tangent = _written_at_last(run.results[0])
+                    self._refuse_other()
+                self._compare(value, 0)
                 self._sweep(sweep, run, value_adjoint, adjoints, tangent)
         finally:
             journal.forget()
             session.launches = launches
+
+    def _compare(self, again: Any, position: int) -> None:
+        before = self.found[position]
+        if not _agree(np.reshape(again, before.shape), before):
+            self._refuse_other()
+
+    def _refuse_other(self) -> NoReturn:
+        raise DifferentiationError(
+            f"{self.inner.name} did something else when it was run again, so its gradient would not be right",
+            self.inner.span,
+            hint="let it depend on its arguments, on fields and on local variables alone; pass what changes from call "
+            "to call as an argument",
+        )
 
     def _sweep(self, outer: CustomSweep, run: Run, value_adjoint: Array, adjoints: list[Array], tangent: Array) -> None:
         """Through the run, with the adjoints from behind as tangents of adjoints; and to seeds and directions."""
@@ -506,7 +611,12 @@ class _Recorded:
         seed = adjoints[0] if self.inner.is_forward else self.given[0].array
         _start(run, second, seed, value_adjoint)
         second.run()
-        values = [np.array(one.gradient(second), np.float64) for one in run.bound.inputs]
+        values = [np.array(one.gradient(second)) for one in run.bound.inputs]
+        if self.inner.is_forward:
+            self._compare(tangent, 1)
+        else:
+            for k, one in enumerate(values):
+                self._compare(one, k + 1)
         for gradient in touched:
             assert gradient.tangent is not None
             numbers(gradient)[...] = numbers(gradient.tangent)
@@ -558,7 +668,8 @@ def _pushed(outer: ForwardMode, inner: Inner) -> tuple[Any, list[Any]]:
     kept = MemoryCopies()
     try:
         run = recorded_from(task, bound, journal, inner.kwargs)
-        value, tangent = _written_at_last(run.results[0])
+        _refuse_written(bound, inner)
+        value, tangent = [_single(inner, one) for one in _written_at_last(run.results[0])]
         touched = _gradients(run)
         for gradient in touched:
             for one in (gradient, gradient.tangent):

@@ -127,6 +127,7 @@ class Journal(Recorder):
         self.saved = SavedValues(self._observers, saves, keep, has_tangents, fit)
         self._uses: dict[Buffer, bool] = {}
         self._read: set[Buffer] = set()
+        self.looked_at: set[Buffer] = set()  # whatever Python has seen something of
         if has_tangents:
             self.tangents = self.saved.temporary_tangents = {}
             self._usual = None
@@ -490,10 +491,12 @@ class Journal(Recorder):
             one.sharing(buffer)
 
     def taking(self, buffer: Buffer) -> None:
+        self.looked_at.add(buffer)
         if buffer.dtype.kind == "f" and self.is_followed(buffer):
             self.trace.note_taken_out()
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
+        self.looked_at.add(buffer)
         if buffer.dtype.kind != "f" or buffer.primal is not None:
             return value
         self._read.add(buffer)
