@@ -636,3 +636,69 @@ def test_losses_of_one_element_give_numbers() -> None:
 
     for mode in MODES:
         assert mode(outer, 2.0) == pytest.approx(0.4**3 * 3 * 0.4**2)
+
+
+@pytest.mark.parametrize("inner", MODES)
+def test_several_results_and_seeds_that_are_computed(inner: Mode) -> None:
+    """`vjp` and `jvp` of a field, along another field, with values that are overwritten on the way."""
+    n = 3
+    x, y, s = (ti.field(ti.f64, n, needs_grad=True, needs_dual=True) for _ in range(3))
+    k, loss = (ti.field(ti.f64, (), needs_grad=True, needs_dual=True) for _ in range(2))
+
+    @ti.kernel
+    def bend():
+        for i in x:
+            y[i] = ti.sin(x[i] * k[None]) * x[(i + 1) % n]
+
+    @ti.kernel
+    def scale():
+        for i in x:
+            x[i] = x[i] * y[i]
+
+    @ti.kernel
+    def couple():
+        for i in y:
+            y[i] += x[i] * x[(i + 1) % n]
+
+    @ti.kernel
+    def seed():
+        for i in s:
+            s[i] = ti.cos(k[None] * (i + 1))
+
+    @ti.kernel
+    def use(a: Array1, b: Array1):
+        for i in y:
+            loss[None] += a[i] * b[i] * (i + 1) + y[i] * a[(i + 1) % n] + x[i] * s[i]
+
+    def function() -> None:
+        bend()
+        scale()
+        couple()
+
+    def run() -> None:
+        seed()
+        use(*(ti.ad.vjp if inner is reverse else ti.ad.jvp)(function, wrt=x, loss=y)(s))
+
+    start = np.array([0.4, 0.9, -0.7])
+
+    def reset(at_k: float = 1.1, at_x: Any = start) -> None:
+        x.from_numpy(at_x)
+        y.fill(0.3)
+        k[None], loss[None] = at_k, 0.0
+
+    def value(at_k: float, at_x: Any = start) -> float:
+        reset(at_k, at_x)
+        run()
+        return loss[None]
+
+    by_k = difference(value, 1.1)
+    by_x = [difference(lambda h, e=e: value(1.1, start + h * e), 0.0) for e in np.eye(n)]
+    reset()
+    with ti.ad.Tape(loss):
+        run()
+    assert k.grad[None] == pytest.approx(by_k, rel=1e-7)
+    np.testing.assert_allclose(x.grad.to_numpy(), by_x, rtol=1e-7)
+    reset()
+    with ti.ad.FwdMode(loss=loss, param=[k, x], seed=[2.0, np.arange(3.0)]):
+        run()
+    assert loss.dual[None] == pytest.approx(2 * by_k + np.arange(3.0) @ by_x, rel=1e-7)
