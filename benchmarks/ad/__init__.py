@@ -40,7 +40,9 @@ WORKLOADS = {
     "determinant": Workload("determinant by expansion, n = {}", {"5": 2.0, "7": 2.0, "8": 2.0}),
     "lstm": Workload("LSTM, {} layers, characters", {"2,256": 0.5, "2,1024": 0.5, "4,256": 0.5, "4,1024": 0.5}),
     "bundle": Workload(
-        "bundle adjustment, {} cameras, points, observations", {"49,7776,31843": 1.2, "161,48126,182072": 1.2}
+        "bundle adjustment, {} cameras, points, observations",
+        {"49,7776,31843": 1.2, "161,48126,182072": 1.2},
+        "each of the two seeds is a run of its own: values are computed, and gradients cleared and copied, twice.",
     ),
     "hand": Workload(
         "hand tracking, {} vertices, points",

@@ -192,8 +192,8 @@ def test_what_does_not_run_again(stage: str, counted: Counted, monkeypatch: pyte
     x = np.linspace(0.5, 1.5, N)
     found = [bits(gradient(x)) for _ in range(6)]
     assert counted.runs == 2
-    assert heard["slope"] == 1
     assert heard[stage] == 0
+    assert stage in heard or stage == "both"  # which is not even asked: it writes two arrays
     assert found
 
 
@@ -267,3 +267,14 @@ def test_random_programs(random_programs: range, counted: Counted, monkeypatch: 
         assert seen[0] == seen[1], f"seed {seed}: {step}"
     assert again > 0.3 * len(seeds)
     assert counted.runs > 1.5 * len(seeds)
+
+
+def test_kernels_are_asked_only_where_something_is_saved(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a launch does to memory takes passes to find out."""
+    monkeypatch.setattr(rerun, "LEAST_BYTES", 0)
+    monkeypatch.setattr(rerun, "rerun_of", lambda *_: pytest.fail("nobody needs to know"))
+    a, b = arrays(2)
+    gradient = ti.ad.value_and_grad(squares, argnums=(0, 1))
+    for _ in range(6):
+        gradient(a, b)
+    assert counted.runs == 2

@@ -173,8 +173,14 @@ class _Rerunning:
         self.rerun: set[int] = set()
         self.versions = 0
         self.saves, self.puts_back = self._copies_there_and_back()
+        #: the blocks of which something may be computed again; only of what writes to them is more asked
+        self.targets = {
+            copy.target.block for copy in self.saves.values() if plan.blocks[copy.target.block].nbytes >= LEAST_BYTES
+        }
 
     def steps_with_launches(self) -> list[Step]:
+        if not self.targets:
+            return self.steps
         for step in self.steps:
             if isinstance(step, Copy) and self._is_due(step):
                 continue
@@ -231,8 +237,8 @@ class _Rerunning:
         held = self.kept.get(source)
         if self.saves.get(source) is not step or held is None or held.version not in self.made:
             return False
-        kind, nbytes = self.plan.blocks[target].kind, self.plan.blocks[target].nbytes
-        if nbytes < LEAST_BYTES or not (kind == "scratch" or (kind == "field" and self._is_put_back(target))):
+        kind = self.plan.blocks[target].kind
+        if target not in self.targets or not (kind == "scratch" or (kind == "field" and self._is_put_back(target))):
             return False
         if target in self.due:
             if self.due[target][0].target != step.target:
@@ -282,8 +288,9 @@ class _Rerunning:
         if isinstance(step, Copy):
             self._note_copy(step)
         elif isinstance(step, Launch):
-            made = self._made_by(step)
-            for block in self.written(step):
+            written = self.written(step)
+            made = self._made_by(step) if len(written) == 1 and written <= self.targets else None
+            for block in written:
                 version = self._change(block).version
                 if made is not None and made[0] == block:
                     self.made[version] = made[1]
