@@ -1,0 +1,33 @@
+"""The examples whose steps are solves: a cloth's stiffness and a plate's source are found again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tinote as ti
+from examples.heat_source import recover
+from examples.implicit_cloth import Cloth, fit
+
+
+def test_the_stiffness_of_a_cloth_is_found_through_a_hundred_implicit_steps() -> None:
+    stiffness, distance, _ = fit(size=4, steps=100)
+    assert np.isclose(stiffness, 40.0, rtol=1e-4)
+    assert distance < 1e-8
+
+
+def test_its_gradient_is_that_of_differences() -> None:
+    ti.init(arch=ti.cpu, default_fp=ti.f64)
+    cloth = Cloth(4)
+    cloth.stiffness[None] = 25.0
+    _, slope = cloth.gradient(100)
+    ends = []
+    for stiffness in (25.001, 24.999):
+        cloth.stiffness[None] = stiffness
+        ends.append(cloth.gradient(100)[0])
+    assert np.isclose(slope, (ends[0] - ends[1]) / 0.002, rtol=1e-4)
+
+
+def test_the_source_of_a_steady_temperature_is_recovered() -> None:
+    truth, found = recover(size=12, noise=0.0)
+    assert np.linalg.norm(found - truth) < 0.1 * np.linalg.norm(truth)
+    assert np.abs(np.subtract(*(np.unravel_index(one.argmax(), one.shape) for one in (found, truth)))).max() <= 1
