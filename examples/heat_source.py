@@ -77,6 +77,5 @@ def recover(size: int = 24, noise: float = 0.002, penalty: float = 1e-9, seed: i
 if __name__ == "__main__":
     truth, found = recover()
     error = np.linalg.norm(found - truth) / np.linalg.norm(truth)
-    print(
-        f"the source is found up to {100 * error:.1f} per cent; its peak at {np.unravel_index(found.argmax(), found.shape)}"
-    )
+    row, column = np.unravel_index(found.argmax(), found.shape)
+    print(f"the source is found up to {100 * error:.1f} per cent; its peak is in row {row}, column {column}")
