@@ -27,9 +27,11 @@ from benchmarks.gradients import report
 from benchmarks.gradients import system as gradients
 from benchmarks.gravity.system import SOFTENING, initial_positions, reference_forces
 from benchmarks.harness import Row, Settings, measure
+from benchmarks.launch import dialect as launch
 from benchmarks.mpm import system as mpm
 from benchmarks.peers import PEERS
 from benchmarks.report import as_json, duration, table
+from benchmarks.rollout import tinote_ as rollout
 from benchmarks.runners import Interpreters
 from benchmarks.verdict import LEAST_ROUNDS, Round, Verdict, judge, order_statistic
 from benchmarks.workloads import WORKLOADS
@@ -182,6 +184,18 @@ def test_every_declared_contender_exists() -> None:
                 if case.mode is not Mode.IMPORT:
                     assert importlib.util.find_spec(contender.module), contender.module
                     assert contender.package is None or contender.package in PEERS
+
+
+@pytest.mark.parametrize("style", ["captured", "function", "checkpointed"])
+def test_rollouts_give_the_gradient_of_the_reference(style: str) -> None:
+    ours = rollout.create("tinote", style)
+    for _ in range(2):  # from the same angles again
+        assert ours.deviation() < 1e-10
+
+
+def test_captured_launches_store_their_argument() -> None:
+    ours = launch.create("tinote", "captured")
+    assert ours.deviation() == 0 and ours.parts == 100
 
 
 def test_reference_forces_are_minus_the_gradient_of_the_energy() -> None:

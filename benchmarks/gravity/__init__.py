@@ -26,6 +26,12 @@ JAX_SEPARATE = Contender("jax (two arrays)", "benchmarks.gravity.jax_", "jax", {
 # The substep as a program without Python between its launches.
 CAPTURED = Contender("tinote, captured", "benchmarks.gravity.dialect", "tinote", {"captured": True})
 
+CAPTURED_TABLE = (
+    Contender("tinote", "benchmarks.gravity.dialect", "tinote", {"captured": True}),
+    Contender("tinote, as a function", "benchmarks.gravity.dialect", "tinote"),
+    Contender("C mechanical", "benchmarks.gravity.c_", parameters={"variant": "mechanical"}),
+)
+
 HAND_DERIVED_NUMBA = Contender("numba by hand", "benchmarks.gravity.numba_", "numba")
 
 CONTENDERS = (
@@ -40,4 +46,5 @@ CONTENDERS = (
 CASES = (
     Case("gravity substep with autodiff, N = 8", CONTENDERS, {"n": 8}, at_most=25e-6),
     Case("gravity substep with autodiff, N = 1024", CONTENDERS, {"n": 1024}, at_most=0.5e-3),
+    Case("gravity substep with autodiff, captured, N = 8", CAPTURED_TABLE, {"n": 8}, at_most=5e-6),
 )

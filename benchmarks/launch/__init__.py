@@ -2,8 +2,9 @@
 
 Three store their one number in memory of one f32: `scalar` in a 0-D field that the kernel knows, `template` in one that
 it is passed, `array` in a NumPy array that it is passed. `loop` is a parallel loop y[i] = 2 * x[i] + 1 over 1024
-elements. JAX has no kernels with effects; its functions return what the others store. Warp and Numba know no memory
-but what they are passed.
+elements. `captured` is a captured step that launches `scalar` a hundred times, and each of these launches is counted:
+the store itself takes a nanosecond. JAX has no kernels with effects; its functions return what the others store. Warp
+and Numba know no memory but what they are passed.
 """
 
 from __future__ import annotations
@@ -49,5 +50,11 @@ CASES = (
         "launch of a parallel loop over 1024",
         (*DIALECT, JAX, *PASSED_ARRAYS, Contender("C (OpenMP)", "benchmarks.launch.c_")),
         {"kernel": "loop"},
+    ),
+    Case(
+        "launch of a kernel with one scalar argument, one of 100 in a captured step",
+        (DIALECT[0], Contender("C loop", "benchmarks.launch.c_")),
+        {"kernel": "captured"},
+        at_most=0.3e-6,
     ),
 )

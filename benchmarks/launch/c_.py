@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.c_compiler import load
-from benchmarks.launch.system import ARGUMENT, SIZE, LaunchSystem, initial_values
+from benchmarks.launch.system import ARGUMENT, CAPTURED, SIZE, LaunchSystem, initial_values
 
 __all__ = ["create"]
 
@@ -16,7 +16,7 @@ FLOATS = ctypes.POINTER(ctypes.c_float)
 
 
 class CLaunch(LaunchSystem):
-    """Both kernels."""
+    """The kernels."""
 
     def __init__(self, kernel: str) -> None:
         super().__init__(kernel)
@@ -24,6 +24,9 @@ class CLaunch(LaunchSystem):
         self._scalar = library.launch_scalar
         self._scalar.argtypes = [ctypes.c_float, FLOATS]
         self._scalar.restype = None
+        self._scalars = library.launch_scalars
+        self._scalars.argtypes = [ctypes.c_int, ctypes.c_float, FLOATS]
+        self._scalars.restype = None
         self._loop = library.launch_loop
         self._loop.argtypes = [ctypes.c_int, ctypes.c_int, FLOATS, FLOATS]
         self._loop.restype = None
@@ -34,6 +37,9 @@ class CLaunch(LaunchSystem):
         result = self._result.ctypes.data_as(FLOATS)
         if self.kernel == "loop":
             self._loop(count, SIZE, self._x.ctypes.data_as(FLOATS), result)
+            return
+        if self.kernel == "captured":
+            self._scalars(count * CAPTURED, ARGUMENT, result)
             return
         launch = self._scalar
         for _ in range(count):

@@ -8,7 +8,7 @@ import importlib
 
 import numpy as np
 
-from benchmarks.launch.system import ARGUMENT, SIZE, LaunchSystem, initial_values
+from benchmarks.launch.system import ARGUMENT, CAPTURED, SIZE, LaunchSystem, initial_values
 
 __all__ = ["create"]
 
@@ -41,12 +41,17 @@ class DialectLaunch(LaunchSystem):
             for i in x:
                 y[i] = 2 * x[i] + 1
 
+        def step(value):
+            for _ in range(CAPTURED):
+                scalar(value)
+
         x.from_numpy(initial_values())
         self._launch, self._arguments, self._target = {
             "scalar": (scalar, (ARGUMENT,), s),
             "template": (template, (s, ARGUMENT), s),
             "array": (array, (a, ARGUMENT), a),
             "loop": (loop, (), y),
+            "captured": (ti.capture(step) if kernel == "captured" else None, (ARGUMENT,), s),
         }[kernel]
 
     def run(self, count: int) -> None:

@@ -2,6 +2,13 @@
 
 void launch_scalar(float value, float *s) { *s = value; }
 
+/* Stores `count` times. */
+void launch_scalars(int count, float value, volatile float *s)
+{
+    for (int launch = 0; launch < count; launch++)
+        *s = value;
+}
+
 /* Forks and joins a team `count` times. */
 void launch_loop(int count, int n, const float *x, float *y)
 {

@@ -8,11 +8,13 @@ import numpy as np
 
 from benchmarks.contract import Subject, relative_deviation
 
-__all__ = ["ARGUMENT", "SIZE", "LaunchSystem", "initial_values"]
+__all__ = ["ARGUMENT", "CAPTURED", "SIZE", "LaunchSystem", "initial_values"]
 
 SIZE = 1024
 
 ARGUMENT = 3.25
+
+CAPTURED = 100
 
 
 def initial_values() -> np.ndarray:
@@ -21,10 +23,13 @@ def initial_values() -> np.ndarray:
 
 
 class LaunchSystem(Subject):
-    """A kernel, `scalar`, `template`, `array` or `loop`, ready to be launched."""
+    """A kernel, `scalar`, `template`, `array` or `loop`, ready to be launched; or `captured`, a step that launches
+    `scalar` `CAPTURED` times.
+    """
 
     def __init__(self, kernel: str) -> None:
         self.kernel = kernel
+        self.parts = CAPTURED if kernel == "captured" else 1
 
     def deviation(self) -> float:
         self.clear()
