@@ -122,7 +122,11 @@ def test_a_fluid_is_poked_and_moves_on(notebook):
     page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
     # After how many steps the waves have got that far follows from where the pointer has splashed.
     poll(lambda: (page.canvas(STAGE) != poked).any(axis=2).mean(), lambda changed: changed > 0.2)
-    expect(page.page.locator(".tinote-status")).to_contain_text("96 × 96")
+    status = page.page.locator(".tinote-status")
+    expect(status).to_contain_text("96 × 96")
+    # Where the mouse rests on the number of steps, it says how these run.
+    expect(status).to_have_attribute("title", "Steps are replayed as a captured program")
+    status.hover()
     assert page.problems == []
 
 

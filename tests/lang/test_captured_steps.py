@@ -876,3 +876,21 @@ def test_random_kernels_behind_conditions_keep_their_own_seeds(unasked: bool) ->
         wanted, found = follow(step), follow(program)
     assert found == wanted
     assert program.how.replays if isinstance(program, AutomaticCapture) else program.is_captured
+
+
+def test_arguments_that_are_left_out(library: Library) -> None:
+    def step(by: float = 0.5, times: int = 2) -> float:
+        library.space["y"][0] = by * times
+        return by + times
+
+    def needs(a: float, b: float = 2.0, *, c: float = 3.0) -> float:
+        return a + b * c
+
+    program, keyword = ti.capture(step), ti.capture(needs)
+    for given in ((), (0.25,), (0.25, 3)):
+        assert program(*given) == step(*given)
+    assert program(times=5) == 5.5 and len(program.plans) == 1
+    with pytest.raises(TypeError):
+        program(1.0, 2, 3)
+    with pytest.raises(CaptureError, match="positions"):
+        keyword(1.0)

@@ -125,6 +125,8 @@ class Program:
         self._names = parameters
         self._strict = strict
         self._signature = inspect.signature(function)
+        #: what its last arguments are where they are left out; None if it takes others than by position
+        self._defaults = _defaults_of(self._signature)
         self._known: dict[Any, Captured] = {}
         self._last: Captured | None = None
         #: what it is under a tape, for each kind of arguments; kept here by `lang/ad/journal/captured_steps.py`
@@ -139,6 +141,8 @@ class Program:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         last = self._last
+        if self._defaults and not kwargs:
+            args = self._filled(args)
         try:
             if (
                 last is not None
@@ -182,6 +186,12 @@ class Program:
         finally:
             self._lock.release()
 
+    def _filled(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with those that are left out."""
+        missing = len(self._signature.parameters) - len(args)
+        defaults = self._defaults or ()
+        return (*args, *defaults[-missing:]) if 0 < missing <= len(defaults) else args
+
     def captured(self, *args: Any) -> Captured:
         """What is replayed for these arguments; captures it if need be. Raises `CaptureError`."""
         with self._lock:
@@ -191,6 +201,9 @@ class Program:
 
     def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The arguments in their order, and what of them one program is for. Raises `CaptureError`."""
+        if self._defaults is not None and not kwargs and len(args) == len(self._signature.parameters):
+            found = tuple([_plain(value) for value in args])
+            return found, (current_owner.get(), *[_kind(value) for value in found])
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
         if bound.kwargs or any(p.kind is p.VAR_POSITIONAL for p in self._signature.parameters.values()):
@@ -239,6 +252,14 @@ class Program:
 
 def _captured_there(function: Callable[..., Any], names: tuple[str, ...], strict: bool) -> Program:
     return Program(function, names, strict=strict)
+
+
+def _defaults_of(signature: inspect.Signature) -> tuple[Any, ...] | None:
+    """What the last arguments of a function are by themselves; None if it takes others than by position."""
+    parameters = signature.parameters.values()
+    if any(one.kind not in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters):
+        return None
+    return tuple([one.default for one in parameters if one.default is not one.empty])
 
 
 def _plain(value: Any) -> Any:

@@ -172,8 +172,7 @@ class Sweep:
 
     def step(self, step: CapturedStep) -> None:
         """Run the gradient of a captured step."""
-        for buffer, region in step.way.facts.disturbed:
-            self._rewind.disturb(buffer, region)
+        self._rewind.disturb_all(step.way.facts.disturbed)
         adjoints = step.step.reverse(step, [self.adjoints.pop(number, _ZERO).value for number in step.outputs])
         for number, adjoint in zip(step.inputs, adjoints, strict=True):
             self.add(number, Dual(adjoint))

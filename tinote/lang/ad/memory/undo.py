@@ -285,7 +285,7 @@ class Rewind:
     `stale`: elements that are not what they were at this point of the program.
     """
 
-    __slots__ = ("_finals", "_log", "_restores", "shown", "stale")
+    __slots__ = ("_disturbed", "_finals", "_log", "_restores", "shown", "stale")
 
     def __init__(self, log: UndoLog) -> None:
         self.shown = 0
@@ -293,6 +293,7 @@ class Rewind:
         self._log = log
         self._restores = True
         self._finals: dict[Buffer, list[_Entry]] = {}
+        self._disturbed: dict[int, BufferRegions] = {}  # by their identity
 
     def begin(self, *, restores: bool) -> None:
         """Start from memory as it is now. `restores`: at the end it will hold that again."""
@@ -337,8 +338,16 @@ class Rewind:
             view = self._log.view_of(buffer, piece)
             finals.append(_Entry(buffer, piece, view, warm_copy(view)))
 
+    def disturb_all(self, regions: BufferRegions) -> None:
+        """The same of several, which most of the calls before have told, too."""
+        if id(regions) not in self._disturbed:
+            self._disturbed[id(regions)] = regions
+            for buffer, region in regions:
+                self.disturb(buffer, region)
+
     def end(self) -> None:
         """The sweep is over."""
+        self._disturbed.clear()
         if self._finals:
             unwinding(self._bring_back_finals)
             self._finals.clear()
