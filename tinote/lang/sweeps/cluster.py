@@ -112,6 +112,8 @@ class Cluster:
 
         def submit() -> None:
             ahead = most or max(_LEAST_AHEAD, _AHEAD * sum(self._client.nthreads().values()))
+            if known and 4 * len(known) > 3 * ahead:
+                return  # a lot at a time: each costs the scheduler as much as several tasks
             given = []
             while len(known) + len(given) < ahead and (one := next(calls, None)) is not None:
                 given.append(one)
