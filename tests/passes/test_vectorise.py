@@ -685,6 +685,42 @@ func f(%n: i32):
         assert bool(tiles) == (found and rank == 2)
 
 
+@pytest.mark.parametrize(("inner", "tiled"), [("%zero", False), ("1i64", False), (None, True)])
+def test_places_behind_an_index_in_the_middle_are_in_no_tile(inner: str | None, tiled: bool) -> None:
+    """Where extents are known at launch only, nothing says how far `x[i, 1, 0]` lies from `x[i, 0, 0]`."""
+    middle = "%row" if inner is None else "%first"
+    added = "" if inner is None else f"    %first: i64 = add %row, {inner}\n"
+    text = f"""\
+buffer @x: i64[2] array (?, ?, ?) noalias
+buffer @x.flat: i64 array (?) flat @x
+buffer @y: i64 field (64)
+buffer @y.flat: i64 field (?) flat @y
+func f(%n: i32, %zero: i64):
+  task parallel %i: i32 in 0i32 .. %n:
+    %d: i32 = extent @x, 1
+    %e: i32 = extent @x, 2
+    %dw: i64 = cast %d
+    %ew: i64 = cast %e
+    %w: i64 = cast %i
+    %row: i64 = mul %w, %dw
+{added}    %p: i64 = mul {middle}, %ew
+    %q: i64 = mul %p, 16i64
+    %a: i64 = load @x.flat[%q]
+    %r: i64 = mul %row, %ew
+    %s: i64 = mul %r, 16i64
+    %t: i64 = add %s, 8i64
+    %b: i64 = load @x.flat[%t]
+    %c: i64 = mul %a, %b
+    atomic add @y.flat[0i64], %c
+"""
+    fn = parse(text)
+    verify(fn, Form.LOWERED)
+    (task,) = fn.region.body
+    assert isinstance(task, Task)
+    made = definitions(fn.region)
+    assert bool(choose_tiles(task, Divergence(task, made), made)) == tiled
+
+
 def test_arrays_that_may_meet_have_tiles_only_if_none_is_written() -> None:
     body = "      %b: f64 = load @a.flat[%p]\n      %d: f64 = load @g.flat[%p]\n      %e: f64 = add %b, %d\n"
     for shape, store, named in (

@@ -140,7 +140,7 @@ class _Finder:
             return
         terms, constant = self.terms(offset)
         lanes = [v for v in terms if self.divergence.step(v) != 0]
-        rest = {v: k for v, k in terms.items() if v not in lanes}
+        rest = {v: k for v, k in terms.items() if v not in lanes or self.has_inner_index(v)}
         if len(lanes) == 1 and self.begins_rows(lanes[0], step) and self.within(rest, constant, step):
             self.accesses.setdefault(root, []).append(_Access(op, rest, constant, loops, certain))
 
@@ -203,6 +203,14 @@ class _Finder:
             if not isinstance(made, ir.Prim) or made.prim is not p.mul:
                 return False
         return self.begins_rows(first[0], step)
+
+    def has_inner_index(self, v: ir.Var) -> bool:
+        """Whether `v`, which depends on the lane, has further indices added to the first one."""
+        op = self.definitions.get(v)
+        if v is self.index or not isinstance(op, ir.Prim):
+            return False
+        first = [a for a in op.args if isinstance(a, ir.Var) and self.divergence.step(a) != 0]
+        return op.prim is p.add or any(self.has_inner_index(a) for a in first)
 
     def within(self, rest: dict[ir.Var, int], constant: int, step: int | Stride) -> bool:
         """Whether a place lies in the row. Where extents are known at launch only, each index stands by itself, and is
