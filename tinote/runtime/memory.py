@@ -12,8 +12,8 @@ from typing import Any
 from tinote.runtime.pool import pool
 from tinote.runtime.seam import heard, seam
 
-# More than any machine has, and safely below what address arithmetic on 64 bits can hold.
-_LARGEST = 1 << 47
+#: More than any machine has, and safely below what address arithmetic on 64 bits can hold.
+LARGEST = 1 << 47
 # As much is cleared from within Python: a call out of it takes longer.
 _ZEROS = bytes(1024)
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -32,7 +32,7 @@ class Memory:
     def __init__(self, nbytes: int, *, clear: bool = True) -> None:
         if nbytes < 0:
             raise ValueError(f"a block of memory cannot have {nbytes} bytes")
-        if nbytes > _LARGEST:
+        if nbytes > LARGEST:
             raise MemoryError(f"{readable_size(nbytes)} of memory were asked for, which is more than any machine has")
         self.nbytes = nbytes
         try:
@@ -61,6 +61,19 @@ class Memory:
     def whole(self) -> Memory:
         """The block that it is a part of: itself, unless others have parts of it."""
         return self
+
+    @property
+    def is_resident(self) -> bool:
+        """Whether it lives on a device, and the host has a mirror of it (`resident.py`)."""
+        return False
+
+    @property
+    def begin(self) -> int:
+        """Its address, to be compared with others: nobody gets at the bytes by it."""
+        return self.address
+
+    def to_host(self, *, overwritten: bool = False) -> None:
+        """Have its bytes where the host may write them. `overwritten`: it writes all of them at once."""
 
     @property
     def is_whole(self) -> bool:
@@ -115,7 +128,9 @@ class ExternalMemory(Memory):
     def __init__(self, address: int, nbytes: int, owner: Any) -> None:
         self.address = address
         self.nbytes = nbytes
-        present = (ctypes.c_ubyte * nbytes).from_address(address) if nbytes else bytearray()
+        present: Any = (ctypes.c_ubyte * nbytes).from_address(address) if nbytes else bytearray()
+        if nbytes:
+            present.keeps = owner  # as long as there is a view
         self._owner = memoryview(present).cast("B")
         self._keeps = owner
 

@@ -1,11 +1,13 @@
 """A kernel as WGSL bound to memory: the backend for GPUs beside machine code (`native.py`).
 
-The host's memory is the truth between launches: what a launch touches is copied to the device before it, and what it
-writes is copied back after it. So all else, from Python's writes to views of NumPy's, is as on the CPU.
+Fields live on the device (`tinote.runtime.resident`): they are copied when the host has written them, and back when it
+asks for them. Arrays of the caller's are copied in before a launch and back after it. A launch that gives something,
+prints, checks, or writes what somebody has a view of is waited for; others are encoded and run behind each other.
 """
 
 from __future__ import annotations
 
+import ctypes
 import struct
 import sys
 import time
@@ -27,6 +29,7 @@ from tinote.runtime.launch import write_prints
 from tinote.runtime.layout import WORDS
 from tinote.runtime.memory import Memory
 from tinote.runtime.profile import Clock, profile
+from tinote.runtime.resident import Newest, ResidentMemory, resident_at
 from tinote.runtime.sites import Bounds, SiteKind, fault, formatter
 from tinote.runtime.threads import Stoppable
 
@@ -45,6 +48,7 @@ class GpuCode(Stoppable):
         "_lent",
         "_program",
         "_shader",
+        "_waits",
         "_written",
         "cached",
         "origin",
@@ -79,16 +83,25 @@ class GpuCode(Stoppable):
         self.results = tuple([t for _, t in self._shader.results])
         self._given = struct.Struct("<" + "".join([WORDS[t.name] for t in self.parameters]))
         self._clock = Clock(0, fn.name, "GPU", fn.loc) if config.kernel_profiler else None
+        #: whether a launch ends when it has run: it gives something, or its errors are to come from where it was called
+        self._waits = bool(
+            self.results
+            or self._shader.ring is not None
+            or self._clock is not None
+            or any(site.text != LOOP_ENDED for site in self._shader.sites)
+        )
         self._program = self._made()
         super().__init__()
 
     def _made(self) -> Program:
         shader = self._shader
-        dispatches = [Dispatch(e.name, e.parallel, e.turns, e.saves) for e in shader.entries]
+        dispatches = [Dispatch(*e) for e in shader.entries]
         if shader.param_words > 4 * 4096:
             raise KernelTargetError(f"'{self._fn.name}' has more arguments and fields than a GPU takes", self._fn.loc)
         try:
-            return Program(self._device, shader.text, dispatches, shader.param_words, shader.block_words)
+            words = shader.block_words if shader.ring is None else shader.ring
+            holds = shader.block_words > PRINTED + 2
+            return Program(self._device, shader.text, dispatches, shader.param_words, shader.block_words, words, holds)
         except DeviceFull as error:
             raise KernelMemoryError(str(error), self._fn.loc) from None
         except Exception as error:
@@ -108,62 +121,136 @@ class GpuCode(Stoppable):
         started = time.perf_counter_ns()
         with self._device.lock:
             head = self._run(values, given)
+        if head is None:
+            return ()
         if self._clock is not None:
             profile.record([(self._clock, time.perf_counter_ns() - started)])
         words = memoryview(head).cast("I")
-        if words[FAULTS]:
-            number = words[SITE]
-            site = self._shader.sites[number]
-            if site.text == LOOP_ENDED:
-                raise KernelRuntimeError(LOOP_ENDED, site.loc, hint="run this kernel with ti.init(arch=ti.cpu)")
-            types = self._shader.site_types[number]
-            payload = [_signed(words, PAYLOAD + 2 * k, t) for k, t in enumerate(types[:6])]
-            raise fault(int(site.kind), site, payload, self._config.memory_limit)
         return tuple([_number(words, at, t) for at, t in self._shader.results])
 
-    def _run(self, values: Sequence[Any], given: bytes) -> bytes:
-        shader, device = self._shader, self._device
-        #: the bytes that come along: from where, how many; where the buffer begins
+    def _check(self, head: bytes) -> None:
+        """Raise the error that the block of a launch begins with."""
+        words = memoryview(head).cast("I")
+        if not words[FAULTS]:
+            return
+        number = words[SITE]
+        site = self._shader.sites[number]
+        if site.text == LOOP_ENDED:
+            raise KernelRuntimeError(LOOP_ENDED, site.loc, hint="run this kernel with ti.init(arch=ti.cpu)")
+        types = self._shader.site_types[number]
+        payload = [_signed(words, PAYLOAD + 2 * k, t) for k, t in enumerate(types[:6])]
+        raise fault(int(site.kind), site, payload, self._config.memory_limit)
+
+    def _run(self, values: Sequence[Any], given: bytes) -> bytes | None:
+        try:
+            return self._run_on_device(values, given)
+        except DeviceFull as error:
+            raise KernelMemoryError(f"the memory of '{self._fn.name}': {error}", self._fn.loc) from None
+        except Exception as error:
+            if type(error).__module__.startswith("wgpu"):
+                self._device.lost = True
+                name = self._device.info.name
+                raise KernelMemoryError(f"the GPU '{name}' failed: {error}", self._fn.loc) from None
+            raise
+
+    def _run_on_device(self, values: Sequence[Any], given: bytes) -> bytes | None:
+        """Gives the begin of the block, if somebody needs it."""
+        device = self._device
+        #: where a buffer begins on the host, its block on the device, or its bytes that come along
+        blocks: dict[Buffer, tuple[int, ResidentMemory]] = {}
         spans: dict[Buffer, tuple[int, int, int]] = {}
         for b, memory in self._fields.items():
             whole = memory.whole
-            spans[b] = (whole.address, whole.nbytes, memory.address)
+            if isinstance(whole, ResidentMemory) and whole.device is device:
+                blocks[b] = memory.begin, whole
+            else:
+                spans[b] = (whole.address, whole.nbytes, memory.address)
         for b, (position, part) in self._lent.items():
             address = values[position][part]
-            spans[b] = (address, _bytes_of(b, values[position]), address)
+            block = resident_at(address)
+            if block is not None and block.device is device:
+                blocks[b] = address, block
+            else:
+                spans[b] = (address, _bytes_of(b, values[position]), address)
+        used = list(dict.fromkeys([block for _, block in blocks.values()]))
+        viewed = {block for block in used if block.withdraw()}
+        device.require(used)
+        ranges = _joined([(address, nbytes) for address, nbytes, _ in spans.values() if nbytes])
+        places = device.borrow([nbytes for _, nbytes in ranges], used) if ranges else []
         try:
-            ranges = device.place([(address, nbytes) for address, nbytes, _ in spans.values() if nbytes])
-        except DeviceFull as error:
-            raise KernelMemoryError(f"the memory of '{self._fn.name}': {error}", self._fn.loc) from None
+            return self._encode(values, given, blocks, spans, viewed, [(*r, p) for r, p in zip(ranges, places)])  # noqa: B905
+        finally:
+            device.freed.extend([(place, nbytes) for place, (_, nbytes) in zip(places, ranges, strict=True)])
+
+    def _encode(
+        self,
+        values: Sequence[Any],
+        given: bytes,
+        blocks: dict[Buffer, tuple[int, ResidentMemory]],
+        spans: dict[Buffer, tuple[int, int, int]],
+        viewed: set[ResidentMemory],
+        ranges: Sequence[tuple[int, int, int]],
+    ) -> bytes | None:
+        shader, device = self._shader, self._device
+        for block in {block for _, block in blocks.values()}:
+            if block.newest is Newest.HOST:
+                assert block.place is not None
+                device.upload(block.place, block.begin, block.nbytes)
+                block.newest = Newest.BOTH
+        for address, nbytes, place in ranges:
+            device.upload(place, address, nbytes)
         params = bytearray(4 * shader.param_words)
         for k, (at, t) in enumerate(shader.parameters):
             params[4 * at : 4 * (at + words_of(t))] = given[8 * k : 8 * k + 4 * words_of(t)]
         for at, b, axis in shader.extents:
             struct.pack_into("<I", params, 4 * at, values[self._lent[b][0]].shape[axis])
-        places: dict[Buffer, int] = {}
+        written: list[tuple[int, int, int]] = []
+        changed: set[ResidentMemory] = set()
         for at, b in shader.bases:
-            address, nbytes, first = spans[b]
-            if not nbytes:
-                continue
-            span = next(r for r in ranges if r.address <= address < r.address + r.nbytes)
-            places[b] = span.place + address - span.address
-            begin = span.place + first - span.address
+            if b in blocks:
+                first, block = blocks[b]
+                assert block.place is not None
+                begin = block.place + first - block.begin
+                if b in self._written:
+                    changed.add(block)
+            else:
+                address, nbytes, first = spans[b]
+                if not nbytes:
+                    continue
+                start, _, place = next(r for r in ranges if r[0] <= address < r[0] + r[1])
+                begin = place + first - start
+                if b in self._written:
+                    written.append((place + address - start, address, nbytes))
             unit = min(b.dtype.size, 4)
             if begin % unit:
                 raise KernelMemoryError(f"'{b.name}' is not aligned to its numbers", self._fn.loc)
             struct.pack_into("<I", params, 4 * at, begin // unit)
-        written = [(places[b], *spans[b][:2]) for b in self._written if b in places]
-        ring = shader.ring
-        head_words = shader.block_words if ring is None else ring
-        try:
-            head = device.run(self._program, bytes(params), ranges, written, 4 * head_words)
-            if ring is not None:
-                self._print(ring, head)
-        except Exception as error:
-            if type(error).__module__.startswith("wgpu"):
-                device.lost = True
-                raise KernelMemoryError(f"the GPU '{device.info.name}' failed: {error}", self._fn.loc) from None
-            raise
+        device.launch(self._program, params)
+        for block in changed:
+            block.newest = Newest.DEVICE
+        seen = [block for block in viewed if block in changed]
+        head = None
+        if self._waits or written or seen:
+            parts = [(self._program.block, 0, self._program.head_bytes)]
+            parts += [(device.arena, place & ~3, -(-(place + n - (place & ~3)) // 4) * 4) for place, _, n in written]
+            parts += [(device.arena, block.place or 0, block.size) for block in seen]
+            found = device.fetch(parts)
+            head = bytes(found[0])
+            for (place, address, nbytes), data in zip(written, found[1:], strict=False):
+                ctypes.memmove(address, bytes(data[place & 3 :]), nbytes)
+            for block, data in zip(seen, found[1 + len(written) :], strict=True):
+                ctypes.memmove(block.begin, bytes(data), block.nbytes)
+            if memoryview(head).cast("I")[FAULTS]:
+                device.forget_faults(self._program)
+        else:
+            device.later(self._program, self._check)
+        for block in viewed:  # whoever has a view may write at any time
+            block.newest = Newest.HOST
+        if head is not None:
+            device.report()
+            if shader.ring is not None:
+                self._print(shader.ring, head)
+            self._check(head)
         return head
 
     def _print(self, ring: int, head: bytes) -> None:
@@ -172,7 +259,7 @@ class GpuCode(Stoppable):
         count, dropped = min(words[PRINTED], RING_WORDS), words[PRINTED + 1]
         if not count:
             return
-        record = memoryview(self._device.read_block(self._program, 4 * ring, 4 * count)).cast("I")
+        record = memoryview(self._device.read([(self._program.block, 4 * ring, 4 * count)])[0]).cast("I")
         pieces: list[str] = []
         at = 0
         while at < count:
@@ -194,6 +281,19 @@ class GpuCode(Stoppable):
         if dropped:
             pieces.append(f"[{dropped} more prints were dropped: the kernel prints faster than they can be shown]\n")
         write_prints("".join(pieces), sys.stdout.write)
+
+
+def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Bytes of the host's, from multiples of 16 on; those that share memory are one."""
+    found: list[tuple[int, int]] = []
+    for address, nbytes in sorted(spans):
+        start = address & ~15
+        stop = address + nbytes
+        if found and start < sum(found[-1]):
+            found[-1] = (found[-1][0], max(found[-1][1], stop - found[-1][0]))
+        else:
+            found.append((start, stop - start))
+    return found
 
 
 def _bytes_of(b: Buffer, array: BoundArray) -> int:

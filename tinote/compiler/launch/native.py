@@ -20,6 +20,7 @@ from tinote.runtime.launch import Block, Launcher
 from tinote.runtime.layout import SLOTS, WORDS
 from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.profile import profile
+from tinote.runtime.resident import lease_at
 from tinote.runtime.seam import seam
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class BoundArray(NamedTuple):
     @property
     def memory(self) -> ExternalMemory:
         """Its bytes, to be copied and restored."""
-        return ExternalMemory(self.address, self.nbytes, self.owner)
+        return ExternalMemory(self.address, self.nbytes, (self.owner, lease_at(self.address)))
 
 
 #: Which address in a `BoundArray` belongs to an array argument's own buffer, to its gradient, to its dual.

@@ -16,7 +16,6 @@ Where it pays, steps are captured after the first of them: each is one native ca
 
 from __future__ import annotations
 
-import ctypes
 import time
 import zlib
 from array import array
@@ -470,7 +469,7 @@ def _refuse_old_values(arguments: Arguments) -> None:
 
 def _content(bound: BoundArray) -> int:
     """Stands for what an array holds: a step that is run again must find the same."""
-    return zlib.crc32(ctypes.string_at(bound.address, bound.nbytes), hash(bound.shape) & 0xFFFFFFFF)
+    return zlib.crc32(bound.memory.view(), hash(bound.shape) & 0xFFFFFFFF)
 
 
 def _fingerprint(memory: Memory) -> int:

@@ -20,7 +20,7 @@ from tinote.lang.data.assigned import assigned_name
 from tinote.lang.data.captured_arrays import taken_copy
 from tinote.lang.data.components import ComponentField, Element
 from tinote.lang.data.exchange import Exchanged
-from tinote.lang.data.layout import LETTERS, Layout, Part, Placement, array_over, dense
+from tinote.lang.data.layout import LETTERS, Layout, Placement, array_over, dense, part_of
 from tinote.lang.data.matrix import Matrix, Vector, as_stored
 from tinote.lang.data.nodes import Located
 from tinote.lang.data.traced import stored
@@ -38,6 +38,7 @@ from tinote.lang.session.state import (
 from tinote.lang.shipping.arrivals import arrivals
 from tinote.lang.shipping.tokens import Tokenised
 from tinote.runtime.memory import Memory
+from tinote.runtime.resident import ResidentMemory
 from tinote.runtime.seam import heard, seam
 from tinote.source import Span, caller
 
@@ -97,10 +98,21 @@ class Field(Located, Exchanged, Tokenised):
 
     def __getattr__(self, name: str) -> Any:
         if name in _PLACED:
-            self._settle()
-            return self.__dict__[name]
+            if "memory" not in self.__dict__:
+                self._settle()
+            return self._array_again() if name == "_array" else self.__dict__[name]
         public = not name.startswith("_")  # the compiler asks every object for names of its protocol
         raise no_attribute("a field", name, [*dir(type(self)), *_PLACED] if public else (), HABITS.get(name, ""))
+
+    def _array_again(self) -> np.ndarray[Any, Any]:
+        """The array that a launch on a device has taken back, or has not asked for yet."""
+        if "_array" not in self.__dict__:
+            memory = self.memory
+            self._array = array_over(self.buffer, memory)
+            whole = memory.whole
+            if isinstance(whole, ResidentMemory):
+                whole.held_by(self)
+        return self._array
 
     def __copy__(self) -> Any:
         raise FieldError(
@@ -137,7 +149,7 @@ class Field(Located, Exchanged, Tokenised):
             "constant": self._constant,
             "placement": (self.shape, buffer.strides, buffer.element_strides, buffer.offset),
             "block": whole,
-            "start": None if self.memory is whole else self.memory.address - whole.address,
+            "start": None if self.memory is whole else self.memory.begin - whole.begin,
             "level": self._level,
             "offset": self._offset,
             "companions": {
@@ -153,7 +165,7 @@ class Field(Located, Exchanged, Tokenised):
         memory = declared["block"]
         if declared["start"] is not None:
             extents = (*shape, *self.element)
-            memory = Part(memory, declared["start"], self.dtype, extents, (*strides, *apart))
+            memory = part_of(memory, declared["start"], self.dtype, extents, (*strides, *apart))
         self._suffix, self._constant = declared["suffix"], declared["constant"]
         self._level, self._offset = declared["level"], declared["offset"]
         self._place(Placement(shape, strides, apart, offset, memory))
@@ -223,7 +235,8 @@ class Field(Located, Exchanged, Tokenised):
             offset=at.offset,
         )
         self.buffer.no_adjoint, self.buffer.no_tangent = self._constant
-        self._array = array_over(self.buffer, self.memory)
+        if not self.memory.whole.is_resident:
+            self._array = array_over(self.buffer, self.memory)
         session.memories[self.buffer] = self.memory
         session.fields.add(self)
         forget_gradients()
@@ -238,13 +251,17 @@ class Field(Located, Exchanged, Tokenised):
         """Come into being in memory of its own, with the gradient and dual that it needs."""
         strides, apart, nbytes = dense(self.dtype, shape, self.element, order, layout)
         try:
-            memory = Memory(max(nbytes, self.dtype.size))
+            memory = self._new_memory(max(nbytes, self.dtype.size))
         except MemoryError as error:
             raise FieldError(f"a field of shape {shape} needs {nbytes:,} bytes: {error}", self._made_at) from None
         self._place(Placement(shape, strides, apart, offset, memory))
         for kind in sorted(self._needed):
             self._companions[kind]._make_dense(shape, order, layout, offset)
             self._attach(kind)
+
+    def _new_memory(self, nbytes: int) -> Memory:
+        """Memory of its own where kernels run."""
+        return session.new_memory(nbytes)
 
     def _make_dense_like(self, other: Field) -> None:
         """Come into being in memory of its own, with another field's shape and offset."""
@@ -268,7 +285,9 @@ class Field(Located, Exchanged, Tokenised):
     def _move(self, memory: Memory) -> None:
         """Have its numbers in other memory from now on."""
         self.memory = session.memories[self.buffer] = memory
-        self._array = array_over(self.buffer, memory)
+        self.__dict__.pop("_array", None)
+        if not memory.whole.is_resident:
+            self._array = array_over(self.buffer, memory)
         self._bound = None
 
     def _attach(self, kind: str) -> None:

@@ -99,6 +99,41 @@ class Part(Memory):
         return np.frombuffer(packed.view(), dtype=self._array.dtype, count=count).reshape(self._array.shape)
 
 
+class ResidentPart(Part):
+    """The same of a block that lives on a device: it has no array between two uses, so that the block is not lent."""
+
+    __slots__ = ("_form", "_start")
+
+    def __init__(
+        self, block: Memory, start: int, dtype: Scalar, extents: tuple[int, ...], strides: tuple[int, ...]
+    ) -> None:
+        self._block = block
+        self._start = start
+        self._form = dtype, extents, strides
+        self.nbytes = math.prod(extents) * dtype.size
+
+    @property
+    def address(self) -> int:  # type: ignore[override]
+        return self._block.address + self._start
+
+    @property
+    def begin(self) -> int:
+        return self._block.begin + self._start
+
+    @property
+    def _owner(self) -> memoryview:  # type: ignore[override]
+        return self._block.view()[self._start :]
+
+    @property
+    def _array(self) -> np.ndarray[Any, Any]:  # type: ignore[override]
+        return _strided(self._owner, *self._form)
+
+
+def part_of(block: Memory, start: int, dtype: Scalar, extents: tuple[int, ...], strides: tuple[int, ...]) -> Part:
+    """One field's bytes in a block."""
+    return (ResidentPart if block.is_resident else Part)(block, start, dtype, extents, strides)
+
+
 def _strided(
     memory: memoryview, dtype: Scalar, extents: tuple[int, ...], strides: tuple[int, ...]
 ) -> np.ndarray[Any, Any]:

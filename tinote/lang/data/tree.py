@@ -23,7 +23,7 @@ from typing import Any
 from tinote.errors import FieldError, Note
 from tinote.ir.buffers import Buffer, row_major
 from tinote.lang.data.fields import Field
-from tinote.lang.data.layout import LETTERS, MOST_DIMENSIONS, Part, Placement, offset_given, shape_given
+from tinote.lang.data.layout import LETTERS, MOST_DIMENSIONS, Placement, offset_given, part_of, shape_given
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.nodes import Node
 from tinote.lang.session.missing import refuse
@@ -382,7 +382,7 @@ def _aligned(at: int, size: int) -> int:
 
 def _memory(size: int, level: Level) -> Memory:
     try:
-        return Memory(max(size, 1))
+        return session.new_memory(max(size, 1))
     except MemoryError as error:
         raise FieldError(f"the fields of this level need {size:,} bytes: {error}", level.made_at) from None
 
@@ -391,10 +391,10 @@ def _at(leaf: Field, level: Level, strides: tuple[int, ...], start: int, block: 
     size = leaf.dtype.size
     element_strides = row_major(leaf.element, size)
     if block is None:
-        block = Memory(size * math.prod(leaf.element))
+        block = session.new_memory(size * math.prod(leaf.element))
     extents = (*level.shape, *leaf.element)
     whole = block.nbytes == math.prod(extents) * size
-    memory = block if whole else Part(block, start, leaf.dtype, extents, (*strides, *element_strides))
+    memory = block if whole else part_of(block, start, leaf.dtype, extents, (*strides, *element_strides))
     offset = offset_given(leaf._offset, level.shape, leaf._made_at)
     return Placement(level.shape, strides, element_strides, offset, memory)
 

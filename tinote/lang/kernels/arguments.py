@@ -331,7 +331,7 @@ class Arguments:
         for buffer in touched.loaded | touched.written:
             if buffer.kind is BufferKind.FIELD and buffer.primal is None:
                 memory = memory_of(buffer)
-                met.append((buffer.name, buffer, memory.address, memory.address + memory.nbytes))
+                met.append((buffer.name, buffer, memory.begin, memory.begin + memory.nbytes))
         for formal, (actual, bound) in zip(self.specialisation.arrays, self.arrays, strict=True):
             first, last = bound.address, bound.address + bound.nbytes
             for name, other, begin, end in met:

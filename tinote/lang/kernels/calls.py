@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 from tinote.lang.kernels.func import Func, func, plain_function
+from tinote.lang.session.state import session
 
 
 def real_func(function: Callable[..., Any] | None = None) -> Any:
@@ -50,4 +52,8 @@ ref = Reference
 
 
 def sync() -> None:
-    """Wait until all kernels have ended: a launch returns when they have, so there is nothing to wait for."""
+    """Wait until all kernels have ended. On the CPU a launch returns when they have, so there is nothing to wait for;
+    on a GPU, those that give, print and check nothing go on. Raises what they have to report.
+    """
+    if session.config.arch == "gpu":
+        importlib.import_module("tinote.runtime.gpu").wait_for_all()

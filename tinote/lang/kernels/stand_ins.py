@@ -9,7 +9,6 @@ several names, and the derivatives are the partial ones, by each name. Memory th
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Set
 from contextvars import ContextVar
 from typing import Any, NoReturn
@@ -170,14 +169,14 @@ def viewed_field(first: int, last: int) -> str | None:
     """
     for buffer in list(session.views) if session.has_views else ():
         memory = memory_of(buffer) if is_viewed(buffer) else None
-        if memory is not None and max(first, memory.address) < min(last, memory.address + memory.nbytes):
+        if memory is not None and max(first, memory.begin) < min(last, memory.begin + memory.nbytes):
             return next((f.name for f in list(session.fields) if f.buffer is buffer), buffer.name)
     return None
 
 
 def _bytes_at(bound: BoundArray) -> Array:
     """The memory of an array argument."""
-    return np.ctypeslib.as_array((ctypes.c_uint8 * bound.nbytes).from_address(bound.address))
+    return np.frombuffer(bound.memory.view(), np.uint8)
 
 
 def _overlap(a: Array, b: Array) -> bool:

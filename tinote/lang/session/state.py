@@ -190,6 +190,16 @@ class Session:
         self.on_reset: list[Any] = []
         self._entries: dict[Buffer, dict[tuple[int, Any], weakref.ref[BufferCache]]] = {}  # of each buffer
 
+    def new_memory(self, nbytes: int) -> Memory:
+        """Zeros for fields: on the device, where kernels run on one. Raises `MemoryError`."""
+        if self.config.arch == "gpu":
+            gpu = _gpu()
+            try:
+                return gpu.ResidentMemory(gpu.open_device(self.config.software_gpu), nbytes)
+            except gpu.NoDevice:  # it was lost; a launch says so
+                pass
+        return Memory(nbytes)
+
     def forget_instances(self) -> None:
         """Fields are gone that kernels may have been compiled for: they look again at what they captured."""
         self.generation += 1

@@ -32,13 +32,14 @@ PARAMS, BLOCK, SCRATCH, ARENA = range(4)
 
 class Entry(NamedTuple):
     """A task. `turns`: how many iterations, where it is known. `parallel`: in as many invocations as there are.
-    `saves`: it needs scratch memory.
+    `saves`: it needs scratch memory. `sums`: each invocation adds what it has summed up to what all share.
     """
 
     name: str
     parallel: bool
     turns: int | None
     saves: bool
+    sums: bool = False
 
 
 class Shader(NamedTuple):

@@ -8,7 +8,6 @@ them. A function with a custom VJP, or without any gradient, is exempt: what it 
 
 from __future__ import annotations
 
-import ctypes
 from bisect import bisect_right
 from collections.abc import Sequence
 from math import prod
@@ -181,9 +180,8 @@ class AccessRules(Observer):
     def _see(self, buffer: Buffer) -> None:
         """Remember what such memory holds now."""
         if isinstance(buffer, ExternalArray):
-            raw = (ctypes.c_byte * buffer.bound.nbytes).from_address(buffer.bound.address)
             shape = (*buffer.bound.shape, *buffer.element)
-            held = np.ndarray(shape, numpy_type(buffer.dtype), buffer=memoryview(raw))  # kept alive by `buffer`
+            held = np.ndarray(shape, numpy_type(buffer.dtype), buffer=buffer.bound.memory.view())
         elif is_viewed(buffer):
             held = array_over(buffer, memory_of(buffer))
         else:
