@@ -277,6 +277,41 @@ def test_views_of_fields_stay_what_they_are() -> None:
     assert view.tolist() == [6.0] * 6 == x.to_numpy().tolist()
 
 
+def test_invocations_sum_up_before_they_meet() -> None:
+    on_gpu()
+    x = ti.field(ti.f32, shape=5000)
+    total = ti.field(ti.f32, shape=())
+    counts = ti.field(ti.i32, shape=3)
+    seen = ti.field(ti.i32, shape=())
+    order = ti.field(ti.i32, shape=5000)
+
+    @ti.kernel
+    def add(k: ti.i32):
+        for i in x:
+            total[None] += x[i]
+            if i % 2 == 0:
+                counts[k] += 1
+            counts[2] += i
+            order[i] = ti.atomic_add(seen[None], 1)
+
+    x.from_numpy(np.linspace(0, 1, 5000, dtype=np.float32))
+    add(1)
+    assert abs(total[None] - 2500.0) < 0.01 and counts.to_numpy().tolist() == [0, 2500, 4999 * 2500]
+    assert sorted(order.to_numpy().tolist()) == list(range(5000))
+    text = str(add.wgsl())
+    assert text.count("  var sum") == 3 and text.count("for (; turn < turns") == 1
+
+    @ti.kernel
+    def uses():
+        for i in x:
+            total[None] += 1.0
+            x[i] = total[None]
+
+    total[None] = 0.0
+    uses()
+    assert total[None] == 5000.0 and "var sum" not in str(uses.wgsl())
+
+
 # ---- accuracy
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
@@ -329,6 +364,70 @@ def test_powers_are_within_four_units_in_the_last_place() -> None:
     apply()
     wanted = bases.astype(np.float64) ** exponents.astype(np.float64)
     assert np.max(np.abs(x.to_numpy() - wanted) / np.spacing(wanted.astype(np.float32))) <= 4.0
+
+
+def test_angles_of_any_size_in_f64() -> None:
+    on_gpu()
+    large = 10.0 ** np.linspace(0, 307, 3000) * np.where(np.arange(3000) % 2, 1, -1)
+    numbers = np.concatenate([large, 2.0 ** np.arange(1, 1000), np.linspace(-600_000, 600_000, 3001)])
+    x, y = ti.field(ti.f64, shape=len(numbers)), ti.field(ti.f64, shape=len(numbers))
+
+    @ti.kernel
+    def apply():
+        for i in x:
+            y[i] = ti.cos(x[i])
+            x[i] = ti.sin(x[i])
+
+    x.from_numpy(numbers)
+    apply()
+    for found, wanted in (x, np.sin(numbers)), (y, np.cos(numbers)):
+        assert np.max(np.abs(found.to_numpy() - wanted) / np.spacing(np.abs(wanted))) <= 8.0
+
+
+def remainders(dtype: Any) -> Any:
+    kind = np.float64 if dtype is ti.f64 else np.float32
+    chance = np.random.default_rng(3)
+    a = np.concatenate([chance.normal(size=2000) * 10.0 ** chance.uniform(-12, 14, 2000), [5.0, -5.0, -0.0, 3.0]])
+    b = np.concatenate([chance.normal(size=2000) * 10.0 ** chance.uniform(-6, 6, 2000), [2.0, 3.0, 1.0, -1.0]])
+    a, b = np.concatenate([a, [-3.0, 3.0, 0.0]]).astype(kind), np.concatenate([b, [np.inf, -np.inf, 7.0]]).astype(kind)
+    x, y = ti.field(dtype, shape=len(a)), ti.field(dtype, shape=len(a))
+
+    @ti.kernel
+    def divide():
+        for i in x:
+            whole = x[i] // y[i]
+            x[i] = x[i] % y[i]
+            y[i] = whole
+
+    x.from_numpy(a)
+    y.from_numpy(b)
+    divide()
+    keep = np.abs(a / b) < (2.0**53 if dtype is ti.f64 else 2.0**22)
+    return x.to_numpy(), y.to_numpy()[keep]
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+@pytest.mark.parametrize("dtype", [ti.f32, ti.f64])
+def test_remainders_are_exact(dtype: Any) -> None:
+    agree(lambda: remainders(dtype), rtol=0, atol=0)
+
+
+def test_numbers_over_a_zero_that_is_written_there() -> None:
+    on_gpu()
+    x = ti.field(ti.f32, shape=4)
+    n = ti.field(ti.i32, shape=4)
+
+    @ti.kernel
+    def over():
+        for i in x:
+            y = x[i] / 0.0
+            n[i] = ti.i32(y) % 3
+            x[i] = x[i] / -0.0 if i == 3 else y
+
+    x.from_numpy(np.array([2.0, -2.0, 0.0, 1.0], dtype=np.float32))
+    over()
+    np.testing.assert_equal(x.to_numpy(), np.array([np.inf, -np.inf, np.nan, -np.inf], np.float32))
+    assert n.to_numpy().tolist() == [1, (-(2**31)) % 3, 0, 1]
 
 
 # ---- bad situations

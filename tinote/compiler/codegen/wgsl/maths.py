@@ -245,10 +245,70 @@ fn mod_f32(a: f32, b: f32) -> f32 {
 }
 fn floordiv_f32(a: f32, b: f32) -> f32 {
   let q = a / b;
-  if (isnan_f32(q) || abs(q) >= 4194304.0 || q == 0.0) { return floor(q); }
-  if (bitcast<u32>(b) << 1u == 0xff000000u) { return floor(q); }
+  if (isnan_f32(q) || abs(q) >= 4194304.0) { return floor(q); }
+  if (q == 0.0) { return select(q, -1.0, !(a == 0.0) && (bitcast<u32>(q) >> 31u) != 0u); }
   let found = round((a - mod_f32(a, b)) / b);
   return select(found, floor(q), found == 0.0 && q < 1.0);
+}
+"""
+
+# The same of f64, in pairs of words, digit by digit.
+FMOD_F64 = """\
+fn top_of_wide(a: Wide) -> u32 { return select(firstLeadingBit(a.x), firstLeadingBit(a.y) + 32u, a.y != 0u); }
+struct DivisionF64 { rest: f64, whole: Wide }
+fn divide_f64(a: f64, b: f64) -> DivisionF64 {
+  let x = f64_words(a) & Wide(0xffffffffu, 0x7fffffffu); let y = f64_words(b) & Wide(0xffffffffu, 0x7fffffffu);
+  let endless = Wide(0u, 0x7ff00000u);
+  if (all(y == Wide()) || !wide_below(x, endless) || wide_below(endless, y)) {
+    return DivisionF64(f64(bitcast<f32>(nan_bits)), Wide());
+  }
+  if (wide_below(x, y)) { return DivisionF64(a, Wide()); }
+  var whole = Wide();
+  let sign = f64_words(a).y & 0x80000000u;
+  var rest = Wide(x.x, select(x.y & 0xfffffu, (x.y & 0xfffffu) | 0x100000u, x.y >= 0x100000u));
+  var my = Wide(y.x, select(y.y & 0xfffffu, (y.y & 0xfffffu) | 0x100000u, y.y >= 0x100000u));
+  let up_x = 52u - top_of_wide(rest); let up_y = 52u - top_of_wide(my);
+  rest = wide_shl(rest, up_x); my = wide_shl(my, up_y);
+  let ex = i32(max(x.y >> 20u, 1u)) - i32(up_x); let ey = i32(max(y.y >> 20u, 1u)) - i32(up_y);
+  if (!wide_below(rest, my)) { rest = wide_sub(rest, my); whole.x = 1u; }
+  var places = ex - ey;
+  loop {
+    if (places == 0 || all(rest == Wide())) { break; }
+    rest = Wide(rest.x << 1u, (rest.y << 1u) | (rest.x >> 31u));
+    whole = Wide(whole.x << 1u, (whole.y << 1u) | (whole.x >> 31u));
+    if (!wide_below(rest, my)) { rest = wide_sub(rest, my); whole.x |= 1u; }
+    places -= 1;
+  }
+  whole = wide_shl(whole, u32(places));
+  if (all(rest == Wide())) { return DivisionF64(f64_from(Wide(0u, sign)), whole); }
+  let up = 52u - top_of_wide(rest);
+  let exponent = ey - i32(up);
+  if (exponent > 0) {
+    let digits = wide_shl(rest, up);
+    return DivisionF64(f64_from(Wide(digits.x, sign | (u32(exponent) << 20u) | (digits.y & 0xfffffu))), whole);
+  }
+  // Smaller than any with all digits: as many places up or down as to the smallest exponent.
+  if (ey > 1) { rest = wide_shl(rest, u32(ey - 1)); } else { rest = wide_shr(rest, u32(1 - ey)); }
+  return DivisionF64(f64_from(Wide(rest.x, sign | rest.y)), whole);
+}
+fn fmod_f64(a: f64, b: f64) -> f64 { return divide_f64(a, b).rest; }
+fn mod_f64(a: f64, b: f64) -> f64 {
+  let rest = fmod_f64(a, b);
+  let sign = f64_words(b).y & 0x80000000u;
+  if (rest == 0.0lf) { return f64_from(Wide(0u, sign)); }
+  if (isnan_f64(rest)) { return rest; }
+  let other = ((f64_words(rest).y ^ sign) >> 31u) != 0u;
+  if ((f64_words(b).y & 0x7fffffffu) == 0x7ff00000u) { return select(rest, b, other); }
+  return select(rest, rest + b, other);
+}
+fn floordiv_f64(a: f64, b: f64) -> f64 {
+  let q = a / b;
+  if (isnan_f64(q) || abs(q) >= 9007199254740992.0lf) { return floor(q); }
+  if (q == 0.0lf) { return select(q, -1.0lf, !(a == 0.0lf) && (f64_words(q).y >> 31u) != 0u); }
+  let d = divide_f64(a, b);
+  let found = f64(d.whole.y) * 4294967296.0lf + f64(d.whole.x);
+  if (q > 0.0lf) { return found; }
+  return select(-found, -found - 1.0lf, !(d.rest == 0.0lf));
 }
 """
 
@@ -298,19 +358,93 @@ fn tanh_f64(x: f64) -> f64 {
   return select(large, -large, x < 0.0lf);
 }
 """
+
+
+def _digits_of_two_over_pi(count: int) -> int:
+    """The first binary digits of 2/pi behind the point, as an integer: pi by Machin's formula."""
+    one = 1 << (count + 64)
+
+    def arctan_of_inverse(n: int) -> int:
+        term = total = one // n
+        k, sign = 3, -1
+        while term:
+            term //= n * n
+            total += sign * (term // k)
+            k, sign = k + 2, -sign
+        return total
+
+    pi = 4 * (4 * arctan_of_inverse(5) - arctan_of_inverse(239))
+    return (2 * one << count) // pi
+
+
+# Behind two words of zeros, as many digits of 2/pi as the largest number needs, of which a product takes 192.
+_WORDS_F64 = 41
+_DIGITS_F64 = _digits_of_two_over_pi(32 * (_WORDS_F64 - 1))
+_TABLE_F64 = ", ".join([f"{(_DIGITS_F64 >> 32 * (_WORDS_F64 - k)) & 0xFFFFFFFF:#x}u" for k in range(_WORDS_F64)])
+TURNS_F64 = f"""\
+struct TurnsF64 {{ rest: f64, quarters: i32 }}
+var<private> two_over_pi_f64: array<u32, {_WORDS_F64}> = array<u32, {_WORDS_F64}>({_TABLE_F64});
+fn turns_f64(x: f64) -> TurnsF64 {{
+  let bits = f64_words(x);
+  let low = bits.x; let high = (bits.y & 0xfffffu) | 0x100000u;
+  let place = ((bits.y >> 20u) & 0x7ffu) - 1013u;
+  let word = min(place >> 5u, {_WORDS_F64 - 7}u); let by = place & 31u;
+  var window = array<u32, 6>();
+  for (var k = 0u; k < 6u; k++) {{
+    let next = select(two_over_pi_f64[word + k + 1u] >> ((32u - by) & 31u), 0u, by == 0u);
+    window[5u - k] = (two_over_pi_f64[word + k] << by) | next;
+  }}
+  var product = array<u32, 6>();
+  var carry = Wide();
+  for (var k = 0u; k < 6u; k++) {{
+    // What comes to this word, and what to the next two: each sum fits.
+    let first = wide_add(wide_product(low, window[k]), Wide(carry.x, 0u));
+    var second = Wide();
+    if (k > 0u) {{ second = wide_product(high, window[k - 1u]); }}
+    let sum = wide_add(Wide(first.x, 0u), Wide(second.x, 0u));
+    product[k] = sum.x;
+    let up = wide_add(Wide(first.y, 0u), wide_add(Wide(second.y, 0u), Wide(carry.y, 0u)));
+    carry = wide_add(up, Wide(sum.y, 0u));
+  }}
+  let top = product[5] + 0x20000000u;
+  let quarters = i32(top >> 30u);
+  product[5] = (top & 0x3fffffffu) - 0x20000000u;
+  let below = (product[5] >> 31u) != 0u;
+  if (below) {{
+    var one = 1u;
+    for (var k = 0u; k < 6u; k++) {{
+      product[k] = ~product[k] + one;
+      one = select(0u, one, product[k] == 0u);
+    }}
+  }}
+  var part = f64(product[1]) * {_d(2.0**-158)} + f64(product[2]) * {_d(2.0**-126)};
+  part = part + f64(product[3]) * {_d(2.0**-94)};
+  part = part + f64(product[4]) * {_d(2.0**-62)};
+  part = (part + f64(product[5]) * {_d(2.0**-30)}) * {_d(math.pi / 2)};
+  let rest = select(part, -part, below);
+  if (x < 0.0lf) {{ return TurnsF64(-rest, -quarters); }}
+  return TurnsF64(rest, quarters);
+}}
+"""
 WAVE_F64 = f"""\
 fn wave_f64(x: f64, ahead: i32) -> f64 {{
-  if (!(abs(x) < 1073741824.0lf)) {{ return f64(bitcast<f32>(nan_bits)); }}
-  let n = floor(x * {_d(2 / math.pi)} + 0.5lf);
-  // Pieces of pi/2 with 33 digits each.
-  let r1 = x - n * 1.57079632673412561417lf;
-  let w1 = n * 6.07710050630396597660e-11lf;
-  let r2 = r1 - w1;
-  let w2 = n * 2.02226624879595063154e-21lf - ((r1 - r2) - w1);
-  let r = r2 - w2; let z = r * r;
+  if ((f64_words(x).y & 0x7ff00000u) == 0x7ff00000u) {{ return f64(bitcast<f32>(nan_bits)); }}
+  var r = 0.0lf; var q = ahead;
+  if (abs(x) < 524288.0lf) {{
+    let n = floor(x * {_d(2 / math.pi)} + 0.5lf);
+    // Pieces of pi/2 with 33 digits each.
+    let r1 = x - n * 1.57079632673412561417lf;
+    let w1 = n * 6.07710050630396597660e-11lf;
+    let r2 = r1 - w1;
+    let w2 = n * 2.02226624879595063154e-21lf - ((r1 - r2) - w1);
+    r = r2 - w2; q += i32(n);
+  }} else {{
+    let t = turns_f64(x);
+    r = t.rest; q += t.quarters;
+  }}
+  let z = r * r;
   let sine = r + r * z * {_horner(c.SIN_F64, "z", True)};
   let cosine = 1.0lf - (0.5lf * z - z * z * {_horner(c.COS_F64, "z", True)});
-  let q = i32(n) + ahead;
   let found = select(sine, cosine, (q & 1) != 0);
   return select(found, -found, (q & 2) != 0);
 }}
@@ -388,7 +522,9 @@ TEXTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "exp_f64": (EXP_F64, ("two_to_f64",)),
     "log_f64": (LOG_F64, ("bits_f64",)),
     "tanh_f64": (TANH_F64, ("exp_f64",)),
-    "wave_f64": (WAVE_F64, ("bits_f64",)),
+    "turns_f64": (TURNS_F64, ("bits_f64",)),
+    "wave_f64": (WAVE_F64, ("turns_f64",)),
+    "mod_f64": (FMOD_F64, ("bits_f64",)),
     "tan_f64": (TAN_F64, ("wave_f64",)),
     "atan2_f64": (ATAN2_F64, ("atan2_f32", "wave_f64")),
     "asin_f64": (ASIN_F64, ("atan2_f64",)),

@@ -66,6 +66,7 @@ from tinote.source import NOWHERE, Span
 
 _LARGEST_LOCAL_STACK, _CHUNK = 256, 32  # values
 _BUILTINS = "@builtin(global_invocation_id) at: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>"
+_MOST_SUMS = 16  # elements of one buffer
 _MOST_LOCAL = 4096  # words that the local stacks of one task take together
 
 
@@ -207,6 +208,9 @@ class _Task:
         updates = [op for op in ops if isinstance(op, Atomic) and not op.plain]
         self.shared = any(op in updates or op.buffer.dtype.bits < 32 for op in memory)
         self.saves = any(isinstance(op, NewStack) for op in ops)
+        #: sums that each invocation has for itself, by the update that each begins with
+        self.sums: dict[tuple[Buffer, tuple[Atom, ...]], tuple[str, Atomic]] = {}
+        self.summed = _sums_of(ops) if task is not None and task.parallel else frozenset()
         # No atomic operation has 64 bits: such a task runs in one invocation.
         self.alone = any(op.buffer.dtype.bits == 64 for op in updates)
 
@@ -326,7 +330,7 @@ class _Task:
         # The layout names all four bindings, and what a text does not use it need not have.
         loc = NOWHERE if task is None else task.loc
         self.m.lines += [*[(line, loc) for line in found], *self.head, *self.lines, ("}", loc), ("", NOWHERE)]
-        return Entry(self.name, parallel, turns, self.saves)
+        return Entry(self.name, parallel, turns, self.saves, bool(self.sums))
 
     def iterations(self, task: Task) -> int | None:
         lo, hi = task.args
@@ -344,6 +348,10 @@ class _Task:
             if self.saves:
                 self.do("sp = 1u;")
             self.region(task.body)
+        for total, op in self.sums.values():
+            self.loc = op.loc
+            with self.nested("if (me < turns) {"):
+                self.add_to(op, total)
         self.loc = task.loc
         self.fail_unless("turn >= turns", Site(SiteKind.ASSERT, task.loc, LOOP_ENDED), [])
         return turns
@@ -532,7 +540,23 @@ class _Task:
         self.write(op.buffer.dtype, self.place(op), value)
 
     def update(self, op: Atomic) -> None:
-        t, value, place = op.buffer.dtype, self.use(op.value), self.place(op)
+        value = self.use(op.value)
+        if (op.buffer, op.index) not in self.summed or self.alone:
+            self.add_to(op, value)
+            return
+        t = op.buffer.dtype
+        if (op.buffer, op.index) not in self.sums:
+            total = self.name_for("sum")
+            # What changes no number, not even -0.
+            none = "bitcast<f32>(0x80000000u)" if t.kind == "f" else f"{type_name(t)}()"
+            self.declare(f"var {total} = {none};")
+            self.sums[op.buffer, op.index] = total, op
+        total, _ = self.sums[op.buffer, op.index]
+        self.do(f"{total} = {self.prim_text(p.add, t, (op.value, op.value), [total, value])};")
+
+    def add_to(self, op: Atomic, value: str) -> None:
+        """Update what is in memory."""
+        t, place = op.buffer.dtype, self.place(op)
         prim = op.prim
         both = (op.value, op.value)
         if op.plain or t.bits == 64:
@@ -706,6 +730,38 @@ class _Task:
                 k += len(words)
         with self.nested("else {"):
             self.do(f"atomicAdd(&block[{PRINTED + 1}], 1u);")
+
+
+def _sums_of(ops: Sequence[Op]) -> frozenset[tuple[Buffer, tuple[Atom, ...]]]:
+    """Where all iterations of a task add to the same element that it uses for nothing else: buffers and indices."""
+    inside = {v for op in ops for v in op.outs} | {v for op in ops for r in op.regions for v in r.params}
+    used = [op for op in ops if isinstance(op, Load | Store | Atomic)]
+    found: dict[Buffer, set[tuple[Atom, ...]]] = {}
+    for op in used:
+        places = found.setdefault(op.buffer, set())
+        adds = isinstance(op, Atomic) and not op.plain and op.prim is p.add and not op.outs
+        fits = op.buffer.dtype.bits == 32 and op.buffer.dtype is not u1
+        if adds and fits and inside.isdisjoint([i for i in op.index if isinstance(i, Var)]):
+            places.add(op.index)
+        else:
+            found[op.buffer] = _NoPlaces()
+    alone = {b for b in found if not any(_may_share(b, other) for other in found if other is not b)}
+    return frozenset(
+        [(b, place) for b, places in found.items() if b in alone and len(places) <= 16 for place in places]
+    )
+
+
+class _NoPlaces(set[tuple[Atom, ...]]):
+    """Of a buffer that is used otherwise, too."""
+
+    def add(self, element: tuple[Atom, ...]) -> None:
+        """Nothing is added."""
+
+
+def _may_share(a: Buffer, b: Buffer) -> bool:
+    """Whether two buffers may have memory in common: an argument with anything that launches are given."""
+    given = [one for one in (a, b) if one.kind is BufferKind.ARRAY and not one.noalias]
+    return bool(given) and BufferKind.TEMPORARY not in (a.kind, b.kind)
 
 
 #: The same on words of either sign.

@@ -6,6 +6,7 @@ constant expressions, so that a literal zero divisor or a wide literal shift is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from tinote.compiler.codegen.wgsl import maths, wide
@@ -72,6 +73,12 @@ fn to_u32_{t}(a: {t}) -> u32 {{
   return u32(a);
 }}
 """,
+    "over_zero": """\
+fn over_zero_{t}(a: {t}) -> {t} {{
+  if (isnan_{t}(a) || a == {t}(0.0)) {{ return {t}(bitcast<f32>(nan_bits)); }}
+  return select({t}(bitcast<f32>(inf_bits)), -{t}(bitcast<f32>(inf_bits)), a < {t}(0.0));
+}}
+""",
     "strong_mul": "fn strong_mul_{t}(a: {t}, b: {t}) -> {t} {{ if (a == {t}(0.0)) {{ return a; }} return a * b; }}\n",
     "rsqrt": """\
 fn rsqrt_{t}(a: {t}) -> {t} {{
@@ -121,14 +128,6 @@ fn greatest_f64(a: f64, b: f64) -> f64 {
   return select(b, a, a > b);
 }
 """
-_REMAINDER_F64 = """\
-fn floordiv_f64(a: f64, b: f64) -> f64 { return floor(a / b); }
-fn fmod_f64(a: f64, b: f64) -> f64 { return a - trunc(a / b) * b; }
-fn mod_f64(a: f64, b: f64) -> f64 {
-  let rest = a - floor(a / b) * b;
-  return select(rest, 0.0lf, rest == b);
-}
-"""
 _WRAP = {
     "i8": "fn wrap_i8(a: i32) -> i32 { return (a << 24u) >> 24u; }\n",
     "i16": "fn wrap_i16(a: i32) -> i32 { return (a << 16u) >> 16u; }\n",
@@ -172,8 +171,6 @@ class Provided(Helpers):
         elif name == "extrema_f64":
             self.provide("bits_f64")
             text = _EXTREMA_F64
-        elif name == "remainder_f64":
-            text = _REMAINDER_F64
         elif name.startswith("less_itself_"):
             self.provide("isnan_f32" if name.endswith("f32") else "bits_f64")
             text = _LESS_ITSELF[name.removeprefix("less_itself_")]
@@ -220,11 +217,19 @@ def _minus(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> s
     return h.call("less_itself", t, a) if t.kind == "f" and a == b else f"({a} - {b})"
 
 
+def _quotient(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str:
+    if t.kind == "f" and isinstance(atoms[1], Lit) and atoms[1].value == 0:
+        # Drivers are known that make 0 of it.
+        sign = "-" if math.copysign(1.0, atoms[1].value) < 0 else ""
+        return f"({sign}{h.call('over_zero', t, a)})"
+    return f"({a} / {b})"
+
+
 def _remainder(integer: str, floating: str) -> Emitter:
     def emit(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str:
         if t.kind != "f":
             return h.call(integer, t, a, b)
-        h.provide("remainder_f64" if t is f64 else "mod_f32")
+        h.provide("mod_f64" if t is f64 else "mod_f32")
         return f"{floating}_{TYPES[t]}({a}, {b})"
 
     return emit
@@ -310,10 +315,10 @@ EMITTERS: dict[Primitive, Emitter] = {
     p.add: _infix("+"),
     p.sub: _minus,
     p.mul: _infix("*"),
-    p.div: _infix("/"),
+    p.div: _quotient,
     p.floordiv: _remainder("floordiv", "floordiv"),
     p.mod: _remainder("mod", "mod"),
-    p.raw_div: lambda h, t, atoms, a, b: f"({a} / {b})" if t.kind == "f" else h.call("raw_div", t, a, b),
+    p.raw_div: lambda h, t, atoms, a, b: _quotient(h, t, atoms, a, b) if t.kind == "f" else h.call("raw_div", t, a, b),
     p.raw_mod: _remainder("raw_mod", "fmod"),
     p.neg: lambda h, t, atoms, a: f"(-{a})" if t.kind != "u" else f"(0u - {a})",
     p.absolute: lambda h, t, atoms, a: f"abs({a})" if t.kind != "u" else a,
