@@ -30,7 +30,6 @@ from tinote.ir.access import Accesses
 from tinote.ir.buffers import root_of
 from tinote.ir.launch_values import NO_SHAPES, ExactNodes, SymbolicShapes
 from tinote.ir.query import walk
-from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar
 
@@ -38,7 +37,7 @@ from tinote.ir.types import Scalar
 _MOST_ITERATIONS = 1 << 30
 
 
-class _Axis(NamedTuple):
+class Axis(NamedTuple):
     """The iterations of a loop, whose `loop_index` runs from `first` to `end`."""
 
     loop_index: ir.Var
@@ -51,7 +50,12 @@ class OldValue(NamedTuple):
 
     op: ir.Atomic
     buffer: ir.Buffer
-    axes: tuple[_Axis, ...]
+    axes: tuple[Axis, ...]
+
+    @property
+    def source(self) -> ir.Buffer:
+        """What the values were read from."""
+        return self.op.buffer
 
 
 class OldValues(NamedTuple):
@@ -71,12 +75,12 @@ def plan_old_values(fn: ir.Function) -> OldValues:
         return NO_OLD_VALUES
     accesses = Accesses(fn)
     matter = controlling_reads(fn, fn.region.yields)
-    nodes = _nodes(fn, accesses)
+    nodes = launch_nodes(fn, accesses)
     found: list[OldValue] = []
     for op in wanted:
         if op not in matter or not any(conflict.writes for conflict in conflicts_of(accesses.of(op), accesses)):
             continue
-        axes = [_axis(loop, nodes, accesses) for loop in accesses.of(op).loops]
+        axes = [axis_of(loop.op, nodes, accesses) for loop in accesses.of(op).loops]
         known = tuple([axis for axis in axes if axis is not None])
         if len(known) == len(axes):
             dtype = op.out.type
@@ -94,30 +98,31 @@ def _shapes(values: Sequence[OldValue], nodes: ExactNodes) -> SymbolicShapes:
     return SymbolicShapes(buffers, tuple(dimensions), tuple(nodes.all), tuple(nodes.lengths))
 
 
-def _nodes(fn: ir.Function, accesses: Accesses) -> ExactNodes:
-    """The values that are computed outside of all loops, from what `fn` itself does not write."""
+def launch_nodes(fn: ir.Function, accesses: Accesses) -> ExactNodes:
+    """The values that a launch determines: from its arguments and shapes, and from fields that `fn` does not write, as
+    far as these are read outside of all loops.
+    """
     outside = set(fn.region.body)
     written = {access.buffer for access in accesses.all() if access.writes}
 
     def admits(op: ir.Op) -> bool:
-        if isinstance(op, ir.Load) and (op.buffer.kind is not ir.BufferKind.FIELD or root_of(op.buffer) in written):
-            return False
-        return op in outside
+        if not isinstance(op, ir.Load):
+            return True
+        return op in outside and op.buffer.kind is ir.BufferKind.FIELD and root_of(op.buffer) not in written
 
     return ExactNodes(accesses.definitions, fn.region.params, admits)
 
 
-def _axis(loop: Loop, nodes: ExactNodes, accesses: Accesses) -> _Axis | None:
-    if not isinstance(loop.op, ir.For):
+def axis_of(op: ir.Op, nodes: ExactNodes, accesses: Accesses) -> Axis | None:
+    """The iterations of a loop, as far as a launch determines them or their bounds."""
+    if not isinstance(op, ir.For):
         return None
-    index, op = loop.op.index, loop.op
+    index = op.index
     if nodes.node(op.lo) is not None and nodes.node(op.hi) is not None:
-        return _Axis(index, op.lo, op.hi)
+        return Axis(index, op.lo, op.hi)
     low, high = accesses.interval(index)
     assert isinstance(index.type, Scalar)
-    return (
-        _Axis(index, ir.Lit(low, index.type), ir.Lit(high + 1, index.type)) if high - low < _MOST_ITERATIONS else None
-    )
+    return Axis(index, ir.Lit(low, index.type), ir.Lit(high + 1, index.type)) if high - low < _MOST_ITERATIONS else None
 
 
 def record(fn: ir.Function, old: OldValues) -> ir.Function:

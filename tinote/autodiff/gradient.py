@@ -6,10 +6,10 @@ loss would break.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Set
 from typing import NamedTuple
 
-from tinote.autodiff.activity import Broken, broken_at, may_be_active, reached_from
+from tinote.autodiff.activity import Broken, broken_at, reached_from
 from tinote.autodiff.atomic_old_values import NO_OLD_VALUES, OldValues, plan_old_values, replay
 from tinote.autodiff.custom_vjp import lift_values
 from tinote.autodiff.dependence_distance import CarriedDependence, refuse_carried_dependence
@@ -17,12 +17,12 @@ from tinote.autodiff.overwriting import begins_anew, executed_loads, plan_storag
 from tinote.autodiff.overwritten_inputs import Overwrite, find_overwrites, refuse_overwrite
 from tinote.autodiff.reverse import Adjoint, Reverser
 from tinote.autodiff.sequential_reverse import make_sequential
+from tinote.autodiff.shared_values import NOTHING_SHARED, SharedValues, replay_shared, share
 from tinote.autodiff.storage import NO_PLAN, StoragePlan, store
-from tinote.autodiff.unfold import is_commutative, unfold_atomics
+from tinote.autodiff.unfold import may_serialise, unfold_atomics
 from tinote.autodiff.winners import select_winners
 from tinote.autodiff.write_conflicts import refuse_write_conflicts
 from tinote.errors import DifferentiationError, Note
-from tinote.ir.access import Access
 from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Function, Lit, Load, Prim, Region, Store
 from tinote.ir.primitives import Defaults, surrogate
 from tinote.ir.query import definitions, free_variables, walk
@@ -47,28 +47,40 @@ class Gradient(NamedTuple):
     primal: Function
     restored: frozenset[Buffer] = frozenset()
     overwrites: tuple[Overwrite, ...] = ()
-    old_values: OldValues = NO_OLD_VALUES
+    old_values: OldValues | SharedValues = NO_OLD_VALUES
     copies: tuple[tuple[Buffer, Buffer], ...] = ()
 
 
 def reverse(
-    fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = False, reverser: type[Reverser] = Reverser
+    fn: Function,
+    defaults: Defaults = DEFAULTS,
+    *,
+    arguments: bool = False,
+    reverser: type[Reverser] = Reverser,
+    shares: bool = False,
 ) -> Gradient:
     """Differentiate `fn` (scalar form, simplified), also with respect to its float arguments if `arguments` says so
     (`Reverser`). Raises a located `DifferentiationError` for what has no derivative. `reverser`: the class that does
-    it, for callers that observe it.
+    it, for callers that observe it. `shares`: the primal launch saves what both compute.
     """
-    old = plan_old_values(fn)
+    given, dependence = fn, None
+    found, shared = share(fn, defaults) if shares else (fn, NOTHING_SHARED)
+    old: OldValues | SharedValues = shared
+    if shared.values:
+        fn = replay_shared(found, shared)
+    else:
+        old = plan_old_values(fn)
+        distinct = {value.buffer for value in old.values}
+        fn, dependence = make_sequential(unfold_atomics(replay(lift_values(fn), old), may_serialise), distinct)
+        fn = select_winners(fn, arguments=arguments)
     saved = {value.buffer for value in old.values}
-    given, (fn, dependence) = fn, make_sequential(unfold_atomics(replay(lift_values(fn), old), _may_serialise), saved)
-    fn = select_winners(fn, arguments=arguments)
     adjoint = reverser(fn, defaults, arguments=arguments).adjoint()
     _refuse(given, fn, dependence, adjoint)
     broken = tuple([broken_at(write, fn, arguments=arguments) for write in adjoint.broken])
     overwrites: tuple[Overwrite, ...] = ()
     plan = NO_PLAN
     while True:
-        gradient = _stored(fn, adjoint, plan, executed_loads(plan, overwrites), defaults)
+        gradient = _stored(fn, adjoint, plan, executed_loads(plan, overwrites), defaults, shared)
         further = tuple(find_overwrites(fn, gradient.live_in_loads))
         if not further:
             read = {load.buffer for load in gradient.live_in_loads}
@@ -88,10 +100,6 @@ def reverse(
         plan = plan_storage(fn, overwrites)
 
 
-def _may_serialise(op: Atomic, conflicts: Sequence[Access]) -> bool:
-    return may_be_active(op.buffer) and is_commutative(op, conflicts)
-
-
 def _refuse(given: Function, fn: Function, dependence: CarriedDependence | None, adjoint: Adjoint) -> None:
     """Raise where `given` has no gradient that could be trusted; `fn` is what was differentiated in its place."""
     if adjoint.region.body:
@@ -100,9 +108,11 @@ def _refuse(given: Function, fn: Function, dependence: CarriedDependence | None,
         refuse_carried_dependence(dependence)
 
 
-def _stored(fn: Function, adjoint: Adjoint, plan: StoragePlan, found: Set[Load], defaults: Defaults) -> Gradient:
+def _stored(
+    fn: Function, adjoint: Adjoint, plan: StoragePlan, found: Set[Load], defaults: Defaults, shared: SharedValues
+) -> Gradient:
     """`found`: the loads that find their values in any case."""
-    region = store(fn, adjoint, plan, defaults)
+    region = store(fn, adjoint, plan, defaults, frozenset([value.buffer for value in shared.values]))
     needed: dict[Load, None] = {}
     for op in walk(region):
         if (

@@ -38,7 +38,7 @@ ed., 2008, chapter 12, and Hascoët and Pascual, "The Tapenade Automatic Differe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum, auto
 from itertools import product
 from typing import NamedTuple
@@ -94,11 +94,18 @@ class ValueSource(Enum):
     PUSH = auto()
 
 
-def store(fn: ir.Function, adjoint: Adjoint, plan: StoragePlan = NO_PLAN, defaults: Defaults = DEFAULTS) -> ir.Region:
+def store(
+    fn: ir.Function,
+    adjoint: Adjoint,
+    plan: StoragePlan = NO_PLAN,
+    defaults: Defaults = DEFAULTS,
+    shared: Set[Buffer] = frozenset(),
+) -> ir.Region:
     """The gradient of `fn`, a function's region: forward part and reverse part, with all that the latter uses. What
-    has no source, the old values of atomic operations, stays free.
+    has no source, the old values of atomic operations, stays free. `shared`: memory with values that the primal launch
+    has saved (`shared_values.py`).
     """
-    storage = _Storage(fn, adjoint, plan, defaults)
+    storage = _Storage(fn, adjoint, plan, defaults, shared)
     region = prune_unread(storage.region())
     return prune_unread(fuse_sweeps(region)) if storage.runs_forwards else region
 
@@ -145,8 +152,12 @@ class _Frame:
 
 
 class _Storage:
-    def __init__(self, fn: ir.Function, adjoint: Adjoint, plan: StoragePlan, defaults: Defaults) -> None:
+    def __init__(
+        self, fn: ir.Function, adjoint: Adjoint, plan: StoragePlan, defaults: Defaults, shared: Set[Buffer]
+    ) -> None:
         self.plan = plan
+        #: what is read in place of values that the primal launch has saved
+        self.saved = _saved_values(fn, shared) if shared else {}
         self.adjoint = adjoint
         self.builder = Builder(defaults)
         self.primal: set[ir.Var] = set()
@@ -174,26 +185,32 @@ class _Storage:
         for op in region.body:
             if isinstance(op, ir.Check | ir.Print):
                 continue
+            args = tuple(map(self.read, op.args)) if self.saved else op.args
             if isinstance(op, ir.Store | ir.Atomic):
                 if op.buffer.kind is not BufferKind.TEMPORARY and op.buffer not in self.plan.buffers:
                     continue
-                new = op.rebuilt(op.args, (), ())
+                new = op.rebuilt(args, (), ())
             elif isinstance(op, ir.For | ir.While | ir.If):
-                new = op.rebuilt(op.args, tuple(map(self.executable, op.regions)))
+                new = op.rebuilt(args, tuple(map(self.executable, op.regions)))
                 if isinstance(new, ir.While) and op in self.adjoint.trip_counts:
                     new = _counted(new, self.adjoint.trip_counts[op])
                 self.structures[op] = new
             else:
-                new = op.rebuilt(op.args, op.regions)
+                new = op.rebuilt(args, op.regions)
             new.origin = op
             self.primal.update(new.outs)
             body.append(new)
-        return ir.Region(region.params, tuple(body), region.yields)
+        return ir.Region(region.params, tuple(body), tuple(map(self.read, region.yields)))
+
+    def read(self, atom: ir.Atom) -> ir.Atom:
+        """The value that was saved, in place of one that would be computed again."""
+        return self.saved.get(atom, atom) if type(atom) is ir.Var else atom
 
     # ---- reverse code
 
     def look(self, atom: ir.Atom, frame: _Frame) -> ir.Atom:
         """What stands for an atom in the reverse code of a frame."""
+        atom = self.read(atom)
         if type(atom) is not ir.Var or atom not in self.primal:
             return atom
         at: _Frame | None = frame
@@ -279,13 +296,13 @@ class _Storage:
 
     def needs_result(self, op: ir.For) -> bool:
         """Whether the reverse of a loop depends on what comes out of that."""
-        results = set(op.origin.outs) if op.origin is not None else set[ir.Var]()
+        results = set(op.origin.outs) - self.saved.keys() if op.origin is not None else set[ir.Var]()
         if not self.definitions:
             self.definitions = {**definitions(self.adjoint.region), **definitions(self.top.region)}
         pending = [*op.args, *free_variables(op.body)]
         seen: set[ir.Atom] = set(pending)
         while pending:
-            v = pending.pop()
+            v = self.read(pending.pop())
             made = self.definitions.get(v) if isinstance(v, ir.Var) else None
             if v in results:
                 return True
@@ -429,6 +446,21 @@ class _Storage:
             stack = frame.run.stacks.get(v)
             if stack is not None:
                 yield ir.Push((stack, env[v]), (), (), op.loc, op.origin)
+
+
+def _saved_values(fn: ir.Function, shared: Set[Buffer]) -> dict[ir.Var, ir.Atom]:
+    """What was saved of a value, for the variable that would be computed again; and for each that has another
+    derivative than its value (`surrogate`), that value.
+    """
+    read = {op.out for op in walk(fn.region) if isinstance(op, ir.Load) and op.buffer in shared}
+    found: dict[ir.Var, ir.Atom] = {}
+    for op in walk(fn.region):
+        if isinstance(op, ir.Prim) and op.prim is p.surrogate:
+            value, computed = op.args
+            found[op.out] = found.get(value, value) if isinstance(value, ir.Var) else value
+            if value in read and isinstance(computed, ir.Var):
+                found[computed] = value
+    return found
 
 
 def _counted(loop: ir.While, count: ir.Var) -> ir.While:

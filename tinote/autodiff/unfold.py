@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tinote.autodiff.activity import may_be_active
 from tinote.autodiff.sequential_reverse import SerialiseLoops, loops_of
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses
@@ -47,6 +48,11 @@ def unfold_atomics(fn: Function, may_serialise: Callable[[Atomic, Sequence[Acces
             chosen.add(op)
             serial.update(loops_of(_parallel_loops(accesses.of(op))[0].op))
     return _Unfold(chosen, serial).run(fn) if chosen else fn
+
+
+def may_serialise(op: Atomic, conflicts: Sequence[Access]) -> bool:
+    """Whether a gradient may choose one of the orders in which `op` and `conflicts` run."""
+    return may_be_active(op.buffer) and is_commutative(op, conflicts)
 
 
 def is_commutative(op: Atomic, conflicts: Sequence[Access]) -> bool:

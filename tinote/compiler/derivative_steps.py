@@ -9,6 +9,7 @@ from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import reverse
 from tinote.autodiff.instrument import instrument
 from tinote.autodiff.keep_order import keep_order
+from tinote.autodiff.shared_values import record_shared, share
 from tinote.autodiff.zero_adjoints import skip_zero_adjoints
 from tinote.compiler.pipeline import Context
 from tinote.ir.nodes import Function
@@ -16,9 +17,9 @@ from tinote.ir.nodes import Function
 __all__ = ["add_checks", "keep_order", "record_old_values", "skip_zero_adjoints", "take_forward", "take_reverse"]
 
 
-def take_reverse(fn: Function, context: Context, *, arguments: bool) -> Function:
-    """The gradient of `fn`; with `arguments` its pullback."""
-    context.gradient = reverse(fn, context.defaults, arguments=arguments)
+def take_reverse(fn: Function, context: Context, *, arguments: bool, shares: bool) -> Function:
+    """The gradient of `fn`; with `arguments` its pullback. `shares`: the launch has saved what both compute."""
+    context.gradient = reverse(fn, context.defaults, arguments=arguments, shares=shares)
     context.broken_paths += context.gradient.broken
     return context.gradient.function
 
@@ -36,7 +37,14 @@ def add_checks(fn: Function, context: Context) -> Function:
     return instrumented
 
 
-def record_old_values(fn: Function, context: Context) -> Function:
-    """`fn`, saving the old values of atomic operations that its gradient reads."""
+def record_old_values(fn: Function, context: Context, *, shares: bool) -> Function:
+    """`fn`, saving the old values of atomic operations that its gradient reads, or, where it `shares` its work with
+    that, what both compute.
+    """
+    if shares:
+        found, shared = share(fn, context.defaults)
+        if shared.values:
+            context.old_values = shared
+            return record_shared(found, shared)
     context.old_values = plan_old_values(fn)
     return record(fn, context.old_values)

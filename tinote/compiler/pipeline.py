@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.compiler.passes.accumulate import accumulate
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from tinote.autodiff.activity import Broken
     from tinote.autodiff.atomic_old_values import OldValues
     from tinote.autodiff.gradient import Gradient
+    from tinote.autodiff.shared_values import SharedValues
     from tinote.ir.checked_accesses import CheckedAccesses
 
 
@@ -83,7 +85,7 @@ class Context:
         self.defaults = defaults_of(config)
         self.gradient: Gradient | None = None
         self.broken_paths: tuple[Broken, ...] = ()
-        self.old_values: OldValues | None = None
+        self.old_values: OldValues | SharedValues | None = None
         self.checks: CheckedAccesses | None = None
 
 
@@ -133,11 +135,11 @@ def _derivative_steps() -> Any:
     return importlib.import_module("tinote.compiler.derivative_steps")
 
 
-def _reverse(*, arguments: bool, once: bool) -> Steps:
+def _reverse(*, arguments: bool, once: bool, shares: bool) -> Steps:
     """`once`: nothing is differentiated afterwards."""
     return (
         Step(
-            lambda fn, context: _derivative_steps().take_reverse(fn, context, arguments=arguments),
+            lambda fn, context: _derivative_steps().take_reverse(fn, context, arguments=arguments, shares=shares),
             Form.PROMOTED,
             "reverse",
         ),
@@ -207,6 +209,10 @@ def _vectorise(fn: Function, context: Context) -> Function:
     return vectorise(fn, context.machine or machine_of(config), always=config.lanes == "always")
 
 
+def _record(fn: Function, context: Context, *, shares: bool) -> Function:
+    return _derivative_steps().record_old_values(fn, context, shares=shares)
+
+
 def _rearrange(fn: Function, context: Context) -> Function:
     return rearrange(fn) if context.config.fast_math else fn
 
@@ -256,7 +262,7 @@ CHOOSING = Step(lambda fn, _: choose_values(fn, reverse=False), Form.TYPED, "cho
 CHOOSING_FOR_REVERSE = Step(lambda fn, _: choose_values(fn, reverse=True), Form.TYPED, "choose_values")
 DROPPING = _plain(drop_adjoints, Form.TYPED)
 INSTRUMENTING = Step(lambda fn, context: _derivative_steps().add_checks(fn, context), Form.TYPED, "instrument")
-RECORDING = Step(lambda fn, context: _derivative_steps().record_old_values(fn, context), Form.SCALAR, "record")
+RECORDING, SHARING = [Step(partial(_record, shares=shares), Form.SCALAR, "record") for shares in (False, True)]
 SKIPPING = Step(lambda fn, _: _derivative_steps().skip_zero_adjoints(fn), Form.SCALAR, "skip_zero_adjoints")
 FINITE_CHECKING = _plain(check_finite, Form.SCALAR)
 
@@ -273,13 +279,13 @@ def steps_for(request: Request, *, lower: bool = True, lowering: Steps = LOWERIN
     asks = request.records or checks is Checks.FINITE
     return (
         INFERENCE,
-        CHOOSING_FOR_REVERSE if request.reverses and not request.has_tangents else CHOOSING,
+        CHOOSING_FOR_REVERSE if (request.reverses or request.shares) and not request.has_tangents else CHOOSING,
         *_when(values_only and not asks, DROPPING),
         *_when(checks is Checks.ACCESS_RULES, INSTRUMENTING),  # before anything is simplified: it sees every access
         *SIMPLIFICATION,
-        *_when(request.records, RECORDING),
+        *_when(request.records, SHARING if request.shares else RECORDING),
         *_when(request.records and values_only, DROPPING),
-        *_when(request.reverses, *_reverse(arguments=arguments, once=not request.has_tangents)),
+        *_when(request.reverses, *_reverse(arguments=arguments, once=not request.has_tangents, shares=request.shares)),
         *_when(request.has_tangents, *_forward(arguments=arguments, directions=request.directions)),
         *_when(request.reverses, SKIPPING),
         *_when(checks is Checks.FINITE, FINITE_CHECKING),

@@ -45,7 +45,8 @@ class Request:
     `arguments`: the kernel's float arguments and results are among what is differentiated. A pullback is launched with
     the adjoints of the results after the arguments, and returns the adjoints of the arguments; a pushforward is
     launched with the tangents of the arguments after them, and returns the results and then their tangents. `records`:
-    the launch saves the old values that its gradient needs. `temporaries`: fields and arrays of the kernel that have no
+    the launch saves the old values that its gradient needs. `shares`: it also saves what both would compute, or the
+    gradient finds that (`autodiff/shared_values.py`). `temporaries`: fields and arrays of the kernel that have no
     gradient (no dual) of their own, and get one from whoever launches. `directions`: how many tangents each value has;
     for several, all duals are temporary, and each float argument and result has as many tangents, one after the other.
     Of these, `name` is made ("gradient", "recording
@@ -57,6 +58,7 @@ class Request:
 
     __slots__ = (
         "__weakref__",
+        "_unshared",
         "_with_arguments",
         "arguments",
         "checks",
@@ -66,6 +68,7 @@ class Request:
         "name",
         "records",
         "reverses",
+        "shares",
         "temporaries",
     )
 
@@ -75,11 +78,12 @@ class Request:
         *,
         arguments: bool = False,
         records: bool = False,
+        shares: bool = False,
         checks: Checks = Checks.NONE,
         temporaries: frozenset[Buffer] = _NONE,
         directions: int = 1,
     ) -> Request:
-        key = derivative, arguments, records, checks, directions
+        key = derivative, arguments, records, shares, checks, directions
         if temporaries:
             return _lending.setdefault((*key, temporaries), super().__new__(cls))
         return _known.setdefault(key, super().__new__(cls))
@@ -90,6 +94,7 @@ class Request:
         *,
         arguments: bool = False,
         records: bool = False,
+        shares: bool = False,
         checks: Checks = Checks.NONE,
         temporaries: frozenset[Buffer] = _NONE,
         directions: int = 1,
@@ -97,14 +102,18 @@ class Request:
         self.temporaries = temporaries
         self.directions = directions
         self._with_arguments: Request | None = None
+        self._unshared: Request | None = None
         self.derivative = derivative
         self.arguments = arguments
         self.records = records
+        self.shares = shares
         self.checks = checks
         self.reverses = derivative in (Derivative.REVERSE, Derivative.FORWARD_OVER_REVERSE)
         self.has_tangents = derivative in (Derivative.FORWARD, Derivative.FORWARD_OVER_REVERSE)
         if arguments and derivative is Derivative.NONE:
             raise ValueError("nothing is differentiated with respect to the arguments")
+        if shares and (self.has_tangents or not (records or self.reverses)):
+            raise ValueError("a launch that records shares its work with the gradient, and the gradient with that")
         if records and self.reverses:
             raise ValueError("the launch itself records, not its gradient")
         if checks is Checks.ACCESS_RULES and (records or derivative is not Derivative.NONE):
@@ -116,7 +125,8 @@ class Request:
             kind = _WITH_ARGUMENTS.get(derivative, kind)
         if directions != 1:
             kind = f"{kind} along {directions} directions"
-        prefixes = [*(["recording"] if records else []), *([checks.value] if checks.value else [])]
+        kinds = {"sharing": shares, "recording": records, checks.value: checks.value}
+        prefixes = [word for word, applies in kinds.items() if applies]
         self.name = " ".join([*prefixes, *([] if prefixes and derivative is Derivative.NONE else [kind])])
 
     def lending(self, temporaries: frozenset[Buffer]) -> Request:
@@ -125,10 +135,27 @@ class Request:
             self.derivative,
             arguments=self.arguments,
             records=self.records,
+            shares=self.shares,
             checks=self.checks,
             temporaries=temporaries,
             directions=self.directions,
         )
+
+    @property
+    def unshared(self) -> Request:
+        """The same without work that the launch and its gradient share."""
+        found = self._unshared
+        if found is None:
+            found = Request(
+                self.derivative,
+                arguments=self.arguments,
+                records=self.records,
+                checks=self.checks,
+                temporaries=self.temporaries,
+                directions=self.directions,
+            )
+            self._unshared = found
+        return found
 
     @property
     def with_arguments(self) -> Request:
@@ -139,6 +166,7 @@ class Request:
                 self.derivative,
                 arguments=True,
                 records=self.records,
+                shares=self.shares,
                 checks=self.checks,
                 temporaries=self.temporaries,
                 directions=self.directions,
@@ -150,14 +178,17 @@ class Request:
         return f"<request: {self.name}>"
 
 
-_known: dict[tuple[Derivative, bool, bool, Checks, int], Request] = {}
+_known: dict[tuple[Derivative, bool, bool, bool, Checks, int], Request] = {}
 #: Those with temporaries, which are fields' memory, last as long as anybody has code for them.
-_lending: WeakValueDictionary[tuple[Derivative, bool, bool, Checks, int, frozenset[Buffer]], Request] = (
+_lending: WeakValueDictionary[tuple[Derivative, bool, bool, bool, Checks, int, frozenset[Buffer]], Request] = (
     WeakValueDictionary()
 )
 
 PRIMAL = Request()
 GRADIENT = Request(Derivative.REVERSE)
+#: A launch that saves what its gradient would compute too, and that gradient.
+SHARING = Request(records=True, shares=True)
+SHARED_GRADIENT = Request(Derivative.REVERSE, shares=True)
 TANGENT = Request(Derivative.FORWARD)
 
 

@@ -31,8 +31,6 @@ from tinote.ir.nodes import (
     Var,
     While,
 )  # fmt: skip
-from tinote.ir.query import walk
-from tinote.ir.rewrite import same
 from tinote.ir.types import Stack
 
 
@@ -46,13 +44,15 @@ def prune(
     *,
     keep_while: bool = False,
     effect: Callable[[Op], bool] = _writes,
+    unread: bool = False,
 ) -> Region:
     """`region` without dead code; itself when there is none.
 
     Its own yields and the variables in `live` are used from outside. `keep_while`: a `While` stays even if it has no
-    effect, because it may never end. `effect` says which operations without regions are roots.
+    effect, because it may never end. `effect` says which operations without regions are roots; if `unread`, writes to
+    temporaries are none, and stay as far as something that stays loads from these.
     """
-    marker = _Marker(keep_while, effect)
+    marker = _Marker(keep_while, effect, unread)
     marker.collect(region, None)
     # Only now are all binders known: an effect in the condition of a `While` depends on what that yields further down.
     for op in marker.effects:
@@ -64,25 +64,8 @@ def prune(
 
 
 def prune_unread(region: Region) -> Region:
-    """`region` without dead code, including writes to temporaries that are never loaded."""
-    region = prune(region)
-    while True:
-        read = {op.buffer for op in walk(region) if isinstance(op, Load)}
-        without = _without_unread(region, read)
-        if without is region:
-            return region
-        region = prune(without)
-
-
-def _without_unread(region: Region, read: set[Buffer]) -> Region:
-    """`region` without writes to temporaries other than `read`; itself when there are none."""
-    body: list[Op] = []
-    for op in region.body:
-        if isinstance(op, Store | Atomic) and op.buffer.kind is BufferKind.TEMPORARY and op.buffer not in read:
-            continue
-        regions = tuple([_without_unread(r, read) for r in op.regions])
-        body.append(op if same(regions, op.regions) else op.rebuilt(op.args, regions))
-    return region if same(body, region.body) else Region(region.params, tuple(body), region.yields)
+    """`region` without dead code, including writes to temporaries from which nothing that stays is loaded."""
+    return prune(region, unread=True)
 
 
 def _carried_from(op: Op) -> int:
@@ -93,8 +76,11 @@ def _carried_from(op: Op) -> int:
 class _Marker:
     """Which operations and which of their outs are live."""
 
-    def __init__(self, keep_while: bool, effect: Callable[[Op], bool]) -> None:
+    def __init__(self, keep_while: bool, effect: Callable[[Op], bool], unread: bool) -> None:
         self.keep_while = keep_while
+        self.unread = unread
+        #: what writes to each temporary, until something that stays loads from it
+        self.writes: dict[Buffer, list[Op]] = {}
         self.effect = effect
         #: the operation that binds a variable, and which of its outs it is; likewise for carried parameters
         self.owner: dict[Var, tuple[Op, int]] = {}
@@ -121,6 +107,8 @@ class _Marker:
                     self.collect(inner, op)
                 if isinstance(op, Task) or (self.keep_while and isinstance(op, While)):
                     self.effects.append(op)
+            elif self.unread and isinstance(op, Store | Atomic) and op.buffer.kind is BufferKind.TEMPORARY:
+                self.writes.setdefault(op.buffer, []).append(op)
             elif self.effect(op):
                 self.effects.append(op)
             if isinstance(op, Push | Pop) and isinstance(op.args[0], Var):
@@ -142,6 +130,8 @@ class _Marker:
         at: Op | None = op
         while at is not None and at not in self.live:
             self.live.add(at)
+            if self.writes and isinstance(at, Load | Atomic):
+                self.pending += [(op, -1) for op in self.writes.pop(at.buffer, ())]
             if isinstance(at, For):
                 self.mark(at.args[:2])
             elif isinstance(at, While):

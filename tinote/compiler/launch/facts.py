@@ -44,7 +44,7 @@ def _gradient_facts(gradient: Gradient, *, tangents: bool) -> GradientFacts:
         live_in,
         before,
         tuple([OverwrittenInput(h.load.buffer, h.load.loc, h.write.loc) for h in gradient.overwrites]),
-        tuple([LocatedBuffer(value.op.buffer, value.op.loc) for value in gradient.old_values.values]),
+        tuple([LocatedBuffer(value.source, value.op.loc) for value in gradient.old_values.values]),
         tuple([array for _, array in gradient.copies]),
         regions,
     )

@@ -106,6 +106,7 @@ class Arguments:
         """A launch with the same memory, or with other memory for the same arrays."""
         made = object.__new__(Arguments)
         made.__dict__.update(self.__dict__)
+        made.__dict__.pop("unshared", None)
         made.values = tuple(values)
         if self.plain is not None:
             made.plain = self.plain.with_values(values)
@@ -116,6 +117,14 @@ class Arguments:
         asked = self.accesses, self.gradient_facts, self.gradients, self.writes_companions, self.external_arrays
         assert asked and self.asks is not None
         _ = self.fixed_regions, self.broken_paths, self.stores_to_none
+
+    @cached_property
+    def unshared(self) -> Arguments:
+        """The same launch with a gradient that computes all by itself."""
+        made = Arguments(self.specialisation, self.values, self.request.unshared)
+        if self.plain is not None:
+            made.plain = self.plain.unshared
+        return made
 
     @property
     def lent(self) -> frozenset[Buffer]:

@@ -101,7 +101,7 @@ def _value_and_grad(
         with GradientsBefore() as before:
             if task.loss is not None:
                 task.loss.fill(0)
-            ran = recorded(task, args, kwargs, before)
+            ran = recorded(task, args, kwargs, before, shares=True)
             value = ran.number
             found = ran.gradients(pull_back(ran, np.ones(())))
         ran.bound.give_back(task)
@@ -127,7 +127,7 @@ def vjp(
             return within(outer, Inner(task, args, kwargs, seed=seed), run, seed)
         direction = _seed_for(task, seed)
         with GradientsBefore() as before:
-            ran = recorded(task, args, kwargs, before)
+            ran = recorded(task, args, kwargs, before, shares=True)
             value = ran.value
             found = ran.gradients(pull_back(ran, direction))
         ran.bound.give_back(task)

@@ -70,10 +70,17 @@ def refuse_open_recorder(what: str) -> None:
 
 
 def recorded(
-    task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any], before: MemoryCopies | None = None
+    task: Derivative,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    before: MemoryCopies | None = None,
+    *,
+    shares: bool = False,
 ) -> Run:
-    """Run `f` under a recording. `before`: gets the gradients that it and its sweep will change."""
-    journal = Journal()
+    """Run `f` under a recording. `before`: gets the gradients that it and its sweep will change. `shares`: there is one
+    sweep, and launches save what it would compute too.
+    """
+    journal = Journal(shares=shares)
     journal.gradients_before = before
     return recorded_from(task, task.bound(args, journal.trace), journal, kwargs)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.requests import GRADIENT, Request
+from tinote.compiler.requests import GRADIENT, SHARED_GRADIENT, SHARING, Request
 from tinote.errors import DifferentiationError, TinoteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
@@ -75,7 +75,7 @@ def _is_active(value: Any) -> bool:
 class Journal(Recorder):
     """`observers`: who looks on. `saves`: whether anything is kept from one launch to another; `keep`: whether launches
     and gradients can be run again as long as anybody has the journal; `fit`: what limits the memory (`SavedValues`).
-    `trace`: what numbers that Python reads belong to.
+    `trace`: what numbers that Python reads belong to. `shares`: launches save what their gradients would compute too.
     """
 
     gradients = None  # a derivative that a kernel computes would not be recorded
@@ -114,7 +114,11 @@ class Journal(Recorder):
         keep: bool = False,
         fit: Callable[[int], None] | None = None,
         trace: Trace | None = None,
+        shares: bool = False,
     ) -> None:
+        if shares and session.config.arch == "cpu":
+            self.derivative = self._usual = SHARED_GRADIENT
+            self.saves_by = SHARING
         self.events: list[Event] = []
         self.keep = keep
         if trace is None:
@@ -278,6 +282,8 @@ class Journal(Recorder):
             if not request.temporaries:
                 plain.refuse_broken_paths()
                 return plain
+            if request.shares:
+                plain, request = plain.unshared, request.unshared
             self._activate_all(map(plain.actual, request.temporaries), plain)
             if not plain.values:
                 found = instance.with_temporaries.get(request)
@@ -365,7 +371,7 @@ class Journal(Recorder):
             self._observers
             or self.keep
             or self.active
-            or self.derivative is not GRADIENT
+            or self.derivative not in (GRADIENT, SHARED_GRADIENT)
             or not self.saved.between_launches
             or self.trace.root.taken_out is not None
             or session.watchers != (self,)

@@ -35,6 +35,9 @@ from tinote.runtime.pool import pool
 #: needs none; another gets an error where a value was not kept.
 _OPTIONAL_SHARE = 16
 
+#: More values than of so many bytes are sooner computed a second time than read from memory.
+MOST_SHARED = 8 << 20
+
 _NO_TANGENTS: Mapping[Buffer, Buffer] = {}
 
 
@@ -102,7 +105,12 @@ class SavedValues:
         flow: NumberFlow | None,
     ) -> Launch:
         """A kernel is about to be launched. `saves_by`: how it runs if it has to save old values."""
-        log, facts = self.log, arguments.gradient_facts
+        log, facts, saving = self.log, arguments.gradient_facts, None
+        if facts.old_values:
+            saving = self._saving(instance, values, arguments, saves_by)
+            if saving is None:
+                arguments = arguments.unshared
+                facts = arguments.gradient_facts
         # Where nothing is needed, it does not matter what is written.
         watches = (
             (self.between_launches and arguments.asks) or self._looks_at_all or facts.live_in_before or log.is_watching
@@ -119,7 +127,6 @@ class SavedValues:
                 if overwritten:
                     self._keep_known(regions, overwritten)
             after = len(log.entries)
-        saving = self._saving(instance, values, arguments, saves_by) if facts.old_values else None
         launch = Launch(instance, values, arguments, regions, before, after, saving, flow)
         if arguments.external_arrays:
             self._keep_arrays(launch)
@@ -289,12 +296,18 @@ class SavedValues:
 
     def _saving(
         self, instance: Instance, values: tuple[Any, ...], arguments: Arguments, saves_by: Request
-    ) -> SavingLaunch:
-        """A launch that saves the old values which its gradient needs."""
+    ) -> SavingLaunch | None:
+        """A launch that saves the old values which its gradient needs. None where it would save what that could
+        compute, and it is too much.
+        """
         buffer, _ = arguments.gradient_facts.old_values[0]
         if arguments.request.temporaries:
             saves_by = saves_by.lending(arguments.request.temporaries)
-        saving = SavingLaunch(instance.specialisation, values, saves_by, lambda n: self._make_room(buffer, n))
+        saving = SavingLaunch(instance.specialisation, values, saves_by)
+        if saves_by.shares and self._other_bytes + saving.nbytes > MOST_SHARED:
+            return None
+        self._make_room(buffer, saving.nbytes)
+        saving.take()
         self._other_bytes += saving.nbytes
         return saving
 

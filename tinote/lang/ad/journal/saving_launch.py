@@ -19,16 +19,13 @@ from tinote.runtime.seam import heard
 class SavingLaunch:
     """One launch of a kernel that saves its old values; to be launched with the kernel's own `values`.
 
-    `mode`: how it runs, one that `records`. `make_room` is told how many bytes that takes, before they are taken, and
-    may raise.
+    `mode`: how it runs, one that `records`; `nbytes`: how much it saves, of which `take` makes the memory.
     """
 
     #: makes of the values of a launch those of one with temporary companions
     lend: Callable[[Sequence[Any]], Sequence[Any]] | None = None
 
-    def __init__(
-        self, specialisation: Specialisation, values: Sequence[Any], mode: Request, make_room: Callable[[int], None]
-    ) -> None:
+    def __init__(self, specialisation: Specialisation, values: Sequence[Any], mode: Request) -> None:
         self.mode = mode
         self._native, facts = specialisation.compiled(mode)
         assert facts is not None and facts.saved is not None
@@ -37,10 +34,13 @@ class SavingLaunch:
         shapes = saved.shapes(values[self._arrays :], _Present(specialisation.arrays, values))
         sizes = [max(math.prod(s), 1) * b.dtype.size for s, b in zip(shapes, saved.buffers, strict=True)]
         self.nbytes = sum(sizes)
-        make_room(self.nbytes)
+        self._sizes = list(zip(shapes, sizes, strict=True))
         #: where they are, in the order in which a gradient gets them after the kernel's arrays
         self.saved: list[BoundArray] = []
-        for shape, nbytes in zip(shapes, sizes, strict=True):
+
+    def take(self) -> None:
+        """Make the memory."""
+        for shape, nbytes in self._sizes:
             memory = Memory(nbytes)
             self.saved.append(BoundArray(memory.address, 0, 0, 0, shape, nbytes, True, None, memory))
 

@@ -151,6 +151,8 @@ class Sweep:
         """Run the gradient of one launch."""
         code = launch.instance.specialisation.code
         request, flow, lent = self._gradients, launch.flow, launch.arguments.request.temporaries
+        if request.shares and not launch.arguments.request.shares:
+            request = request.unshared
         if flow is None:
             values: Sequence[Any] = launch.gradient_arguments()
             if lent:

@@ -1,0 +1,276 @@
+"""Saves, in the primal launch, values that its gradient would compute a second time, for that to read.
+
+    for parallel %i in 0..%n:                    for parallel %i in 0..%n:
+      %e = exp %x                          ->      %e = exp %x                 `record_shared`: the primal
+      atomic add @total[], %e                      store @e.shared[%i], %e
+    %s = load @total[]                             atomic add @total[], %e
+                                                 %s = load @total[]
+                                                 store @total.shared[0], %s
+
+                                           ->      %e = exp %x                 `replay_shared`: what is differentiated
+                                                   %w = load @e.shared[%i]
+                                                   %f = surrogate %w, %e
+                                                   atomic add @total[], %f
+                                                 …
+
+Of what the reverse part uses, and of what that would be computed from, these are saved: what costs as much as `exp`,
+what comes out of a serial loop that only parallel ones surround, and what a loop has left in a temporary, such as a sum
+or the index of an extremum. A `surrogate` has the value that was saved and the derivative of the one that is not
+computed again (`storage.py` takes the one for the other throughout), so that what only led to it is executed no more.
+
+A value inside of loops has a place for each iteration, as old values have (`atomic_old_values.py`): the dimensions of
+parallel loops come last, for iterations that run in lanes lie beside each other. Kernels are left as they are that save
+old values, have custom derivatives which read memory, or of which loops become serial for the gradient.
+
+Both sides call `share`, which gives equal functions for equal functions: it decides by the adjoint with respect to
+memory alone, whether arguments are differentiated too or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from tinote.autodiff.atomic_old_values import Axis, axis_of, launch_nodes, plan_old_values
+from tinote.autodiff.custom_vjp import lift_values
+from tinote.autodiff.reverse import Reverser
+from tinote.autodiff.sequential_reverse import make_sequential
+from tinote.autodiff.unfold import may_serialise, unfold_atomics
+from tinote.autodiff.winners import select_winners
+from tinote.errors import DifferentiationError
+from tinote.ir import nodes as ir
+from tinote.ir import primitives as p
+from tinote.ir.access import Accesses
+from tinote.ir.launch_values import NO_SHAPES, ExactNodes, SymbolicShapes
+from tinote.ir.primitives import Defaults
+from tinote.ir.query import definitions, free_variables, walk
+from tinote.ir.rewrite import KEEP, Decision, Rewriter
+from tinote.ir.types import Scalar, i32, is_float
+
+#: What costs as much, in additions, is read sooner than computed a second time.
+DEAR = 15.0
+#: How many iterations a loop is taken to have, if that is not known.
+_USUAL = 16
+
+
+class SharedValue(NamedTuple):
+    """The values of `var`, which `op` binds, saved in `buffer`. `is_active`: whether they are differentiated."""
+
+    var: ir.Var
+    op: ir.Op
+    buffer: ir.Buffer
+    axes: tuple[Axis, ...]
+    is_active: bool
+
+    @property
+    def source(self) -> ir.Buffer:
+        """What stands for the values in messages."""
+        return self.buffer
+
+
+class SharedValues(NamedTuple):
+    """What is saved of one launch, and the shapes of the buffers, as far as the launch determines them."""
+
+    values: tuple[SharedValue, ...]
+    shapes: SymbolicShapes = NO_SHAPES
+
+
+NOTHING_SHARED = SharedValues(())
+
+
+def share(fn: ir.Function, defaults: Defaults) -> tuple[ir.Function, SharedValues]:
+    """What a launch of `fn` (scalar form, simplified) saves, and the function whose values these are, which computes
+    the same.
+    """
+    if not any(isinstance(op, ir.For) for op in walk(fn.region)) or plan_old_values(fn).values:
+        return fn, NOTHING_SHARED
+    if lift_values(fn) is not fn:
+        return fn, NOTHING_SHARED
+    unfolded = unfold_atomics(fn, may_serialise)
+    sequential, dependence = make_sequential(unfolded)
+    if sequential is not unfolded or dependence is not None:
+        return fn, NOTHING_SHARED
+    chosen = select_winners(unfolded)
+    if _serial_loops(chosen) > _serial_loops(fn):
+        return fn, NOTHING_SHARED
+    try:
+        reverser = Reverser(chosen, defaults)
+        adjoint = reverser.adjoint()
+    except DifferentiationError:
+        return fn, NOTHING_SHARED
+    found = _Choice(chosen, set(reverser.active)).values(_used(adjoint.region))
+    return (chosen, found) if found.values else (fn, NOTHING_SHARED)
+
+
+def _serial_loops(fn: ir.Function) -> int:
+    return sum(isinstance(op, ir.For) and not op.parallel for op in walk(fn.region))
+
+
+def _used(region: ir.Region) -> list[ir.Var]:
+    """All variables that are used in reverse code, and that it does not bind itself."""
+    bound = {v for op in walk(region) for v in op.outs}
+    bound.update(*[r.params for op in walk(region) for r in op.regions], region.params)
+    return [v for v in free_variables(region) if v not in bound]
+
+
+class _Choice:
+    """Which values of a function are saved."""
+
+    def __init__(self, fn: ir.Function, active: set[ir.Var]) -> None:
+        self.accesses = Accesses(fn)
+        self.active = active
+        self.definitions = definitions(fn.region)
+        self.order = {v: k for k, v in enumerate(v for op in walk(fn.region) for v in op.outs)}
+        self.nodes = launch_nodes(fn, self.accesses)
+        self.around: dict[ir.Op, tuple[ir.Op, ...]] = {}
+        self.depth_of_writes: dict[ir.Buffer, int] = {}
+        self.written: dict[ir.Buffer, list[ir.Atom]] = {}
+        self._look_around(fn.region, ())
+
+    def _look_around(self, region: ir.Region, loops: tuple[ir.Op, ...]) -> None:
+        for op in region.body:
+            self.around[op] = loops
+            if isinstance(op, ir.Store | ir.Atomic):
+                known = self.depth_of_writes.get(op.buffer, 0)
+                self.depth_of_writes[op.buffer] = max(known, len(loops))
+                self.written.setdefault(op.buffer, []).append(op.value)
+            inside = (*loops, op) if isinstance(op, ir.For | ir.While) else loops
+            for inner in op.regions:
+                self._look_around(inner, inside)
+
+    def values(self, used: Iterable[ir.Var]) -> SharedValues:
+        chosen: dict[ir.Var, tuple[Axis, ...]] = {}
+        pending = list(used)
+        seen = set(pending)
+        while pending:
+            v = pending.pop()
+            op = self.definitions.get(v)
+            if op is None:
+                continue
+            axes = self._axes(v, op)
+            if axes is not None:
+                chosen[v] = axes
+            elif isinstance(op, ir.Prim | ir.Load):
+                further = {a for a in self._sources(op) if isinstance(a, ir.Var)} - seen
+                pending += further
+                seen |= further
+        found = [
+            SharedValue(v, self.definitions[v], _buffer(v, max(len(chosen[v]), 1)), chosen[v], v in self.active)
+            for v in sorted(chosen, key=self.order.__getitem__)
+        ]
+        return SharedValues(tuple(found), _shapes(found, self.nodes)) if found else NOTHING_SHARED
+
+    def _sources(self, op: ir.Prim | ir.Load) -> Sequence[ir.Atom]:
+        """What a value would be computed from."""
+        if isinstance(op, ir.Load) and op.buffer.kind is ir.BufferKind.TEMPORARY:
+            return (*op.args, *self.written.get(op.buffer, ()))
+        return op.args[:1] if isinstance(op, ir.Prim) and op.prim is p.surrogate else op.args
+
+    def _axes(self, v: ir.Var, op: ir.Op) -> tuple[Axis, ...] | None:
+        """The loops around an operation whose value is worth saving, in the order of the dimensions."""
+        if not isinstance(v.type, Scalar) or not self._is_worth_saving(v, op):
+            return None
+        loops = self.around[op]
+        if not all(isinstance(loop, ir.For) for loop in loops):
+            return None
+        ordered = [loop for loop in loops if not _is_parallel(loop)] + [loop for loop in loops if _is_parallel(loop)]
+        axes = [axis_of(loop, self.nodes, self.accesses) for loop in ordered]
+        known = tuple([axis for axis in axes if axis is not None])
+        return known if len(known) == len(axes) else None
+
+    def _is_worth_saving(self, v: ir.Var, op: ir.Op) -> bool:
+        if isinstance(op, ir.Prim):
+            return op.prim.cost >= DEAR and is_float(v.type)
+        if isinstance(op, ir.For):
+            # One for each iteration of parallel loops, of which there are few beside those of the loop itself.
+            return not op.parallel and _cost(op) >= DEAR and all(map(_is_parallel, self.around[op]))
+        if isinstance(op, ir.Load) and op.buffer.kind is ir.BufferKind.TEMPORARY and not op.buffer.element:
+            return self.depth_of_writes.get(op.buffer, 0) > len(self.around[op])
+        return False
+
+
+def _is_parallel(loop: ir.Op) -> bool:
+    return isinstance(loop, ir.For) and loop.parallel
+
+
+def _cost(op: ir.Op) -> float:
+    own = op.prim.cost if isinstance(op, ir.Prim) else 1.0 if isinstance(op, ir.Memory) else 0.0
+    inside = sum(_cost(inner) for r in op.regions for inner in r.body)
+    if not isinstance(op, ir.For | ir.While):
+        return own + inside
+    known = isinstance(op, ir.For) and isinstance(op.lo, ir.Lit) and isinstance(op.hi, ir.Lit)
+    count = max(int(op.hi.value) - int(op.lo.value), 0) if known else _USUAL  # type: ignore[union-attr]
+    return inside * count
+
+
+def _buffer(v: ir.Var, rank: int) -> ir.Buffer:
+    assert isinstance(v.type, Scalar)
+    return ir.Buffer(f"{v.name or 'value'}.shared", v.type, (None,) * rank, (), ir.BufferKind.ARRAY, noalias=True)
+
+
+def _shapes(values: Sequence[SharedValue], nodes: ExactNodes) -> SymbolicShapes:
+    dimensions: list[tuple[tuple[int, int], ...]] = []
+    one = ir.Lit(0, i32), ir.Lit(1, i32)
+    for value in values:
+        pairs = [(axis.first, axis.end) for axis in value.axes] or [one]
+        numbers = [(nodes.node(a), nodes.node(b)) for a, b in pairs]
+        dimensions.append(tuple([(a, b) for a, b in numbers if a is not None and b is not None]))
+    buffers = tuple([value.buffer for value in values])
+    return SymbolicShapes(buffers, tuple(dimensions), tuple(nodes.all), tuple(nodes.lengths))
+
+
+def record_shared(fn: ir.Function, shared: SharedValues) -> ir.Function:
+    """`fn`, saving these values as well."""
+    return _Recorder(shared).run(fn) if shared.values else fn
+
+
+def replay_shared(fn: ir.Function, shared: SharedValues) -> ir.Function:
+    """`fn`, with the values that a launch of `record_shared`'s result has saved, and derivatives as before."""
+    return _Replayer(shared).run(fn) if shared.values else fn
+
+
+class _AtShared(Rewriter):
+    """Comes by each operation that binds a value of `shared`, after what is inside of it."""
+
+    def __init__(self, shared: SharedValues) -> None:
+        super().__init__()
+        self.values = {value.var: value for value in shared.values}
+
+    def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
+        if self.values.keys().isdisjoint(op.outs):
+            return KEEP
+        self.emit(op)
+        return [self.at(self.values[v], v) if v in self.values else v for v in op.outs]
+
+    def at(self, value: SharedValue, v: ir.Var) -> ir.Atom:
+        """What stands for the value from here on."""
+        raise NotImplementedError
+
+    def index(self, value: SharedValue) -> tuple[ir.Atom, ...]:
+        """The place of the present iteration."""
+        op, index = value.op, list[ir.Atom]()
+        for axis in value.axes:
+            position = axis.loop_index
+            if not isinstance(axis.first, ir.Lit) or axis.first.value:
+                position = ir.Var(axis.loop_index.type, "iteration")
+                self.emit(ir.Prim(p.sub, (axis.loop_index, self.get(axis.first)), (position,), op.loc, op.origin))
+            index.append(position)
+        return tuple(index) or (ir.Lit(0, i32),)
+
+
+class _Recorder(_AtShared):
+    def at(self, value: SharedValue, v: ir.Var) -> ir.Atom:
+        self.emit(ir.Store(value.buffer, self.index(value), v, value.op.loc, value.op.origin))
+        return v
+
+
+class _Replayer(_AtShared):
+    def at(self, value: SharedValue, v: ir.Var) -> ir.Atom:
+        loc, origin = value.op.loc, value.op.origin
+        read = ir.Var(v.type, v.name)
+        self.emit(ir.Load(value.buffer, self.index(value), (read,), loc, origin))
+        if not value.is_active:
+            return read
+        out = ir.Var(v.type, v.name)
+        self.emit(ir.Prim(p.surrogate, (read, v), (out,), loc, origin))
+        return out
