@@ -1,3 +1,4 @@
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false
 """Launches that save what their gradients would compute a second time (`ti.ad.value_and_grad`, `grad`, `vjp`)."""
 
 from typing import Any
@@ -12,7 +13,7 @@ from tinote.ir.nodes import For, Function, Prim
 from tinote.ir.query import walk
 from tinote.lang.ad.journal import saved_values
 
-VECTOR = ti.types.ndarray(dtype=ti.f64, ndim=1)
+VECTOR: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
 
 
 @pytest.fixture(autouse=True)
