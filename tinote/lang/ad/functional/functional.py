@@ -59,7 +59,7 @@ from tinote.lang.capture.planned import Planned
 from tinote.lang.data.captured_arrays import zeros
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, constants
-from tinote.lang.session.state import recorder
+from tinote.lang.session.state import Recorder, recorder
 from tinote.runtime.seam import heard
 
 Fields = Field | Sequence[Field] | None
@@ -95,7 +95,7 @@ def _value_and_grad(
     task.require("grad")
 
     def run(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        outer = recorder.get()
+        outer = _outer()
         if outer is not None:
             return within(outer, Inner(task, args, kwargs), run)
         with GradientsBefore() as before:
@@ -122,7 +122,7 @@ def vjp(
     task.require("grad")
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        outer = recorder.get()
+        outer = _outer()
         if outer is not None:
             return within(outer, Inner(task, args, kwargs, seed=seed), run, seed)
         direction = _seed_for(task, seed)
@@ -148,7 +148,7 @@ def jvp(
     task.require("dual")
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        outer = recorder.get()
+        outer = _outer()
         if outer is not None:
             return within(outer, Inner(task, args, kwargs, directions=seed), run, seed)
         with preserving_duals():
@@ -200,7 +200,7 @@ def jacobian(
         task.require("grad")
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        outer = recorder.get()
+        outer = _outer()
         if outer is not None:
             return unrecorded(outer, "jacobian", lambda: run(*args, **kwargs))
         if sparse and (listener := heard()) is not None:
@@ -252,7 +252,7 @@ def _value_grad_hvp(
     task.require("grad")
 
     def run(vector: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        outer = recorder.get()
+        outer = _outer()
         if outer is not None:
             return unrecorded(outer, what, lambda: run(vector, *args, **kwargs))
         journal = SecondOrder()
@@ -274,6 +274,13 @@ def _value_grad_hvp(
         return value, task.shaped(gradient), task.shaped(product)
 
     return _planned(task, run, attaches=give_gradients_duals)
+
+
+def _outer() -> Recorder | None:
+    """What records now. Derivatives go to other processes by value, and this function by name: a context variable that
+    they named themselves could not go.
+    """
+    return recorder.get()
 
 
 def _planned(task: Derivative, run: Callable[..., Any], **options: Any) -> Callable[..., Any]:
