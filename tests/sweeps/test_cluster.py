@@ -151,6 +151,42 @@ def test_eight_workers_two_of_which_are_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_ensembles_are_reduced_on_the_workers(cluster: Any, tmp_path: Path) -> None:
+    x = ti.field(ti.f32, 64, needs_grad=True)
+    loss = ti.field(ti.f64, (), needs_grad=True)
+    x.from_numpy(np.linspace(0, 1, 64, dtype=np.float32))
+    folder, kill = str(tmp_path), _gone
+
+    @ti.kernel
+    def measure():
+        for i in x:
+            loss[None] += ti.sin(x[i] * 10 * ti.random())
+
+    def run(scene: int) -> None:
+        if scene == 13 and folder:
+            kill(scene, Path(folder))
+        measure()
+
+    scenes = {"scene": range(50)}
+    with ti.ensemble(run, scenes, wrt=x, loss=loss, where=cluster, threads=1) as mean:
+        value, gradient = mean()
+        losses = mean.losses.copy()
+        again, same = mean()
+    assert (tmp_path / "13").exists() and again == value and (same == gradient).all()
+    with ti.ensemble(run, scenes, wrt=x, loss=loss, workers=2) as mean:
+        assert mean()[0] == value and (mean()[1] == gradient).all() and (mean.losses == losses).all()
+
+    def fails(scene: int) -> None:
+        raise ValueError(f"no scene {scene}")
+
+    with (
+        ti.ensemble(fails, {"scene": [7]}, wrt=x, loss=loss, where=cluster) as mean,
+        pytest.raises(SweepError, match="no scene 7"),
+    ):
+        mean()
+
+
+@pytest.mark.slow
 def test_a_kernel_compiles_once_for_all_workers(tmp_path: Path) -> None:
     simulate = _simulation()
 

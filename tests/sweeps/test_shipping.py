@@ -62,6 +62,44 @@ def test_what_a_module_has_is_a_reference() -> None:
     assert len(cloudpickle.dumps(of_module)) < 200
 
 
+def test_derivatives_and_what_wraps_a_function_arrive() -> None:
+    x, loss = ti.field(ti.f32, 3, needs_grad=True), ti.field(ti.f32, (), needs_grad=True)
+    x.from_numpy(np.array([1, 2, 3], np.float32))
+
+    @ti.kernel
+    def measure():
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    @ti.ad.no_grad
+    def constant():
+        measure()
+
+    @ti.ad.grad_replaced
+    def replaced():
+        measure()
+
+    @ti.ad.grad_for(replaced)
+    def gradient():
+        measure.grad()
+
+    options = {"wrt": x, "loss": loss}
+    wrapped = {
+        "constant": constant,
+        "replaced": replaced,
+        "capture": ti.capture(measure),
+        "grad": ti.ad.grad(measure, **options),
+        "value_and_grad": ti.ad.value_and_grad(measure, **options),
+        "vjp": ti.ad.vjp(measure, **options),
+        "jacobian": ti.ad.jacobian(measure, **options),
+        "hvp": ti.ad.hvp(measure, **options),
+    }
+    for name, function in wrapped.items():
+        assert callable(cloudpickle.loads(cloudpickle.dumps(function))), name
+    there = cloudpickle.loads(cloudpickle.dumps(wrapped["grad"]))
+    assert np.asarray(there()).tolist() == [2, 4, 6]
+
+
 def test_copies_are_apart_and_share_what_was_shared() -> None:
     a, b = ti.field(ti.f32), ti.field(ti.f32)
     ti.root.dense(ti.i, 4).place(a, b)

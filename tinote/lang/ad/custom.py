@@ -208,25 +208,29 @@ def no_grad(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def constant(*args: Any, **kwargs: Any) -> Any:
-        outer = recorder.get()
-        if isinstance(outer, ForwardMode):
-            raise DifferentiationError(
-                f"'{constant.__name__}' runs without gradients, which forward mode does not support yet",
-                caller(),
-                hint="call it outside of the block",
-            )
-        if not isinstance(outer, Journal):
-            return function(*args, **kwargs)
-        args, kwargs = _constants(args, kwargs)
-        outer.may_change_gradients()
-        token = recorder.set(_Constant(outer, caller()))
-        try:
-            return function(*args, **kwargs)
-        finally:
-            recorder.reset(token)
+        return _without_gradient(function, args, kwargs)
 
     constant.grad = lambda *args, **kwargs: None  # type: ignore[attr-defined]
     return constant
+
+
+def _without_gradient(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    outer = recorder.get()
+    if isinstance(outer, ForwardMode):
+        raise DifferentiationError(
+            f"'{function.__name__}' runs without gradients, which forward mode does not support yet",
+            caller(),
+            hint="call it outside of the block",
+        )
+    if not isinstance(outer, Journal):
+        return function(*args, **kwargs)
+    args, kwargs = _constants(args, kwargs)
+    outer.may_change_gradients()
+    token = recorder.set(_Constant(outer, caller()))
+    try:
+        return function(*args, **kwargs)
+    finally:
+        recorder.reset(token)
 
 
 class Inside(Recorder):
