@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
-from tests.properties.compare import difference, run
+from tests.properties.compare import run
 from tests.properties.generate import Program
 from tests.properties.smooth import generate_smooth, generate_uneven
 from tests.properties.test_programs import SMOOTH_SIZE, STRICT, UNVERIFIED, few_lanes, gradients_after, report
@@ -48,9 +49,10 @@ def wrong_when_shared(program: Program, counts: list[int]) -> str:
     interpret(saving, program.arguments, begin)
     by_itself = run(program, program.function)
     left = by_itself._replace(contents={b: begin.nested(b) for b in program.contents})
-    wrong = difference(program, by_itself, left)
-    if wrong:
-        return f"the launch that saves {wrong}"
+    # In which order parallel loops add up is open, so that sums may differ by rounding.
+    for buffer, contents in by_itself.contents.items():
+        if not np.allclose(np.asarray(left.contents[buffer]), np.asarray(contents), rtol=1e-12, atol=1e-12):
+            return f"the launch that saves left {left.contents[buffer]} in {buffer.name} instead of {contents}"
     for reads, writes in pairs:
         begin.cells[reads.buffer] = begin.cells.get(writes.buffer, {})
         begin.shapes[reads.buffer] = begin.shapes[writes.buffer]
