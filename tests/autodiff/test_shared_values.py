@@ -62,6 +62,29 @@ def reverse_of(kernel: Any, request: Any) -> Function:
     return instance.specialisation._run(request)[0]
 
 
+def test_what_depends_on_an_argument_only_is_differentiated_by_it() -> None:
+    """Neither the sine nor the cosine is active where memory alone is differentiated."""
+    x = ti.field(ti.f64, 5, needs_grad=True)
+    x.from_numpy(np.linspace(0.5, 1.5, 5))
+
+    @ti.kernel
+    def rotate(a: ti.f64) -> ti.f64:
+        total = 0.0
+        for i in x:
+            total += x[i] * ti.cos(a) - ti.exp(ti.sin(a)) * i
+        return total
+
+    def f(a: float) -> Any:
+        return rotate(a)
+
+    a, numbers = 0.7, x.to_numpy()
+    by_argument = -numbers.sum() * np.sin(a) - 10 * np.exp(np.sin(a)) * np.cos(a)
+    assert ti.ad.grad(f)(a) == pytest.approx(by_argument, rel=1e-12)
+    assert ti.ad.grad(rotate)(a) == pytest.approx(by_argument, rel=1e-12)
+    assert SHARED_GRADIENT.with_arguments in requests(rotate)
+    assert ti.ad.grad(f, wrt=x)(a) == pytest.approx(np.full(5, np.cos(a)), rel=1e-12)
+
+
 def test_the_gradient_of_log_sum_exp_computes_no_exponentials() -> None:
     kernel = log_sum_exp()
     x = np.random.default_rng(3).normal(size=500)

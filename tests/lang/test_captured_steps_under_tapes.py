@@ -459,8 +459,9 @@ def test_other_derivatives(fields: Fields) -> None:
         found.append(fields.loss.dual.to_numpy())
         return found
 
+    # Launches outside of a captured step save for their gradients what these would compute anew: other roundings.
     for a, b in zip(all_of(step), all_of(program), strict=True):
-        np.testing.assert_array_equal(a, b)
+        np.testing.assert_allclose(a, b, rtol=1e-14)
 
 
 def test_a_gradient_is_one_native_call(fields: Fields) -> None:

@@ -54,13 +54,12 @@ _USUAL = 16
 
 
 class SharedValue(NamedTuple):
-    """The values of `var`, which `op` binds, saved in `buffer`. `is_active`: whether they are differentiated."""
+    """The values of `var`, which `op` binds, saved in `buffer`."""
 
     var: ir.Var
     op: ir.Op
     buffer: ir.Buffer
     axes: tuple[Axis, ...]
-    is_active: bool
 
     @property
     def source(self) -> ir.Buffer:
@@ -98,7 +97,7 @@ def share(fn: ir.Function, defaults: Defaults) -> tuple[ir.Function, SharedValue
         adjoint = reverser.adjoint()
     except DifferentiationError:
         return fn, NOTHING_SHARED
-    found = _Choice(chosen, set(reverser.active)).values(_used(adjoint.region))
+    found = _Choice(chosen).values(_used(adjoint.region))
     return (chosen, found) if found.values else (fn, NOTHING_SHARED)
 
 
@@ -116,9 +115,8 @@ def _used(region: ir.Region) -> list[ir.Var]:
 class _Choice:
     """Which values of a function are saved."""
 
-    def __init__(self, fn: ir.Function, active: set[ir.Var]) -> None:
+    def __init__(self, fn: ir.Function) -> None:
         self.accesses = Accesses(fn)
-        self.active = active
         self.definitions = definitions(fn.region)
         self.order = {v: k for k, v in enumerate(v for op in walk(fn.region) for v in op.outs)}
         self.nodes = launch_nodes(fn, self.accesses)
@@ -155,7 +153,7 @@ class _Choice:
                 pending += further
                 seen |= further
         found = [
-            SharedValue(v, self.definitions[v], _buffer(v, max(len(chosen[v]), 1)), chosen[v], v in self.active)
+            SharedValue(v, self.definitions[v], _buffer(v, max(len(chosen[v]), 1)), chosen[v])
             for v in sorted(chosen, key=self.order.__getitem__)
         ]
         return SharedValues(tuple(found), _shapes(found, self.nodes)) if found else NOTHING_SHARED
@@ -269,7 +267,8 @@ class _Replayer(_AtShared):
         loc, origin = value.op.loc, value.op.origin
         read = ir.Var(v.type, v.name)
         self.emit(ir.Load(value.buffer, self.index(value), (read,), loc, origin))
-        if not value.is_active:
+        # A float may be differentiated by the arguments where it is not by memory.
+        if not is_float(v.type):
             return read
         out = ir.Var(v.type, v.name)
         self.emit(ir.Prim(p.surrogate, (read, v), (out,), loc, origin))

@@ -176,6 +176,32 @@ def main():
     return [ti.ad.grad(f)(0.5), ti.ad.jvp(f)(2.0, 0.5)[1], ti.ad.hvp(f)(3.0, 0.5)]
 """
 
+TRACED = """
+@ti.kernel
+def run(a: ti.f64) -> ti.f64:
+    s = 0.0
+    for i in x:
+        s += ti.sin(a * x[i])
+    return s
+
+def main():
+    begin()
+    with ti.ad.Tape(loss):
+        loss[None] = run(0.5 * x[1])
+    return x.grad.to_numpy().tolist()
+"""
+
+SHARED = """
+@ti.kernel
+def run():
+    for i in x:
+        loss[None] += ti.exp(x[i])
+
+def main():
+    begin()
+    return ti.ad.grad(run, wrt=x, loss=loss)().tolist()
+"""
+
 CURVATURE = """
 @ti.kernel
 def run():
@@ -247,6 +273,9 @@ def test_they_are_all_there(load: Any) -> None:
         Request(Derivative.FORWARD, arguments=True),
         Request(Derivative.FORWARD_OVER_REVERSE, arguments=True),
         Request(records=True),
+        Request(records=True, shares=True),
+        Request(Derivative.REVERSE, shares=True),
+        Request(Derivative.REVERSE, arguments=True, shares=True),
         Request(Derivative.FORWARD, arguments=True, records=True),
         Request(checks=Checks.ACCESS_RULES),
         Request(checks=Checks.FINITE),

@@ -95,9 +95,6 @@ def _value_and_grad(
     task.require("grad")
 
     def run(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        outer = _outer()
-        if outer is not None:
-            return within(outer, Inner(task, args, kwargs), run)
         with GradientsBefore() as before:
             if task.loss is not None:
                 task.loss.fill(0)
@@ -107,7 +104,10 @@ def _value_and_grad(
         ran.bound.give_back(task)
         return value, task.shaped(found)
 
-    return _planned(task, run, makes_arrays=True)
+    def inner(outer: Recorder, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return within(outer, Inner(task, args, kwargs), run)
+
+    return _planned(task, _nesting(run, inner), makes_arrays=True)
 
 
 def vjp(
@@ -122,9 +122,6 @@ def vjp(
     task.require("grad")
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        outer = _outer()
-        if outer is not None:
-            return within(outer, Inner(task, args, kwargs, seed=seed), run, seed)
         direction = _seed_for(task, seed)
         with GradientsBefore() as before:
             ran = recorded(task, args, kwargs, before, shares=True)
@@ -133,7 +130,10 @@ def vjp(
         ran.bound.give_back(task)
         return value, task.shaped(found)
 
-    return _planned(task, run)
+    def inner(outer: Recorder, seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return within(outer, Inner(task, args, kwargs, seed=seed), run, seed)
+
+    return _planned(task, _nesting(run, inner))
 
 
 def jvp(
@@ -148,13 +148,13 @@ def jvp(
     task.require("dual")
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        outer = _outer()
-        if outer is not None:
-            return within(outer, Inner(task, args, kwargs, directions=seed), run, seed)
         with preserving_duals():
             return _pushed(task, lambda bound: bound.directions(seed, task), args, kwargs)
 
-    return _planned(task, run)
+    def inner(outer: Recorder, seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return within(outer, Inner(task, args, kwargs, directions=seed), run, seed)
+
+    return _planned(task, _nesting(run, inner))
 
 
 def jacobian(
@@ -200,9 +200,6 @@ def jacobian(
         task.require("grad")
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        outer = _outer()
-        if outer is not None:
-            return unrecorded(outer, "jacobian", lambda: run(*args, **kwargs))
         if sparse and (listener := heard()) is not None:
             listener.taking("a sparse Jacobian, whose pattern is found out")
         with preserving_gradients(), preserving_duals():
@@ -215,7 +212,11 @@ def jacobian(
                 found = _rows(task, args, kwargs)
         return task.shaped(found)
 
-    return _calling(f, run) if sparse else _planned(task, run, makes_arrays=True)
+    def inner(outer: Recorder, *args: Any, **kwargs: Any) -> Any:
+        return unrecorded(outer, "jacobian", lambda: run(*args, **kwargs))
+
+    nesting = _nesting(run, inner)
+    return _calling(f, nesting) if sparse else _planned(task, nesting, makes_arrays=True)
 
 
 def hvp(
@@ -252,9 +253,6 @@ def _value_grad_hvp(
     task.require("grad")
 
     def run(vector: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        outer = _outer()
-        if outer is not None:
-            return unrecorded(outer, what, lambda: run(vector, *args, **kwargs))
         journal = SecondOrder()
         bound = task.bound(args, journal.trace, duals=True)
         give_gradients_duals()
@@ -273,7 +271,22 @@ def _value_grad_hvp(
         bound.give_back(task)
         return value, task.shaped(gradient), task.shaped(product)
 
-    return _planned(task, run, attaches=give_gradients_duals)
+    def inner(outer: Recorder, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+        return unrecorded(outer, what, lambda: run(*args, **kwargs))
+
+    return _planned(task, _nesting(run, inner), attaches=give_gradients_duals)
+
+
+def _nesting(run: Callable[..., Any], inner: Callable[..., Any]) -> Callable[..., Any]:
+    """`run`; inside of another recording, which comes first then, `inner`. (A function that named itself would keep
+    what it holds until the collector comes by.)
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        outer = _outer()
+        return run(*args, **kwargs) if outer is None else inner(outer, *args, **kwargs)
+
+    return call
 
 
 def _outer() -> Recorder | None:
