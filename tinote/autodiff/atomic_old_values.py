@@ -11,9 +11,7 @@
 
 This is done for atomic operations on memory without a gradient that several iterations of a parallel loop share, if a
 write to memory with a gradient, or the kernel's result, depends on their old values. The saved values have a dimension
-for each loop around the operation, so the memory is the product of the trip counts. These must be known before the
-launch: from literals, arguments, shapes and fields that the kernel does not write; otherwise an upper bound is taken,
-if there is one.
+for each loop around the operation (`saved_places.py`), so the memory is the product of the trip counts.
 """
 
 from __future__ import annotations
@@ -23,26 +21,13 @@ from typing import NamedTuple
 
 from tinote.autodiff.activity import may_be_active
 from tinote.autodiff.control_dependence import controlling_reads
+from tinote.autodiff.saved_places import Axis, axes_of, buffer_for, launch_nodes, place, shapes_of
 from tinote.autodiff.unfold import conflicts_of
 from tinote.ir import nodes as ir
-from tinote.ir import primitives as p
 from tinote.ir.access import Accesses
-from tinote.ir.buffers import root_of
-from tinote.ir.launch_values import NO_SHAPES, ExactNodes, SymbolicShapes
+from tinote.ir.launch_values import NO_SHAPES, SymbolicShapes
 from tinote.ir.query import walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
-from tinote.ir.types import Scalar
-
-#: A trip count above this is not an upper bound to allocate for.
-_MOST_ITERATIONS = 1 << 30
-
-
-class Axis(NamedTuple):
-    """The iterations of a loop, whose `loop_index` runs from `first` to `end`."""
-
-    loop_index: ir.Var
-    first: ir.Atom
-    end: ir.Atom
 
 
 class OldValue(NamedTuple):
@@ -80,49 +65,10 @@ def plan_old_values(fn: ir.Function) -> OldValues:
     for op in wanted:
         if op not in matter or not any(conflict.writes for conflict in conflicts_of(accesses.of(op), accesses)):
             continue
-        axes = [axis_of(loop.op, nodes, accesses) for loop in accesses.of(op).loops]
-        known = tuple([axis for axis in axes if axis is not None])
-        if len(known) == len(axes):
-            dtype = op.out.type
-            assert isinstance(dtype, Scalar)
-            shape = (None,) * len(axes)
-            buffer = ir.Buffer(f"{op.buffer.name}.old", dtype, shape, (), ir.BufferKind.ARRAY, noalias=True)
-            found.append(OldValue(op, buffer, known))
-    return OldValues(tuple(found), _shapes(found, nodes)) if found else NO_OLD_VALUES
-
-
-def _shapes(values: Sequence[OldValue], nodes: ExactNodes) -> SymbolicShapes:
-    pairs = [[(nodes.node(axis.first), nodes.node(axis.end)) for axis in value.axes] for value in values]
-    dimensions = [tuple([(a, b) for a, b in axes if a is not None and b is not None]) for axes in pairs]
-    buffers = tuple([value.buffer for value in values])
-    return SymbolicShapes(buffers, tuple(dimensions), tuple(nodes.all), tuple(nodes.lengths))
-
-
-def launch_nodes(fn: ir.Function, accesses: Accesses) -> ExactNodes:
-    """The values that a launch determines: from its arguments and shapes, and from fields that `fn` does not write, as
-    far as these are read outside of all loops.
-    """
-    outside = set(fn.region.body)
-    written = {access.buffer for access in accesses.all() if access.writes}
-
-    def admits(op: ir.Op) -> bool:
-        if not isinstance(op, ir.Load):
-            return True
-        return op in outside and op.buffer.kind is ir.BufferKind.FIELD and root_of(op.buffer) not in written
-
-    return ExactNodes(accesses.definitions, fn.region.params, admits)
-
-
-def axis_of(op: ir.Op, nodes: ExactNodes, accesses: Accesses) -> Axis | None:
-    """The iterations of a loop, as far as a launch determines them or their bounds."""
-    if not isinstance(op, ir.For):
-        return None
-    index = op.index
-    if nodes.node(op.lo) is not None and nodes.node(op.hi) is not None:
-        return Axis(index, op.lo, op.hi)
-    low, high = accesses.interval(index)
-    assert isinstance(index.type, Scalar)
-    return Axis(index, ir.Lit(low, index.type), ir.Lit(high + 1, index.type)) if high - low < _MOST_ITERATIONS else None
+        axes = axes_of([loop.op for loop in accesses.of(op).loops], nodes, accesses)
+        if axes is not None:
+            found.append(OldValue(op, buffer_for(f"{op.buffer.name}.old", op.out, axes), axes))
+    return OldValues(tuple(found), shapes_of(found, nodes)) if found else NO_OLD_VALUES
 
 
 def record(fn: ir.Function, old: OldValues) -> ir.Function:
@@ -165,13 +111,6 @@ class _AtOldValues(Rewriter):
         value = self.current
         if value is None or not isinstance(op, ir.Atomic):
             return KEEP
-        index: list[ir.Atom] = []
-        for axis in value.axes:
-            position = axis.loop_index
-            if not isinstance(axis.first, ir.Lit) or axis.first.value:
-                position = ir.Var(axis.loop_index.type, "iteration")
-                self.emit(ir.Prim(p.sub, (axis.loop_index, self.get(axis.first)), (position,), op.loc, op.origin))
-            index.append(position)
-        for made in self.made(value, op, tuple(index)):
+        for made in self.made(value, op, place(self, value)):
             self.emit(made)
         return op.outs

@@ -18,7 +18,7 @@ what comes out of a serial loop that only parallel ones surround, and what a loo
 or the index of an extremum. A `surrogate` has the value that was saved and the derivative of the one that is not
 computed again (`storage.py` takes the one for the other throughout), so that what only led to it is executed no more.
 
-A value inside of loops has a place for each iteration, as old values have (`atomic_old_values.py`): the dimensions of
+A value inside of loops has a place for each iteration, as old values have (`saved_places.py`): the dimensions of
 parallel loops come last, for iterations that run in lanes lie beside each other. Kernels are left as they are that save
 old values, have custom derivatives which read memory, or of which loops become serial for the gradient.
 
@@ -31,9 +31,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tinote.autodiff.atomic_old_values import Axis, axis_of, launch_nodes, plan_old_values
+from tinote.autodiff.atomic_old_values import plan_old_values
 from tinote.autodiff.custom_vjp import lift_values
 from tinote.autodiff.reverse import Reverser
+from tinote.autodiff.saved_places import Axis, axes_of, buffer_for, launch_nodes, place, shapes_of
 from tinote.autodiff.sequential_reverse import make_sequential
 from tinote.autodiff.unfold import may_serialise, unfold_atomics
 from tinote.autodiff.winners import select_winners
@@ -41,11 +42,11 @@ from tinote.errors import DifferentiationError
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses
-from tinote.ir.launch_values import NO_SHAPES, ExactNodes, SymbolicShapes
+from tinote.ir.launch_values import NO_SHAPES, SymbolicShapes
 from tinote.ir.primitives import Defaults
 from tinote.ir.query import definitions, free_variables, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
-from tinote.ir.types import Scalar, i32, is_float
+from tinote.ir.types import Scalar, is_float
 
 #: What costs as much, in additions, is read sooner than computed a second time.
 DEAR = 15.0
@@ -153,10 +154,10 @@ class _Choice:
                 pending += further
                 seen |= further
         found = [
-            SharedValue(v, self.definitions[v], _buffer(v, max(len(chosen[v]), 1)), chosen[v])
+            SharedValue(v, self.definitions[v], buffer_for(f"{v.name or 'value'}.shared", v, chosen[v]), chosen[v])
             for v in sorted(chosen, key=self.order.__getitem__)
         ]
-        return SharedValues(tuple(found), _shapes(found, self.nodes)) if found else NOTHING_SHARED
+        return SharedValues(tuple(found), shapes_of(found, self.nodes)) if found else NOTHING_SHARED
 
     def _sources(self, op: ir.Prim | ir.Load) -> Sequence[ir.Atom]:
         """What a value would be computed from."""
@@ -169,12 +170,8 @@ class _Choice:
         if not isinstance(v.type, Scalar) or not self._is_worth_saving(v, op):
             return None
         loops = self.around[op]
-        if not all(isinstance(loop, ir.For) for loop in loops):
-            return None
         ordered = [loop for loop in loops if not _is_parallel(loop)] + [loop for loop in loops if _is_parallel(loop)]
-        axes = [axis_of(loop, self.nodes, self.accesses) for loop in ordered]
-        known = tuple([axis for axis in axes if axis is not None])
-        return known if len(known) == len(axes) else None
+        return axes_of(ordered, self.nodes, self.accesses)
 
     def _is_worth_saving(self, v: ir.Var, op: ir.Op) -> bool:
         if isinstance(op, ir.Prim):
@@ -199,22 +196,6 @@ def _cost(op: ir.Op) -> float:
     known = isinstance(op, ir.For) and isinstance(op.lo, ir.Lit) and isinstance(op.hi, ir.Lit)
     count = max(int(op.hi.value) - int(op.lo.value), 0) if known else _USUAL  # type: ignore[union-attr]
     return inside * count
-
-
-def _buffer(v: ir.Var, rank: int) -> ir.Buffer:
-    assert isinstance(v.type, Scalar)
-    return ir.Buffer(f"{v.name or 'value'}.shared", v.type, (None,) * rank, (), ir.BufferKind.ARRAY, noalias=True)
-
-
-def _shapes(values: Sequence[SharedValue], nodes: ExactNodes) -> SymbolicShapes:
-    dimensions: list[tuple[tuple[int, int], ...]] = []
-    one = ir.Lit(0, i32), ir.Lit(1, i32)
-    for value in values:
-        pairs = [(axis.first, axis.end) for axis in value.axes] or [one]
-        numbers = [(nodes.node(a), nodes.node(b)) for a, b in pairs]
-        dimensions.append(tuple([(a, b) for a, b in numbers if a is not None and b is not None]))
-    buffers = tuple([value.buffer for value in values])
-    return SymbolicShapes(buffers, tuple(dimensions), tuple(nodes.all), tuple(nodes.lengths))
 
 
 def record_shared(fn: ir.Function, shared: SharedValues) -> ir.Function:
@@ -244,21 +225,10 @@ class _AtShared(Rewriter):
         """What stands for the value from here on."""
         raise NotImplementedError
 
-    def index(self, value: SharedValue) -> tuple[ir.Atom, ...]:
-        """The place of the present iteration."""
-        op, index = value.op, list[ir.Atom]()
-        for axis in value.axes:
-            position = axis.loop_index
-            if not isinstance(axis.first, ir.Lit) or axis.first.value:
-                position = ir.Var(axis.loop_index.type, "iteration")
-                self.emit(ir.Prim(p.sub, (axis.loop_index, self.get(axis.first)), (position,), op.loc, op.origin))
-            index.append(position)
-        return tuple(index) or (ir.Lit(0, i32),)
-
 
 class _Recorder(_AtShared):
     def at(self, value: SharedValue, v: ir.Var) -> ir.Atom:
-        self.emit(ir.Store(value.buffer, self.index(value), v, value.op.loc, value.op.origin))
+        self.emit(ir.Store(value.buffer, place(self, value), v, value.op.loc, value.op.origin))
         return v
 
 
@@ -266,7 +236,7 @@ class _Replayer(_AtShared):
     def at(self, value: SharedValue, v: ir.Var) -> ir.Atom:
         loc, origin = value.op.loc, value.op.origin
         read = ir.Var(v.type, v.name)
-        self.emit(ir.Load(value.buffer, self.index(value), (read,), loc, origin))
+        self.emit(ir.Load(value.buffer, place(self, value), (read,), loc, origin))
         # A float may be differentiated by the arguments where it is not by memory.
         if not is_float(v.type):
             return read
