@@ -1,12 +1,14 @@
-"""The examples whose steps are solves: a cloth's stiffness and a plate's source are found again."""
+"""The examples whose steps are solves: a cloth's and a beam's stiffness and a plate's source are found again."""
 
 from __future__ import annotations
 
 import numpy as np
 
 import tinote as ti
+from examples import implicit_fem
 from examples.heat_source import recover
 from examples.implicit_cloth import Cloth, fit
+from tests.autodiff.differences import by_field
 
 
 def test_the_stiffness_of_a_cloth_is_found_through_a_hundred_implicit_steps() -> None:
@@ -20,11 +22,23 @@ def test_its_gradient_is_that_of_differences() -> None:
     cloth = Cloth(4)
     cloth.stiffness[None] = 25.0
     _, slope = cloth.gradient(100)
-    ends = []
-    for stiffness in (25.001, 24.999):
-        cloth.stiffness[None] = stiffness
-        ends.append(cloth.gradient(100)[0])
-    assert np.isclose(slope, (ends[0] - ends[1]) / 0.002, rtol=1e-4)
+    expected = by_field(lambda: cloth.gradient(100), cloth.stiffness, cloth.distance, 0.001)
+    assert np.isclose(slope, expected, rtol=1e-4)
+
+
+def test_the_stiffness_of_two_materials_is_found_through_a_hundred_nonlinear_steps() -> None:
+    moduli, distance, _ = implicit_fem.fit(columns=4, rows=1, steps=100)
+    assert np.allclose(moduli, [3e5, 1e5], rtol=1e-4)
+    assert distance < 1e-8
+
+
+def test_the_gradient_of_finite_elements_is_that_of_differences() -> None:
+    ti.init(arch=ti.cpu, default_fp=ti.f64)
+    beam = implicit_fem.Beam(columns=4, rows=1)
+    beam.stiffness.from_numpy(np.log([3e5, 1e5]))
+    _, slope = beam.gradient(100)
+    expected = by_field(lambda: beam.gradient(100), beam.stiffness, beam.distance, 1e-4)
+    assert np.allclose(slope, expected, rtol=1e-5)
 
 
 def test_the_source_of_a_steady_temperature_is_recovered() -> None:

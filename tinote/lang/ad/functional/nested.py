@@ -42,6 +42,7 @@ from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Launch, Write
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.operation import outermost
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
@@ -370,7 +371,7 @@ def _start(run: Run, sweep: Sweep, value: Array, tangent: Array) -> None:
 def _signature(journal: Journal) -> list[Any]:
     """What a run did, and with which plain numbers: the same when it runs again."""
     found: list[Any] = []
-    for event in journal.events:
+    for event in outermost(journal.events):
         if isinstance(event, Launch):
             found += [event.instance.kernel_name, *_plain_numbers(event)]
         elif isinstance(event, Computed):

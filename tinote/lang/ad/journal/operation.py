@@ -8,7 +8,7 @@ of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom
+from tinote.lang.ad.journal.events import Custom, Event
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import as_stored
@@ -52,9 +52,23 @@ class Rule(Protocol):
 
 @dataclass(eq=False)
 class Operation(Custom):
-    """The record of one. It finds all that it needs in itself, and has derivatives of every order that the sweep asks
-    for.
+    """The record of one. It finds all that it needs in itself, unless it `needs_fields` as they were, and has
+    derivatives of every order that the sweep asks for.
     """
+
+    needs_fields: bool = False
+    #: how many of the events that follow it are parts of it
+    parts: int = 0
+
+
+def outermost(events: Iterable[Event]) -> Iterator[Event]:
+    """The events that are parts of no operation."""
+    remaining = iter(events)
+    for event in remaining:
+        yield event
+        if isinstance(event, Operation):
+            for _ in range(event.parts):
+                next(remaining)
 
 
 class Computation:

@@ -284,7 +284,7 @@ class SavedValues:
         if isinstance(event, CapturedStep):
             self.log.need(event.way.live_in)
             return [buffer for buffer, _ in event.way.live_in]
-        if isinstance(event, Operation):
+        if isinstance(event, Operation) and not event.needs_fields:
             self.log.need_all(())
             return []
         if isinstance(event, Custom):

@@ -54,9 +54,9 @@ def implicit(
     it in forward mode, by its transpose in reverse mode).
 
     In a tape and in functional derivatives, reverse mode solves once with the transpose of the Jacobian at the
-    solution, and sweeps once through F; forward mode solves once. Second derivatives are refused. Raises
-    `DifferentiationError` for fields that do not fit, and `SolverError` with the residual where the iterations do not
-    converge or the Jacobian is singular.
+    solution, and sweeps once through F; forward mode solves once, and second derivatives take two solves in place of
+    each. Raises `DifferentiationError` for fields that do not fit, and `SolverError` with the residual where the
+    iterations do not converge or the Jacobian is singular.
 
     Method: the implicit function theorem; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, chapter 15.
     """

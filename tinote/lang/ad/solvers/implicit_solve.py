@@ -4,12 +4,18 @@ derivatives come from the equation that the solution fulfils.
 With the Jacobian J of F by x, the adjoint λ of Jᵀ λ = x̄ gives what the adjoints of θ grow by, -λᵀ ∂F/∂θ, by one reverse
 sweep through F; the tangent is that of J ẋ = -Ḟ, where Ḟ is F's along θ̇ alone.
 
-Method: the implicit function theorem; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, chapter 15.
+At second order the solution is followed by two Newton steps x - J⁻¹ F(x, θ), J being held: they change no value, and
+each makes one more order of derivatives right, since such a step has no slope by x at a solution. F's launches and the
+steps are records as any others, which have derivatives.
+
+Method: the implicit function theorem; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, chapter 15. How
+iterations whose slope vanishes gain an order: Gilbert, "Automatic differentiation and iterative processes", Optim.
+Methods Softw. 1, 1992.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,7 +27,8 @@ from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
+from tinote.lang.ad.journal.operation import Computation, Operation
+from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.kernels.arguments import lendable
@@ -31,6 +38,7 @@ from tinote.runtime.seam import heard
 from tinote.source import Span
 
 Array = np.ndarray[Any, Any]
+Arrays = Sequence[Array]
 Product = Callable[[Array], Array]
 
 
@@ -82,7 +90,9 @@ class ImplicitSolve:
         if listener is not None:
             listener.taking(f"{self._name}, whose iterations are as many as it takes")
         found = recorder.get()
-        if isinstance(found, Journal):
+        if isinstance(found, Journal) and found.derivative.has_tangents:
+            self._at_second_order(found)
+        elif isinstance(found, Journal):
             self._on_journal(found)
         elif isinstance(found, ForwardMode):
             self._forward(found)
@@ -177,6 +187,31 @@ class ImplicitSolve:
         finally:
             copies.put_back()
 
+    # ---- second order
+
+    def _at_second_order(self, tape: Journal) -> None:
+        custom = Custom(self._name, self._span, lambda _: None)
+        tape.may_change_gradients()
+        with recording_as(Inside(tape, custom)):
+            self._run()  # says what it reads and writes
+        tape.writing(self._unknown.buffer, ..., 0.0)
+        if self._point is not self._unknown:
+            tape.overwriting(self._point.buffer)
+        with recording_as(None):
+            self._solve()
+            self._point.held()[...] = self._unknown.held()
+            rule = _Correction(self, custom, self._linear(self._no_transpose, False))
+        inputs = [self._unknown, self._result, *([] if self._right is None else [self._right])]
+        whole = Operation(self._name, self._span, lambda _: None)
+        tape.custom(whole)
+        before = len(tape.events)
+        for _ in range(2):
+            if self._point is not self._unknown:
+                self._point.copy_from(self._unknown)
+            self._run()
+            _Step(rule, tape, inputs, [self._unknown], self._name, self._span).run()
+        whole.parts = len(tape.events) - before
+
     # ---- forward
 
     def _forward(self, mode: ForwardMode) -> None:
@@ -212,6 +247,110 @@ class ImplicitSolve:
     @staticmethod
     def _no_transpose(_: Array) -> Array:
         raise NotImplementedError("forward mode multiplies by the Jacobian, not by its transpose")
+
+
+class _Correction:
+    """The rule of a Newton step from a solution, x - J⁻¹ (F - b), with the Jacobian J at the solution held."""
+
+    def __init__(self, solve: ImplicitSolve, touched: Custom, linear: Product) -> None:
+        self._solve = solve
+        self._linear = linear
+        self._count = 2 if solve._right is None else 3
+        #: what F reads and writes
+        self.loaded, self.written = set(touched.loaded), set(touched.written)
+        self._solution = solve._unknown.held().copy()
+        self._linear_transposed: Product | None = None
+        self._recorded: _Recorded | None = None
+        self._of: tuple[dict[Buffer, Span], TemporaryAdjoints] = {}, NO_ADJOINTS
+
+    def values(self, inputs: Arrays) -> Arrays:
+        """Those of the solution."""
+        return [inputs[0]]
+
+    def tangents(self, tangents: Arrays) -> Arrays:
+        """One solve."""
+        with self._untouched():
+            return [tangents[0] - self._linear(_difference(tangents[1:]))]
+
+    def adjoints(self, adjoints: Arrays) -> Arrays:
+        """One solve with the transpose."""
+        found = self._back(adjoints[0])
+        return [adjoints[0], -found, found][: self._count]
+
+    def adjoint_tangents(self, tangents: Arrays, adjoints: Arrays, adjoint_tangents: Arrays) -> Arrays:
+        """The same, as the step is linear."""
+        return self.adjoints(adjoint_tangents)
+
+    @contextmanager
+    def within(self, active: dict[Buffer, Span], temporaries: TemporaryAdjoints) -> Iterator[None]:
+        """A part of a reverse sweep, in which memory without a gradient has these adjoints."""
+        self._of = active, temporaries
+        try:
+            yield
+        finally:
+            self._of = {}, NO_ADJOINTS
+
+    def _back(self, adjoint: Array) -> Array:
+        if not adjoint.any():
+            return np.zeros_like(adjoint)
+        solve = self._solve
+        with self._untouched(), solve._leaving_gradients(*self._of):
+            solve._point.held()[...] = self._solution
+            try:
+                if self._linear_transposed is None:
+                    self._linear_transposed = solve._linear(self._times_transpose, True)
+                return self._linear_transposed(adjoint)
+            finally:
+                if self._recorded is not None:
+                    self._recorded.journal.forget()
+                    self._recorded = None
+
+    def _times_transpose(self, vector: Array) -> Array:
+        solve = self._solve
+        if self._recorded is None:
+            solve._point.held()[...] = self._solution
+            self._recorded = _Recorded(solve._run, solve._point, solve._result, *self._of)
+        return self._recorded.transposed(vector)
+
+    @contextmanager
+    def _untouched(self) -> Iterator[None]:
+        """A block after which what F and solves write, and its gradients and duals, are what they were."""
+        solve = self._solve
+        copies = MemoryCopies()
+        for buffer in {*self.written, solve._point.buffer, solve._result.buffer, solve._unknown.buffer}:
+            for one in (buffer, buffer.adjoint, buffer.tangent):
+                if one is not None:
+                    copies.add(memory_of(one))
+        try:
+            yield
+        finally:
+            copies.put_back()
+
+
+class _Step(Computation):
+    """Such a step. Its reverse finds what F reads as it was, to multiply by the Jacobian."""
+
+    def __init__(self, rule: _Correction, tape: Journal, *args: Any) -> None:
+        super().__init__(rule, *args)
+        self._correction = rule
+        self._tape = tape
+
+    def record(self, followed: Sequence[bool], tangents: tuple[Arrays, Arrays] | None) -> Operation:
+        found = super().record(followed, tangents)
+        found.needs_fields = True
+        found.loaded |= self._correction.loaded
+        reverse, active = found.gradient, dict(self._tape.active)
+
+        def within(sweep: CustomSweep) -> None:
+            with self._correction.within(active, sweep.temporaries), recording_as(None):
+                reverse(sweep)
+
+        found.gradient = within
+        return found
+
+
+def _difference(parts: Arrays) -> Array:
+    return parts[0] if len(parts) == 1 else parts[0] - parts[1]
 
 
 class _Recorded:

@@ -69,9 +69,9 @@ def MatrixFreeCG(  # noqa: N802 (the dialect's name)
     Gives True; raises `SolverError` with the residual where they do not converge, or `A` is not positive definite, and
     `FieldError` for shapes that do not fit.
 
-    Derivatives, in a tape, in functional derivatives of first order and in forward mode, take one more solve each, with
-    the same operator. Method: Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", J.
-    Res. Nat. Bur. Standards 49, 1952.
+    Derivatives, in a tape, in functional derivatives and in forward mode, take one more solve each, with the same
+    operator; second ones take four. Method: Hestenes and Stiefel, "Methods of conjugate gradients for solving linear
+    systems", J. Res. Nat. Bur. Standards 49, 1952.
     """
     return _solved(A, b, x, tol, maxiter, quiet, conjugate_gradients, "MatrixFreeCG", symmetric=True)
 
