@@ -9,7 +9,7 @@ import pytest
 
 import tinote as ti
 from tests.autodiff.differences import along_field, by_field
-from tinote.errors import DifferentiationError, SolverError
+from tinote.errors import CaptureError, DifferentiationError, SolverError
 
 N = 6
 
@@ -203,6 +203,89 @@ def test_implicit_time_steps_are_differentiated_through() -> None:
     assert np.allclose(ti.ad.hvp(run, wrt=k, loss=loss)(np.ones(N)), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("jacobian", ["dense", "sparse", "matrix-free"])
+def test_a_record_in_a_tape_inside_of_forward_mode(jacobian: str) -> None:
+    system = Equations(jacobian=jacobian, tolerance=1e-12)
+    direction = np.linspace(0.5, 1.5, N)
+    with ti.ad.FwdMode(loss=system.loss, param=system.k, seed=direction):
+        with ti.ad.Tape(system.loss):
+            system.run()
+        found = system.s.grad.dual.to_numpy()
+    slope = ti.ad.grad(system.run, wrt=system.s, loss=system.loss)
+    assert np.allclose(found, along_field(slope, system.k, direction), rtol=1e-6)
+
+
+@pytest.mark.parametrize("jacobian", ["dense", "sparse", "matrix-free"])
+def test_steps_of_a_checkpointed_loop(jacobian: str) -> None:
+    system = Equations(jacobian=jacobian, tolerance=1e-12)
+    s, x, k = system.s, system.x, system.k
+    start = s.to_numpy()
+
+    @ti.kernel
+    def follow():
+        for i in s:
+            s[i] = 0.5 * s[i] + x[i] * k[i]
+
+    def step(_: int = 0) -> None:
+        system.solve()
+        follow()
+
+    def run(checkpoints: bool = False) -> None:
+        system.loss[None] = 0.0
+        s.from_numpy(start)
+        x.fill(0.0)
+        system.prepare()
+        if checkpoints:
+            ti.ad.checkpoint(step, steps=5, snapshots=2, progress=False)
+        else:
+            for _ in range(5):
+                step()
+        system.total()
+
+    expected = by_field(run, k, system.loss)
+    for checkpoints in (False, True):
+        with ti.ad.Tape(system.loss):
+            run(checkpoints)
+        assert np.allclose(k.grad.to_numpy(), expected, rtol=1e-6)
+
+
+def test_the_elements_of_the_jacobian_may_be_others_in_the_next_solve() -> None:
+    both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
+    k, x, r = (ti.field(ti.f64, N, **both) for _ in range(3))
+    distance, loss = ti.field(ti.i32, ()), ti.field(ti.f64, (), **both)
+    k.from_numpy(np.linspace(1.0, 2.0, N))
+
+    @ti.kernel
+    def residual():
+        for i in x:
+            found = x[i] ** 3 + k[i] * x[i] - 1.0
+            if i >= distance[None]:
+                found -= 0.5 * x[i - distance[None]]
+            r[i] = found
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += x[i] ** 2 * (i + 1)
+
+    solve = ti.ad.implicit(residual, x, r)
+
+    def run() -> None:
+        loss[None] = 0.0
+        for one in (1, 2, 1):
+            distance[None] = one
+            x.fill(0)
+            solve()
+            total()
+
+    with ti.ad.Tape(loss):
+        run()
+    assert np.allclose(k.grad.to_numpy(), by_field(run, k, loss), rtol=1e-6)
+    given = ti.ad.implicit(residual, x, r, sparsity=np.eye(N))
+    with pytest.raises(DifferentiationError, match="that sparsity= has not"):
+        given()
+
+
 def test_what_implicit_functions_refuse() -> None:
     system = Equations()
     x, r = system.x, system.r
@@ -213,10 +296,16 @@ def test_what_implicit_functions_refuse() -> None:
         (lambda: ti.ad.implicit(system.residual, np.ones(3), r), "is a field of floats"),  # type: ignore[arg-type]
         (lambda: ti.ad.implicit(system.residual, x, r, jacobian="banded"), "'banded'"),
         (lambda: ti.ad.implicit(3, x, r), "kernels or functions"),  # type: ignore[arg-type]
+        (lambda: ti.ad.implicit(system.residual, x, r, tolerance=float("nan")), "tolerance is .*, not nan"),
+        (lambda: ti.ad.implicit(system.residual, x, r, tolerance=-1.0), "tolerance is .*, not -1.0"),
+        (lambda: ti.ad.implicit(system.residual, x, r, most_iterations=0), "most_iterations is .*, not 0"),
     ):
         with pytest.raises(DifferentiationError, match=message) as caught:
             make()
         assert caught.value.span is not None and caught.value.span.file == __file__
+    system.prepare()
+    with pytest.raises(CaptureError, match="implicit function of 'residual', whose iterations are as many as it takes"):
+        ti.capture(lambda: system.solve())()
 
 
 def test_newtons_method_tells_why_it_ends() -> None:

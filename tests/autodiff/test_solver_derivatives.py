@@ -71,6 +71,14 @@ class System:
                     found -= 0.5 * p[i + 1] * k[i]
                 q[i] = found
 
+        @ti.kernel
+        def fill_apart(A: ti.types.sparse_matrix_builder(), distance: ti.i32):
+            for i in range(n):
+                A[i, i] += 3.0 + k[i]
+                if i >= distance:
+                    A[i, i - distance] -= k[i]
+
+        self.fill_apart = fill_apart
         self.fill, self.total, self.total_x, self.square = fill, total, total_x, square
         self.symmetric, self.skew = ti.linalg.LinearOperator(symmetric), ti.linalg.LinearOperator(skew)
         rng = np.random.default_rng(0)
@@ -124,9 +132,29 @@ class System:
         ti.linalg.MatrixFreeBICGSTAB(self.skew, self.b, self.x, tol=1e-13)
         self.total_x()
 
+    def matrix_free_in_place(self) -> None:
+        """What is solved for takes the place of the right-hand side."""
+        self.loss[None] = 0.0
+        self.square()
+        self.x.copy_from(self.b)
+        ti.linalg.MatrixFreeCG(self.symmetric, self.x, self.x, tol=1e-13)
+        ti.linalg.MatrixFreeBICGSTAB(self.skew, self.x, self.x, tol=1e-13)
+        self.total_x()
 
-DIRECT = ["llt", "ldlt_out", "lu_twice", "cg", "arithmetic"]
-MATRIX_FREE = ["matrix_free_cg", "matrix_free_bicgstab"]
+    def of_two_patterns(self) -> None:
+        """A builder, a matrix and a solver are used again, for elements in other places."""
+        solver = ti.linalg.SparseSolver(ti.f64, "LU")
+        self.loss[None] = 0.0
+        self.x.copy_from(self.b)
+        for distance in (1, 2, 1):
+            self.fill_apart(self.K, distance)
+            solver.compute(self.K.build())
+            solver.solve(self.x, out=self.x)
+            self.total_x()
+
+
+DIRECT = ["llt", "ldlt_out", "lu_twice", "cg", "arithmetic", "of_two_patterns"]
+MATRIX_FREE = ["matrix_free_cg", "matrix_free_bicgstab", "matrix_free_in_place"]
 
 
 def close(found: Any, expected: Array) -> bool:
@@ -157,6 +185,54 @@ def test_second_derivatives(name: str) -> None:
     for field in (system.k, system.b):
         expected = along_field(ti.ad.grad(f, wrt=field, loss=loss), field, direction)
         assert np.allclose(ti.ad.hvp(f, wrt=field, loss=loss)(direction), expected, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", DIRECT + MATRIX_FREE)
+def test_a_record_in_a_tape_inside_of_forward_mode(name: str) -> None:
+    """The gradients that the tape leaves have tangents: second derivatives, here of a first call."""
+    system = System()
+    f, loss, direction = getattr(system, name), system.loss, np.linspace(0.5, 1.5, N)
+    with ti.ad.FwdMode(loss=loss, param=system.k, seed=direction):
+        with ti.ad.Tape(loss):
+            f()
+        found = [field.grad.dual.to_numpy() for field in (system.k, system.b)]
+    for field, product in zip((system.k, system.b), found, strict=True):
+        expected = along_field(ti.ad.grad(f, wrt=field, loss=loss), system.k, direction)
+        assert np.allclose(product, expected, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("kind", ["LU", "SparseCG", "MatrixFreeCG"])
+def test_a_right_hand_side_of_zeros_has_derivatives(kind: str) -> None:
+    system = System()
+    loss, x = system.loss, system.x
+    system.b.fill(0)
+
+    @ti.kernel
+    def total() -> None:
+        for i in x:
+            loss[None] += (x[i] + 1.0) ** 2
+
+    def run() -> None:
+        A = system.matrix()
+        x.fill(0)
+        if kind == "LU":
+            solver = ti.linalg.SparseSolver(ti.f64, kind)
+            solver.compute(A)
+            solver.solve(system.b, out=x)
+        elif kind == "SparseCG":
+            ti.linalg.SparseCG(A, system.b, atol=1e-13).solve(out=x)
+        else:
+            system.square()
+            ti.linalg.MatrixFreeCG(system.symmetric, system.b, x, tol=1e-13)
+        total()
+
+    for field in (system.k, system.b):
+        with ti.ad.Tape(loss):
+            run()
+        assert np.allclose(field.grad.to_numpy(), by_field(run, field, loss), atol=1e-7)
+        along = np.linspace(0.5, 1.5, N)
+        expected = along_field(ti.ad.grad(run, wrt=field, loss=loss), field, along)
+        assert np.allclose(ti.ad.hvp(run, wrt=field, loss=loss)(along), expected, atol=1e-6)
 
 
 def steps(system: System, count: int) -> None:

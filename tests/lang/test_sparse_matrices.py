@@ -435,6 +435,40 @@ def test_what_matrix_free_solvers_refuse() -> None:
         ti.linalg.MatrixFreeCG(ti.linalg.LinearOperator(negative), b, x)
 
 
+def test_biconjugate_gradients_that_break_down_say_so_at_once() -> None:
+    b, x = ti.field(ti.f64, N), ti.field(ti.f64, N)
+    calls = 0
+
+    def nothing(p: Any, q: Any) -> None:
+        nonlocal calls
+        calls += 1
+        q.fill(0)
+
+    b.fill(1)
+    with pytest.raises(SolverError, match="did not converge: after 0 iterations the residual is 3"):
+        ti.linalg.MatrixFreeBICGSTAB(ti.linalg.LinearOperator(nothing), b, x)
+    assert calls < 5
+    b[2] = np.nan
+    with pytest.raises(SolverError, match="NaN or infinite"):
+        ti.linalg.MatrixFreeBICGSTAB(ti.linalg.LinearOperator(multiply), b, x)
+
+
+def test_limits_of_iterations_are_numbers() -> None:
+    b, x = ti.field(ti.f64, N), ti.field(ti.f64, N)
+    operator: Any = ti.linalg.LinearOperator(multiply_symmetric)
+    wrong: Any
+    for wrong in ("a", None, float("nan"), -1.0, True):
+        with pytest.raises(FieldError, match="tol is the norm of a residual"):
+            ti.linalg.MatrixFreeCG(operator, b, x, tol=wrong)
+        with pytest.raises(FieldError, match="atol is the norm of a residual"):
+            ti.linalg.SparseCG(laplacian(), np.ones(N), atol=wrong)
+    for wrong in ("a", None, 2.5, -1, True):
+        with pytest.raises(FieldError, match="maxiter is a number of iterations"):
+            ti.linalg.MatrixFreeBICGSTAB(operator, b, x, maxiter=wrong)
+        with pytest.raises(FieldError, match="max_iter is a number of iterations"):
+            ti.linalg.SparseCG(laplacian(), np.ones(N), max_iter=wrong)
+
+
 def test_it_runs_without_machine_code_too() -> None:
     ti.init(arch=ti.python)
     try:

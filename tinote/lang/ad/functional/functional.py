@@ -62,6 +62,11 @@ from tinote.lang.data.traced import Trace, constants
 from tinote.lang.session.state import Recorder, recorder
 from tinote.runtime.seam import heard
 
+
+class MissingElementsError(DifferentiationError):
+    """A Jacobian has elements that the pattern given for it has not."""
+
+
 Fields = Field | Sequence[Field] | None
 Positions = int | Sequence[int] | None
 
@@ -436,7 +441,7 @@ def _elements(jacobian: _Columns, sparsity: Any) -> list[Any]:
         numbers = values(product, pattern)
         row = misses(last_product, pattern, numbers, jacobian.epsilon)
     if row is not None:
-        raise DifferentiationError(
+        raise MissingElementsError(
             f"the Jacobian has elements in row {row} that sparsity= has not",
             jacobian.task.span,
             hint="sparse=True finds out which elements there are",

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tinote.errors import DifferentiationError, SolverError
+from tinote.lang.ad.functional.functional import MissingElementsError, jvp
 from tinote.lang.ad.functional.functional import jacobian as jacobian_of
-from tinote.lang.ad.functional.functional import jvp
 from tinote.lang.ad.solvers.factorisation import Factorisation
 from tinote.lang.ad.solvers.implicit_solve import ImplicitSolve, Product, recording_as
 from tinote.lang.ad.solvers.krylov import bicgstab
@@ -78,6 +78,10 @@ def implicit(
         raise DifferentiationError("residual and solve of ti.ad.implicit are kernels or functions", span)
     if jacobian not in _JACOBIANS:
         raise DifferentiationError(f"jacobian is one of {', '.join(_JACOBIANS)}, not {jacobian!r}", span)
+    if tolerance is not None and (not isinstance(tolerance, int | float | np.number) or not tolerance > 0):
+        raise DifferentiationError(f"tolerance is the norm of a residual, larger than 0, not {tolerance!r}", span)
+    if not isinstance(most_iterations, int | np.integer) or isinstance(most_iterations, bool) or most_iterations < 1:
+        raise DifferentiationError(f"most_iterations is a number of at least 1, not {most_iterations!r}", span)
     if jacobian == "sparse":
         scipy_sparse()
     return _Implicit(residual, unknown, into, jacobian, sparsity, solve, tolerance, most_iterations)
@@ -103,6 +107,8 @@ class _Implicit:
         self._into = into
         self._kind = jacobian
         self._sparsity = sparsity
+        #: the pattern that was found, where none is given
+        self._found: Any = None
         self._own = solve
         self._tolerance = tolerance
         self._most = most
@@ -184,11 +190,22 @@ class _Implicit:
                 full = jacobian_of(run, wrt=self._unknown, loss=self._into, mode="forward")()
                 matrix = np.asarray(full, np.float64).reshape(size, size)
                 return functools.partial(_dense, matrix.T if is_transposed else matrix, span)
-            found = jacobian_of(run, wrt=self._unknown, loss=self._into, sparse=True, sparsity=self._sparsity)()
-        if self._sparsity is None:
-            self._sparsity = found
+            found = self._sparse(run)
         factors = Factorisation(found.astype(np.float64).tocsc(), "LU", "COLAMD", span)
         return lambda vector: factors.solve(vector, is_transposed)
+
+    def _sparse(self, run: Callable[[], Any]) -> Any:
+        """The Jacobian with the elements that it had before, as long as these do."""
+        of = functools.partial(jacobian_of, run, wrt=self._unknown, loss=self._into, sparse=True)
+        if self._sparsity is not None:
+            return of(sparsity=self._sparsity)()
+        if self._found is not None:
+            try:
+                return of(sparsity=self._found)()
+            except MissingElementsError:
+                pass  # the residual takes another path now
+        self._found = of()()
+        return self._found
 
     def _krylov(self, run: Callable[[], Any], span: Span, transposed: Product | None, is_transposed: bool) -> Product:
         along, held = jvp(run, wrt=self._unknown, loss=self._into), self._unknown.held()

@@ -7,11 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from tinote.errors import SolverError
+from tinote.errors import FieldError, SolverError
 from tinote.source import Span
 
 Array = np.ndarray[Any, Any]
 Product = Callable[[Array], Array]
+
+_NOT_FINITE = "the matrix or the right-hand side has elements that are NaN or infinite, or grows without bound"
+
+
+def refuse_limits(residual: Any, residual_name: str, most: Any, most_name: str, span: Span) -> None:
+    """Raise `FieldError` for what is no norm of a residual, or no number of iterations."""
+    if isinstance(residual, bool) or not isinstance(residual, int | float | np.number) or not residual >= 0:
+        raise FieldError(f"{residual_name} is the norm of a residual, a number of at least 0, not {residual!r}", span)
+    if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 0:
+        raise FieldError(f"{most_name} is a number of iterations, not {most!r}", span)
 
 
 def conjugate_gradients(
@@ -51,15 +61,16 @@ def bicgstab(
     """
     x, least = start.copy(), _least(b, atol)
     residual = b - product(x)
-    norm, k = float(np.linalg.norm(residual)), 0
-    while k < most and norm > least:
+    norm, k, begun = float(np.linalg.norm(residual)), 0, -1
+    while k < most and norm > least and k != begun:
+        begun = k
         shadow, direction, rho = residual.copy(), residual.copy(), norm * norm
         while k < most:
-            k += 1
             image = product(direction)
             along = float(shadow @ image)
             if abs(along) <= 1e-14 * np.linalg.norm(shadow) * np.linalg.norm(image) or not np.isfinite(along):
                 break
+            k += 1
             alpha = rho / along
             half = residual - alpha * image
             other = product(half)
@@ -80,7 +91,7 @@ def bicgstab(
         norm = float(np.linalg.norm(residual))
         if not np.isfinite(norm):
             break
-    return _ended(x, norm, least, most, "BiCGSTAB", span)
+    return _ended(x, norm, least, k, "BiCGSTAB", span)
 
 
 def _least(b: Array, atol: float) -> float:
@@ -88,13 +99,16 @@ def _least(b: Array, atol: float) -> float:
     return max(atol, 4 * np.finfo(np.float64).eps * float(np.linalg.norm(b)))
 
 
-def _ended(x: Array, norm: float, least: float, most: int, name: str, span: Span) -> Array:
+def _ended(x: Array, norm: float, least: float, taken: int, name: str, span: Span) -> Array:
     if norm <= least:
         return x
+    finite = np.isfinite(norm)
     error = SolverError(
-        f"{name} did not converge: after {most} iterations the residual is {norm:.3g}, and {least:.3g} is wanted",
+        f"{name} did not converge: after {taken} iterations the residual is {norm:.3g}, and {least:.3g} is wanted"
+        if finite
+        else _NOT_FINITE,
         span,
-        hint="allow more iterations or a larger residual, or begin nearer to the solution",
+        hint="allow more iterations or a larger residual, or begin nearer to the solution" if finite else "",
     )
     error.residual = norm
     raise error
@@ -105,7 +119,7 @@ def _refuse_curvature(curvature: float, norm: float, span: Span) -> None:
     error = SolverError(
         f"the matrix is not positive definite: pᵀ A p is {curvature:.3g} for a direction p, at a residual of {norm:.3g}"
         if finite
-        else "the matrix or the right-hand side has elements that are NaN or infinite",
+        else _NOT_FINITE,
         span,
         hint="BiCGSTAB and factorisations by LU solve with any matrix that is not singular" if finite else "",
     )

@@ -20,7 +20,7 @@ import numpy as np
 from tinote.errors import FieldError
 from tinote.ir.types import Tensor
 from tinote.lang.ad.solvers.implicit_solve import ImplicitSolve, Product, recording_as
-from tinote.lang.ad.solvers.krylov import bicgstab, conjugate_gradients
+from tinote.lang.ad.solvers.krylov import bicgstab, conjugate_gradients, refuse_limits
 from tinote.lang.data.declarations import field
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix, Vector
@@ -40,7 +40,7 @@ class LinearOperator:
         if not callable(matvec_kernel):
             raise FieldError(f"a linear operator is made of a kernel, not of {matvec_kernel!r}", caller())
         self._product = matvec_kernel
-        self._scratch: dict[tuple[Any, ...], tuple[Field, Field]] = {}
+        self._scratch: dict[tuple[Any, ...], tuple[Field, Field, Field]] = {}
 
     def matvec(self, x: Field, Ax: Field) -> None:
         """Multiply `x` by the matrix, and leave that in `Ax`. Raises `FieldError` where their shapes differ."""
@@ -52,11 +52,11 @@ class LinearOperator:
             )
         self._product(x, Ax)
 
-    def _fields(self, like: Field) -> tuple[Field, Field]:
-        """Two fields like another one, to multiply by the matrix in."""
+    def _fields(self, like: Field) -> tuple[Field, Field, Field]:
+        """Three fields like another one: two to multiply by the matrix in, one for a copy."""
         key = session.resets, isinstance(like, Ndarray), like.dtype, like.shape, like.element
         if key not in self._scratch:
-            self._scratch[key] = (_like(like), _like(like))
+            self._scratch[key] = (_like(like), _like(like), _like(like))
         return self._scratch[key]
 
 
@@ -96,6 +96,7 @@ def _solved(
         raise FieldError(
             f"{name} takes a LinearOperator, not {type(A).__name__}", span, hint="ti.linalg.LinearOperator(kernel)"
         )
+    refuse_limits(tol, "tol", maxiter, "maxiter", span)
     for given, word in ((b, "b"), (x, "x")):
         if not isinstance(given, Field) or given.dtype.kind != "f":
             raise FieldError(f"{word} of {name} is a field or an ndarray of floats, not {given!r}", span)
@@ -105,7 +106,10 @@ def _solved(
             f"{b.dtype} and {x.dtype}",
             span,
         )
-    point, image = A._fields(b)
+    point, image, copy = A._fields(b)
+    if b.buffer is x.buffer:  # which is overwritten
+        copy.copy_from(b)
+        b = copy
     right = b.held().astype(np.float64).ravel()
     norm = float(np.linalg.norm(right)) or 1.0
 
@@ -136,11 +140,17 @@ def _solved(
 
 
 def _like(other: Field) -> Any:
+    """A field like another one, with all the companions that derivatives of second order ask for."""
+    made: Any
+    options: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
     kind, element = other.dtype, other.element
     if isinstance(other, Ndarray):
-        return ndarray(Tensor(kind, element) if element else kind, other.shape, needs_grad=True, needs_dual=True)
-    if len(element) == 1:
-        return Vector.field(element[0], kind, other.shape, needs_grad=True, needs_dual=True)
-    if element:
-        return Matrix.field(*element, kind, other.shape, needs_grad=True, needs_dual=True)
-    return field(kind, other.shape, needs_grad=True, needs_dual=True)
+        made = ndarray(Tensor(kind, element) if element else kind, other.shape, **options)
+    elif len(element) == 1:
+        made = Vector.field(element[0], kind, other.shape, **options)
+    elif element:
+        made = Matrix.field(*element, kind, other.shape, **options)
+    else:
+        made = field(kind, other.shape, **options)
+    made.grad.ensure_dual()
+    return made

@@ -18,7 +18,7 @@ from tinote.errors import FieldError, SolverError
 from tinote.ir.types import Tensor, f32
 from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.solvers.factorisation import KINDS, ORDERINGS, Factorisation
-from tinote.lang.ad.solvers.krylov import conjugate_gradients
+from tinote.lang.ad.solvers.krylov import conjugate_gradients, refuse_limits
 from tinote.lang.ad.solvers.libraries import scipy_sparse
 from tinote.lang.ad.solvers.matrix import Elements, SparseMatrix, vector_of
 from tinote.lang.ad.solvers.rules import Solution
@@ -115,7 +115,7 @@ class SparseCG:
 
     `A`: a `SparseMatrix`. `b`: a field, an ndarray or a NumPy array with as many numbers as `A` has rows. `x0`: where
     to begin, of the same size, zeros if left out; it has no derivatives. `max_iter`: how many iterations there may be.
-    `atol`: the norm of the residual that ends them. Raises `FieldError` for shapes that do not fit.
+    `atol`: the norm of the residual that ends them. Raises `FieldError` for shapes and numbers that do not fit.
 
     Method: Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", J. Res. Nat. Bur.
     Standards 49, 1952.
@@ -123,6 +123,7 @@ class SparseCG:
 
     def __init__(self, A: SparseMatrix, b: Any, x0: Any = None, max_iter: int = 50, atol: float = 1e-6) -> None:
         span = caller()
+        refuse_limits(atol, "atol", max_iter, "max_iter", span)
         self.matrix = _square(A, span)
         self._b = b
         whose = f"a matrix of {A.n} by {A.m}"
