@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import random
 import re
 import subprocess
@@ -16,7 +17,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from benchmarks import ad, compare, explorer
+from benchmarks import ad, compare, explorer, sweeps
 from benchmarks.__main__ import main
 from benchmarks.ad import c_
 from benchmarks.ad.tinote_ import subject as tinote_subject
@@ -574,3 +575,16 @@ def test_every_row_of_ours_is_compared(capsys: pytest.CaptureFixture[str]) -> No
     assert len(listed) == len(set(listed)) == len(ours)
     assert compare.main(["--list", "--row", "launch", "--row", "template"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_what_sweeps_measure() -> None:
+    (row,) = sweeps.many_points(20, 1)
+    assert row.measured > 20 * 0.9 * sweeps.SIMULATION_SECONDS / 2 and row.limit > 2
+    (row,) = sweeps.overhead(40, 1)
+    assert math.isfinite(row.measured) and row.limit == 1
+    copies, more = sweeps.large_fields(6, 2)
+    assert copies.measured == 1 and math.isfinite(more.measured)
+    (row,) = sweeps.compilations(3)
+    assert row.measured == 1
+    assert sweeps.Row("", 2.0, 1.0, "s").within is False

@@ -9,6 +9,7 @@ from IPython.core.magics.extension import ExtensionMagics
 
 from tinote.compiler.waiting import show_with
 from tinote.lang.ad.bars import draw_bars_with
+from tinote.lang.sweeps.watching import watch_with
 from tinote.magics.completion import make_completer
 from tinote.magics.kernel_magic import KernelMagics
 from tinote.magics.reloading import follow_reloads
@@ -16,6 +17,7 @@ from tinote.viz.access_rules.widget import show_after_errors
 from tinote.viz.notebook import fields
 from tinote.viz.notebook.error_view import show_errors
 from tinote.viz.notebook.progress import bar_kind, compilation_bar
+from tinote.viz.runs.widget import watch_sweep
 
 
 @magics_class
@@ -46,6 +48,7 @@ def load_ipython_extension(shell: Any) -> None:
     if getattr(shell, "kernel", None) is not None:
         show_with(compilation_bar)
     draw_bars_with(bar_kind)
+    watch_with(watch_sweep)
     follow_reloads(shell, on=True)
     show_errors(shell, on=True)
     show_after_errors(shell, on=True)
@@ -60,6 +63,7 @@ def unload_ipython_extension(shell: Any) -> None:
     _forget_completer(shell)
     show_with(None)
     draw_bars_with(None)
+    watch_with(None)
     follow_reloads(shell, on=False)
     show_errors(shell, on=False)
     show_after_errors(shell, on=False)

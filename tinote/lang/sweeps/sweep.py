@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tinote.lang.sweeps.points import Points, points_of
 from tinote.lang.sweeps.processes import Processes, cores
 from tinote.lang.sweeps.results import NOT_RUN, Store, Table, load_tables
 from tinote.lang.sweeps.runs import Call, Payload
+from tinote.lang.sweeps.watching import Watcher, watcher_of
 from tinote.source import Span, caller
 
 
@@ -40,6 +42,7 @@ def sweep(
     errors: str = "keep",
     seed: int = 0,
     progress: bool = True,
+    best: str | None = None,
 ) -> Any:
     """Run a function for every combination of arguments, in several processes, and give a table of what it returns.
 
@@ -63,7 +66,10 @@ def sweep(
     `store`: a folder to which results are written as they come, as a group of Zarr (arrays and JSON, no code). The same
     sweep with the same store goes on where it stopped. `errors="keep"`: a point that raises has NaN for its results,
     and its message in `error`; `"raise"`: the first one ends the sweep. An interrupt ends it within a second, as a
-    `KeyboardInterrupt` whose `results` are the table so far. `progress`: show a bar when it takes long.
+    `KeyboardInterrupt` whose `results` are the table so far. `progress`: show a bar when it takes long; in a notebook
+    with `%load_ext tinote` a view of what is done: which points, their results as a table and a plot, the best of them,
+    and of the one that is chosen the places that it returns, if that is an array of shape (n, 2) or (n, 3). `best`
+    names the result of which the smallest is best there, or with a minus before it the largest (the first scalar one).
 
     Gives an `xarray.Dataset`: a variable for each result, `result` if there is one without a name, and `seconds` (wall
     time), `seed` and `error` of each point; dimensions are the parameters, or `point`. Raises `SweepError` for what
@@ -94,7 +100,8 @@ def sweep(
             keeper.begin()
         load_tables()
         try:
-            _run(runner, todo, points, table, keeper, errors, progress, span)
+            watcher = watcher_of(table, attributes["function"], best) if progress else None
+            _run(runner, todo, points, table, keeper, errors, progress, span, watcher)
         except KeyboardInterrupt:
             left = int((table.state == NOT_RUN).sum())
             message = f"the sweep was interrupted; {len(points.rows) - left} of {len(points.rows)} points are done"
@@ -129,17 +136,25 @@ def _run(
     errors: str,
     progress: bool,
     span: Span,
+    watcher: Watcher | None,
 ) -> None:
     calls = ((number, Call((), points.rows[number], points.seeds[number])) for number in todo)
-    with bar(None, "points", total=len(todo), shown=progress) as shown:
-        for number, outcome in runner.run(calls):
-            (table if keeper is None else keeper).add(number, outcome)
-            shown.update()
-            if errors == "raise" and number in table.errors:
-                message, details = table.errors[number]
-                raised = SweepError(f"the point {points.rows[number]} has failed:\n{message}", span)
-                raised.add_note(details)
-                raise raised
+    with bar(None, "points", total=len(todo), shown=progress and watcher is None) as shown:
+        try:
+            for number, outcome in runner.run(calls):
+                with nullcontext() if watcher is None else watcher.lock:
+                    (table if keeper is None else keeper).add(number, outcome)
+                shown.update()
+                if watcher is not None:
+                    watcher.point()
+                if errors == "raise" and number in table.errors:
+                    message, details = table.errors[number]
+                    raised = SweepError(f"the point {points.rows[number]} has failed:\n{message}", span)
+                    raised.add_note(details)
+                    raise raised
+        finally:
+            if watcher is not None:
+                watcher.close()
 
 
 def _description(points: Points, parts: dict[str, str], attributes: dict[str, Any]) -> dict[str, Any]:
