@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import tinote as ti
 from tests.browser.harness import BOTH_FRONT_ENDS
 from tests.browser.waiting import expect, poll, still_box
 from tinote.lang.sweeps.points import points_of
@@ -95,9 +94,8 @@ def opened(standalone):
         error = "" if number != 20 else "ValueError: it has exploded"
         table.add(number, Outcome(found, 0.005, error))
     view = SweepView(table, "simulate")
-    view._ended = True
-    view._show()
-    assert ti and view.picture().startswith(b"\x89PNG") and "27 of 27" in view.text()
+    view.show_table(ended=True)
+    assert view.picture().startswith(b"\x89PNG") and "27 of 27" in view.text()
     return standalone(view)
 
 

@@ -3,10 +3,10 @@
 import json
 import os
 import signal
-import subprocess
 import sys
+import threading
 import time
-import warnings
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 
 import tinote as ti
-from tinote.errors import SweepError
+from tests.sweeps.interrupts import STUCK, interrupted
+from tinote.errors import SerializationError, SweepError
 
 x: Any = None
 calls: list[float] = []
@@ -189,55 +190,71 @@ def test_a_store_is_filled_and_goes_on(tmp_path: Path) -> None:
         ti.sweep(slow, {"k": [1.0]}, store=tmp_path / "taken")
 
 
-SCRIPT = """
-import sys, time, tinote as ti
-x = ti.field(ti.f32, 8)
-
-@ti.kernel
-def step(k: ti.f32) -> ti.f32:
-    for i in x:
-        x[i] += k
-    return x[0]
-
-def run(k):
-    if k >= 4:
-        time.sleep(600)
-    return step(k)
-
-print("begin", flush=True)
-try:
-    ti.sweep(run, {"k": range(8)}, store=sys.argv[1], workers=2, progress=False)
-except KeyboardInterrupt as error:
-    print("ended", time.time(), flush=True)
-    print(sorted(error.results["result"].dropna("k").values.tolist()), error, flush=True)
-"""
-
-
 def test_a_script_is_interrupted_and_keeps_what_it_has(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    store = tmp_path / "store"
-    child = subprocess.Popen([sys.executable, str(script), str(store)], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    deadline = time.monotonic() + 240
-    while not (store / "result").exists() and time.monotonic() < deadline and child.poll() is None:
-        time.sleep(0.1)
-    sent = time.time()
-    child.send_signal(signal.SIGINT)
-    out, _ = child.communicate(timeout=120)
-    lines = out.splitlines()
-    assert lines[0] == "begin" and lines[1].startswith("ended") and len(lines) == 3
-    assert float(lines[1].split()[1]) - sent < 5  # a second, on a machine that has nothing else to do
-    assert "the sweep was interrupted" in lines[2]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import zarr  # noqa: PLC0415
-
-        held = zarr.open_group(store, mode="r")["state"][:4]
-    assert (held == 1).sum() == len(json.loads(lines[2].partition("]")[0] + "]"))
+    seconds, done = interrupted(tmp_path, "workers=2")
+    assert seconds < 5  # one, on a machine that has nothing else to do
+    assert done and set(done) <= set(range(STUCK))
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "xarray", None)
     with pytest.raises(SweepError, match="a sweep needs xarray, which is not installed"):
         ti.sweep(lambda k: k, {"k": [1]})
+
+
+class Colour(Enum):
+    """A class that a process which runs points has to get by value where it is a script's."""
+
+    RED = 1
+    BLUE = 2
+
+
+def test_arguments_of_all_kinds() -> None:
+    def told(value: Any) -> float:
+        return float(len(str(value)))
+
+    local = Enum("local", ["ONE"])
+    values = [None, (1, 2), "a", np.zeros(2), {"a": 1}, Colour.RED, local.ONE, lambda: 1, ti.Vector([1.0]), Path("a")]
+    found = ti.sweep(told, {"value": [*values, 1j, 2**70, float("nan"), np.datetime64("2020-01-01", "ns")]}, workers=1)
+    assert (found["error"] == "").all() and found["value"].values.tolist() == list(range(14))
+    assert found["result"].values[-1] == len("2020-01-01T00:00:00.000000000")
+    large = ti.sweep(told, {"value": [2**70, 1]}, workers=1)
+    assert large["result"].values.tolist() == [22, 1]
+    with pytest.raises(SerializationError, match="cannot be sent to another process"):
+        ti.sweep(told, {"value": [threading.Lock()]}, workers=1)
+
+
+def test_parameters_and_results_that_have_names_of_the_table() -> None:
+    found = ti.sweep(lambda k, seed: k * seed, {"k": [1, 2], "seed": range(3)}, workers=1, seed=np.int64(1))
+    assert found["result"].values.tolist() == [[0, 1, 2], [0, 2, 4]] and found["seed"].values.tolist() == [0, 1, 2]
+    assert found["point_seed"].dims == ("k", "seed") and len(np.unique(found["point_seed"])) == 6
+    for name in ("seconds", "error", "state", "point_seed"):
+        with pytest.raises(SweepError, match=f"cannot be called '{name}'"):
+            ti.sweep(lambda **given: 1, {name: [1]})
+    for result, said in (({"a": [1, 2], "a_0": 1}, "has an axis 'a_0'"), ({"": 1}, "has the name"), ({"k": 1}, "has")):
+        with pytest.warns(UserWarning, match="1 of 1"):
+            failed = ti.sweep(lambda k, result=result: result, {"k": [1]}, workers=1)
+        assert said in str(failed["error"].values[0])
+
+
+def test_stores_that_cannot_be() -> None:
+    for store in (3, "/proc/nowhere/run.zarr"):
+        with pytest.raises(SweepError, match="cannot be the store"):
+            ti.sweep(lambda k: k, {"k": [1]}, store=store)
+
+
+def test_a_store_takes_all_names(tmp_path: Path) -> None:
+    names = ["a/b", "..", "__c", "%", "d e"]
+
+    def run(k: str, seed: int) -> dict[str, int]:
+        return {name: n + len(k) for n, name in enumerate(names)}
+
+    over = {"k": ["x", "yy"], "seed": [0]}
+    first = ti.sweep(run, over, store=tmp_path / "store", workers=1)
+    second = ti.sweep(run, over, store=tmp_path / "store", workers=1)
+    assert second.identical(first) and first["a/b"].values.tolist() == [[1], [2]] and first["%"].values[1, 0] == 5
+
+
+def test_a_function_that_ends_its_process_politely() -> None:
+    with pytest.warns(UserWarning, match="SystemExit: 3"):
+        ti.sweep(lambda k: sys.exit(3) if k else 0, {"k": [0, 1]}, workers=1)

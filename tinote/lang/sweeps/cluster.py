@@ -9,7 +9,7 @@ from typing import Any
 
 from tinote.errors import SweepError
 from tinote.lang.sweeps.extras import differing, library, versions
-from tinote.lang.sweeps.runs import Call, Outcome, Part, Payload, Reduced, merge, reduce, run
+from tinote.lang.sweeps.runs import Call, Outcome, Part, Payload, Reduced, dumped, loaded, merge, reduce, run
 from tinote.lang.sweeps.trees import Combine
 from tinote.source import caller
 
@@ -120,7 +120,7 @@ class Cluster:
             if not given:
                 return
             futures = self._client.map(
-                _run, [call for _, call in given], program=self._program, threads=self._threads, pure=False
+                _run, [dumped(call) for _, call in given], program=self._program, threads=self._threads, pure=False
             )
             for future, one in zip(futures, given, strict=True):
                 known[future.key] = one
@@ -161,8 +161,8 @@ def _versions() -> dict[str, str]:
     return versions()
 
 
-def _run(call: Call, *, program: _Sent, threads: int | None) -> Outcome:
-    return run(program.payload, call, threads or _own_threads())
+def _run(call: bytes, *, program: _Sent, threads: int | None) -> _Sent:
+    return _Sent(run(program.payload, loaded(call), threads or _own_threads()))
 
 
 def _reduce(scenes: Any, *, common: _Sent, program: _Sent, threads: int | None) -> _Sent:
@@ -184,4 +184,4 @@ def _outcome(found: Any) -> Outcome:
         raise found
     if isinstance(found, BaseException):
         return Outcome(None, float("nan"), f"{type(found).__name__}: {found}")
-    return found
+    return found.payload

@@ -90,14 +90,16 @@ def _values(name: Any, given: Any) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    return value.item() if isinstance(value, np.number | np.bool_ | np.str_) else value  # a time would lose its unit
 
 
 def _labels(values: Sequence[Any]) -> Any:
     """What stands for values in a table: themselves if they are numbers or text, else their numbers."""
     kinds = {type(value) for value in values}
     if kinds <= {int, float} or kinds in ({bool}, {str}):
-        return np.array(values) if values else np.zeros(0)
+        found = np.array(values) if values else np.zeros(0)
+        if not found.dtype.hasobject:  # as of integers beyond 64 bits
+            return found
     return np.arange(len(values))
 
 

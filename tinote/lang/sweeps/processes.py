@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from tinote.errors import SweepError
-from tinote.lang.sweeps.runs import Call, Outcome, Part, Payload, Reduced
+from tinote.lang.sweeps.runs import Call, Outcome, Part, Payload, Reduced, dumped
 from tinote.lang.sweeps.trees import Combine, Tree
+from tinote.lang.sweeps.worker import NUMBER
 
 #: A call that ends so many processes has failed.
 MOST_KILLS = 3
@@ -45,6 +46,9 @@ class _Process:
                 start_new_session=True,  # an interrupt is for who began the sweep
             )
         self.connection.send((payload, threads))
+
+    def send(self, number: int, call: Call | Part) -> None:
+        self.connection.send_bytes(NUMBER.pack(number) + dumped(call))
 
     def end(self) -> None:
         self.connection.close()
@@ -111,7 +115,7 @@ class Processes:
                     return
                 process.calls.append(number)
                 try:
-                    process.connection.send((number, known[number]))
+                    process.send(number, known[number])
                 except OSError:  # it is gone, which the next look at it tells
                     return
 
@@ -125,7 +129,7 @@ class Processes:
                 process = _Process(self._payload, self._threads)
                 self._processes.append(process)
                 process.calls.append(number)
-                process.connection.send((number, known[number]))
+                process.send(number, known[number])
             if not known:
                 number = following()
                 if number is None:

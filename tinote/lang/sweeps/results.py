@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -25,7 +26,8 @@ NOT_RUN, DONE, FAILED = 0, 1, 2
 _FORMAT = 1
 _CHUNK = 256
 _SECONDS_BETWEEN_WRITES = 1.0
-_OWN = ("seconds", "seed", "state", "error")
+OWN = ("seconds", "state", "error", "point_seed")
+"""Names that the table and its store have for themselves, and `seed` where that is no parameter."""
 
 
 class Table:
@@ -38,7 +40,7 @@ class Table:
         self.seconds = np.full(count, np.nan)
         self.errors: dict[int, tuple[str, str]] = {}
         self.results: dict[str, np.ndarray[Any, Any]] = {}
-        self._first: int | None = None
+        self.seed_name = "point_seed" if "seed" in points.labels else "seed"
 
     def add(self, number: int, outcome: Outcome) -> None:
         """What became of a point. One whose results are not like those of the others has failed."""
@@ -62,8 +64,12 @@ class Table:
 
     def _unlike(self, result: Mapping[str, Any]) -> str:
         for name in result:
-            if name in _OWN or name in self.points.labels:
+            if not name or name in OWN or name == self.seed_name or name in self.points.labels:
                 return f"the result '{name}' has the name of something else in the table"
+        axes = {f"{name}_{axis}": name for name, value in result.items() for axis in range(np.ndim(value))}
+        for name, of in axes.items():
+            if name in result or name in self.points.labels:
+                return f"the result '{of}' has an axis '{name}', which is the name of something else in the table"
         if not (self.state == DONE).any():
             self.results.clear()
             return ""
@@ -95,7 +101,7 @@ class Table:
                 held[self.state != DONE] = np.nan
             put(name, held, tuple([f"{name}_{axis}" for axis in range(held.ndim - 1)]))
         put("seconds", self.seconds)
-        put("seed", np.array(points.seeds, np.int64))
+        put(self.seed_name, np.array(points.seeds, np.int64))
         texts = np.full(len(self.state), "", dtype=object)
         texts[self.state == NOT_RUN] = "not run"
         for number, (message, _) in self.errors.items():
@@ -153,7 +159,7 @@ class Store:
                 index = np.unravel_index(np.arange(len(points.rows)), points.shape)[axis]
                 self._make(name, np.asarray(values)[index])
         self._make("seconds", self._table.seconds)
-        self._make("seed", np.array(points.seeds, np.int64))
+        self._make(self._table.seed_name, np.array(points.seeds, np.int64))
         self._make("state", self._table.state)
         self._group.attrs.update({"tinote_sweep": _FORMAT, "errors": {}, **description})
 
@@ -169,7 +175,7 @@ class Store:
         chunks = (max(1, min(_CHUNK, shape[0])), *[max(1, n) for n in shape[1:]])
         further = [f"{name}_{axis}" for axis in range(len(shape) - 1)]
         return self._group.create_array(
-            name, shape=shape, dtype=dtype, chunks=chunks, dimension_names=["point", *further], overwrite=True
+            _stored(name), shape=shape, dtype=dtype, chunks=chunks, dimension_names=["point", *further], overwrite=True
         )
 
     def _read(self, description: dict[str, Any]) -> None:
@@ -186,11 +192,13 @@ class Store:
                 )
         if attributes.get("versions") != description["versions"]:
             warnings.warn(f"the sweep in {self._path} was begun with other versions", UserWarning, stacklevel=2)
-        table, own = self._table, {"seconds", "seed", "state", *self._table.points.labels}
+        table = self._table
+        own = {"seconds", "state", table.seed_name, *table.points.labels}
         table.state[:] = self._group["state"][...]
         table.state[table.state == FAILED] = NOT_RUN  # they may succeed now
         table.seconds[:] = self._group["seconds"][...]
-        for name, array in self._group.arrays():
+        for stored, array in self._group.arrays():
+            name = unquote(stored)
             if name not in own:
                 table.results[name] = array[...]
 
@@ -226,7 +234,7 @@ class Store:
             return
         numbers, table = np.array(sorted(self._new)), self._table
         for name, held in table.results.items():
-            if name not in self._group or self._group[name].dtype != held.dtype:
+            if _stored(name) not in self._group or self._group[_stored(name)].dtype != held.dtype:
                 self._array(name, held.shape, held.dtype)[...] = held
             else:
                 self._put(name, numbers, held)
@@ -238,10 +246,16 @@ class Store:
 
     def _put(self, name: str, numbers: np.ndarray[Any, Any], held: np.ndarray[Any, Any]) -> None:
         """Whole chunks: all of their points are as the table has them, those that have not come as well."""
-        array = self._group[name]
+        array = self._group[_stored(name)]
         for chunk in np.unique(numbers // _CHUNK):
             part = slice(int(chunk) * _CHUNK, min((int(chunk) + 1) * _CHUNK, len(held)))
             array[part] = held[part]
+
+
+def _stored(name: str) -> str:
+    """The name of an array in a store, where some texts name groups, or nothing."""
+    found = name.replace("%", "%25").replace("/", "%2F")
+    return f"%{ord(found[0]):02X}{found[1:]}" if found.startswith((".", "__")) else found
 
 
 def _difference(what: str, held: Any, wanted: Any) -> str:

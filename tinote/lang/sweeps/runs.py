@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pickle
 import random
 import threading
 import time
@@ -13,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.errors import SweepError, TinoteError
+from tinote.errors import SerializationError, SweepError, TinoteError
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.structs import Struct, StructField
@@ -22,6 +24,7 @@ from tinote.lang.session.state import session
 from tinote.lang.shipping.package import Program, unpack
 from tinote.lang.sweeps.extras import differing, versions
 from tinote.lang.sweeps.trees import Tree
+from tinote.source import caller
 
 #: Programs that a process keeps.
 _MOST_PROGRAMS = 4
@@ -76,6 +79,31 @@ class Outcome(NamedTuple):
     seconds: float
     error: str = ""
     details: str = ""
+
+
+_PLAIN = frozenset({bool, bytes, complex, float, int, str, type(None)})
+
+
+def dumped(call: Call | Part) -> bytes:
+    """A call on its way. What its arguments are of may be defined in a cell or a script, and goes along then. Raises
+    `SerializationError`.
+    """
+    if isinstance(call, Call) and not call.args and all(type(value) in _PLAIN for value in call.kwargs.values()):
+        return pickle.dumps(call, protocol=5)
+    try:
+        return importlib.import_module("cloudpickle").dumps(call, protocol=5)
+    except TinoteError:
+        raise
+    except Exception as error:
+        named = call.kwargs if isinstance(call, Call) else call.args
+        raise SerializationError(
+            f"the arguments {named} cannot be sent to another process: {error}", caller()
+        ) from None
+
+
+def loaded(data: bytes) -> Any:
+    """What `dumped` was given."""
+    return pickle.loads(data)
 
 
 _lock = threading.Lock()
@@ -166,7 +194,7 @@ def _outcome(program: Program, function: Any, call: Call) -> Outcome:
             field.from_numpy(content)
         result = function(*call.args, **call.kwargs)
         found = tabled(result) if call.tabled else result
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         seconds = time.perf_counter() - started
         message = str(error).strip() if isinstance(error, TinoteError) else f"{type(error).__name__}: {error}"
         return Outcome(None, seconds, message or type(error).__name__, traceback.format_exc())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from tinote.lang.sweeps.cluster import Cluster
 from tinote.lang.sweeps.extras import library, versions
 from tinote.lang.sweeps.points import Points, points_of
 from tinote.lang.sweeps.processes import Processes, cores
-from tinote.lang.sweeps.results import NOT_RUN, Store, Table, load_tables
+from tinote.lang.sweeps.results import NOT_RUN, OWN, Store, Table, load_tables
 from tinote.lang.sweeps.runs import Call, Payload
 from tinote.lang.sweeps.watching import Watcher, watcher_of
 from tinote.source import Span, caller
@@ -72,8 +73,9 @@ def sweep(
     names the result of which the smallest is best there, or with a minus before it the largest (the first scalar one).
 
     Gives an `xarray.Dataset`: a variable for each result, `result` if there is one without a name, and `seconds` (wall
-    time), `seed` and `error` of each point; dimensions are the parameters, or `point`. Raises `SweepError` for what
-    cannot be swept and workers with other versions, `SerializationError` for what cannot be sent.
+    time), `seed` (`point_seed` beside a parameter of that name) and `error` of each point; dimensions are the
+    parameters, or `point`. Raises `SweepError` for what cannot be swept and workers with other versions,
+    `SerializationError` for what cannot be sent.
     """
     span = caller()
     if not callable(function):
@@ -81,18 +83,21 @@ def sweep(
     if errors not in ("keep", "raise"):
         raise SweepError(f'errors is "keep" or "raise", not {errors!r}', span)
     for name, value in (("workers", workers), ("threads", threads)):
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < 1):
             raise SweepError(f"{name} must be a positive integer, not {value!r}", span)
-    if not isinstance(seed, int):
+    if not isinstance(seed, Integral):
         raise SweepError(f"a seed is an integer, not {seed!r}", span)
     for name in ("cloudpickle", "xarray"):
         library(name, "a sweep")
-    points = points_of(function, over, zip, seed)
+    points = points_of(function, over, zip, int(seed))
+    for name in OWN:
+        if name in points.labels:
+            raise SweepError(f"a parameter cannot be called {name!r}: the table has that for itself", span)
     packed = pack(function)
     payload = Payload(packed.token, versions(), packed.data)
-    attributes = {"function": getattr(function, "__name__", "function"), "sweep_seed": seed, "token": packed.token}
+    attributes = {"function": getattr(function, "__name__", "function"), "sweep_seed": int(seed), "token": packed.token}
     table = Table(points)
-    keeper = None if store is None else Store(store, table, _description(points, packed.parts, attributes), span)
+    keeper = None if store is None else _store(store, table, _description(points, packed.parts, attributes), span)
     todo = [int(number) for number in np.flatnonzero(table.state == NOT_RUN)]
     if todo:
         runner = _runner(payload, where, workers, threads, len(todo))
@@ -117,6 +122,13 @@ def sweep(
         text = f"{len(table.errors)} of {len(points.rows)} points have failed, {first}"
         warnings.warn(text, UserWarning, stacklevel=2)
     return table.dataset(attributes)
+
+
+def _store(path: Any, table: Table, description: dict[str, Any], span: Span) -> Store:
+    try:
+        return Store(path, table, description, span)
+    except (OSError, TypeError, ValueError) as error:
+        raise SweepError(f"{path} cannot be the store of a sweep: {error}", span) from None
 
 
 def _runner(payload: Payload, where: Any, workers: int | None, threads: int | None, count: int) -> Processes | Cluster:
@@ -154,7 +166,7 @@ def _run(
                     raise raised
         finally:
             if watcher is not None:
-                watcher.close()
+                watcher.end()
 
 
 def _description(points: Points, parts: dict[str, str], attributes: dict[str, Any]) -> dict[str, Any]:

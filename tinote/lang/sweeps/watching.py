@@ -17,7 +17,7 @@ class Watcher(Protocol):
     def point(self) -> None:
         """Another point has come into the table."""
 
-    def close(self) -> None:
+    def end(self) -> None:
         """No more points come."""
 
 

@@ -65,6 +65,16 @@ would cost more than they gain.
 Value = TypeVar("Value")
 
 
+def hear_while_cells_run(widget: anywidget.AnyWidget) -> None:
+    """Have what the page says to a widget handled on a thread of its own, also while a cell runs.
+
+    Recent kernels hand a widget's messages to the thread that last sent one, which may be the one that a cell blocks.
+    These go where the page sent them; kernels without this rule do not look at the attribute.
+    """
+    if widget.comm is not None:
+        widget.comm._reply_subshell_for = lambda _data, sender: sender  # type: ignore[attr-defined]
+
+
 def static_source(*names: str) -> str:
     """Files of `viz/static/` joined to one source: an ES module that imports nothing, or a style sheet. `syntax.js` is
     made of the table in `draw/syntax.py`.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinote.lang.sweeps.results import DONE, FAILED, NOT_RUN, Table
-from tinote.viz.draw.chart import nice_ticks, tick_text
+from tinote.viz.draw.axes import linear, seconds_text
 
 MOST_ROWS = 300
 """Of the table: of more, the best and those that came last."""
@@ -103,7 +103,7 @@ def facts(table: Table, name: str, choice: Choice, *, ended: bool) -> dict[str, 
         message = first[1][0].strip().splitlines()[-1]
         told.append(f"{failed:,} failed, the first with {_arguments(table, first[0])}: {message[:160]}")
     if len(seconds):
-        told.append(f"a point takes {_seconds(float(np.median(seconds)))} (median)")
+        told.append(f"a point takes {seconds_text(float(np.median(seconds)))} (median)")
     if choice.problem:
         told.append(choice.problem)
     rows = _rows(table, choice, values)
@@ -149,7 +149,7 @@ def _rows(table: Table, choice: Choice, values: np.ndarray[Any, Any]) -> list[li
         cells = [_value(given.get(name)) for name in names]
         cells += [_number(table.results[name][number]) if state == DONE else "" for name in results]
         taken = table.seconds[number]
-        cells += [_seconds(float(taken)) if math.isfinite(taken) else "", STATES[state]]
+        cells += [seconds_text(float(taken)) if math.isfinite(taken) else "", STATES[state]]
         rows.append([number, *cells])
     return rows
 
@@ -173,39 +173,27 @@ def _plot(table: Table, choice: Choice, values: np.ndarray[Any, Any], best: int)
     shown = known
     if len(known) > MOST_DOTS:
         shown = np.unique(np.append(known[:: math.ceil(len(known) / MOST_DOTS)], best))
-    x0, x1 = float(np.min(along)), float(np.max(along))
-    y0, y1 = float(values[known].min()), float(values[known].max())
-    x0, x1 = _with_air(x0, x1)
-    y0, y1 = _with_air(y0, y1)
-    dots = [
-        [int(k), round((along[k] - x0) / (x1 - x0), 5), round((values[k] - y0) / (y1 - y0), 5)] for k in shown.tolist()
-    ]
-    x, y = _axis(label, x0, x1, 8), _axis(choice.name, y0, y1, 5)
-    return {"x": x, "y": y, "dots": dots}
+    x, x_axis = linear(*_with_air(along), label, apart=8)
+    y, y_axis = linear(*_with_air(values[known]), choice.name, apart=5)
+    dots = [[int(k), round(x(along[k]), 5), round(y(values[k]), 5)] for k in shown.tolist()]
+    return {"x": x_axis, "y": y_axis, "dots": dots}
 
 
 def _across(table: Table) -> tuple[np.ndarray[Any, Any], str]:
-    """What is plotted against: the one parameter, if it is a number, else the number of the point."""
-    names = _parameters(table)
-    if len(names) == 1:
-        held = np.asarray(table.points.labels[names[0]][1])
-        if held.dtype.kind in "iuf" and len(held) == len(table.state) and np.isfinite(held).all():
-            return held.astype(np.float64), names[0]
+    """What is plotted against: the first parameter that has several values, all numbers, else the point's number."""
+    for name in _parameters(table):
+        held = [row.get(name) for row in table.points.rows]
+        if name != "seed" and all(type(one) in (int, float) and math.isfinite(one) for one in held):
+            found = np.array(held, np.float64)
+            if len(found) and found.min() < found.max():
+                return found, name
     return np.arange(len(table.state), dtype=np.float64), "point"
 
 
-def _with_air(low: float, high: float) -> tuple[float, float]:
+def _with_air(values: np.ndarray[Any, Any]) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
     air = 0.05 * (high - low) or max(abs(low), 1.0) * 0.05
     return low - air, high + air
-
-
-def _axis(label: str, low: float, high: float, about: int) -> dict[str, Any]:
-    ticks = nice_ticks(low, high, about)
-    step = ticks[1] - ticks[0] if len(ticks) > 1 else high - low
-    return {
-        "label": label,
-        "ticks": [{"at": round((one - low) / (high - low), 5), "text": tick_text(one, step)} for one in ticks],
-    }
 
 
 def _arguments(table: Table, number: int) -> str:
@@ -222,8 +210,3 @@ def _value(value: Any) -> str:
 
 def _number(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, complex | np.complexfloating) else _value(np.asarray(value).item())
-
-
-def _seconds(value: float) -> str:
-    unit, scale = ("s", 1.0) if value >= 1 else ("ms", 1e3) if value >= 1e-3 else ("µs", 1e6)
-    return f"{value * scale:.3g} {unit}"

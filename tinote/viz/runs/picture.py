@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tinote.viz.draw.axes import draw_axes
 from tinote.viz.draw.canvas import INK, MUTED, Canvas
 
 MARGIN, ROW = 16, 19
@@ -51,16 +52,7 @@ def _draw_plot(canvas: Canvas, shown: dict[str, Any], y: int, right: float) -> N
     plot = shown["plot"]
     top, bottom = y + 20, y + PLOT_HEIGHT
     canvas.text(MARGIN, y, plot["y"]["label"], MUTED, size=11)
-    for tick in plot["y"]["ticks"]:
-        at = bottom - tick["at"] * (bottom - top)
-        canvas.line(LEFT, at, right, at)
-        canvas.text(LEFT - 6, at - 7, tick["text"], MUTED, right=True, size=11)
-    for tick in plot["x"]["ticks"]:
-        wide = canvas.width_of(tick["text"], size=11)
-        at = LEFT + tick["at"] * (right - LEFT)
-        canvas.text(min(at - wide / 2, right - wide), bottom + 5, tick["text"], MUTED, size=11)
-    wide = canvas.width_of(plot["x"]["label"], size=11)
-    canvas.text((LEFT + right - wide) / 2, bottom + 19, plot["x"]["label"], MUTED, size=11)
+    draw_axes(canvas, plot["x"], plot["y"], (LEFT, top, right, bottom))
     best = []
     for number, across, up in plot["dots"]:
         at = (LEFT + across * (right - LEFT), bottom - up * (bottom - top))

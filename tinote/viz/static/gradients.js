@@ -1,17 +1,9 @@
 // The gradients of a tape: charts of norms, times, memory and horizons, whose lines and bars Python has placed in parts
 // of the plot (`viz/sweeps/charts.py`), and the table of kernels. It asks the kernel for nothing.
 
-const SVG = "http://www.w3.org/2000/svg";
 const HEIGHTS = { norms: 200, times: 140, memory: 90, horizons: 190 };
 const EDGES = { left: 62, right: 14, top: 8, bottom: 38 };
 const OTHERS = SERIES_COLORS.light.length - 1;
-
-const draw = (tag, attributes, ...children) => {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  node.append(...children);
-  return node;
-};
 
 /** One chart: a picture, what stands under the pointer, and the same as a table. */
 class GradientChart {
@@ -66,14 +58,11 @@ class GradientChart {
   paint(width) {
     const { chart } = this;
     const height = HEIGHTS[chart.id] + EDGES.top + EDGES.bottom;
-    const [left, right, top, bottom] = [EDGES.left, width - EDGES.right, EDGES.top, height - EDGES.bottom];
-    const x = (part) => left + part * (right - left);
-    const y = (part) => bottom - part * (bottom - top);
+    const placed = placeAxes(chart, width, height, EDGES);
+    const { x, y, top, bottom } = placed;
     this.x = x;
-    this.inside = { left, right, top, bottom };
-    this.plot.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.plot.setAttribute("width", width);
-    this.plot.setAttribute("height", height);
+    this.inside = placed;
+    sizePlot(this.plot, width, height);
     const parts = [];
     for (const mark of chart.marks)
       parts.push(
@@ -85,21 +74,7 @@ class GradientChart {
           height: bottom - top,
         }),
       );
-    for (const { at, text } of chart.y.ticks) {
-      parts.push(draw("line", { class: "grid", x1: left, x2: right, y1: y(at), y2: y(at) }));
-      parts.push(draw("text", { class: "tick", x: left - 6, y: y(at) + 4, "text-anchor": "end" }, text));
-    }
-    const room = Math.max(1, Math.ceil((chart.x.ticks.length * 52) / (right - left)));
-    chart.x.ticks
-      .filter((_, n) => n % room === 0)
-      .forEach(({ at, text }) =>
-        parts.push(
-          draw("text", { class: "tick", x: x(at), y: bottom + 16, "text-anchor": at > 0.97 ? "end" : "middle" }, text),
-        ),
-      );
-    parts.push(
-      draw("text", { class: "tick", x: (left + right) / 2, y: height - 5, "text-anchor": "middle" }, chart.x.label),
-    );
+    parts.push(...placed.grid);
     parts.push(draw("text", { class: "tick", x: 4, y: top + 10 }, chart.y.label));
     for (const bar of chart.bars) {
       const wide = x(bar.x[1]) - x(bar.x[0]);
@@ -199,9 +174,7 @@ class GradientView {
   }
 
   #theme() {
-    const dark = isDark(this.root);
-    this.root.classList.toggle("is-dark", dark);
-    SERIES_COLORS[dark ? "dark" : "light"].forEach((color, n) => this.root.style.setProperty(`--series-${n}`, color));
+    followTheme(this.root);
   }
 
   #paint() {

@@ -1,26 +1,20 @@
 // A sweep while it runs: a strip of its points, a plot of one result, a table, and the particles of the point that is
-// chosen. Python has placed everything in parts of the plot (`viz/runs/facts.py`); places of particles come as messages.
+// chosen. Python has placed everything in parts of the plot (`viz/runs/facts.py`).
 
-const SVG = "http://www.w3.org/2000/svg";
-const PLOT = { height: 240, left: 62, right: 12, top: 22, bottom: 38 };
+const PLOT = { height: 240, edges: { left: 62, right: 12, top: 22, bottom: 38 } };
 const REACH = 24; // Pixels around a dot in which a press chooses it.
-
-const draw = (tag, attributes, ...children) => {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  node.append(...children);
-  return node;
-};
+const KINDS = { done: "is-1", failed: "is-2" };
 
 class SweepView {
-  /** `chosen`: a point, -1 for the best; `choose(number)` is told of another; `ask(number)` gets a point's places. */
-  constructor(root, { facts, places, chosen = -1, choose = () => {}, ask = () => {} }) {
+  /**
+   * `chosen`: a point, -1 for the best; `choose(number)` is told of another; `placesOf(number)` gives the places of a
+   * point's particles, if they have come: `axes` (0 where there are none) and `values`.
+   */
+  constructor(root, { facts, placesOf, chosen = -1, choose = () => {} }) {
     this.root = root;
-    this.places = places;
+    this.placesOf = placesOf;
     this.chosen = chosen;
     this.choose = choose;
-    this.ask = ask;
-    this.asked = new Set();
     keepKeys(root);
     root.classList.add("tinote-sweep");
     this.title = make("strong", { class: "title" });
@@ -59,6 +53,7 @@ class SweepView {
   close() {
     this.unwatch();
     this.placed.disconnect();
+    release(this.root);
   }
 
   /** The points as they are now. */
@@ -87,26 +82,31 @@ class SweepView {
     this.root.dataset.ended = String(facts.ended);
   }
 
-  /** A point's places have come. */
-  arrived(number) {
-    if (number === this.#current()) this.#paintParticles();
+  /** The places of a point's particles have come. */
+  arrived() {
+    this.#paintParticles();
+  }
+
+  /** Another point is chosen, perhaps in another copy of the view. */
+  select(number) {
+    this.chosen = number;
+    this.#mark();
+    this.#paintParticles();
   }
 
   #current() {
     return this.chosen >= 0 ? this.chosen : this.facts.best;
   }
 
-  #select(number) {
-    this.chosen = number;
+  #choose(number) {
+    this.select(number);
     this.choose(number);
-    this.#mark();
-    this.#paintParticles();
   }
 
   #fill() {
     const { heads, rows, best, left_out: left } = this.facts;
-    if (heads.join() !== this.heads) {
-      this.heads = heads.join();
+    if (heads.join("\t") !== this.heads) {
+      this.heads = heads.join("\t");
       this.head.replaceChildren(...heads.map((head) => make("th", { scope: "col" }, head)));
     }
     // Rows that have not changed stay: somebody may be reading them, or stand on one.
@@ -114,21 +114,29 @@ class SweepView {
     const made = rows.map((row) => {
       const text = row.join("\t");
       if (kept.has(text)) return kept.get(text);
-      const button = make("button", { onclick: () => this.#select(row[0]) }, String(row[0]));
+      const button = make("button", { onclick: () => this.#choose(row[0]) }, String(row[0]));
       const cells = row.slice(1).map((cell) => make("td", {}, cell));
-      const state = { done: "is-1", failed: "is-2" }[row[row.length - 1]] ?? "is-0";
-      const attributes = { class: state, "data-text": text, "data-point": row[0] };
+      const attributes = { class: KINDS[row[row.length - 1]] ?? "is-0", "data-text": text, "data-point": row[0] };
       return make("tr", attributes, make("th", { scope: "row" }, button), ...cells);
     });
+    const focused = made.findIndex(({ dataset }) => dataset.point === this.#focused());
     made.forEach((row, n) => {
       if (this.body.children[n] !== row) this.body.insertBefore(row, this.body.children[n] ?? null);
     });
     while (this.body.children.length > made.length) this.body.lastChild.remove();
+    // A row that has changed, or moved, loses the focus that it had.
+    if (focused >= 0) made[focused].querySelector("button").focus({ preventScroll: true });
     this.more.textContent = left
       ? `${left.toLocaleString("en")} more points are in the table that the sweep gives.`
       : "";
     for (const row of this.body.children) row.classList.toggle("is-best", Number(row.dataset.point) === best);
     this.#mark();
+  }
+
+  /** The point in whose row the focus is. */
+  #focused() {
+    const { activeElement } = this.root.getRootNode();
+    return this.body.contains(activeElement) ? activeElement.closest("tr")?.dataset.point : undefined;
   }
 
   #mark() {
@@ -144,10 +152,8 @@ class SweepView {
   }
 
   #theme() {
-    const dark = isDark(this.root);
-    this.root.classList.toggle("is-dark", dark);
-    SERIES_COLORS[dark ? "dark" : "light"].forEach((color, n) => this.root.style.setProperty(`--series-${n}`, color));
-    if (this.facts) this.#paintParticles();
+    followTheme(this.root);
+    this.#paintParticles();
   }
 
   #paint(always = false) {
@@ -156,33 +162,20 @@ class SweepView {
     this.stage.hidden = !plot;
     this.particles.hidden = !beside;
     const width = plot ? this.stage.clientWidth : 0;
+    this.root.dataset.shown = String(this.frame.clientWidth);
     if (!plot || width < 100 || (width === this.width && !always)) return;
     this.width = width;
-    const { height, left, top } = PLOT;
-    const [right, bottom] = [width - PLOT.right, height - PLOT.bottom];
-    const x = (part) => left + part * (right - left);
-    const y = (part) => bottom - part * (bottom - top);
+    const { height, edges } = PLOT;
+    const { x, y, grid } = placeAxes(plot, width, height, edges);
     this.at = plot.dots.map(([number, across, up]) => [number, x(across), y(up)]);
-    const parts = [draw("text", { class: "tick", x: 4, y: 12 }, plot.y.label)];
-    for (const { at, text } of plot.y.ticks) {
-      parts.push(draw("line", { class: "grid", x1: left, x2: right, y1: y(at), y2: y(at) }));
-      parts.push(draw("text", { class: "tick", x: left - 6, y: y(at) + 4, "text-anchor": "end" }, text));
-    }
-    const room = Math.max(1, Math.ceil((plot.x.ticks.length * 46) / (right - left)));
-    for (const { at, text } of plot.x.ticks.filter((_, n) => n % room === 0))
-      parts.push(draw("text", { class: "tick", x: x(at), y: bottom + 16, "text-anchor": "middle" }, text));
-    const middle = { class: "tick", x: (left + right) / 2, y: height - 5, "text-anchor": "middle" };
-    parts.push(draw("text", middle, plot.x.label));
     const dots = this.at.map(([number, cx, cy]) => {
-      const kind = number === this.facts.best ? "dot is-best" : "dot";
-      return draw("circle", { class: kind, cx, cy, r: number === this.facts.best ? 5 : 3, "data-point": number });
+      const best = number === this.facts.best;
+      return draw("circle", { class: best ? "dot is-best" : "dot", cx, cy, r: best ? 5 : 3, "data-point": number });
     });
-    for (const [name, value] of Object.entries({ viewBox: `0 0 ${width} ${height}`, width, height }))
-      this.plot.setAttribute(name, value);
-    this.plot.replaceChildren(...parts, ...dots);
+    sizePlot(this.plot, width, height);
+    this.plot.replaceChildren(draw("text", { class: "tick", x: 4, y: 12 }, plot.y.label), ...grid, ...dots);
     this.#mark();
     this.#paintParticles();
-    this.root.dataset.shown = String(width);
   }
 
   #press(event) {
@@ -193,7 +186,7 @@ class SweepView {
       const away = Math.hypot(x - px, y - py);
       if (away < distance) [nearest, distance] = [number, away];
     }
-    if (nearest >= 0) this.#select(nearest);
+    if (nearest >= 0) this.#choose(nearest);
   }
 
   #key(event) {
@@ -202,31 +195,22 @@ class SweepView {
     const to = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: dots.length - 1, Escape: -1 }[event.key];
     if (to === undefined || !dots.length) return;
     event.preventDefault();
-    this.#select(event.key === "Escape" ? -1 : dots[Math.max(0, Math.min(dots.length - 1, to))][0]);
+    this.#choose(event.key === "Escape" ? -1 : dots[Math.max(0, Math.min(dots.length - 1, to))][0]);
   }
 
   #paintParticles() {
-    if (this.particles.hidden) return;
+    if (!this.facts || this.particles.hidden) return;
     const number = this.#current();
     const side = this.particles.clientWidth;
-    const scale = window.devicePixelRatio || 1;
-    this.canvas.width = this.canvas.height = Math.max(1, Math.round(side * scale));
-    const context = this.canvas.getContext("2d");
-    const found = this.places.get(number);
+    const scale = fitCanvas(this.canvas, side, side);
     const name = number === this.facts.best ? `point ${number}, the best` : `point ${number}`;
+    const found = this.placesOf(number);
     this.canvas.setAttribute("aria-label", `Particles of ${name}`);
-    if (!found) {
-      const row = this.facts.rows.find(([one]) => one === number);
-      const done = !row || row[row.length - 1] === "done";
-      this.caption.textContent = number < 0 ? "" : done ? `${name}: waiting for the cell` : `${name}: nothing to show`;
-      if (number >= 0 && done && !this.asked.has(number)) {
-        this.asked.add(number);
-        this.ask(number);
-      }
-      this.root.dataset.particles = "";
+    this.root.dataset.particles = found?.axes ? String(number) : "";
+    if (!found?.axes) {
+      this.caption.textContent = number < 0 ? "" : `${name}: ${found ? "nothing to show" : "waiting for the cell"}`;
       return;
     }
-    this.caption.textContent = `Particles of ${name}${found.axes === 3 ? ", along x and y" : ""}`;
     const { axes, values } = found;
     const low = [Infinity, Infinity];
     const high = [-Infinity, -Infinity];
@@ -236,55 +220,46 @@ class SweepView {
         high[k % axes] = Math.max(high[k % axes], values[k]);
       }
     }
+    const extent = (axis) =>
+      `${"xy"[axis]} ${Number(low[axis].toPrecision(3))} to ${Number(high[axis].toPrecision(3))}`;
+    this.caption.textContent = `Particles of ${name}: ${extent(0)}, ${extent(1)}`;
     const span = Math.max(high[0] - low[0], high[1] - low[1]) || 1;
     const size = this.canvas.width;
     const radius = Math.max(1.2, Math.min(3.5, 40 / Math.sqrt(values.length / axes))) * scale;
     const place = (value, axis) => 0.5 + (0.9 * (value - (low[axis] + high[axis]) / 2)) / span;
+    const context = this.canvas.getContext("2d");
     context.fillStyle = getComputedStyle(this.root).getPropertyValue("--series-0");
     for (let k = 0; k + 1 < values.length; k += axes) {
       context.beginPath();
       context.arc(place(values[k], 0) * size, (1 - place(values[k + 1], 1)) * size, radius, 0, 2 * Math.PI);
       context.fill();
     }
-    this.root.dataset.particles = String(number);
   }
 }
 
 /** Show the view in a page of its own. */
 function showPage(root, data) {
-  const places = new Map(Object.entries(data.places).map(([number, held]) => [Number(number), held]));
-  return new SweepView(root, { facts: data.facts, places });
+  return new SweepView(root, { facts: data.facts, placesOf: (number) => data.places[number] ?? { axes: 0 } });
 }
 
-const held = new WeakMap(); // Of each model, the places of its points, which outlive its views.
-
 export default {
-  initialize({ model }) {
-    const places = new Map();
-    const views = new Set();
-    held.set(model, { places, views });
-    model.on("msg:custom", (message, buffers) => {
-      if (message.kind !== "places") return;
-      const { buffer, byteOffset, byteLength } = buffers[0];
-      const values = new Float32Array(buffer.slice(byteOffset, byteOffset + byteLength));
-      places.set(message.number, { axes: message.axes, values });
-      for (const view of views) view.arrived(message.number);
-    });
-  },
   render({ model, el }) {
-    const { places, views } = held.get(model);
+    const placesOf = (number) => {
+      const held = model.get("places");
+      if (held.number !== number) return undefined;
+      const { buffer, byteOffset, byteLength } = held.values;
+      return { axes: held.axes, values: new Float32Array(buffer.slice(byteOffset, byteOffset + byteLength)) };
+    };
     const choose = (number) => {
       model.set("chosen", number);
       model.save_changes();
     };
-    const ask = (number) => model.send({ kind: "places", number });
-    const view = new SweepView(el, { facts: model.get("facts"), places, chosen: model.get("chosen"), choose, ask });
-    const change = () => view.show(model.get("facts"));
-    model.on("change:facts", change);
-    views.add(view);
+    const view = new SweepView(el, { facts: model.get("facts"), placesOf, chosen: model.get("chosen"), choose });
+    const told = { facts: () => view.show(model.get("facts")), places: () => view.arrived() };
+    told.chosen = () => view.select(model.get("chosen"));
+    for (const [name, change] of Object.entries(told)) model.on(`change:${name}`, change);
     return () => {
-      model.off("change:facts", change);
-      views.delete(view);
+      for (const [name, change] of Object.entries(told)) model.off(`change:${name}`, change);
       view.close();
     };
   },

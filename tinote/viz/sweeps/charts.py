@@ -12,7 +12,8 @@ from tinote.lang.ad.checks.horizons import HorizonReport
 from tinote.lang.ad.sweep_report import AdjointNorms, SweepReport, SweptLaunch
 from tinote.runtime.memory import readable_size
 from tinote.source import location_name
-from tinote.viz.draw.chart import COLORS, nice_ticks, tick_text
+from tinote.viz.draw.axes import Axis, Place, linear, seconds_text, seconds_unit
+from tinote.viz.draw.chart import COLORS
 
 MOST_POINTS = 600
 """Of a line: of more, the largest and the smallest of each stretch stay."""
@@ -25,7 +26,6 @@ MOST_ROWS = 400
 _OTHERS = len(COLORS) - 1  # the colour of what is not told apart, grey
 
 Chart = dict[str, Any]
-Place = Callable[[float], float]
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -67,7 +67,7 @@ def _norms_chart(report: SweepReport) -> Chart:
     count = len(report.launches)
     chosen = sorted(report.norms.values(), key=lambda one: -len(one.values))
     series = sorted(chosen[: len(COLORS)], key=lambda one: one.name)
-    x, x_axis = _linear(0, max(count, 1), "launch (0: the start)", whole=True)
+    x, x_axis = linear(0, max(count, 1), "launch (0: the start)", whole=True)
     finite = [v for one in series for v in one.values if math.isfinite(v) and v > 0]
     y, y_axis = _logarithmic(min(finite, default=0.1), max(finite, default=10.0), "")
     lines = [_line(one.name, index, one.launches, one.values, x, y) for index, one in enumerate(series)]
@@ -105,9 +105,9 @@ def _times_chart(report: SweepReport) -> Chart:
     bins = _bins([one for one in report.launches if not one.within])
     back = [sum(one.backward for one in group) for group in bins]
     forth = [sum(one.forward or 0.0 for one in group) for group in bins]
-    unit, scale = _unit(max([*back, *forth], default=0.0))
-    x, x_axis = _linear(0.5, len(report.launches) + 0.5, "launch", whole=True)
-    y, y_axis = _linear(-max(forth, default=0.0) * scale, max([*back, 1e-12]) * scale, unit, apart=4)
+    unit, scale = seconds_unit(max([*back, *forth], default=0.0))
+    x, x_axis = linear(0.5, len(report.launches) + 0.5, "launch", whole=True)
+    y, y_axis = linear(-max(forth, default=0.0) * scale, max([*back, 1e-12]) * scale, unit, apart=4)
     y_axis["ticks"] = [{**tick, "text": tick["text"].lstrip("-−")} for tick in y_axis["ticks"]]
     bars: list[dict[str, Any]] = []
     rows: list[list[str]] = []
@@ -121,7 +121,7 @@ def _times_chart(report: SweepReport) -> Chart:
                 bars.append({"x": [first, last], "y": ends, "color": colors[kernel], "faint": sign < 0})
                 level += part
         stops.append((first + last) / 2)
-        rows.append([_span_name(group), _seconds(f) if report.ran_forward else "–", _seconds(b)])
+        rows.append([_span_name(group), seconds_text(f) if report.ran_forward else "–", seconds_text(b)])
     below = "the launches below" if report.ran_forward else "the launches were not run again"
     drawn = {one.kernel for group in bins for one in group}
     named = [name for name, number in colors.items() if number < _OTHERS]
@@ -150,8 +150,8 @@ def _memory_chart(report: SweepReport) -> Chart:
     unit, scale = next(
         (name, 1 / size) for name, size in (("MiB", 1 << 20), ("KiB", 1 << 10), ("bytes", 1)) if max(kept) >= size
     )
-    x, x_axis = _linear(0.5, len(report.launches) + 0.5, "launch", whole=True)
-    y, y_axis = _linear(0.0, max(kept) * scale, unit, apart=3)
+    x, x_axis = linear(0.5, len(report.launches) + 0.5, "launch", whole=True)
+    y, y_axis = linear(0.0, max(kept) * scale, unit, apart=3)
     bars = []
     stops = []
     for group, nbytes in zip(bins, kept, strict=True):
@@ -179,7 +179,7 @@ def _horizons_chart(report: HorizonReport) -> Chart:
     steps = [one.steps for one in report]
     spreads = steps[-1] >= 16 * steps[0]
     last = max(steps[-1], steps[0] + 1)
-    x, x_axis = _logarithmic(steps[0], last, "steps") if spreads else _linear(steps[0], last, "steps", whole=True)
+    x, x_axis = _logarithmic(steps[0], last, "steps") if spreads else linear(steps[0], last, "steps", whole=True)
     if spreads:
         shown = [steps[0] * 2**k for k in range(60) if steps[0] * 2**k <= steps[-1]]
         shown = shown[:: max(1, len(shown) // 8)]
@@ -221,8 +221,8 @@ def _kernels(report: SweepReport) -> dict[str, Any]:
             "name": one.kernel,
             "place": location_name(one.span),
             "launches": f"{one.launches:,}",
-            "forward": "–" if one.forward is None else _seconds(one.forward),
-            "backward": _seconds(one.backward),
+            "forward": "–" if one.forward is None else seconds_text(one.forward),
+            "backward": seconds_text(one.backward),
             "kept": readable_size(one.kept_bytes) if one.kept_bytes else "–",
             "bars": [(one.forward or 0.0) / longest, one.backward / longest],
             "color": colors[one.kernel],
@@ -235,20 +235,7 @@ def _kernels(report: SweepReport) -> dict[str, Any]:
 # ---- axes
 
 
-def _linear(
-    low: float, high: float, label: str, *, whole: bool = False, apart: int = 6
-) -> tuple[Place, dict[str, Any]]:
-    span = (high - low) or 1.0
-    ticks = nice_ticks(low, high, min(apart, math.floor(span) or 1) if whole else apart)
-    step = ticks[1] - ticks[0] if len(ticks) > 1 else span
-
-    def place(value: float) -> float:
-        return (value - low) / span
-
-    return place, {"label": label, "ticks": [{"at": place(one), "text": tick_text(one, step)} for one in ticks]}
-
-
-def _logarithmic(low: float, high: float, label: str) -> tuple[Place, dict[str, Any]]:
+def _logarithmic(low: float, high: float, label: str) -> tuple[Place, Axis]:
     first, last = math.log10(low), math.log10(high)
     if last - first < 1.0:
         middle = (first + last) / 2
@@ -358,12 +345,3 @@ def _span_name(group: Sequence[SweptLaunch]) -> str:
     if len(group) == 1:
         return f"{group[0].number:,} {group[0].kernel}"
     return f"{group[0].number:,} to {group[-1].number:,}"
-
-
-def _unit(seconds: float) -> tuple[str, float]:
-    return ("s", 1.0) if seconds >= 1 else ("ms", 1e3) if seconds >= 1e-3 else ("µs", 1e6)
-
-
-def _seconds(value: float) -> str:
-    unit, scale = _unit(value)
-    return f"{value * scale:.3g} {unit}"

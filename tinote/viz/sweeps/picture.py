@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+from tinote.viz.draw.axes import draw_axes
 from tinote.viz.draw.canvas import EDGE, FACE, INK, MUTED, Canvas
 from tinote.viz.draw.chart import COLORS
 
@@ -60,13 +61,7 @@ def _draw_chart(canvas: Canvas, chart: dict[str, Any], y: int, width: int) -> in
 
     for mark in chart["marks"]:
         canvas.box(x_of(mark["at"]) - 1, top, max(x_of(mark["to"]), x_of(mark["at"]) + 1), bottom, BAD_GROUND)
-    for tick in chart["y"]["ticks"]:
-        at = y_of(tick["at"])
-        canvas.line(left, at, right, at)
-        canvas.text(left - 6, at - 7, tick["text"], MUTED, right=True, size=11)
-    for tick in chart["x"]["ticks"]:
-        wide = canvas.width_of(tick["text"], size=11)
-        canvas.text(min(x_of(tick["at"]) - wide / 2, right - wide), bottom + 5, tick["text"], MUTED, size=11)
+    draw_axes(canvas, chart["x"], chart["y"], (left, top, right, bottom))
     canvas.text(MARGIN, top, chart["y"]["label"], MUTED, size=11)
     for bar in chart["bars"]:
         (x0, x1), (y0, y1) = bar["x"], bar["y"]
@@ -83,8 +78,6 @@ def _draw_chart(canvas: Canvas, chart: dict[str, Any], y: int, width: int) -> in
         canvas.box(at - 1, top, at + 1, bottom, BAD)
         wide = canvas.width_of(mark["text"], size=11)
         canvas.text(at + 6 if at + 6 + wide < right else max(at - 6 - wide, left), top + 3, mark["text"], BAD, size=11)
-    label = chart["x"]["label"]
-    canvas.text((left + right) / 2 - canvas.width_of(label, size=11) / 2, bottom + 19, label, MUTED, size=11)
     return bottom + 38
 
 

@@ -30,8 +30,8 @@ class GradientView(StaticView):
     """
 
     TITLE = "Gradients"
-    SCRIPTS = ("view.js", "chart.js", "gradients.js")
-    STYLES = ("theme.css", "gradients.css")
+    SCRIPTS = ("view.js", "chart.js", "plot.js", "gradients.js")
+    STYLES = ("theme.css", "plot.css", "gradients.css")
     _esm = static_source(*SCRIPTS)
     _css = static_source(*STYLES)
 

@@ -19,7 +19,7 @@ from IPython.display import DisplayHandle, display
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.notebook.front_end import Audience, audience, cell_hooks, with_picture
-from tinote.viz.notebook.view import Frame, LiveView, static_source
+from tinote.viz.notebook.view import Frame, LiveView, hear_while_cells_run, static_source
 from tinote.viz.space.parts import LIBRARY, SceneSender
 from tinote.viz.window.events import Event, EventQueue, KeyNames
 from tinote.viz.window.scene_frame import SceneFrame
@@ -55,11 +55,7 @@ class Screen(LiveView):
         self.draws = False  # The page draws scenes itself.
         self._latest_look = 0
         self.sender = SceneSender()
-        # Recent kernels hand a widget's messages to the thread that last sent one, which is the one that the loop
-        # blocks. Ours may go where the page sent them, to a thread of their own; kernels without this rule do not look
-        # at the attribute.
-        if self.comm is not None:
-            self.comm._reply_subshell_for = lambda _data, sender: sender  # type: ignore[attr-defined]
+        hear_while_cells_run(self)
 
     def first_frame(self) -> None:
         self.sender.forget()
