@@ -125,6 +125,6 @@ def test_it_fits_and_can_be_read(opened, pictures):
     pictures.of_page(page, "sweep")
     for width in (1280, 480):
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_function(f"() => document.querySelector('{ROOT}').dataset.shown <= {width - 28}")
+        page.wait_for_function(f"() => document.querySelector('{ROOT}').dataset.shown <= {width - 24}")
         poll(lambda: page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth"), True)
     assert page.problems == []

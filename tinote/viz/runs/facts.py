@@ -182,7 +182,7 @@ def _plot(table: Table, choice: Choice, values: np.ndarray[Any, Any], best: int)
 def _across(table: Table) -> tuple[np.ndarray[Any, Any], str]:
     """What is plotted against: the first parameter that has several values, all numbers, else the point's number."""
     for name in _parameters(table):
-        held = [row.get(name) for row in table.points.rows]
+        held: list[Any] = [row.get(name) for row in table.points.rows]
         if name != "seed" and all(type(one) in (int, float) and math.isfinite(one) for one in held):
             found = np.array(held, np.float64)
             if len(found) and found.min() < found.max():
