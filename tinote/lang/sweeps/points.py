@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.errors import SweepError
+from tinote.errors import SerializationError, SweepError
 from tinote.lang.shipping.tokens import token
 from tinote.source import caller
 
@@ -35,7 +36,12 @@ def points_of(function: Callable[..., Any], over: Any, zipped: bool, seed: int, 
     keys: list[str] = []
     met: dict[str, int] = {}
     for row in rows:
-        name = token(sorted(row.items()))
+        try:
+            name = token(sorted(row.items()))
+        except (TypeError, pickle.PicklingError) as error:
+            raise SerializationError(
+                f"the arguments {row} cannot be sent to another process: {error}", caller()
+            ) from None
         met[name] = met.get(name, 0) + 1
         keys.append(f"{name}-{met[name]}")
     seeds = [_seed(seed, key) for key in keys]
