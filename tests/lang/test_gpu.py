@@ -4,8 +4,12 @@ they do on the CPU; and what is said where there is no GPU.
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -299,7 +303,7 @@ def test_invocations_sum_up_before_they_meet() -> None:
     assert abs(total[None] - 2500.0) < 0.01 and counts.to_numpy().tolist() == [0, 2500, 4999 * 2500]
     assert sorted(order.to_numpy().tolist()) == list(range(5000))
     text = str(add.wgsl())
-    assert text.count("  var sum") == 3 and text.count("for (; turn < turns") == 1
+    assert text.count("  var sum") == 3 and text.count("for (; iteration < end") == 1
 
     @ti.kernel
     def uses():
@@ -536,3 +540,133 @@ def test_its_wgsl_can_be_looked_at() -> None:
     fill()
     assert "@compute @workgroup_size(64)" in fill.wgsl()
     assert fill.instances[0].origin.value == "WGSL"
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_lost_device_is_an_error_and_the_next_launch_finds_another() -> None:
+    on_gpu()
+    x, y = ti.field(ti.f32, shape=1000), ti.field(ti.f32, shape=1000)
+
+    @ti.kernel
+    def double():
+        for i in x:
+            x[i] = 2 * x[i] + 1
+
+    y.fill(4.0)
+    double()
+    assert x[3] == 1.0
+    double()
+    gpu.open_device(True).device.destroy()
+    with pytest.raises(gpu.DeviceLost, match=r"the GPU '.*' is lost \(.*\): fields hold what was last read of them"):
+        x.to_numpy()
+    assert x[3] == 1.0 and y[999] == 4.0
+    double()
+    assert x[3] == 3.0 and not gpu.open_device(True).lost
+    double()
+    gpu.open_device(True).device.destroy()
+    with pytest.raises(gpu.DeviceLost) as caught:
+        for _ in range(200):
+            double()
+    assert caught.value.span.line > 0
+    double()
+    assert x[3] == 7.0
+
+
+def test_a_device_without_memory_says_how_much_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_gpu()
+    device = gpu.open_device(True)
+
+    def full(**_: Any) -> Any:
+        raise RuntimeError("Not enough memory left")
+
+    x = ti.field(ti.f32, shape=device.arena.size)
+
+    @ti.kernel
+    def fill():
+        for i in x:
+            x[i] = 1.0
+
+    monkeypatch.setattr(device.device, "create_buffer", full)
+    with pytest.raises(KernelMemoryError, match=r"has no \d.* left: Not enough memory left"):
+        fill()
+
+
+# ---- what takes long
+
+
+def test_what_takes_long_is_dispatched_in_slices() -> None:
+    on_gpu()
+    device = gpu.open_device(True)
+    x = ti.field(ti.i32, shape=100_000)
+    total = ti.field(ti.i32, shape=())
+    last = ti.field(ti.f64, shape=())
+
+    @ti.kernel
+    def long(n: ti.i32, m: ti.i32):
+        for i in range(n):
+            k = 0
+            for _ in range(m):
+                k += 1
+            x[i] += k
+            total[None] += 1
+        for i in range(n):  # no atomic operation has 64 bits: one invocation
+            last[None] += ti.cast(x[i], ti.f64)
+
+    for k in range(1, 4):
+        before = device.submissions
+        long(100_000, 7)
+        assert device.submissions - before >= 7
+        assert (x.to_numpy() == 7 * k).all() and total[None] == 100_000 * k
+    assert last[None] == 7e5 * 6
+    long(0, 7)
+    long(-5, 7)
+    assert total[None] == 300_000
+
+
+def test_a_fault_in_a_slice_is_the_launchs() -> None:
+    on_gpu()
+    x = ti.field(ti.i32, shape=100_000)
+
+    @ti.kernel
+    def long(n: ti.i32, m: ti.i32):
+        for i in range(n):
+            for _ in range(m):
+                x[i] += 1
+
+    with pytest.raises(KernelIndexError):
+        long(100_001, 3)
+    long(10, 2)
+    assert x[0] in (2, 5)
+
+
+def test_an_interrupt_ends_a_launch_within_a_second() -> None:
+    on_gpu()
+    x = ti.field(ti.f32, shape=1 << 14)
+
+    @ti.kernel
+    def heavy(m: ti.i32):
+        for i in x:
+            s = x[i]
+            for _ in range(m):
+                s = ti.sin(s) + 0.5
+            x[i] = s
+
+    heavy(2)
+    assert np.isfinite(x.to_numpy()).all()
+    sent: list[float] = []
+
+    def interrupt() -> None:
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.5, interrupt)
+    timer.start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        while time.monotonic() < begun + 100:  # a launch takes some seconds
+            heavy(60_000)
+            ti.sync()
+    assert time.monotonic() - sent[0] < 5.0  # a tenth of a second where nothing else runs
+    timer.join()
+    heavy(1)
+    assert np.isfinite(x.to_numpy()).all()

@@ -6,13 +6,13 @@ one, as the gradient does.
       %a = load @x[%k]                          %a = load @x[%k]
       store @x[%i], %a                          store @x[%i], %a
 
-Which loops these are `sequential_reverse.py` says. Lanes would run several of their iterations at once, and the values,
-their tangents and their gradients would be those of different orders.
+Which loops these are `sequential_reverse.py` says. Lanes, and the invocations of a GPU, would run several of their
+iterations at once, and the values, their tangents and their gradients would be those of different orders. Floats in
+memory without a gradient count as well: under a tape, what differentiated values pass through has temporary adjoints.
 """
 
 from __future__ import annotations
 
-from tinote.autodiff.activity import may_be_active
 from tinote.autodiff.sequential_reverse import ConflictSearch, some_may_matter
 from tinote.ir.access import Accesses
 from tinote.ir.buffers import Buffer
@@ -24,12 +24,12 @@ def keep_order(fn: Function) -> Function:
     """`fn`, which computes values or tangents, in scalar form, with such loops `ordered`."""
     if not some_may_matter(fn):
         return fn
-    found = ConflictSearch(fn, Accesses(fn), frozenset(), _has_derivatives).meeting()
+    found = ConflictSearch(fn, Accesses(fn), frozenset(), _may_be_differentiated).meeting()
     return _Marker(set(found)).run(fn) if found else fn
 
 
-def _has_derivatives(buffer: Buffer) -> bool:
-    return may_be_active(buffer) or may_be_active(buffer, tangents=True)
+def _may_be_differentiated(buffer: Buffer) -> bool:
+    return buffer.dtype.kind == "f"
 
 
 class _Marker(Rewriter):

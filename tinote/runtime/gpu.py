@@ -3,7 +3,7 @@ compute shaders.
 
     device = open_device(software=False)      # raises `NoDevice` with the reason
     memory = ResidentMemory(device, nbytes)   # bytes there, with a mirror here
-    device.launch(program, params)            # all tasks, behind what was launched before
+    device.launch(program, params, counts)    # all tasks, behind what was launched before
     device.read([(program.block, 0, 64)])     # waits for them
 
 The library is told only what it can do: sizes and limits are looked at before, because what it cannot do it may answer
@@ -14,17 +14,23 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import importlib
 import os
+import struct
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+from tinote.errors import KernelMemoryError
 from tinote.runtime.layout import PAYLOAD_WORDS
 from tinote.runtime.memory import readable_size
 from tinote.runtime.resident import Newest, ResidentMemory
+from tinote.runtime.slices import SURPRISE_SECONDS, Pace
 
 SOFTWARE_VARIABLE = "TINOTE_SOFTWARE_GPU"
 
@@ -33,12 +39,13 @@ _SCRATCH_BYTES = 64 << 20
 #: Places in the arena are multiples of this.
 _ALIGNMENT = 256
 _FIRST_ARENA = 1 << 20
-#: Bytes for the parameters of the launches that are submitted together; after so many of these they are. Nobody waits
-#: for at most so many submissions.
+#: Bytes for the parameters of the launches that are submitted together.
 _RING_BYTES = 1 << 18
+#: Launches that are submitted together.
 _BATCH = 64
 #: Groups of a task whose invocations add to the same numbers.
 _MOST_SUMMING = 256
+#: Submissions that nobody has waited for.
 _MOST_UNREAD = 16
 #: What a block begins with that is told when a kernel has failed.
 _FAULT_BYTES = 4 * (2 + 2 * PAYLOAD_WORDS)
@@ -55,6 +62,12 @@ class DeviceFull(Exception):
     """What a launch needs does not fit. The message has the sizes."""
 
 
+class DeviceLost(KernelMemoryError):
+    """The device does not answer any more: its driver was reset, or it was taken out. The host's bytes are all there,
+    what launches have written since they were last read is not. The next launch looks for a device again.
+    """
+
+
 class AdapterInfo(NamedTuple):
     """An adapter: `software` where a CPU stands in for a GPU."""
 
@@ -66,15 +79,18 @@ class AdapterInfo(NamedTuple):
 
 
 class Dispatch(NamedTuple):
-    """A task: how many iterations, if that is known, whether they run side by side, whether stacks are kept, and
-    whether each invocation has sums to add to those of the others.
+    """A task: how many iterations, if that is known, whether they run side by side, whether stacks are kept, whether
+    each invocation has sums to add to those of the others, whether some iterations can be dispatched and then others,
+    and how many operations one takes, if that is known.
     """
 
     name: str
     parallel: bool
-    turns: int | None
+    iterations: int | None
     saves: bool
     sums: bool = False
+    divisible: bool = False
+    work: int | None = None
 
 
 def _library() -> Any:
@@ -143,9 +159,25 @@ def open_device(software: bool = False) -> Device:
         return made
 
 
+def _may_be_lost(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a device in which the library raises where the device is lost."""
+
+    @functools.wraps(method)
+    def asking(self: Device, *arguments: Any, **named: Any) -> Any:
+        try:
+            return method(self, *arguments, **named)
+        except Exception as error:
+            if type(error).__module__.startswith("wgpu"):
+                raise self.fail(error) from None
+            raise
+
+    return asking
+
+
 class Program:
     """A compiled module: a pipeline for each task. `head_bytes`: what the host reads of its block. `holds`: the block
-    has more than faults in it, which begins as zeros.
+    has more than faults in it, which begins as zeros. `left`: the word that says that iterations are left, and how many
+    there are in all.
     """
 
     def __init__(
@@ -157,6 +189,7 @@ class Program:
         block_words: int,
         head_words: int,
         holds: bool,
+        left: int,
     ):
         usage = device.wgpu.BufferUsage
         self.device = device
@@ -172,10 +205,30 @@ class Program:
         self.head_bytes = 4 * head_words
         self.block = device.buffer(4 * block_words, usage.STORAGE | usage.COPY_SRC | usage.COPY_DST)
         self.holds = holds
+        self.left_byte = 4 * left
+        self.paces = [
+            Pace(dispatch.work, not dispatch.parallel) if dispatch.divisible else None for dispatch in dispatches
+        ]
+        self._short: Sequence[int | None] | None = None
         #: what a fault that nobody waited for is told to
         self.check: Callable[[bytes], None] | None = None
         self._group: Any = None
         self._made_for = -1
+
+    def is_short(self, iterations: Sequence[int | None]) -> bool:
+        """Whether all tasks can be dispatched as a whole, with so many iterations each."""
+        if self._short is not None and iterations == self._short:
+            return True
+        short = all(pace is None or pace.is_short(n) for pace, n in zip(self.paces, iterations, strict=True))
+        self._short = iterations if short else None
+        return short
+
+    def forget(self) -> None:
+        """A launch took longer than was known."""
+        self._short = None
+        for pace in self.paces:
+            if pace is not None:
+                pace.forget()
 
     def group(self) -> Any:
         """The four bindings, with the arena as it is now."""
@@ -248,8 +301,10 @@ class Device:
         self._params = bytearray()
         self._unread = 0
         self._late: dict[Program, None] = {}
+        self._encoded: set[Program] = set()
         self._faults: list[tuple[Program, bytes]] = []
         self.submissions = 0
+        self._waiter = ThreadPoolExecutor(1, "tinote-gpu")
 
     def buffer(self, nbytes: int, usage: int) -> Any:
         """A buffer of the device. Raises `DeviceFull`."""
@@ -262,7 +317,22 @@ class Device:
         try:
             return self.device.create_buffer(size=size, usage=usage)
         except Exception as error:
-            raise DeviceFull(f"'{self.info.name}' has no {readable_size(nbytes)} left: {error}") from None
+            if "lost" in str(error):
+                raise
+            raise DeviceFull(f"'{self.info.name}' has no {readable_size(nbytes)} left: {_reason(error)}") from None
+
+    def fail(self, error: Exception) -> DeviceLost:
+        """The device is lost: blocks are what the host has of them. Gives what to raise."""
+        self.lost = True
+        self._encoder = self._pass = None
+        self._late.clear()
+        self._faults.clear()
+        for block in list(self._placed):
+            block.place, block.newest = None, Newest.HOST
+        return DeviceLost(
+            f"the GPU '{self.info.name}' is lost ({_reason(error)}): fields hold what was last read of them",
+            hint="the next launch looks for a GPU again; fill what launches had written",
+        )
 
     # ---- places in the arena
 
@@ -373,6 +443,7 @@ class Device:
             self._encoder = self.device.create_command_encoder()
         return self._encoder
 
+    @_may_be_lost
     def submit(self) -> None:
         """Have the device begin with all that is encoded."""
         if self._encoder is None:
@@ -387,28 +458,69 @@ class Device:
         self._unread += 1
         self.submissions += 1
 
+    @_may_be_lost
     def upload(self, place: int, address: int, nbytes: int) -> None:
         """Bytes of the host's, behind all that is encoded."""
         self.submit()
         size = -(-nbytes // 4) * 4
         self.device.queue.write_buffer(self.arena, place, (ctypes.c_uint8 * size).from_address(address))
 
-    def launch(self, program: Program, params: bytes | bytearray) -> None:
-        """Encode all tasks of a program."""
+    @_may_be_lost
+    def launch(self, program: Program, params: bytes | bytearray, iterations: Sequence[int | None]) -> None:
+        """Encode all tasks of a program, with so many iterations each, if that is known. Those that may take long have
+        run when this returns.
+        """
+        if program.holds:
+            self.encoder().clear_buffer(program.block, 0, program.head_bytes)
+        if program.is_short(iterations):
+            run = self._begin(program, params)
+            for pipeline, dispatch in zip(program.pipelines, program.dispatches, strict=True):
+                run.set_pipeline(pipeline)
+                run.dispatch_workgroups(self.groups(dispatch))
+            return
+        for number, (pace, known) in enumerate(zip(program.paces, iterations, strict=True)):
+            if pace is None or pace.is_short(known):
+                run = self._begin(program, params)
+                run.set_pipeline(program.pipelines[number])
+                run.dispatch_workgroups(self.groups(program.dispatches[number]))
+            elif not self._in_slices(program, number, pace, known, bytearray(params)):
+                return
+
+    def _begin(self, program: Program, params: bytes | bytearray) -> Any:
+        """A pass in which the tasks of a program are to be dispatched with these parameters."""
         start = -(-len(self._params) // _ALIGNMENT) * _ALIGNMENT
         if start + len(params) > _RING_BYTES:
             self.submit()
             start = 0
-        if program.holds:
-            self.encoder().clear_buffer(program.block, 0, program.head_bytes)
         if self._pass is None:
             self._pass = self.encoder().begin_compute_pass()
         self._params += bytes(start - len(self._params)) + params
-        run = self._pass
-        run.set_bind_group(0, program.group(), [start])
-        for pipeline, dispatch in zip(program.pipelines, program.dispatches, strict=True):
-            run.set_pipeline(pipeline)
-            run.dispatch_workgroups(self.groups(dispatch))
+        self._pass.set_bind_group(0, program.group(), [start])
+        self._encoded.add(program)
+        return self._pass
+
+    def _in_slices(self, program: Program, number: int, pace: Pace, total: int | None, params: bytearray) -> bool:
+        """Run a task slice by slice. Gives whether there was no fault."""
+        head = [(program.block, 0, program.left_byte + 4)]
+        self.read(head)  # what was there before
+        first = 0
+        while True:
+            size = pace.size
+            struct.pack_into("<II", params, len(params) - 16, first, size)
+            run = self._begin(program, params)
+            run.set_pipeline(program.pipelines[number])
+            run.dispatch_workgroups(self.groups(program.dispatches[number], size))
+            begun = time.perf_counter()
+            words = self.read(head)[0].cast("I")
+            left = words[program.left_byte // 4]
+            total = left or total
+            ran = size if left or total is None else max(min(size, total - first), 1)
+            pace.note(ran, time.perf_counter() - begun)
+            first += ran
+            if not left or words[0]:
+                pace.count = first
+                return not words[0]
+            self.device.queue.write_buffer(program.block, program.left_byte, bytes(4))
 
     def later(self, program: Program, check: Callable[[bytes], None]) -> None:
         """Nobody waits for this launch: its faults are looked for when somebody reads."""
@@ -419,6 +531,7 @@ class Device:
             if self._unread >= _MOST_UNREAD:  # no more than so much is on its way
                 self.wait()
 
+    @_may_be_lost
     def copy(self, source: ResidentMemory, target: ResidentMemory) -> None:
         """Copy a block on the device."""
         size = source.size
@@ -429,12 +542,14 @@ class Device:
         encoder.copy_buffer_to_buffer(self.arena, source.place, self._between, 0, size)
         encoder.copy_buffer_to_buffer(self._between, 0, self.arena, target.place, size)
 
+    @_may_be_lost
     def clear(self, block: ResidentMemory) -> None:
         """Set a block to zero on the device."""
         self.encoder().clear_buffer(self.arena, block.place, block.size)
 
     # ---- what is read
 
+    @_may_be_lost
     def read(self, parts: Sequence[tuple[Any, int, int]]) -> list[memoryview]:
         """Bytes of buffers, after all that is encoded: buffer, from where on (a multiple of 4), how many (as well)."""
         places: list[int] = []
@@ -449,11 +564,19 @@ class Device:
         for (buffer, offset, nbytes), place in zip(parts, places, strict=True):
             encoder.copy_buffer_to_buffer(buffer, offset, self._staging, place, nbytes)
         self.submit()
-        self._staging.map_sync(self.wgpu.MapMode.READ, 0, end)
+        staging, self._staging = self._staging, None  # an interrupt leaves it to the device
+        begun = time.perf_counter()
+        # By another thread: an interrupt is not seen while the library waits.
+        self._waiter.submit(staging.map_sync, self.wgpu.MapMode.READ, 0, end).result()
+        if time.perf_counter() - begun > SURPRISE_SECONDS:
+            for program in self._encoded:
+                program.forget()
+        self._encoded.clear()
         try:
-            whole = memoryview(bytes(self._staging.read_mapped(0, end)))
+            whole = memoryview(bytes(staging.read_mapped(0, end)))
         finally:
-            self._staging.unmap()
+            staging.unmap()
+        self._staging = staging
         self._unread = 0
         return [whole[place : place + nbytes] for (_, _, nbytes), place in zip(parts, places, strict=True)]
 
@@ -500,17 +623,23 @@ class Device:
                 self.fetch([] if self._late else [(self.arena, 0, 4)])
             self.report()
 
-    def groups(self, dispatch: Dispatch) -> int:
-        """How many groups of invocations a task runs in."""
+    def groups(self, dispatch: Dispatch, iterations: int | None = None) -> int:
+        """How many groups of invocations a task runs in, or so many iterations of it."""
+        iterations = dispatch.iterations if iterations is None else iterations
         if not dispatch.parallel:
             return 1
         # Many, where the number of iterations is known: some drivers end what runs for long.
-        most = 4096 if dispatch.turns is not None or not self.info.software else 256
+        most = 4096 if iterations is not None or not self.info.software else 256
         if dispatch.sums:  # fewer invocations wait for each other
             most = min(most, _MOST_SUMMING)
         if dispatch.saves:  # each invocation has as much scratch memory as is left for it
             most = 4 if self.info.software else 128
-        return most if dispatch.turns is None else min(max(-(-dispatch.turns // 64), 1), most)
+        return most if iterations is None else min(max(-(-iterations // 64), 1), most)
+
+
+def _reason(error: Exception) -> str:
+    """The last line of what the library says."""
+    return str(error).strip().rpartition("\n")[2].strip() or type(error).__name__
 
 
 def _rounded(nbytes: int) -> int:

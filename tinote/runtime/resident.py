@@ -80,6 +80,11 @@ class ResidentMemory(Memory):
         """Its bytes on the device."""
         return max(-(-self.nbytes // ROUND) * ROUND, ROUND)
 
+    def follow(self, device: Any) -> None:
+        """Live on another device from now on if its own is lost."""
+        if self.device is not device and self.device.lost:
+            self.device, self.place, self.newest = device, None, Newest.HOST
+
     # ---- the host's side
 
     def to_host(self, *, overwritten: bool = False) -> None:

@@ -12,19 +12,29 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinote.compiler.codegen.wgsl.module import generate
-from tinote.compiler.codegen.wgsl.shader import FAULTS, LOOP_ENDED, PAYLOAD, PRINTED, RING_WORDS, SITE, Shader
+from tinote.compiler.codegen.wgsl.shader import (
+    FAULTS,
+    HEAD,
+    LEFT,
+    LOOP_ENDED,
+    PAYLOAD,
+    PRINTED,
+    RING_WORDS,
+    SITE,
+    Shader,
+)
 from tinote.compiler.codegen.wgsl.text import Features, words_of
 from tinote.compiler.launch.access_summary import TaskSummary, summarise_tasks
 from tinote.compiler.launch.native import BoundArray, Origin, address_sources
 from tinote.config import Config
-from tinote.errors import CompilerBug, KernelMemoryError, KernelRuntimeError, KernelTargetError
+from tinote.errors import CompilerBug, KernelMemoryError, KernelRuntimeError, KernelTargetError, note_interruption
 from tinote.ir.buffers import bytes_of, root_of
-from tinote.ir.nodes import Buffer, BufferKind, Function
+from tinote.ir.nodes import Buffer, BufferKind, Function, Lit, Task
 from tinote.ir.types import Scalar
-from tinote.runtime.gpu import Device, DeviceFull, Dispatch, Program, open_device
+from tinote.runtime.gpu import Device, DeviceFull, DeviceLost, Dispatch, NoDevice, Program, open_device
 from tinote.runtime.launch import write_prints
 from tinote.runtime.layout import WORDS
 from tinote.runtime.memory import Memory
@@ -34,17 +44,29 @@ from tinote.runtime.sites import Bounds, SiteKind, fault, formatter
 from tinote.runtime.threads import Stoppable
 
 
+class _Argument(NamedTuple):
+    """A bound of a task's iterations that is an argument: its position among the values of a launch."""
+
+    position: int
+
+
+#: None: it is in memory.
+_Bound = int | _Argument | None
+
+
 class GpuCode(Stoppable):
     """WGSL bound to memory: `launch(values)` runs it, as that of machine code (`Native`) does."""
 
     __slots__ = (
         "_arrays",
+        "_bounds",
         "_clock",
         "_config",
         "_device",
         "_fields",
         "_fn",
         "_given",
+        "_known",
         "_lent",
         "_program",
         "_shader",
@@ -81,6 +103,9 @@ class GpuCode(Stoppable):
         self._written = [b for _, b in self._shader.bases if b in written or b.kind is BufferKind.SAVED]
         self.parameters = tuple([t for _, t in self._shader.parameters])
         self.results = tuple([t for _, t in self._shader.results])
+        self._bounds = _bounds_of(fn, len(arrays))
+        depends = any(isinstance(end, _Argument) for pair in self._bounds for end in pair)
+        self._known = None if depends else [_count(lo, hi, ()) for lo, hi in self._bounds]
         self._given = struct.Struct("<" + "".join([WORDS[t.name] for t in self.parameters]))
         self._clock = Clock(0, fn.name, "GPU", fn.loc) if config.kernel_profiler else None
         #: whether a launch ends when it has run: it gives something, or its errors are to come from where it was called
@@ -100,8 +125,9 @@ class GpuCode(Stoppable):
             raise KernelTargetError(f"'{self._fn.name}' has more arguments and fields than a GPU takes", self._fn.loc)
         try:
             words = shader.block_words if shader.ring is None else shader.ring
-            holds = shader.block_words > PRINTED + 2
-            return Program(self._device, shader.text, dispatches, shader.param_words, shader.block_words, words, holds)
+            holds = shader.block_words > HEAD
+            sizes = shader.param_words, shader.block_words, words
+            return Program(self._device, shader.text, dispatches, *sizes, holds, LEFT)
         except DeviceFull as error:
             raise KernelMemoryError(str(error), self._fn.loc) from None
         except Exception as error:
@@ -118,6 +144,8 @@ class GpuCode(Stoppable):
         for a value that does not fit its type, and the located error of the kernel's first fault.
         """
         given = self._given.pack(*values[self._arrays :])
+        if self._device.lost:
+            self._look_for_device()
         started = time.perf_counter_ns()
         with self._device.lock:
             head = self._run(values, given)
@@ -127,6 +155,15 @@ class GpuCode(Stoppable):
             profile.record([(self._clock, time.perf_counter_ns() - started)])
         words = memoryview(head).cast("I")
         return tuple([_number(words, at, t) for at, t in self._shader.results])
+
+    def _look_for_device(self) -> None:
+        """Go on with another device, as that which this was made for is lost."""
+        try:
+            self._device = open_device(self._config.software_gpu)
+        except NoDevice as error:
+            hint = "call ti.init(arch=ti.cpu), and run the program again"
+            raise KernelTargetError(f"there is no GPU any more: {error}", self._fn.loc, hint=hint) from None
+        self._program = self._made()
 
     def _check(self, head: bytes) -> None:
         """Raise the error that the block of a launch begins with."""
@@ -146,12 +183,11 @@ class GpuCode(Stoppable):
             return self._run_on_device(values, given)
         except DeviceFull as error:
             raise KernelMemoryError(f"the memory of '{self._fn.name}': {error}", self._fn.loc) from None
-        except Exception as error:
-            if type(error).__module__.startswith("wgpu"):
-                self._device.lost = True
-                name = self._device.info.name
-                raise KernelMemoryError(f"the GPU '{name}' failed: {error}", self._fn.loc) from None
+        except KeyboardInterrupt as interrupt:
+            note_interruption(interrupt, f"interrupted in the kernel '{self._fn.name}'", self._fn.loc)
             raise
+        except DeviceLost as error:
+            raise DeviceLost(error.message, self._fn.loc, hint=error.hint) from None
 
     def _run_on_device(self, values: Sequence[Any], given: bytes) -> bytes | None:
         """Gives the begin of the block, if somebody needs it."""
@@ -161,6 +197,8 @@ class GpuCode(Stoppable):
         spans: dict[Buffer, tuple[int, int, int]] = {}
         for b, memory in self._fields.items():
             whole = memory.whole
+            if isinstance(whole, ResidentMemory):
+                whole.follow(device)
             if isinstance(whole, ResidentMemory) and whole.device is device:
                 blocks[b] = memory.begin, whole
             else:
@@ -168,6 +206,8 @@ class GpuCode(Stoppable):
         for b, (position, part) in self._lent.items():
             address = values[position][part]
             block = resident_at(address)
+            if block is not None:
+                block.follow(device)
             if block is not None and block.device is device:
                 blocks[b] = address, block
             else:
@@ -225,9 +265,12 @@ class GpuCode(Stoppable):
             if begin % unit:
                 raise KernelMemoryError(f"'{b.name}' is not aligned to its numbers", self._fn.loc)
             struct.pack_into("<I", params, 4 * at, begin // unit)
-        device.launch(self._program, params)
-        for block in changed:
-            block.newest = Newest.DEVICE
+        struct.pack_into("<I", params, len(params) - 12, 0xFFFFFFFF)
+        try:
+            device.launch(self._program, params, self._iterations(values))
+        finally:  # also if it was interrupted
+            for block in changed:
+                block.newest = Newest.DEVICE
         seen = [block for block in viewed if block in changed]
         head = None
         if self._waits or written or seen:
@@ -252,6 +295,10 @@ class GpuCode(Stoppable):
                 self._print(shader.ring, head)
             self._check(head)
         return head
+
+    def _iterations(self, values: Sequence[Any]) -> Sequence[int | None]:
+        """How many iterations each task has, as far as literals and arguments tell."""
+        return [_count(lo, hi, values) for lo, hi in self._bounds] if self._known is None else self._known
 
     def _print(self, ring: int, head: bytes) -> None:
         """Write what the launch has printed."""
@@ -281,6 +328,25 @@ class GpuCode(Stoppable):
         if dropped:
             pieces.append(f"[{dropped} more prints were dropped: the kernel prints faster than they can be shown]\n")
         write_prints("".join(pieces), sys.stdout.write)
+
+
+def _bounds_of(fn: Function, arrays: int) -> list[tuple[_Bound, _Bound]]:
+    """Between which numbers the iterations of each entry point are. The values of a launch begin with `arrays`."""
+    positions = {v: _Argument(arrays + k) for k, v in enumerate(fn.region.params)}
+    tasks = [op for op in fn.region.body if isinstance(op, Task)]
+    found: list[tuple[_Bound, _Bound]] = []
+    for task in tasks:
+        ends = [int(a.value) if isinstance(a, Lit) else positions.get(a) for a in task.args]
+        found.append((ends[0], ends[1]) if task.parallel else (None, None))
+    return [*found, (None, None)] if fn.region.yields else found
+
+
+def _count(lo: _Bound, hi: _Bound, values: Sequence[Any]) -> int | None:
+    """How many iterations there are between two bounds, if that is known."""
+    if lo is None or hi is None:
+        return None
+    first, last = [int(values[end.position]) if isinstance(end, _Argument) else end for end in (lo, hi)]
+    return max(last - first, 0)
 
 
 def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

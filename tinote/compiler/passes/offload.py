@@ -307,7 +307,7 @@ def _inside_out(outer: For) -> For:
     if len(body) != 1 or not isinstance(body[0], For) or not body[0].parallel or _length(outer) >= _SHORT_OUTER_LOOP:
         return outer
     inner = body[0]
-    if outer.index in inner.args or _length(inner) <= _length(outer):
+    if outer.ordered or inner.ordered or outer.index in inner.args or _length(inner) <= _length(outer):
         return outer
     short = For(outer.lo, outer.hi, (), Region((outer.index,), inner.body.body), (), outer.loc, parallel=True)
     return For(inner.lo, inner.hi, (), Region((inner.index,), (short,)), (), inner.loc, parallel=True)

@@ -16,6 +16,8 @@ from tinote.compiler.codegen.wgsl import wide
 from tinote.compiler.codegen.wgsl.primitives import Provided, expression
 from tinote.compiler.codegen.wgsl.shader import (
     FAULTS,
+    HEAD,
+    LEFT,
     LOOP_ENDED,
     PAYLOAD,
     PRINTED,
@@ -94,7 +96,7 @@ class _Module:
         at = 0
         for v in fn.region.params:
             self.parameters[v], at = at, at + words_of(element_type(v.type))
-        here = PRINTED + 2
+        here = HEAD
         for b in self.all_buffers:
             if b.kind is BufferKind.TEMPORARY:
                 count = math.prod([n or 0 for n in b.shape]) * math.prod(b.element)
@@ -103,7 +105,8 @@ class _Module:
             self.bases[b], at = at, at + 1
             for axis in [axis for axis, n in enumerate(b.shape) if n is None]:
                 self.extents[b, axis], at = at, at + 1
-        self.param_words = max(-(-at // 4) * 4, 4)
+        # Four more: which iterations a dispatch is for.
+        self.param_words = -(-at // 4) * 4 + 4
         self.results: list[tuple[int, Scalar]] = []
         for y in fn.region.yields:
             t = element_type(y.type)
@@ -211,8 +214,9 @@ class _Task:
         #: sums that each invocation has for itself, by the update that each begins with
         self.sums: dict[tuple[Buffer, tuple[Atom, ...]], tuple[str, Atomic]] = {}
         self.summed = _sums_of(ops) if task is not None and task.parallel else frozenset()
-        # No atomic operation has 64 bits: such a task runs in one invocation.
-        self.alone = any(op.buffer.dtype.bits == 64 for op in updates)
+        # No atomic operation has 64 bits. Where iterations conflict over what is differentiated, gradients are those of
+        # their order (`autodiff/keep_order.py`). Such a task runs in one invocation.
+        self.alone = any(op.buffer.dtype.bits == 64 for op in updates) or (task is not None and task.ordered)
 
     # ---- text
 
@@ -309,7 +313,7 @@ class _Task:
     # ---- the whole
 
     def entry(self) -> Entry:
-        task, turns = self.task, None
+        task, iterations = self.task, None
         parallel = task is not None and task.parallel and not self.alone
         size = WORKGROUP if parallel else 1
         self.do(f"if (atomicLoad(&block[{FAULTS}]) != 0u) {{ return; }}")
@@ -320,7 +324,7 @@ class _Task:
         elif not task.parallel:
             self.region(task.body)
         else:
-            turns = self.iterations(task)
+            iterations = self.grid_loop(task)
         found = [
             f"@compute @workgroup_size({size})",
             f"fn {self.name}({_BUILTINS}) {{",
@@ -330,31 +334,38 @@ class _Task:
         # The layout names all four bindings, and what a text does not use it need not have.
         loc = NOWHERE if task is None else task.loc
         self.m.lines += [*[(line, loc) for line in found], *self.head, *self.lines, ("}", loc), ("", NOWHERE)]
-        return Entry(self.name, parallel, turns, self.saves, bool(self.sums))
+        divisible = task is not None and task.parallel
+        work = _work_of(task.body) if task is not None and divisible else None
+        return Entry(self.name, parallel, iterations, self.saves, bool(self.sums), divisible, work)
 
-    def iterations(self, task: Task) -> int | None:
+    def grid_loop(self, task: Task) -> int | None:
+        """The iterations that a dispatch is for, by all invocations. Gives how many a launch has, if that is known."""
         lo, hi = task.args
         t = element_type(lo.type)
-        turns = max(int(hi.value) - int(lo.value), 0) if isinstance(lo, Lit) and isinstance(hi, Lit) else None
+        known = max(int(hi.value) - int(lo.value), 0) if isinstance(lo, Lit) and isinstance(hi, Lit) else None
         first, last = self.use(lo), self.use(hi)
         self.do(f"if (!{self.prim_text(p.lt, u1, (lo, hi), [first, last])}) {{ return; }}")
         count = self.prim_text(p.sub, t, (hi, lo), [self.value(last), self.value(first)])
         wide_index = type_name(t) == WIDE
-        self.do(f"let turns = {f'{count}.x' if wide_index else f'u32({count})'};")
-        self.do("var turn = me;")
-        with self.nested("for (; turn < turns; turn += stride) {"):
-            turn = "Wide(turn, 0u)" if wide_index else f"{type_name(t)}(turn)"
-            self.env[task.body.params[0]] = self.value(self.prim_text(p.add, t, (lo, lo), [self.value(first), turn]))
+        self.do(f"let iterations = {f'{count}.x' if wide_index else f'u32({count})'};")
+        begin, most = (self.param(self.m.param_words - k) for k in (4, 3))
+        self.do(f"let begin = min({begin}, iterations); let end = begin + min(iterations - begin, {most});")
+        with self.nested("if (me == 0u && end < iterations) {"):
+            self.do(f"atomicMax(&block[{LEFT}], iterations);")
+        self.do("var iteration = begin + me;")
+        with self.nested("for (; iteration < end; iteration += stride) {"):
+            number = "Wide(iteration, 0u)" if wide_index else f"{type_name(t)}(iteration)"
+            self.env[task.body.params[0]] = self.value(self.prim_text(p.add, t, (lo, lo), [self.value(first), number]))
             if self.saves:
                 self.do("sp = 1u;")
             self.region(task.body)
         for total, op in self.sums.values():
             self.loc = op.loc
-            with self.nested("if (me < turns) {"):
+            with self.nested("if (begin + me < end) {"):
                 self.add_to(op, total)
         self.loc = task.loc
-        self.fail_unless("turn >= turns", Site(SiteKind.ASSERT, task.loc, LOOP_ENDED), [])
-        return turns
+        self.fail_unless("iteration >= end", Site(SiteKind.ASSERT, task.loc, LOOP_ENDED), [])
+        return known
 
     def region(self, region: Region) -> list[str]:
         """The code of a region. What it takes from scratch memory goes back at its end."""
@@ -495,7 +506,7 @@ class _Task:
         return _Place([f"{array}[{start} >> {scale.bit_length() - 1}u]"], self.shared, by)
 
     def offset(self, op: Memory, unit: int) -> str:
-        """How far a component is from the begin of its buffer, in units of so many bytes."""
+        """How far a component is from the begin of its buffer, in units of `unit` bytes."""
         b = op.buffer
         strides = b.strides
         components = op.index[b.rank :]
@@ -730,6 +741,24 @@ class _Task:
                 k += len(words)
         with self.nested("else {"):
             self.do(f"atomicAdd(&block[{PRINTED + 1}], 1u);")
+
+
+def _work_of(region: Region) -> int | None:
+    """How many operations a region takes at most, if that is known."""
+    total = 0
+    for op in region.body:
+        times = 1
+        if isinstance(op, While):
+            return None
+        if isinstance(op, For):
+            if not isinstance(op.lo, Lit) or not isinstance(op.hi, Lit):
+                return None
+            times = max(int(op.hi.value) - int(op.lo.value), 0)
+        inner = [_work_of(r) for r in op.regions]
+        if None in inner:
+            return None
+        total += 1 + times * sum([n for n in inner if n is not None])
+    return total
 
 
 def _sums_of(ops: Sequence[Op]) -> frozenset[tuple[Buffer, tuple[Atom, ...]]]:

@@ -2,8 +2,9 @@
 
 Every task binds the same four things, whatever it uses:
 
-    0  params   uniform words: scalar arguments, extents, places in the arena
-    1  block    atomic words: number of faults, site, payload, prints; then temporaries and results
+    0  params   uniform words: scalar arguments, extents, places in the arena; last, the first iteration of a dispatch
+                and the most that it runs
+    1  block    atomic words: number of faults, site, payload, prints, iterations left; then temporaries and results
     2  scratch  words for stacks; word k of invocation t at k · stride + t
     3  arena    words: all fields and arrays, each with the bytes that it has in the host's memory
 """
@@ -23,6 +24,9 @@ WORKGROUP = 64
 #: Words of `block`.
 FAULTS, SITE, PAYLOAD = 0, 1, 2
 PRINTED = PAYLOAD + 2 * PAYLOAD_WORDS
+#: How many iterations a task has that has not run all of them; where temporaries begin.
+LEFT = PRINTED + 2
+HEAD = LEFT + 1
 #: What a fault says whose loop a driver has ended (Mesa's for CPUs does after 65,535 iterations).
 LOOP_ENDED = "the GPU's driver has ended this loop before its last iteration"
 #: Words that the prints of one launch have room for.
@@ -31,15 +35,18 @@ PARAMS, BLOCK, SCRATCH, ARENA = range(4)
 
 
 class Entry(NamedTuple):
-    """A task. `turns`: how many iterations, where it is known. `parallel`: in as many invocations as there are.
-    `saves`: it needs scratch memory. `sums`: each invocation adds what it has summed up to what all share.
+    """A task. `iterations`: how many, where it is known. `parallel`: in as many invocations as there are. `saves`: it
+    needs scratch memory. `sums`: each invocation adds what it has summed up to what all share. `divisible`: some of its
+    iterations can be dispatched, and then others. `work`: how many operations an iteration takes, where it is known.
     """
 
     name: str
     parallel: bool
-    turns: int | None
+    iterations: int | None
     saves: bool
     sums: bool = False
+    divisible: bool = False
+    work: int | None = None
 
 
 class Shader(NamedTuple):
