@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.errors import KernelAssertionError, KernelIndexError, KernelMemoryError
+from tinote.errors import KernelAssertionError, KernelIndexError, KernelMemoryError, TinoteError
 from tinote.lang.session.state import session
 from tinote.runtime import gpu
 
@@ -621,6 +621,27 @@ def test_what_takes_long_is_dispatched_in_slices() -> None:
     long(0, 7)
     long(-5, 7)
     assert total[None] == 300_000
+
+
+def test_the_profiler_tells_tasks_apart() -> None:
+    on_gpu(kernel_profiler=True)
+    x = ti.field(ti.i32, shape=1000)
+
+    @ti.kernel
+    def twice(m: ti.i32):
+        for i in x:
+            x[i] = i
+        for i in range(m):
+            x[i] += 1
+
+    ti.profiler.clear_kernel_profiler_info()
+    twice(1000)
+    with pytest.raises(KernelIndexError):
+        twice(1001)
+    rows = {row.task: row for row in ti.profiler.kernel_profiler_info()}
+    assert {row.count for row in rows.values()} == {2} and max(row.least for row in rows.values()) > 0
+    with pytest.raises(TinoteError, match="runs on a GPU: there is no machine code to show"):
+        twice.llvm()
 
 
 def test_a_fault_in_a_slice_is_the_launchs() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -27,8 +26,9 @@ from tinote.compiler.codegen.wgsl.shader import (
     Shader,
 )
 from tinote.compiler.codegen.wgsl.text import Features, words_of
-from tinote.compiler.launch.access_summary import TaskSummary, summarise_tasks
+from tinote.compiler.launch.access_summary import summarise_tasks
 from tinote.compiler.launch.native import BoundArray, Origin, address_sources
+from tinote.compiler.launch.text_code import TextCode
 from tinote.config import Config
 from tinote.errors import CompilerBug, KernelMemoryError, KernelRuntimeError, KernelTargetError, note_interruption
 from tinote.ir.buffers import bytes_of, root_of
@@ -41,7 +41,6 @@ from tinote.runtime.memory import Memory
 from tinote.runtime.profile import Clock, profile
 from tinote.runtime.resident import Newest, ResidentMemory, resident_at
 from tinote.runtime.sites import Bounds, SiteKind, fault, formatter
-from tinote.runtime.threads import Stoppable
 
 
 class _Argument(NamedTuple):
@@ -54,30 +53,23 @@ class _Argument(NamedTuple):
 _Bound = int | _Argument | None
 
 
-class GpuCode(Stoppable):
+class GpuCode(TextCode):
     """WGSL bound to memory: `launch(values)` runs it, as that of machine code (`Native`) does."""
 
     __slots__ = (
         "_arrays",
         "_bounds",
-        "_clock",
+        "_clocks",
         "_config",
         "_device",
         "_fields",
         "_fn",
-        "_given",
         "_known",
         "_lent",
         "_program",
         "_shader",
         "_waits",
         "_written",
-        "cached",
-        "origin",
-        "parameters",
-        "results",
-        "seconds",
-        "tasks",
     )
 
     def __init__(
@@ -87,36 +79,30 @@ class GpuCode(Stoppable):
         memory_of: Callable[[Buffer], Memory],
         arrays: Sequence[Buffer] = (),
     ) -> None:
-        self.origin = Origin.GPU
-        self.cached = False
-        self.seconds = 0.0
+        super().__init__(fn, Origin.GPU, summarise_tasks(fn))
         self._fn = fn
         self._config = config
         self._device: Device = open_device(config.software_gpu)
         self._shader: Shader = generate(fn, Features(self._device.info.f64))
-        self.tasks: tuple[TaskSummary, ...] = summarise_tasks(fn)
         sources = address_sources(arrays)
         self._arrays = len(arrays)
         self._lent = {b: sources[b] for _, b in self._shader.bases if b in sources}
         self._fields = {b: memory_of(b) for _, b in self._shader.bases if b not in sources}
         written = {root_of(b) for task in self.tasks for b in task.accesses.written}
         self._written = [b for _, b in self._shader.bases if b in written or b.kind is BufferKind.SAVED]
-        self.parameters = tuple([t for _, t in self._shader.parameters])
-        self.results = tuple([t for _, t in self._shader.results])
         self._bounds = _bounds_of(fn, len(arrays))
         depends = any(isinstance(end, _Argument) for pair in self._bounds for end in pair)
         self._known = None if depends else [_count(lo, hi, ()) for lo, hi in self._bounds]
-        self._given = struct.Struct("<" + "".join([WORDS[t.name] for t in self.parameters]))
-        self._clock = Clock(0, fn.name, "GPU", fn.loc) if config.kernel_profiler else None
+        tasks = [op for op in fn.region.body if isinstance(op, Task)] if config.kernel_profiler else []
+        self._clocks = [Clock(k, fn.name, task.name, task.loc) for k, task in enumerate(tasks)]
         #: whether a launch ends when it has run: it gives something, or its errors are to come from where it was called
         self._waits = bool(
             self.results
             or self._shader.ring is not None
-            or self._clock is not None
+            or self._clocks
             or any(site.text != LOOP_ENDED for site in self._shader.sites)
         )
         self._program = self._made()
-        super().__init__()
 
     def _made(self) -> Program:
         shader = self._shader
@@ -146,13 +132,10 @@ class GpuCode(Stoppable):
         given = self._given.pack(*values[self._arrays :])
         if self._device.lost:
             self._look_for_device()
-        started = time.perf_counter_ns()
         with self._device.lock:
             head = self._run(values, given)
         if head is None:
             return ()
-        if self._clock is not None:
-            profile.record([(self._clock, time.perf_counter_ns() - started)])
         words = memoryview(head).cast("I")
         return tuple([_number(words, at, t) for at, t in self._shader.results])
 
@@ -267,7 +250,12 @@ class GpuCode(Stoppable):
             struct.pack_into("<I", params, 4 * at, begin // unit)
         struct.pack_into("<I", params, len(params) - 12, 0xFFFFFFFF)
         try:
-            device.launch(self._program, params, self._iterations(values))
+            if self._clocks:
+                seconds = device.launch_measured(self._program, params, self._iterations(values))
+                taken = [round(1e9 * s) for s in seconds] + [0] * len(self._clocks)
+                profile.record(list(zip(self._clocks, taken)))  # noqa: B905
+            else:
+                device.launch(self._program, params, self._iterations(values))
         finally:  # also if it was interrupted
             for block in changed:
                 block.newest = Newest.DEVICE

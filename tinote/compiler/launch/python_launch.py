@@ -17,14 +17,13 @@ from tinote.compiler.codegen.python.module import Module, generate
 from tinote.compiler.codegen.python.support import Array, Launch, bytes_at
 from tinote.compiler.launch.access_summary import TaskSummary, summarise
 from tinote.compiler.launch.native import BoundArray, Origin, address_sources
+from tinote.compiler.launch.text_code import TextCode
 from tinote.config import Config
 from tinote.errors import CompilerBug, KernelSyntaxError, TinoteError, noting_interruptions
 from tinote.ir.nodes import Buffer, Function
-from tinote.ir.types import Scalar
 from tinote.runtime.layout import WORDS
 from tinote.runtime.memory import Memory
 from tinote.runtime.profile import Clock, profile
-from tinote.runtime.threads import Stoppable
 from tinote.source import NOWHERE
 
 
@@ -33,7 +32,7 @@ def generated(fn: Function, config: Config) -> Module:
     return generate(fn, config.reports_overflow, config.bounds_check)
 
 
-class PythonCode(Stoppable):
+class PythonCode(TextCode):
     """Generated Python bound to memory: `launch(values)` runs it, as that of machine code (`Native`) does. `namespace`:
     the user's globals, which a debugger that stops in the kernel finds there.
     """
@@ -42,19 +41,12 @@ class PythonCode(Stoppable):
         "_arrays",
         "_clock",
         "_function",
-        "_given",
         "_lent",
         "_memories",
         "_memory_limit",
         "_module",
         "_returned",
         "_running",
-        "cached",
-        "origin",
-        "parameters",
-        "results",
-        "seconds",
-        "tasks",
     )
 
     def __init__(
@@ -65,10 +57,8 @@ class PythonCode(Stoppable):
         memory_of: Callable[[Buffer], Memory],
         arrays: Sequence[Buffer] = (),
     ) -> None:
-        self.origin = Origin.PYTHON
-        self.cached = False
-        self.seconds = 0.0
-        self.tasks = (TaskSummary(fn.name, False, summarise(fn.region)),)
+        self._running: list[Launch] = []
+        super().__init__(fn, Origin.PYTHON, [TaskSummary(fn.name, False, summarise(fn.region))])
         self._module = module = generated(fn, config)
         self._function = _compiled(module, fn, namespace)
         sources = address_sources(arrays)
@@ -82,14 +72,9 @@ class PythonCode(Stoppable):
             (name, buffer, *sources[buffer]) for name, buffer in module.memories.items() if name not in self._memories
         ]
         self._arrays = [(name, buffer, *sources[buffer]) for name, buffer in module.arrays.items()]
-        self.parameters = tuple([v.type for v in fn.region.params if isinstance(v.type, Scalar)])
-        self.results = tuple([y.type for y in fn.region.yields if isinstance(y.type, Scalar)])
-        self._given = struct.Struct("<" + "".join([WORDS[t.name] for t in self.parameters]))
         self._returned = struct.Struct("<" + "".join([WORDS[t.name] for t in self.results]))
         self._memory_limit = config.memory_limit
         self._clock = Clock(0, fn.name, "plain Python", fn.loc) if config.kernel_profiler else None
-        self._running: list[Launch] = []
-        super().__init__()
 
     def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Run with these arrays and then these scalar arguments (the launch seed, if any, last). Raises `struct.error`

@@ -209,6 +209,12 @@ class Instance:
                 self.specialisation.source.span,
                 hint=f"see {self.kernel_name}.python(), or compile it with ti.init(arch=ti.cpu)",
             )
+        if self.specialisation.config.arch == "gpu":
+            raise TinoteError(
+                f"'{self.kernel_name}' runs on a GPU: there is no machine code to show",
+                self.specialisation.source.span,
+                hint=f"see {self.kernel_name}.wgsl(), or compile it with ti.init(arch=ti.cpu)",
+            )
         return [s for s in self.specialisation.stages(gradient=gradient).stages if s.kind.value == kind]
 
     def __repr__(self) -> str:

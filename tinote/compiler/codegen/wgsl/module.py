@@ -27,6 +27,7 @@ from tinote.compiler.codegen.wgsl.shader import (
     Entry,
     Shader,
 )
+from tinote.compiler.codegen.wgsl.task_facts import sums_of, work_of
 from tinote.compiler.codegen.wgsl.text import WIDE, Features, Unsupported, literal, refusal, type_name, words_of
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
@@ -68,7 +69,6 @@ from tinote.source import NOWHERE, Span
 
 _LARGEST_LOCAL_STACK, _CHUNK = 256, 32  # values
 _BUILTINS = "@builtin(global_invocation_id) at: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>"
-_MOST_SUMS = 16  # elements of one buffer
 _MOST_LOCAL = 4096  # words that the local stacks of one task take together
 
 
@@ -213,7 +213,7 @@ class _Task:
         self.saves = any(isinstance(op, NewStack) for op in ops)
         #: sums that each invocation has for itself, by the update that each begins with
         self.sums: dict[tuple[Buffer, tuple[Atom, ...]], tuple[str, Atomic]] = {}
-        self.summed = _sums_of(ops) if task is not None and task.parallel else frozenset()
+        self.summed = sums_of(ops) if task is not None and task.parallel else frozenset()
         # No atomic operation has 64 bits. Where iterations conflict over what is differentiated, gradients are those of
         # their order (`autodiff/keep_order.py`). Such a task runs in one invocation.
         self.alone = any(op.buffer.dtype.bits == 64 for op in updates) or (task is not None and task.ordered)
@@ -335,7 +335,7 @@ class _Task:
         loc = NOWHERE if task is None else task.loc
         self.m.lines += [*[(line, loc) for line in found], *self.head, *self.lines, ("}", loc), ("", NOWHERE)]
         divisible = task is not None and task.parallel
-        work = _work_of(task.body) if task is not None and divisible else None
+        work = work_of(task.body) if task is not None and divisible else None
         return Entry(self.name, parallel, iterations, self.saves, bool(self.sums), divisible, work)
 
     def grid_loop(self, task: Task) -> int | None:
@@ -741,56 +741,6 @@ class _Task:
                 k += len(words)
         with self.nested("else {"):
             self.do(f"atomicAdd(&block[{PRINTED + 1}], 1u);")
-
-
-def _work_of(region: Region) -> int | None:
-    """How many operations a region takes at most, if that is known."""
-    total = 0
-    for op in region.body:
-        times = 1
-        if isinstance(op, While):
-            return None
-        if isinstance(op, For):
-            if not isinstance(op.lo, Lit) or not isinstance(op.hi, Lit):
-                return None
-            times = max(int(op.hi.value) - int(op.lo.value), 0)
-        inner = [_work_of(r) for r in op.regions]
-        if None in inner:
-            return None
-        total += 1 + times * sum([n for n in inner if n is not None])
-    return total
-
-
-def _sums_of(ops: Sequence[Op]) -> frozenset[tuple[Buffer, tuple[Atom, ...]]]:
-    """Where all iterations of a task add to the same element that it uses for nothing else: buffers and indices."""
-    inside = {v for op in ops for v in op.outs} | {v for op in ops for r in op.regions for v in r.params}
-    used = [op for op in ops if isinstance(op, Load | Store | Atomic)]
-    found: dict[Buffer, set[tuple[Atom, ...]]] = {}
-    for op in used:
-        places = found.setdefault(op.buffer, set())
-        adds = isinstance(op, Atomic) and not op.plain and op.prim is p.add and not op.outs
-        fits = op.buffer.dtype.bits == 32 and op.buffer.dtype is not u1
-        if adds and fits and inside.isdisjoint([i for i in op.index if isinstance(i, Var)]):
-            places.add(op.index)
-        else:
-            found[op.buffer] = _NoPlaces()
-    alone = {b for b in found if not any(_may_share(b, other) for other in found if other is not b)}
-    return frozenset(
-        [(b, place) for b, places in found.items() if b in alone and len(places) <= 16 for place in places]
-    )
-
-
-class _NoPlaces(set[tuple[Atom, ...]]):
-    """Of a buffer that is used otherwise, too."""
-
-    def add(self, element: tuple[Atom, ...]) -> None:
-        """Nothing is added."""
-
-
-def _may_share(a: Buffer, b: Buffer) -> bool:
-    """Whether two buffers may have memory in common: an argument with anything that launches are given."""
-    given = [one for one in (a, b) if one.kind is BufferKind.ARRAY and not one.noalias]
-    return bool(given) and BufferKind.TEMPORARY not in (a.kind, b.kind)
 
 
 #: The same on words of either sign.
