@@ -201,6 +201,8 @@ class Program:
             )
             for dispatch in dispatches
         ]
+        #: what is dispatched for all iterations: pipelines, how many groups
+        self.whole = [(pipeline, device.groups(d)) for pipeline, d in zip(self.pipelines, dispatches, strict=True)]
         self.param_bytes = 4 * param_words
         self.head_bytes = 4 * head_words
         self.block = device.buffer(4 * block_words, usage.STORAGE | usage.COPY_SRC | usage.COPY_DST)
@@ -298,6 +300,8 @@ class Device:
         self._between: Any = None
         self._encoder: Any = None
         self._pass: Any = None
+        #: the pass's, if it is known
+        self._pipeline: Any = None
         self._params = bytearray()
         self._unread = 0
         self._late: dict[Program, None] = {}
@@ -474,15 +478,15 @@ class Device:
             self.encoder().clear_buffer(program.block, 0, program.head_bytes)
         if program.is_short(iterations):
             run = self._begin(program, params)
-            for pipeline, dispatch in zip(program.pipelines, program.dispatches, strict=True):
-                run.set_pipeline(pipeline)
-                run.dispatch_workgroups(self.groups(dispatch))
+            for pipeline, groups in program.whole:
+                if pipeline is not self._pipeline:
+                    run.set_pipeline(pipeline)
+                    self._pipeline = pipeline
+                run.dispatch_workgroups(groups)
             return
         for number, (pace, known) in enumerate(zip(program.paces, iterations, strict=True)):
             if pace is None or pace.is_short(known):
-                run = self._begin(program, params)
-                run.set_pipeline(program.pipelines[number])
-                run.dispatch_workgroups(self.groups(program.dispatches[number]))
+                self._dispatch(program, number, params, program.whole[number][1])
             elif not self._in_slices(program, number, pace, known, bytearray(params)):
                 return
 
@@ -499,9 +503,7 @@ class Device:
         for number, (pace, known) in enumerate(zip(program.paces, iterations, strict=True)):
             begun = time.perf_counter()
             if pace is None or pace.is_short(known):
-                run = self._begin(program, params)
-                run.set_pipeline(program.pipelines[number])
-                run.dispatch_workgroups(self.groups(program.dispatches[number]))
+                self._dispatch(program, number, params, program.whole[number][1])
                 good = not self.read(head)[0].cast("I")[0]
             else:
                 good = self._in_slices(program, number, pace, known, bytearray(params))
@@ -509,6 +511,13 @@ class Device:
             if not good:
                 break
         return found
+
+    def _dispatch(self, program: Program, number: int, params: bytes | bytearray, groups: int) -> None:
+        """Encode one task."""
+        run = self._begin(program, params)
+        self._pipeline = program.pipelines[number]
+        run.set_pipeline(self._pipeline)
+        run.dispatch_workgroups(groups)
 
     def _begin(self, program: Program, params: bytes | bytearray) -> Any:
         """A pass in which the tasks of a program are to be dispatched with these parameters."""
@@ -518,6 +527,7 @@ class Device:
             start = 0
         if self._pass is None:
             self._pass = self.encoder().begin_compute_pass()
+            self._pipeline = None
         self._params += bytes(start - len(self._params)) + params
         self._pass.set_bind_group(0, program.group(), [start])
         self._encoded.add(program)
@@ -531,9 +541,7 @@ class Device:
         while True:
             size = pace.size
             struct.pack_into("<II", params, len(params) - 16, first, size)
-            run = self._begin(program, params)
-            run.set_pipeline(program.pipelines[number])
-            run.dispatch_workgroups(self.groups(program.dispatches[number], size))
+            self._dispatch(program, number, params, self.groups(program.dispatches[number], size))
             begun = time.perf_counter()
             words = self.read(head)[0].cast("I")
             left = words[program.left_byte // 4]

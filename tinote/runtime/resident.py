@@ -85,6 +85,10 @@ class ResidentMemory(Memory):
         if self.device is not device and self.device.lost:
             self.device, self.place, self.newest = device, None, Newest.HOST
 
+    def is_at(self, place: int) -> bool:
+        """Whether a launch finds it there as it is, and nobody looks at it."""
+        return self.place == place and self.newest is not Newest.HOST and not (self._holders or self._leases)
+
     # ---- the host's side
 
     def to_host(self, *, overwritten: bool = False) -> None:

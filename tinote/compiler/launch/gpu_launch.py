@@ -49,6 +49,16 @@ class _Argument(NamedTuple):
     position: int
 
 
+class _Repeat(NamedTuple):
+    """A launch that nobody waits for and that only uses fields: blocks with their places, those that it writes, and its
+    parameters.
+    """
+
+    places: list[tuple[ResidentMemory, int]]
+    changed: list[ResidentMemory]
+    params: bytes
+
+
 #: None: it is in memory.
 _Bound = int | _Argument | None
 
@@ -67,6 +77,7 @@ class GpuCode(TextCode):
         "_known",
         "_lent",
         "_program",
+        "_repeat",
         "_shader",
         "_waits",
         "_written",
@@ -103,6 +114,8 @@ class GpuCode(TextCode):
             or any(site.text != LOOP_ENDED for site in self._shader.sites)
         )
         self._program = self._made()
+        #: the last launch, if another one may be like it
+        self._repeat: _Repeat | None = None
 
     def _made(self) -> Program:
         shader = self._shader
@@ -146,7 +159,7 @@ class GpuCode(TextCode):
         except NoDevice as error:
             hint = "call ti.init(arch=ti.cpu), and run the program again"
             raise KernelTargetError(f"there is no GPU any more: {error}", self._fn.loc, hint=hint) from None
-        self._program = self._made()
+        self._program, self._repeat = self._made(), None
 
     def _check(self, head: bytes) -> None:
         """Raise the error that the block of a launch begins with."""
@@ -174,6 +187,11 @@ class GpuCode(TextCode):
 
     def _run_on_device(self, values: Sequence[Any], given: bytes) -> bytes | None:
         """Gives the begin of the block, if somebody needs it."""
+        if (repeat := self._repeat) is not None:
+            if all(block.is_at(place) for block, place in repeat.places):
+                self._launch_again(repeat, values, given)
+                return None
+            self._repeat = None
         device = self._device
         #: where a buffer begins on the host, its block on the device, or its bytes that come along
         blocks: dict[Buffer, tuple[int, ResidentMemory]] = {}
@@ -205,6 +223,24 @@ class GpuCode(TextCode):
         finally:
             device.freed.extend([(place, nbytes) for place, (_, nbytes) in zip(places, ranges, strict=True)])
 
+    def _launch_again(self, repeat: _Repeat, values: Sequence[Any], given: bytes) -> None:
+        """Launch as the last time, with other scalar arguments."""
+        params = repeat.params
+        if given:
+            params = bytearray(params)
+            self._pack_scalars(params, given)
+        try:
+            self._device.launch(self._program, params, self._iterations(values))
+        finally:
+            for block in repeat.changed:
+                block.newest = Newest.DEVICE
+        self._device.later(self._program, self._check)
+
+    def _pack_scalars(self, params: bytearray, given: bytes) -> None:
+        for k, (at, t) in enumerate(self._shader.parameters):
+            size = 4 * words_of(t)
+            params[4 * at : 4 * at + size] = given[8 * k : 8 * k + size]
+
     def _encode(
         self,
         values: Sequence[Any],
@@ -223,8 +259,7 @@ class GpuCode(TextCode):
         for address, nbytes, place in ranges:
             device.upload(place, address, nbytes)
         params = bytearray(4 * shader.param_words)
-        for k, (at, t) in enumerate(shader.parameters):
-            params[4 * at : 4 * (at + words_of(t))] = given[8 * k : 8 * k + 4 * words_of(t)]
+        self._pack_scalars(params, given)
         for at, b, axis in shader.extents:
             struct.pack_into("<I", params, 4 * at, values[self._lent[b][0]].shape[axis])
         written: list[tuple[int, int, int]] = []
@@ -275,6 +310,9 @@ class GpuCode(TextCode):
                 device.forget_faults(self._program)
         else:
             device.later(self._program, self._check)
+            if not (self._lent or ranges or viewed):
+                places = [(block, block.place) for _, block in blocks.values() if block.place is not None]
+                self._repeat = _Repeat(list(dict.fromkeys(places)), list(changed), bytes(params))
         for block in viewed:  # whoever has a view may write at any time
             block.newest = Newest.HOST
         if head is not None:
