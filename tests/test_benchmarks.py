@@ -47,7 +47,7 @@ from benchmarks.contract import Subject, UnavailableError
 
 
 class Spin(Subject):
-    """Spins for so many microseconds a run; the behaviours are what a contender may do wrong."""
+    """Spins for a number of microseconds a run; the behaviours are what a contender may do wrong."""
 
     def __init__(self, microseconds, behaviour, parts):
         self.parts = parts

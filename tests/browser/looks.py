@@ -147,7 +147,7 @@ class Pictures:
     def of_notebook(
         self, opened: Page, name: str, height: int, check: Callable[[], None] = lambda: None, least: int = 8
     ) -> None:
-        """The cells' outputs, on a page so high that all of them are in sight, with at `least` so many texts. `check`
+        """The cells' outputs, on a page so high that all of them are in sight, with `least` texts or more. `check`
         is called in each look.
         """
         opened.page.add_style_tag(content="#jupyterlab-splash { display: none }")  # It fades over the new theme.

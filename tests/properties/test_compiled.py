@@ -107,7 +107,7 @@ def narrower(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def some(seeds: range, part: int) -> range:
-    """One program in so many, because LLVM takes its time; all of them in a long run."""
+    """Some of the programs, because LLVM takes its time; all of them in a long run."""
     return seeds if len(seeds) > USUAL else seeds[::part]
 
 

@@ -21,7 +21,7 @@ def reached() -> list[str]:
 
 
 def machine_with(bits: int) -> jit.Host:
-    """A machine with vectors of so many bits: this one as such a processor, or else this one, whose code splits or
+    """A machine with vectors of `bits` bits: this one as such a processor, or else this one, whose code splits or
     joins vectors.
     """
     name = LEVELS[bits]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 from weakref import WeakValueDictionary
 
 from tinote.config import Config
@@ -49,8 +50,8 @@ class Request:
     gradient finds that (`autodiff/shared_values.py`). `temporaries`: fields and arrays of the kernel that have no
     gradient (no dual) of their own, and get one from whoever launches. `directions`: how many tangents each value has;
     for several, all duals are temporary, and each float argument and result has as many tangents, one after the other.
-    Of these, `name` is made ("gradient", "recording
-    pushforward"), whether it `reverses` a kernel, and whether it `has_tangents`.
+    Of these, `name` is made ("gradient", "recording pushforward"), whether it `reverses` a kernel, and whether it
+    `has_tangents`.
 
     There is one object for each combination: code is looked up by identity, at each launch of a gradient. Raises
     `ValueError` for a combination without meaning.
@@ -131,30 +132,14 @@ class Request:
 
     def lending(self, temporaries: frozenset[Buffer]) -> Request:
         """The same with temporary gradients and duals."""
-        return Request(
-            self.derivative,
-            arguments=self.arguments,
-            records=self.records,
-            shares=self.shares,
-            checks=self.checks,
-            temporaries=temporaries,
-            directions=self.directions,
-        )
+        return self._with(temporaries=temporaries)
 
     @property
     def unshared(self) -> Request:
         """The same without work that the launch and its gradient share."""
         found = self._unshared
         if found is None:
-            found = Request(
-                self.derivative,
-                arguments=self.arguments,
-                records=self.records,
-                checks=self.checks,
-                temporaries=self.temporaries,
-                directions=self.directions,
-            )
-            self._unshared = found
+            found = self._unshared = self._with(shares=False)
         return found
 
     @property
@@ -162,17 +147,13 @@ class Request:
         """The same derivative with respect to the arguments too."""
         found = self._with_arguments
         if found is None:
-            found = Request(
-                self.derivative,
-                arguments=True,
-                records=self.records,
-                shares=self.shares,
-                checks=self.checks,
-                temporaries=self.temporaries,
-                directions=self.directions,
-            )
-            self._with_arguments = found
+            found = self._with_arguments = self._with(arguments=True)
         return found
+
+    def _with(self, **changes: Any) -> Request:
+        """The same but for some of the properties."""
+        names = ("arguments", "records", "shares", "checks", "temporaries", "directions")
+        return Request(self.derivative, **{name: getattr(self, name) for name in names} | changes)
 
     def __repr__(self) -> str:
         return f"<request: {self.name}>"

@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar
@@ -23,10 +23,9 @@ import llvmlite.binding as llvm
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from tinote.errors import CompilerBug, MachineError
-from tinote.runtime import half, wasm
+from tinote.runtime import native
 from tinote.runtime.digest import digest
 from tinote.runtime.library import called_in, text_of
-from tinote.runtime.native import defined_functions, runtime_text, wasm_text
 from tinote.runtime.store import open_store, package_stamp
 from tinote.runtime.threads import CALLED, NativeRuntime, available_cores
 
@@ -118,7 +117,7 @@ class _Engine:
         image = store.get(key)
         if image is None:
             machine = self.machine(_RUNTIME_LEVEL)
-            with _llvm_lock, _parsed(runtime_text(), machine, half.TEXT) as module:
+            with _llvm_lock, _parsed(native.runtime_text(), machine, native.half_text()) as module:
                 image = machine.emit_object(module)
             store.put(key, image)
         return image
@@ -523,25 +522,24 @@ def _create_wasm_machine(level: int) -> llvm.TargetMachine:
 
 
 @_interruptible
-def wasm_module(texts: Sequence[str], level: int = 3) -> wasm.Module:
-    """Kernels as one WebAssembly module, which runs them by `tn_replay`; the entry of the first is launched as
-    `kernel_0`, and so on. Raises `CompilerBug` naming what nothing defines.
+def emit_wasm_object(texts: Mapping[str, str], level: int = 3) -> bytes:
+    """Kernels, by name, as one WebAssembly object with the runtime that launches them (`tn_replay`), for `wasm.link`.
+    A kernel's entry gets its name.
     """
-    names = [f"kernel_{number}" for number in range(len(texts))]
-    renamed = [re.sub(r"@entry\(", f"@{name}(", text) for name, text in zip(names, texts, strict=True)]
+    renamed = [re.sub(r"@entry\(", f"@{name}(", text) for name, text in texts.items()]
+    effort = _effort_on("\n".join(texts.values()))
     with _llvm_lock:
-        machine = _create_wasm_machine(_machine_level("\n".join(texts), level))
+        machine = _create_wasm_machine(min(level, effort.machine))
         functions = [text_of(name) or "" for name in called_in("\n".join(renamed).encode())]
-        with _parsed(wasm_text(), machine, *renamed, *functions) as module:
+        with _parsed(native.wasm_text(), machine, *renamed, *functions) as module:
             for function in module.functions:
                 # What LLVM's code generator itself may call must be there at the end.
                 if not function.is_declaration and function.name.startswith("tn_") and function.name != "tn_replay":
                     function.linkage = llvm.Linkage.internal
             _begin_step()
-            _run_passes(module, level, _effort_on("\n".join(texts)), machine)
+            _run_passes(module, level, effort, machine)
             _begin_step()
-            image = machine.emit_object(module)
-    return wasm.link(image, ("tn_replay",), names)
+            return machine.emit_object(module)
 
 
 def link_object(image: bytes, entry_points: tuple[str, ...]) -> Binary:
@@ -586,7 +584,7 @@ def compile_image(
 def _undefined(text: str) -> list[str]:
     """The functions that a module declares and neither the native runtime nor the process defines."""
     process = ctypes.CDLL(None)
-    own = defined_functions(runtime_text())
+    own = native.defined_functions(native.runtime_text())
     names = re.findall(r"^\s*declare\b[^@\n]*@\"?([\w.$]+)", text, re.MULTILINE)
     known = [name for name in names if name.startswith("llvm.") or name in own or text_of(name) is not None]
     return [name for name in names if name not in known and not hasattr(process, name)]

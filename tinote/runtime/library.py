@@ -11,7 +11,6 @@ import re
 
 #: What their names begin with, so that an object file tells which ones it calls.
 PREFIX = "tn_library."
-_NAME = re.compile(re.escape(PREFIX.encode()) + rb"[\w.]+")
 _texts: dict[str, str] = {}
 
 
@@ -28,4 +27,7 @@ def text_of(name: str) -> str | None:
 
 def called_in(image: bytes) -> list[str]:
     """The functions that an object file calls."""
-    return sorted({found.decode() for found in _NAME.findall(image)})
+    prefix = PREFIX.encode()
+    if prefix not in image:  # as a rule; expressions take long to compile
+        return []
+    return sorted({found.decode() for found in re.findall(re.escape(prefix) + rb"[\w.]+", image)})

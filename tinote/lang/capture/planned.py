@@ -203,7 +203,7 @@ class Planned:
         return entry
 
     def _makes_room(self, nbytes: int) -> bool:
-        """Whether there may be a plan with so many bytes of its own. The oldest others go where they are too many."""
+        """Whether there may be a plan with `nbytes` bytes of its own. The oldest others go where they are too many."""
         if nbytes > _MOST_BYTES:
             return False
         for entry in list(self._known.values()):

@@ -18,7 +18,8 @@ The file, all numbers little-endian:
 The description:
 
     memory      base, end (bytes; from there on it is free), control (address of what `struct control` holds)
-    prints      ring: the address of the records that kernels print to, of so many words; null where none prints
+    prints      ring: the address of the records that kernels print to, words: how many they are; null where
+                none prints
     launches    how many launches have drawn random numbers before
     parameters  name, kind ("f", "i" or "b") and value of each input of a function, shared by those that have the same
     fields      name, type, address, shape and strides (bytes) of each field that the page may look at
@@ -66,7 +67,7 @@ from tinote.lang.capture.plan import (
 from tinote.lang.capture.program import Program
 from tinote.lang.data.layout import array_over
 from tinote.lang.session.state import session
-from tinote.runtime import layout
+from tinote.runtime import layout, wasm
 from tinote.runtime.memory import Memory
 from tinote.runtime.sites import Bounds, Site, SiteKind
 from tinote.source import NOWHERE, Span, caller, line_text, location_name
@@ -212,7 +213,8 @@ class _Builder:
         """The description, the module and memory."""
         # llvmlite takes long to load: not before something is to be compiled.
         jit: Any = importlib.import_module("tinote.runtime.jit")
-        module = jit.wasm_module(self._texts)
+        texts = {f"kernel_{number}": text for number, text in enumerate(self._texts)}
+        module = wasm.link(jit.emit_wasm_object(texts), ("tn_replay",), tuple(texts))
         self.entries = module.launched
         base = self._end = -(-module.end // _LINE) * _LINE
         private = max([code.metadata.scratch_bytes for code in self._codes.values()], default=0)

@@ -69,8 +69,8 @@ CALLS = 3
 VARIATIONS = ((1.0, 0), (0.75, 1), (1.25, -1))
 #: Captures run one after the other: what one of them runs would be heard by another.
 capturing = threading.RLock()
-#: A function that nobody has asked to run is left after so many seconds, compilation included; and not captured if it
-#: takes longer than this then, since it is proved by some twenty calls.
+#: Seconds, compilation included, after which a function that nobody has asked to run is left; and seconds of a later
+#: call from which on it is not captured, since it is proved by some twenty calls.
 _LONGEST_FIRST_CALL, _LONGEST_WARY_CALL = 10.0, 0.05
 
 _NUMBERS = (bool, int, float)

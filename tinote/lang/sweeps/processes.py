@@ -22,7 +22,7 @@ from tinote.lang.sweeps.runs import Call, Outcome, Part, Payload, Reduced, dumpe
 from tinote.lang.sweeps.trees import Combine, Tree
 from tinote.lang.sweeps.worker import NUMBER
 
-#: A call that ends so many processes has failed.
+#: Processes that a call may end before it counts as failed.
 MOST_KILLS = 3
 _BEGIN = """
 import json, sys

@@ -35,6 +35,11 @@ def wasm_text() -> str:
     return Path(__file__).with_name("wasm32.ll").read_text(encoding="utf-8")
 
 
+def half_text() -> str:
+    """Conversions of f16 as LLVM text, for processors without instructions for them."""
+    return Path(__file__).with_name("half.ll").read_text(encoding="utf-8")
+
+
 def defined_functions(text: str) -> frozenset[str]:
     """The functions that LLVM text exports."""
     return frozenset(re.findall(r"^define (?!internal)[^@\n]*@(\w+)\(", text, re.MULTILINE))

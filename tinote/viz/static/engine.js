@@ -189,7 +189,7 @@ class Simulation {
     for (const go of this.waiting.splice(0)) go();
   }
 
-  /** Advance so many steps, with breaks in which the page is heard, and make a frame. */
+  /** Advance `steps` steps, with breaks in which the page is heard, and make a frame. */
   async makeFrame(steps) {
     const { run } = this;
     this.tellPointer();

@@ -86,7 +86,7 @@ async function decodeProgram(data, mostBytes = 2 ** 31) {
   return { description, module, memory };
 }
 
-/** `size` bytes, or null for what does not become so many. */
+/** `size` bytes, or null for what becomes more or fewer. */
 async function inflated(bytes, size) {
   const found = new Uint8Array(size);
   let at = 0;

@@ -255,7 +255,7 @@ class ArrayFunction:
         return self._task.bound(arguments, trace, duals=duals)
 
     def _found(self, bound: Bound, count: int) -> list[Field]:
-        """The fields with the results of a run of so many inputs; none where it returns its result."""
+        """The fields with the results of a run on `count` inputs; none where it returns its result."""
         return self._results or [one.field for one in bound.inputs[count:] if one.field is not None]
 
 

@@ -35,7 +35,7 @@ from tinote.runtime.pool import pool
 #: needs none; another gets an error where a value was not kept.
 _OPTIONAL_SHARE = 16
 
-#: More values than of so many bytes are sooner computed a second time than read from memory.
+#: Bytes of values from which on computing them again takes less time than reading them from memory.
 MOST_SHARED = 8 << 20
 
 _NO_TANGENTS: Mapping[Buffer, Buffer] = {}

@@ -1,9 +1,8 @@
-"""Conversions of f16 that LLVM's code generator calls on processors without instructions for them (x86-64 before F16C),
-and that a process without compiler-rt does not have. `native/compiler_rt.c` has that of f64.
-"""
+; Conversions of f16 that LLVM's code generator calls on processors without instructions for them (x86-64 before F16C),
+; and that a process without compiler-rt does not have. `compiler_rt.c` has that of f64.
+;
+; IEEE 754: every f16 is an f32; an f32 is rounded to the nearest f16, halves to even ones.
 
-#: IEEE 754: every f16 is an f32; an f32 is rounded to the nearest f16, halves to even ones.
-TEXT = """
 define float @__extendhfsf2(half %value) {
   %h = bitcast half %value to i16
   %bits = zext i16 %h to i32
@@ -52,4 +51,3 @@ define half @__truncsfhf2(float %value) {
   %result = bitcast i16 %h to half
   ret half %result
 }
-"""
