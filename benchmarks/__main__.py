@@ -27,6 +27,7 @@ IN_A_BROWSER = ("frames", "explorer", "pages")
 COMMANDS = {
     "agreement": "agreement.main",
     "compare": "compare",
+    "gpu": "gpu",
     "gradients": "gradients.report",
     "sweeps": "sweeps",
     **{name: name for name in IN_A_BROWSER},
@@ -76,7 +77,7 @@ def parser(workloads: Mapping[str, tuple[Case, ...]]) -> argparse.ArgumentParser
         prog="python -m benchmarks",
         description=__doc__,
         epilog=f"`compare COMMIT` holds this tree against another; `gradients` writes the report on derivatives; "
-        f"`agreement` runs programs of the dialect in Taichi, too; `sweeps` measures many runs; "
+        f"`agreement` runs programs of the dialect in Taichi, too; `sweeps` measures many runs, `gpu` a GPU; "
         f"{' and '.join(IN_A_BROWSER)} measure in a browser. "
         "`python -m benchmarks compare --help` tells more.",
     )

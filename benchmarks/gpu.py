@@ -1,0 +1,175 @@
+"""`python -m benchmarks gpu`: what kernels take on the GPU that `ti.init(arch=ti.gpu)` finds.
+
+- *A launch in a batch*: what the host does for it, which is to take at most 8 µs.
+- *The gradient of gravity's energy* of `--particles` bodies, and *a substep of MPM*, beside the CPU on one thread. On a
+  CPU that stands in for a GPU (`TINOTE_SOFTWARE_GPU=1`) they are to take at most three times as long.
+
+The minimum of `--rounds` measurements is held against the limit, because other programs only ever slow it down.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tinote as ti
+from benchmarks.gravity.system import SOFTENING, initial_positions
+from benchmarks.mpm.dialect import DialectMpm
+
+__all__ = ["Row", "main"]
+
+MOST_LAUNCH_SECONDS = 8e-6
+MOST_RATIO = 3.0
+#: Additions, products, roots and quotients for an ordered pair of bodies, in value and gradient.
+OPERATIONS_OF_A_PAIR = 30
+
+
+class Row(NamedTuple):
+    """One number, and the most that it may be, if anything is demanded of it."""
+
+    what: str
+    measured: float
+    limit: float | None
+    unit: str
+
+    @property
+    def within(self) -> bool:
+        """Whether the number is within its limit."""
+        return self.limit is None or self.measured <= self.limit
+
+
+class _Target:
+    """The module, with kernels on a target of ours, whatever a program asks for."""
+
+    def __init__(self, **target: Any) -> None:
+        self._target = target
+
+    def init(self, **_: Any) -> None:
+        """Start with that target."""
+        ti.init(**self._target)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(ti, name)
+
+
+ON_GPU = _Target(arch=ti.gpu)
+ON_CPU = _Target(arch=ti.cpu, num_threads=1)
+
+
+def least(act: Callable[[], object], rounds: int, count: int = 1) -> float:
+    """The least time of some rounds, for each of `count` calls that are waited for together."""
+    found = []
+    for _ in range(rounds):
+        begun = time.perf_counter()
+        for _ in range(count):
+            act()
+        ti.sync()
+        found.append((time.perf_counter() - begun) / count)
+    return min(found)
+
+
+def launches(rounds: int, _particles: int) -> list[Row]:
+    """The host's part of a launch with a scalar argument."""
+    ON_GPU.init()
+    x = ti.field(ti.f32, shape=1024)
+
+    @ti.kernel
+    def add(by: ti.f32):
+        for i in x:
+            x[i] += by
+
+    def batch() -> float:
+        ti.sync()
+        add(1.0)
+        begun = time.perf_counter()
+        for _ in range(50):
+            add(1.0)
+        return (time.perf_counter() - begun) / 50
+
+    taken = min([batch() for _ in range(10 * rounds)])
+    return [Row("a launch in a batch, on the host", 1e6 * taken, 1e6 * MOST_LAUNCH_SECONDS, "µs")]
+
+
+def gravity(rounds: int, particles: int) -> list[Row]:
+    """Energy and gradient of bodies that attract each other."""
+
+    def on(target: _Target) -> float:
+        target.init()
+        x = ti.Vector.field(2, ti.f32, shape=particles, needs_grad=True)
+        energy = ti.field(ti.f32, shape=(), needs_grad=True)
+
+        @ti.kernel
+        def potential():
+            for i in x:
+                for j in range(particles):
+                    energy[None] += -1 / (x[i] - x[j]).norm(SOFTENING)
+
+        def gradient() -> None:
+            with ti.ad.Tape(energy):
+                potential()
+
+        x.from_numpy(initial_positions(particles))
+        gradient()
+        gradient()
+        return least(gradient, rounds)
+
+    taken, beside = on(ON_GPU), on(ON_CPU)
+    speed = OPERATIONS_OF_A_PAIR * particles**2 / taken
+    what = f"gravity with gradient, N = {particles}"
+    return [
+        Row(what, 1e3 * taken, None, "ms"),
+        Row(f"{what}: operations a second", 1e-9 * speed, None, "G"),
+        Row(f"{what}, beside one thread", taken / beside, _most_ratio(), "×"),
+    ]
+
+
+def mpm(rounds: int, _particles: int) -> list[Row]:
+    """A substep of MPM, as the benchmark of that name has it."""
+
+    def on(target: _Target) -> float:
+        program = DialectMpm(target)
+        program.run(4)
+        return least(program.substep, rounds, 10)
+
+    taken, beside = on(ON_GPU), on(ON_CPU)
+    what = "MPM substep, 8192 particles"
+    return [Row(what, 1e3 * taken, None, "ms"), Row(f"{what}, beside one thread", taken / beside, _most_ratio(), "×")]
+
+
+def _most_ratio() -> float | None:
+    from tinote.runtime import gpu
+
+    found = gpu.adapters()
+    return MOST_RATIO if all(adapter.software for adapter in found) else None
+
+
+MEASUREMENTS: dict[str, Callable[[int, int], list[Row]]] = {"launches": launches, "gravity": gravity, "mpm": mpm}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print a table; return 1 if anything is beyond its limit, else 0."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="WHAT", help=f"of {', '.join(MEASUREMENTS)} (default: all)")
+    parser.add_argument("--rounds", type=int, default=5, help="how often (default: %(default)s)")
+    parser.add_argument("--particles", type=int, default=16_384, help="how many bodies (default: %(default)s)")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write what was measured to this file")
+    options = parser.parse_args(arguments)
+    for name in options.names:
+        if name not in MEASUREMENTS:
+            parser.error(f"there is no {name!r}; there are {', '.join(MEASUREMENTS)}")
+    rows: list[Row] = []
+    for name in options.names or MEASUREMENTS:
+        for row in MEASUREMENTS[name](max(1, options.rounds), max(1, options.particles)):
+            rows.append(row)
+            limit = "" if row.limit is None else f"   limit {row.limit:6.3g}"
+            said = "" if row.within else "   beyond the limit"
+            print(f"{row.what:52} {row.measured:8.3g} {row.unit:2}{limit}{said}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n", encoding="utf-8")
+    return int(not all(row.within for row in rows))
