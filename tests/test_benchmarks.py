@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from benchmarks import ad, compare, explorer, sweeps
+from benchmarks import ad, compare, explorer, gpu, sweeps
 from benchmarks.__main__ import main
 from benchmarks.ad import c_
 from benchmarks.ad.tinote_ import subject as tinote_subject
@@ -588,3 +588,13 @@ def test_what_sweeps_measure() -> None:
     (row,) = sweeps.compilations(3)
     assert row.measured == 1
     assert sweeps.Row("", 2.0, 1.0, "s").within is False
+
+
+def test_what_is_measured_on_a_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TINOTE_SOFTWARE_GPU", "1")
+    out = tmp_path / "rows.json"
+    gpu.main(["launches", "gravity", "--rounds", "1", "--particles", "64", "--json", str(out)])
+    rows = json.loads(out.read_text(encoding="utf-8"))
+    assert [row["unit"] for row in rows] == ["µs", "ms", "G", "×"] and all(row["measured"] > 0 for row in rows)
+    assert rows[3]["limit"] == gpu.MOST_RATIO
+    gpu.ti.init()
