@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from benchmarks import ad, first_call, fixed_cost, gradients, gravity, import_time, launch, mpm, rollout
+from benchmarks import ad, first_call, fixed_cost, gradients, gravity, import_time, launch, mpm, nested, rollout
 from benchmarks.contract import Case, Contender
 
 __all__ = ["WORKLOADS", "restrict"]
@@ -19,6 +19,7 @@ WORKLOADS: Mapping[str, tuple[Case, ...]] = {
     "import": import_time.CASES,
     "launch": launch.CASES,
     "mpm": mpm.CASES,
+    "nested": nested.CASES,
     "rollout": rollout.CASES,
 }
 

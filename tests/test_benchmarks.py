@@ -30,6 +30,7 @@ from benchmarks.gravity.system import SOFTENING, initial_positions, reference_fo
 from benchmarks.harness import Row, Settings, measure
 from benchmarks.launch import dialect as launch
 from benchmarks.mpm import system as mpm
+from benchmarks.nested import tinote_ as nested
 from benchmarks.peers import PEERS
 from benchmarks.report import as_json, duration, table
 from benchmarks.rollout import tinote_ as rollout
@@ -251,6 +252,11 @@ def test_the_derivatives_whose_fixed_cost_is_measured(case: Case) -> None:
     subject = fixed_cost.create("tinote", **case.parameters)
     for _ in range(6):  # as it runs first, and by a plan
         assert subject.deviation() < 1e-12
+
+
+@pytest.mark.parametrize("case", WORKLOADS["nested"], ids=lambda case: case.title)
+def test_the_nested_descents_come_to_where_complex_steps_do(case: Case) -> None:
+    assert nested.create("tinote", **case.parameters).deviation() < 1e-12
 
 
 SMALL = {

@@ -1,5 +1,5 @@
-"""Random programs with a derivative inside, differentiated themselves: all pairs of modes, against differences of what
-the inner derivative gives.
+"""Random programs with a derivative inside, differentiated themselves: all pairs of modes, as functions and as
+blocks, against differences of what the inner derivative gives.
 
 pytest tests/autodiff/test_random_nested.py --random-programs 40000     a program for every twentieth
 """
@@ -43,11 +43,21 @@ class Nested(Trial):
             total[None] += ti.sin(product) * (1.0 + b[0])
 
         @ti.kernel
+        def add_gradients():
+            for i in a:
+                total[None] += ti.sin(a.grad[i]) * (i + 1) + c.grad[i] * c[i] + 0.3 * b[i] * a.grad[i]
+
+        @ti.kernel
+        def add_dual():
+            total[None] += ti.sin(loss.dual[None] * loss[None]) * (1.0 + b[0])
+
+        @ti.kernel
         def add_rest():
             total[None] += 0.1 * loss[None]
             for i in a:
                 total[None] += a[i] * b[i]
 
+        self.add_gradients, self.add_dual = add_gradients, add_dual
         self.before, self.add_slopes, self.add_product, self.add_rest = before, add_slopes, add_product, add_rest
         self.along = [np.cos(np.arange(f.shape[0])) for f in self.inner]
 
@@ -61,7 +71,15 @@ class Nested(Trial):
     def program(self, mode: str) -> None:
         """The program, with an inner derivative of this mode."""
         self.before()
-        if mode == "reverse":
+        if mode == "tape":
+            with ti.ad.Tape(self.loss):
+                self.once()
+            self.add_gradients()
+        elif mode == "block":
+            with ti.ad.FwdMode(loss=self.loss, param=self.inner, seed=self.along):
+                self.once()
+            self.add_dual()
+        elif mode == "reverse":
             self.add_slopes(*ti.ad.grad(self.once, wrt=self.inner, loss=self.loss)())
         else:
             value, product = ti.ad.jvp(self.once, wrt=self.inner, loss=self.loss)(self.along)
@@ -98,8 +116,8 @@ def check(seed: int, *, temporary: bool) -> str:
     """Differentiate one program. Gives "right", "no derivative" or "refused"; what is wrong fails."""
     trial = Nested(seed, temporary=temporary)
     smooth = refused = 0
-    for mode in ("reverse", "forward"):
-        shown = f"seed {seed}, {mode} mode inside\n{trial.text}\n{trial.calls}"
+    for mode in ("reverse", "forward", "tape", "block"):
+        shown = f"seed {seed}, {mode} inside\n{trial.text}\n{trial.calls}"
         direction = trial.direction()
         try:
             gradient = trial.reverse(mode)
@@ -112,8 +130,9 @@ def check(seed: int, *, temporary: bool) -> str:
         size = sum([float(np.abs(gradient[name] * direction[name]).sum()) for name in gradient])
         steps = (1e-5, 3e-6, 1e-6)
         slopes = [(trial.outcome(mode, h, direction) - trial.outcome(mode, -h, direction)) / (2 * h) for h in steps]
-        forwards = trial.forward(mode, direction)
-        assert found == pytest.approx(forwards, rel=1e-9, abs=1e-9 * (1 + size)), f"forward mode around, {shown}"
+        if mode != "block":
+            forwards = trial.forward(mode, direction)
+            assert found == pytest.approx(forwards, rel=1e-9, abs=1e-9 * (1 + size)), f"forward mode around, {shown}"
         if abs(slopes[0] - slopes[2]) <= 1e-4 * (1 + abs(slopes[2])):
             assert found == pytest.approx(slopes[1], rel=1e-4, abs=1e-5 * (1 + size)), f"differences, {shown}"
             smooth += 1

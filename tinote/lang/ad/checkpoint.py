@@ -158,6 +158,8 @@ class _Chain:
         self.wanted: set[Buffer] = set()  # active memory whose adjoints are perhaps not zero
         self._seeds = array("Q")  # how many random launches there were before each step
         self._traces: list[tuple[int, frozenset[int]] | None] = []  # what each step did; None: what is captured
+        self.around: Journal | None = None  # what records the loop, while it runs for the first time
+        self.is_inner = False  # whether that is part of another recording
         self._loop = loop_of(step)
         self._program: LoopProgram | None = None
         self.count = 0  # of launches of the step under way
@@ -218,7 +220,7 @@ class _Chain:
             self.note(buffer)
             outer.overwriting(buffer)
 
-        self.outer = outer.trace
+        self.outer, self.around, self.is_inner = outer.trace, outer, outer.is_inner
         self.active |= outer.active
         self.touched_before = outer.touched_before()
         self.recorded = {b for b in self.touched_before if outer.computed_before(b)}
@@ -236,6 +238,7 @@ class _Chain:
                     coming = self._next_position(t)
                 shown.update()
         self._count_replays()
+        self.around = None
         self.lost = lost = self._lost_values()
         for buffer in self.active.keys() - outer.active.keys():
             outer.activate(buffer, self.active[buffer])
@@ -416,6 +419,7 @@ class _Chain:
         runner = _Runner(self, listener, t, taping=taping)
         self._run(t, runner)
         runner.look_at_python()
+        runner.take_gradients_back()
         if self._traces[t] is not None and runner.signature != self._traces[t]:
             raise self._differs(t)
         if outer is not None:
@@ -501,6 +505,7 @@ class _Runner(Journal):
     def __init__(self, chain: _Chain, listener: Callable[[Buffer], None], t: int, *, taping: bool) -> None:
         super().__init__([_Listener(listener)], fit=chain.fit, trace=Trace(outer=chain.outer, family=chain))
         self.active = chain.active
+        self.is_inner = chain.is_inner
         if self.active:
             self._usual = None
         self._chain = chain
@@ -508,6 +513,7 @@ class _Runner(Journal):
         self._taping = taping
         self._from_python: dict[Buffer, None] = {}  # fields whose values are all from Python, since the last launch
         self._made: dict[Buffer, int] = {}  # results of derivatives within the step, by their order
+        self._valued: set[Buffer] = set()  # gradients and duals that hold values of this step
         self.did = 0  # stands for what the step did
 
     @property
@@ -605,6 +611,24 @@ class _Runner(Journal):
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         self._chain.read.add(buffer)
         return super().reading(buffer, position, value)
+
+    def keep_gradients_apart(self) -> None:
+        super().keep_gradients_apart()
+        around = self._chain.around
+        if around is not None:
+            around.keep_gradients_apart()
+
+    def has_values(self, buffer: Buffer, span: Span) -> None:
+        super().has_values(buffer, span)
+        self._valued.add(buffer)
+
+    def use_companion(self, buffer: Buffer) -> None:
+        if buffer.primal is not None and buffer in self.active and buffer not in self._valued:
+            raise DifferentiationError(
+                f"a step of this loop uses '{buffer.name}' as another step has left it, which is not kept",
+                self._chain.span,
+                hint="copy it into a field of its own in the step that computes it",
+            )
 
     def look_at_python(self) -> None:
         """Take what Python has given fields into the trace: it must be the same again."""

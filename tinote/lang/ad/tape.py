@@ -23,6 +23,7 @@ from tinote.lang.ad.access_rules.violations import Violation
 from tinote.lang.ad.checks.gradcheck import GradientReport
 from tinote.lang.ad.checks.tape_check import GradientCheck
 from tinote.lang.ad.functional.forward_mode import ForwardMode, refuse_block
+from tinote.lang.ad.functional.inner_tape import InnerTape
 from tinote.lang.ad.functional.inputs import size_of
 from tinote.lang.ad.functional.second_order import SecondOrder, inner_trace, refuse_custom
 from tinote.lang.ad.journal.events import Custom
@@ -32,7 +33,7 @@ from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.operation import Operation
 from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.data.fields import Field
-from tinote.lang.session.state import Recorder, gradient_memories, recorder, session, take_all_gradients
+from tinote.lang.session.state import Recorder, beside, gradient_memories, recorder, session, take_all_gradients
 from tinote.runtime.clearing import clear_memories
 from tinote.source import Span, caller
 
@@ -96,8 +97,9 @@ class Tape(Journal):
     the launches again; True for all that they use. All is f64. `grad_report` is what was found (`ti.ad.gradcheck`);
     when something disagrees, it is raised as a `DifferentiationError`. Implies `keep`.
 
-    Within `ti.ad.FwdMode`, the gradients get the tangents of forward mode in their duals, and are differentiated by
-    whatever reads them there. Within another tape, call `ti.ad.grad`.
+    A tape may be opened inside of another recording: of a tape, forward mode, and a function that is differentiated.
+    The gradients that it computes are values there, for kernels and for Python, and have derivatives themselves; when
+    the outer block ends, the gradients are its own. Within `ti.ad.FwdMode` they have tangents in their duals.
 
     `keep`: hold on to what the launches and their gradients have read as long as the tape lives, within the session's
     `memory_limit`, so that `ti.ad.find_nan` can run them again.
@@ -156,6 +158,7 @@ class Tape(Journal):
         self.clear_gradients = clear_gradients
         self._entered = False
         self._place = "", 0
+        self._inner: InnerTape | None = None
 
     @property
     def violations(self) -> list[Violation]:
@@ -175,11 +178,16 @@ class Tape(Journal):
         if self._entered:
             raise DifferentiationError("a tape records once; make a new one for each block", caller())
         outer = recorder.get()
-        if outer is not None:
+        frame = sys._getframe(1)
+        place = frame.f_code.co_filename, frame.f_lineno
+        if isinstance(outer, Journal):
+            self._inner = self._inside(outer, Span(*place))
+        elif outer is not None:
             self._carry_tangents(outer)
         self._entered = True
-        frame = sys._getframe(1)
-        self._place = frame.f_code.co_filename, frame.f_lineno
+        self._place = place
+        if self._inner is not None:
+            self._inner.enter()
         if self.clear_gradients:
             _clear_gradients()
             if outer is not None:
@@ -187,8 +195,31 @@ class Tape(Journal):
         self.loss.fill(0)
         if self._check is not None:
             self._check.start()
+        if self._inner is not None:
+            self._inner.start(self.trace)
         self.start()
         return self
+
+    def _inside(self, outer: Journal, span: Span) -> InnerTape:
+        """Inside of another recording in reverse mode, the tape is one of its records."""
+        if self._observers or self.keep or not self._saves:
+            raise DifferentiationError(
+                "a tape inside of another recording does not check, and keeps what it needs",
+                caller(),
+                hint="leave validation, on_overwrite, grad_check and keep out",
+                notes=[] if outer.opened is None else [Note("inside of this", outer.opened)],
+            )
+        if isinstance(outer, Tape) and outer.loss.buffer is self.loss.buffer:
+            raise DifferentiationError(
+                f"a tape inside of another one has the same loss '{self.loss.name}', which it would set to 0",
+                caller(),
+                hint="give each a loss of its own",
+                notes=[Note("inside of this", outer.opened)],
+            )
+        found = InnerTape(self, outer, self.loss, span, clears=self.clear_gradients)
+        refuses, self.trace = self.trace.refuses, inner_trace(outer)
+        self.trace.events, self.trace.refuses = self.events, refuses
+        return found
 
     def _carry_tangents(self, outer: Recorder) -> None:
         """Inside of forward mode, launches and the reverse sweep carry its tangents."""
@@ -212,6 +243,8 @@ class Tape(Journal):
     def custom(self, custom: Custom) -> None:
         if self.derivative.has_tangents and not isinstance(custom, Operation):
             refuse_custom(custom)
+        if self._inner is not None and not (isinstance(custom, Operation) and custom.computation is not None):
+            self._inner.refuse(custom)
         super().custom(custom)
 
     def __exit__(
@@ -220,11 +253,19 @@ class Tape(Journal):
         if not self._entered:
             raise DifferentiationError("the tape was not entered: write `with ti.ad.Tape(loss):`", caller())
         self.stop()
+        inner = self._inner
+        if inner is not None:
+            inner.stop()
         try:
             if kind is None:
                 if self.rules is not None:
                     self.rules.look_outside()
-                self._differentiate()
+                if inner is None:
+                    self._differentiate()
+                else:
+                    with beside():
+                        self._differentiate()
+                    inner.leave()
                 if self._check is not None:
                     self.grad_report = self._check.compare(self)
         except KeyboardInterrupt as interrupt:
@@ -236,6 +277,7 @@ class Tape(Journal):
         if self._may_lose:
             self.lost_values()
         self.claim(clear=self.clear_gradients)
+        self.take_gradients_back()
         gradient = self.loss.grad
         gradient.fill(1)
         self.reverse()

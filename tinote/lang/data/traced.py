@@ -614,6 +614,11 @@ def _differentiated(rule: Rule, value: Any, operands: Sequence[Any], captured: T
     return found
 
 
+def computed_again(rule: Rule, operands: Sequence[Any]) -> Any:
+    """What a rule makes of these operands, as a number of the present recording."""
+    return _differentiated(rule, rule.value(*constants(tuple(operands))), operands, None)
+
+
 def _trace_of(operands: Sequence[Any]) -> Trace | None:
     """The recording that computing with these numbers belongs to: the present one, or else that of one of them."""
     found = _present()

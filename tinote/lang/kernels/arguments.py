@@ -199,6 +199,16 @@ class Arguments:
         """Whether the launch itself writes to gradients or duals."""
         return any(buffer.primal is not None for buffer in self.accesses.written)
 
+    def touches_companions(self, active: Container[Buffer]) -> bool:
+        """Whether the launch reads or writes gradients or duals that are among these."""
+        touched = self.accesses.loaded | self.accesses.written
+        return any(buffer.primal is not None and buffer in active for buffer in touched)
+
+    @cached_property
+    def lent_companions(self) -> tuple[Buffer, ...]:
+        """The gradients and duals that the launch reads as values: they are lent companions of their own."""
+        return tuple([buffer for buffer in self.lent if buffer.primal is not None])
+
     @cached_property
     def gradients(self) -> frozenset[Buffer]:
         """The gradients of fields and ndarrays that the gradient reads or writes, with temporary ones or without."""

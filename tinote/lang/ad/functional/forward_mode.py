@@ -47,7 +47,7 @@ class ForwardMode(Recorder):
     gradients: Request = Request(Derivative.FORWARD_OVER_REVERSE)
 
     def __init__(self, losses: list[Field], params: list[Field], seeds: Sequence[Any], trace: Trace) -> None:
-        self._seeds = [_direction(field, one) for field, one in zip(params, seeds, strict=True)]
+        self._seeds = [direction_of(field, one) for field, one in zip(params, seeds, strict=True)]
         self._follow(losses, params, trace)
 
     def _follow(self, losses: list[Field], params: list[Field], trace: Trace) -> None:
@@ -258,7 +258,7 @@ def refuse_block(what: str, outer: Recorder | None) -> NoReturn:
     )
 
 
-def _direction(field: Field, seed: Any) -> np.ndarray[Any, Any]:
+def direction_of(field: Field, seed: Any) -> np.ndarray[Any, Any]:
     """A seed as an array."""
     shape = field.shape + field.element
     if seed is None:

@@ -17,13 +17,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from tinote.errors import DifferentiationError
+from tinote.errors import DifferentiationError, Note
 from tinote.lang.ad.functional.directions import OneDirectionOnly, SeveralDirections, directions_for
 from tinote.lang.ad.functional.forward_mode import ForwardMode
+from tinote.lang.ad.functional.inner_forward import InnerForward
 from tinote.lang.ad.functional.seeds import seed_array
+from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.traced import Trace
+from tinote.lang.session.state import recorder
 from tinote.source import caller
 
 Array = np.ndarray[Any, Any]
@@ -46,6 +49,9 @@ class FwdMode:
     loss behind a leading axis of directions, or a list of them for several losses. The fields' own duals take no part,
     and need not be there. Numbers that depend on the parameters cannot go through Python then.
 
+    Inside of a tape or a function that is differentiated in reverse, the duals that the block leaves are values, which
+    have derivatives there; the loss needs a gradient then.
+
     Raises `DifferentiationError`.
 
     Method: vector forward mode; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.1.
@@ -60,6 +66,8 @@ class FwdMode:
         if len(seeds) != len(params):
             raise DifferentiationError(f"{len(params)} parameters need as many seeds, not {len(seeds)}", caller())
         self._several: _SeveralSeeds | None = None
+        self._inner: InnerForward | None = None
+        self._given = losses, params, seeds
         if seeds and all(_rank(one) == len(f.shape) + len(f.element) + 1 for f, one in zip(params, seeds, strict=True)):
             self._several = _SeveralSeeds(losses, params, seeds)
             self._mode: ForwardMode = self._several
@@ -69,12 +77,31 @@ class FwdMode:
             self._mode = ForwardMode(losses, params, seeds, Trace())
 
     def __enter__(self) -> Self:
-        self._mode.__enter__()
+        outer = recorder.get()
+        if isinstance(outer, Journal):
+            self._enter_inside(outer)
+        else:
+            self._mode.__enter__()
         return self
+
+    def _enter_inside(self, outer: Journal) -> None:
+        """The block is a record of the recording around it."""
+        if self._several is not None:
+            raise DifferentiationError(
+                "forward mode inside of another recording follows one seed at a time",
+                caller(),
+                notes=[] if outer.opened is None else [Note("inside of this", outer.opened)],
+            )
+        self._inner = InnerForward(outer, *self._given)
+        self._inner.enter()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._inner is not None:
+            inner, self._inner = self._inner, None
+            inner.leave(completed=error is None)
+            return
         if self._several is not None and error is None:
             found = self._several.products()
             self.duals = found[0] if self._has_one else found

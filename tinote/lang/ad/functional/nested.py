@@ -41,6 +41,7 @@ from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_d
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Launch, Write
+from tinote.lang.ad.journal.from_python import Taken
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import outermost
 from tinote.lang.ad.journal.sweep import Sweep
@@ -311,10 +312,11 @@ class _Given:
             numbers(self.buffer.adjoint)[...] += adjoint
         elif self.numbers is not None:
             for number, amount in zip(self.numbers.ravel().tolist(), np.ravel(adjoint).tolist(), strict=True):
-                _add(sweep, number, amount)
+                add_adjoint(sweep, number, amount)
 
 
-def _add(sweep: CustomSweep, number: int, amount: float) -> None:
+def add_adjoint(sweep: CustomSweep, number: int, amount: float) -> None:
+    """Accumulate the adjoint of a traced number from outside."""
     if number:
         known = sweep.adjoints.get(number)
         sweep.adjoints[number] = Dual(amount) if known is None else known + Dual(amount)
@@ -458,6 +460,7 @@ class _Recorded:
         self.stretch = Stretch(keeps=True)
         self.results: list[_Result] = []
         self.signature: list[Any] = []
+        self.taken: list[Taken] = []
         self.found: list[Any] = []
         self.cells = _Cells(inner.task.f)
 
@@ -468,7 +471,7 @@ class _Recorded:
         self.launches = session.launches
         with self.stretch.listening():
             value, found, journal, taken = self._forward(trace) if inner.is_forward else self._reverse(trace)
-        self.signature = _signature(journal)
+        self.signature, self.taken = _signature(journal), journal.from_python or []
         stretch = self.stretch
         stretch.read_by_python(journal)
         own = {field.buffer for field in self.own}
@@ -502,6 +505,8 @@ class _Recorded:
         inner, task = self.inner, self.inner.task
         self.given = [_seed(inner, self.trace)]
         journal = Journal(trace=trace)
+        journal.is_inner = True
+        journal.from_python = []
         kept = MemoryCopies()
         try:
             journal.gradients_before = kept
@@ -529,7 +534,8 @@ class _Recorded:
 
     def _forward(self, trace: Trace) -> tuple[Any, list[Any], Journal, set[int]]:
         journal = SecondOrder(trace=trace)
-        with _duals_apart(None):
+        journal.from_python = []
+        with duals_apart(None):
             bound = self._bound(journal, duals=True)
             self.given = _directions(self.inner, bound, self.trace)
             give_gradients_duals()
@@ -571,21 +577,25 @@ class _Recorded:
         stretch.start.put_back()
         launches = session.launches
         journal = SecondOrder(trace=Trace(outer=self.trace, family=self.family))
+        journal.from_python = []
         try:
             session.launches = self.launches  # the same draws
-            with _duals_apart(stretch.loaded | stretch.written):
+            with duals_apart(stretch.loaded | stretch.written):
                 bound = self._bound(journal, duals=True, repeats=True)
                 bound.point([one.array for one in self.given] if inner.is_forward else adjoints)
                 with self.cells.again():
                     run = recorded_from(inner.task, bound, journal, self.kwargs)
                 value, tangent = _written_at_last(run.results[0])
-                if _signature(journal) != self.signature:
+                if _signature(journal) != self.signature or not self._takes_the_same(journal.from_python):
                     self._refuse_other()
                 self._compare(value, 0)
                 self._sweep(sweep, run, value_adjoint, adjoints, tangent)
         finally:
             journal.forget()
             session.launches = launches
+
+    def _takes_the_same(self, again: list[Taken]) -> bool:
+        return len(again) == len(self.taken) and all(a.agrees(b) for a, b in zip(again, self.taken, strict=True))
 
     def _compare(self, again: Any, position: int) -> None:
         before = self.found[position]
@@ -622,9 +632,9 @@ class _Recorded:
             assert gradient.tangent is not None
             numbers(gradient)[...] = numbers(gradient.tangent)
         for one, number in self._numbers:
-            _add(outer, number, one.second(second))
+            add_adjoint(outer, number, one.second(second))
         for number in run.journal.trace.taken_in:
-            _add(outer, number, second.adjoints.pop(number, _ZERO).tangent)
+            add_adjoint(outer, number, second.adjoints.pop(number, _ZERO).tangent)
         if self.inner.is_forward:
             for one, found in zip(self.given, values, strict=True):
                 one.add(outer, found)
@@ -633,7 +643,7 @@ class _Recorded:
 
 
 @contextmanager
-def _duals_apart(buffers: Iterable[Buffer] | None) -> Iterator[None]:
+def duals_apart(buffers: Iterable[Buffer] | None) -> Iterator[None]:
     """A block with duals of its own, zero at first: those of these buffers, by default of all fields, and of their
     gradients.
     """

@@ -240,10 +240,11 @@ class Write:
     by that of its elements; `...`: all of them). The values are those of the field `source`, the traced numbers
     `numbers` (one for all of them, or an array that fits the elements, 0 for constants), or constants. `initialises`:
     nothing recorded has used the field before, so that these are its initial values and their gradient is the field's;
-    unless something turns out to have used numbers that Python had read there.
+    unless something turns out to have used numbers that Python had read there. `values`: what it wrote, where that is
+    to be written again.
     """
 
-    __slots__ = ("initialises", "numbers", "position", "source", "span", "target")
+    __slots__ = ("initialises", "numbers", "position", "source", "span", "target", "values")
 
     def __init__(
         self,
@@ -261,6 +262,7 @@ class Write:
         self.numbers = numbers
         self.span = span
         self.initialises = initialises
+        self.values: Any = None
 
     @property
     def sources(self) -> list[int]:

@@ -19,6 +19,7 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.captured_steps import CapturedStep, StepUnderTape
 from tinote.lang.ad.journal.events import Custom, Event, Launch, Read, Write
+from tinote.lang.ad.journal.from_python import Taken, arrays_taken, kernel_taken, sketch
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
 from tinote.lang.ad.journal.observer import Observer
@@ -34,7 +35,7 @@ from tinote.lang.ad.journal.temporary_adjoints import (
     write_tangents,
 )
 from tinote.lang.ad.memory.undo import numbers
-from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, traced_array
+from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, stored, traced_array
 from tinote.lang.index_regions import IndexRegion, is_element, region_at
 from tinote.lang.kernels.arguments import (
     Arguments,
@@ -105,6 +106,14 @@ class Journal(Recorder):
     _tokens: tuple[Token[Recorder | None], Token[Watcher | None]] | None = None
     #: gets what gradients held before they change, if they are to hold it again in the end
     gradients_before: MemoryCopies | None = None
+    #: what gradients held when the first block inside of this one put its own there
+    gradients_apart: MemoryCopies | None = None
+    #: whether everything is noted that it takes to do the same again
+    runs_again = False
+    #: which kernels were launched, and the numbers that Python gave them or wrote to fields, where that is noted
+    from_python: list[Taken] | None = None
+    #: whether it is part of another recording, which differentiates its derivatives
+    is_inner = False
 
     def __init__(
         self,
@@ -158,6 +167,9 @@ class Journal(Recorder):
     # ---- launches
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        if self.from_python is not None:
+            self.from_python.append(kernel_taken(instance.specialisation))
+            self.from_python += arrays_taken(instance.specialisation.arrays, values)
         arguments = instance.taped
         if (
             arguments is None
@@ -254,6 +266,8 @@ class Journal(Recorder):
         without one. Raises `DifferentiationError`.
         """
         found = recorded_arguments(instance, values, self.request(flow))
+        if self.active and found.touches_companions(self.active):
+            return self._taking_companions(found)
         if self.active or found.stores_to_none:
             return self._lending(instance, found)
         if found.values:
@@ -261,6 +275,21 @@ class Journal(Recorder):
         elif flow is None and not found.writes_companions:
             instance.taped = found
         return found
+
+    def _taking_companions(self, plain: Arguments) -> Arguments:
+        """A launch that works on gradients or duals which a block inside of this one has computed: they are values."""
+        for buffer in plain.accesses.loaded | plain.accesses.written:
+            self.use_companion(buffer)
+        request = lending(plain, self.active)
+        found = Arguments(plain.specialisation, plain.values, request.unshared, self.tangents)
+        for buffer in found.lent:
+            if buffer not in self.active and lendable(buffer):
+                self.activate(buffer, found.specialisation.source.span)
+        found.refuse_broken_paths()
+        return found
+
+    def use_companion(self, buffer: Buffer) -> None:
+        """A gradient or dual is about to be used as a value. Raises `DifferentiationError` where it cannot be."""
 
     def _lending(self, instance: Instance, plain: Arguments) -> Arguments:
         if "_lent" not in self.__dict__:
@@ -320,6 +349,24 @@ class Journal(Recorder):
         self._usual = None
         if self.tangents is not None and buffer.tangent is None:
             self.tangents[buffer] = temporary_companion(buffer, "dual")
+
+    def keep_gradients_apart(self) -> None:
+        """A block inside of this one is about to compute gradients of its own."""
+        if self.gradients_apart is None:
+            self.gradients_apart = MemoryCopies()
+        for memory in gradient_memories():
+            self.gradients_apart.add(memory)
+
+    def take_gradients_back(self) -> None:
+        """Gradients are again what they were before the first block inside of this one."""
+        if self.gradients_apart is not None:
+            self.gradients_apart.put_back()
+
+    def has_values(self, buffer: Buffer, span: Span) -> None:
+        """A gradient or dual holds what a block inside of this one has computed, at `span`: values as others."""
+        if buffer not in self.active:
+            self.activate(buffer, span)
+        self._uses[buffer] = True
 
     def take_tangents(self, temporary: dict[Buffer, Buffer], span: Span) -> None:
         """Launches carry tangents that there are already: these, of memory without a dual, and those of fields."""
@@ -436,7 +483,7 @@ class Journal(Recorder):
                 if dual is not None:
                     numbers(dual)[...] = 0
         computation.store(values)
-        if any(followed) or any(self.is_followed(buffer) for buffer in computation.written):
+        if any(followed) or any(self.is_followed(buffer) for buffer in computation.written) or self.runs_again:
             self.custom(computation.record(followed, tangents))
 
     # ---- Python
@@ -446,20 +493,26 @@ class Journal(Recorder):
         if self._observers or self.saved.log.keeps(buffer) or self.derivative.has_tangents:
             self.overwriting(buffer, region_at(buffer, position))
         traced = None if source is not None else self._numbers_in(value, buffer)
+        if self.from_python is not None and source is None and traced is None:
+            self.from_python.append(Taken("a field", (), sketch(np.asarray(stored(getattr(value, "values", value))))))
+        if source is not None:
+            self.use_companion(source)
         records = source is not None or traced is not None or self._was_used(buffer, position)
         followed = traced is not None or (source is not None and self.is_followed(source))
         if followed and buffer not in self.active and lendable(buffer):
             self.activate(buffer, caller())
         if self.tangents is not None:
             write_tangents(buffer, position, value, source, self.tangents)
-        if not (records or self.keep or self._observers or buffer in self._read):
+        if not (records or self.keep or self.runs_again or self._observers or buffer in self._read):
             return
         span = caller() if records and (position is ... or buffer.adjoint is None) else NOWHERE
         write = Write(buffer, position, source, traced, span, initialises=not records)
+        if self.runs_again and source is None:
+            write.values = np.array(stored(value))
         exempt = bool(self._observers) and recorder.get() is not self
         for one in self._observers:
             one.writing(write, exempt=exempt)
-        if records or self.keep or buffer in self._read:
+        if records or self.keep or self.runs_again or buffer in self._read:
             self.events.append(write)
             self._has_initialising_writes = self._has_initialising_writes or write.initialises
             if write.is_whole and records:
@@ -503,16 +556,18 @@ class Journal(Recorder):
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         self.looked_at.add(buffer)
-        if buffer.dtype.kind != "f" or buffer.primal is not None:
+        if buffer.dtype.kind != "f" or (buffer.primal is not None and buffer not in self.active):
             return value
+        self.use_companion(buffer)
         self._read.add(buffer)
         if not buffer.element:
-            return self._number_at(buffer, position, value)
+            return self.number_at(buffer, position, value)
         positions = [(*position, *component) for component in np.ndindex(buffer.element)]
-        items = [self._number_at(buffer, at, v) for at, v in zip(positions, value.ravel().tolist(), strict=True)]
+        items = [self.number_at(buffer, at, v) for at, v in zip(positions, value.ravel().tolist(), strict=True)]
         return objects(items, buffer.element)
 
-    def _number_at(self, buffer: Buffer, position: tuple[int, ...], value: float) -> Traced:
+    def number_at(self, buffer: Buffer, position: tuple[int, ...], value: float) -> Traced:
+        """The number of an element, or of a component of one, that Python reads."""
         found = self.trace.new(value)
         tangent = None if self.tangents is None else tangent_of(buffer, self.tangents)
         if tangent is not None:

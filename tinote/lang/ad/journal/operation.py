@@ -53,10 +53,11 @@ class Rule(Protocol):
 @dataclass(eq=False)
 class Operation(Custom):
     """The record of one. It finds all that it needs in itself, unless it `needs_fields` as they were, and has
-    derivatives of every order that the sweep asks for.
+    derivatives of every order that the sweep asks for. `computation`: what was asked for.
     """
 
     needs_fields: bool = False
+    computation: Computation | None = None
     #: how many of the events that follow it are parts of it
     parts: int = 0
 
@@ -175,6 +176,7 @@ class Computation:
             fully_overwritten=set(self.written) - set(self.inputs),
             lost={},
             reads_active=reads_active,
+            computation=self,
         )
 
     def _reverse(self, sweep: CustomSweep, followed: Sequence[bool], tangents: tuple[Arrays, Arrays] | None) -> None:

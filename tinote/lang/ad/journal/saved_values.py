@@ -8,7 +8,7 @@ overwrite at any time, each launch gets a copy of what it needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from tinote.compiler.requests import Request
@@ -27,7 +27,7 @@ from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.access_region import NOTHING, AccessRegions
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, own
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import is_viewed, session
+from tinote.lang.session.state import is_viewed, memory_of, session
 from tinote.runtime.memory import Memory
 from tinote.runtime.pool import pool
 
@@ -130,7 +130,23 @@ class SavedValues:
         launch = Launch(instance, values, arguments, regions, before, after, saving, flow)
         if arguments.external_arrays:
             self._keep_arrays(launch)
+        if arguments.lent_companions:
+            self._keep_companions(launch, facts.live_in_before)
         return launch
+
+    def _keep_companions(self, launch: Launch, needed: Collection[Buffer]) -> None:
+        """Keep what the gradient will need of gradients and duals that are values to a launch: what lies there in the
+        reverse sweep is another block's.
+        """
+        copies = dict(launch.copies)
+        for buffer in launch.arguments.lent_companions:
+            if buffer in needed and buffer not in copies:
+                memory = memory_of(buffer)
+                self._make_room(buffer, memory.nbytes)
+                self._other_bytes += memory.nbytes
+                self._has_copies = True
+                copies[buffer] = memory.copy()
+        launch.copies = copies
 
     def _keep_known(self, regions: AccessRegions, overwritten: Overwritten) -> None:
         """Keep what a launch is known to overwrite of what is needed."""
@@ -171,6 +187,8 @@ class SavedValues:
         if self.between_launches:
             if launch.arguments.external_arrays:
                 self._keep_arrays_left(launch)
+            if launch.arguments.lent_companions:
+                self._keep_companions(launch, launch.arguments.gradient_facts.live_in)
             if not self._known:
                 self.log.need(launch.regions.live_in)
                 self.log.completed(launch.regions, self._overwritten)

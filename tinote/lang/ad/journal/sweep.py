@@ -140,7 +140,7 @@ class Sweep:
         """Bring back what the gradient reads of the values from before the launch. It runs the launch's effects on
         these fields again.
         """
-        live_in = {buffer for buffer, _ in launch.regions.live_in_before}
+        live_in = {buffer for buffer, _ in launch.regions.live_in_before}.difference(launch.arguments.lent_companions)
         for buffer, region in launch.regions.written:
             for one in (buffer, tangent_of(buffer, self._tangents or {})):
                 if one in live_in:
@@ -157,7 +157,7 @@ class Sweep:
             values: Sequence[Any] = launch.gradient_arguments()
             if lent:
                 request = request.lending(lent)
-                values = self.temporaries.values(launch.arguments, values, request)
+                values = self.temporaries.values(launch.arguments, values, request, launch.copies)
             code(request).launch(values)
             return
         seeds = [self.adjoints.pop(number, _ZERO) for number in flow.outputs]
@@ -168,7 +168,9 @@ class Sweep:
                 given[k] = tangent
             values += [*given, *[seed.tangent for seed in seeds]]
         request = (request.lending(lent) if lent else request).with_arguments
-        results = code(request).launch(self.temporaries.values(launch.arguments, values, request) if lent else values)
+        if lent:
+            values = self.temporaries.values(launch.arguments, values, request, launch.copies)
+        results = code(request).launch(values)
         for k, number, _ in flow.inputs:
             self.add(number, Dual(results[k], results[flow.floats + k] if flow.tangents else 0.0))
 

@@ -112,9 +112,15 @@ class TemporaryAdjoints:
         self._bound[buffer] = adjoint, tangent, found
         return found
 
-    def values(self, arguments: Arguments, values: Sequence[object], request: Request) -> list[object]:
+    def values(
+        self,
+        arguments: Arguments,
+        values: Sequence[object],
+        request: Request,
+        copies: Mapping[Buffer, Memory] | None = None,
+    ) -> list[object]:
         """The values of a gradient launch of `request`, with temporary companions: `values` are those without. Behind
-        what the kernel itself gets stands what its gradient gets beside.
+        what the kernel itself gets stands what its gradient gets beside. `copies`: of what fields held then.
         """
         specialisation = arguments.specialisation
         if request.reverses:
@@ -130,8 +136,20 @@ class TemporaryAdjoints:
                 assert isinstance(bound, BoundArray)
                 found[k] = bound._replace(adjoint=lent.adjoint, tangent=lent.tangent, second=lent.second)
         count = next((k for k, value in enumerate(found) if not isinstance(value, BoundArray)), len(found))
-        found[count:count] = [self.bound(formal) for formal in specialisation.lent(request)]
+        further = [self.bound(formal) for formal in specialisation.lent(request)]
+        if copies:
+            written = arguments.accesses.written
+            further = [_holding(b, copies.get(b.buffer), changes=b.buffer in written) for b in further]
+        found[count:count] = further
         return found
+
+
+def _holding(bound: BoundArray, copy: Memory | None, *, changes: bool) -> BoundArray:
+    """The same with a copy of what it held, which perhaps changes."""
+    if copy is None:
+        return bound
+    held = copy.copy() if changes else copy
+    return bound._replace(address=held.address, owner=(held, bound.owner))
 
 
 NO_ADJOINTS = TemporaryAdjoints(())

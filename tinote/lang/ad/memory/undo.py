@@ -166,6 +166,8 @@ class UndoLog:
 
     def _add(self, needed: BufferRegions) -> None:
         for buffer, region in needed:
+            if buffer.primal is not None and buffer.primal.adjoint is buffer:
+                continue  # gradients are what the sweep computes; who needs what they held has a copy
             regions = self._needed.get(buffer)
             if regions is None:
                 self._needed[buffer] = IndexRegions(region)

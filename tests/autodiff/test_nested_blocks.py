@@ -1,0 +1,439 @@
+"""Tapes and forward-mode blocks inside of other recordings, against differences."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tests.autodiff.test_nested import Particles, _by_tapes, difference
+from tests.autodiff.user import session  # noqa: F401
+from tinote.errors import DifferentiationError
+
+SIZE = 4
+START = np.array([0.4, 0.9, -0.7, 0.2])
+
+
+class World:
+    """An energy of `x` and `k`, and a loss."""
+
+    def __init__(self) -> None:
+        both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
+        self.x, self.y = (ti.field(ti.f64, SIZE, **both) for _ in range(2))
+        self.k, self.energy, self.loss = (ti.field(ti.f64, (), **both) for _ in range(3))
+        x, y, k, energy, loss = self.x, self.y, self.k, self.energy, self.loss
+
+        @ti.kernel
+        def potential():
+            for i in x:
+                energy[None] += k[None] * ti.sin(x[i]) * x[(i + 1) % SIZE] + x[i] ** 4
+
+        @ti.kernel
+        def descend():
+            for i in x:
+                x[i] -= 0.05 * x.grad[i] * (1.0 + 0.1 * x[i] * x.grad[i])
+
+        @ti.kernel
+        def measure():
+            for i in x:
+                loss[None] += x[i] * x[i] * (i + 1) + ti.sin(x.grad[i]) * x[i] * k[None]
+
+        @ti.kernel
+        def measure_values():
+            for i in x:
+                loss[None] += x[i] * x[i] * (i + 1) + y[i] ** 2 * ti.sin(x[(i + 1) % SIZE])
+
+        self.potential, self.descend, self.measure, self.measure_values = potential, descend, measure, measure_values
+
+    def reset(self, k: float = 1.1, x: Any = START) -> None:
+        self.x.from_numpy(x)
+        self.y.fill(0)
+        self.k[None] = k
+        self.energy[None] = self.loss[None] = 0
+
+    def slopes(self, program: Callable[[], Any]) -> tuple[float, Any]:
+        def value(k: float, x: Any = START) -> float:
+            self.reset(k, x)
+            program()
+            return self.loss[None]
+
+        by_k = difference(value, 1.1)
+        by_x = [difference(lambda h, e=e: value(1.1, START + h * e), 0.0) for e in np.eye(SIZE)]
+        self.reset()
+        return by_k, np.array(by_x)
+
+    def check(self, program: Callable[[], Any], *, rel: float = 1e-7) -> None:
+        """By a tape, by functions and by forward mode around."""
+        by_k, by_x = self.slopes(program)
+        with ti.ad.Tape(self.loss):
+            program()
+        assert self.k.grad[None] == pytest.approx(by_k, rel=rel)
+        np.testing.assert_allclose(self.x.grad.to_numpy(), by_x, rtol=rel, atol=1e-9)
+        self.reset()
+        slope, slopes = ti.ad.grad(program, wrt=[self.k, self.x], loss=self.loss)()
+        assert slope == pytest.approx(by_k, rel=rel)
+        np.testing.assert_allclose(slopes, by_x, rtol=rel, atol=1e-9)
+        self.reset()
+        with ti.ad.FwdMode(loss=self.loss, param=[self.k, self.x], seed=[2.0, np.arange(1.0, SIZE + 1)]):
+            program()
+        assert self.loss.dual[None] == pytest.approx(2 * by_k + by_x @ np.arange(1.0, SIZE + 1), rel=rel)
+
+
+def test_tapes_within_a_tape() -> None:
+    world = Particles()
+    run = _by_tapes(world)
+    by_k, by_x = world.slopes()
+    expected = world.value(1.1)
+    world.reset()
+    with ti.ad.Tape(world.loss):
+        run()
+    assert world.loss[None] == pytest.approx(expected, rel=1e-12)
+    assert world.k.grad[None] == pytest.approx(by_k, rel=1e-7)
+    np.testing.assert_allclose(world.x.grad.to_numpy(), by_x, rtol=1e-7)
+    world.reset()
+    found, slopes = ti.ad.grad(run, wrt=[world.k, world.x], loss=world.loss)()
+    assert found == pytest.approx(by_k, rel=1e-7)
+    np.testing.assert_allclose(slopes, by_x, rtol=1e-7)
+
+
+def test_kernels_work_on_values_and_gradients_of_the_inner_tape() -> None:
+    """Where both levels meet in one kernel, each has its own gradient."""
+    world = World()
+
+    def program() -> None:
+        for _ in range(3):
+            with ti.ad.Tape(world.energy):
+                world.potential()
+            world.descend()
+        with ti.ad.Tape(world.energy):
+            world.potential()
+        world.measure()
+
+    world.check(program)
+
+
+def test_python_reads_and_copies_gradients_of_the_inner_tape() -> None:
+    world = World()
+    x, y, loss = world.x, world.y, world.loss
+
+    def program() -> None:
+        with ti.ad.Tape(world.energy):
+            world.potential()
+        y.copy_from(x.grad)
+        world.measure_values()
+        loss[None] = loss[None] + world.k.grad[None] * x.grad[1] * x[2]
+
+    world.check(program)
+
+
+def test_gradients_that_add_up_over_inner_tapes() -> None:
+    world = World()
+
+    def program() -> None:
+        world.x.grad.fill(0)
+        world.k.grad.fill(0)
+        for _ in range(2):
+            with ti.ad.Tape(world.energy, clear_gradients=False):
+                world.potential()
+            world.descend()
+        world.measure()
+
+    world.check(program)
+
+
+def test_a_kernel_changes_gradients_of_the_inner_tape() -> None:
+    world = World()
+    x = world.x
+
+    @ti.kernel
+    def clip():
+        for i in x:
+            x.grad[i] = ti.tanh(x.grad[i]) * x[i]
+
+    def program() -> None:
+        for _ in range(2):
+            with ti.ad.Tape(world.energy):
+                world.potential()
+            clip()
+            world.descend()
+        world.measure()
+
+    world.check(program)
+
+
+def test_what_python_writes_in_the_inner_tape() -> None:
+    """Constants and numbers that depend on the outer level, before and after kernels have used a field."""
+    world = World()
+    x, y, k, energy = world.x, world.y, world.k, world.energy
+
+    @ti.kernel
+    def couple():
+        for i in x:
+            energy[None] += y[i] ** 2 * x[i] ** 2
+
+    def program() -> None:
+        with ti.ad.Tape(energy):
+            y.fill(0.5)
+            couple()
+            y[1] = k[None] * x[2]
+            y[2] = 0.3
+            couple()
+            world.potential()
+            scale = x[0] * k[None]
+            energy[None] = energy[None] * scale
+        world.measure()
+        world.measure_values()
+
+    world.check(program)
+
+
+def test_numbers_from_outside_go_into_the_inner_tape() -> None:
+    world = World()
+    x, energy, loss = world.x, world.energy, world.loss
+
+    @ti.kernel
+    def scaled(a: ti.f64) -> ti.f64:
+        total = 0.0
+        for i in x:
+            total += ti.sin(a * x[i])
+        return total
+
+    def program() -> None:
+        a = world.k[None] * 2.0
+        with ti.ad.Tape(energy):
+            found = scaled(a)
+            energy[None] = found * found * a
+        world.descend()
+        loss[None] = scaled(a) * energy[None] + x.grad[0] * a
+
+    world.check(program)
+
+
+def test_an_inner_tape_in_a_checkpointed_loop() -> None:
+    world = World()
+
+    def program() -> None:
+        def step(t: int) -> None:
+            with ti.ad.Tape(world.energy):
+                world.potential()
+            world.descend()
+
+        ti.ad.checkpoint(step, 5)
+        world.measure_values()
+
+    world.check(program)
+
+
+def test_arrays_of_an_inner_tape() -> None:
+    world = World()
+    x, energy = world.x, world.energy
+    weights = np.linspace(0.5, 1.5, SIZE)
+
+    @ti.kernel
+    def weighted(w: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+        for i in x:
+            energy[None] += w[i] * x[i] ** 3
+
+    def program() -> None:
+        weights[:] = np.linspace(0.5, 1.5, SIZE)
+        with ti.ad.Tape(energy):
+            weighted(weights)
+        weights[:] = 7.0
+        world.measure()
+
+    world.check(program)
+
+
+def test_the_outer_gradient_is_not_disturbed() -> None:
+    """What the gradients held before an outer tape that accumulates is there still."""
+    world = World()
+
+    def program() -> None:
+        with ti.ad.Tape(world.energy):
+            world.potential()
+        world.measure()
+
+    _, by_x = world.slopes(program)
+    for one in (world.x, world.k, world.energy):
+        one.grad.fill(0)
+    world.x.grad.fill(10.0)
+    with ti.ad.Tape(world.loss, clear_gradients=False):
+        program()
+    np.testing.assert_allclose(world.x.grad.to_numpy(), by_x + 10, rtol=1e-7)
+    world.reset()
+    world.x.grad.fill(3.0)
+    ti.ad.grad(program, wrt=world.x, loss=world.loss)()
+    assert (world.x.grad.to_numpy() == 3).all()
+
+
+def test_an_exception_in_an_inner_tape_leaves_the_outer_one_usable() -> None:
+    world = World()
+
+    def program() -> None:
+        try:
+            with ti.ad.Tape(world.energy):
+                world.potential()
+                raise KeyError
+        except KeyError:
+            pass
+        world.measure_values()
+
+    world.check(program)
+
+
+def test_gradients_of_another_step_are_refused() -> None:
+    world = World()
+
+    def step(t: int) -> None:
+        if t:
+            world.descend()
+        with ti.ad.Tape(world.energy):
+            world.potential()
+
+    world.reset()
+    with pytest.raises(DifferentiationError, match="as another step has left it"), ti.ad.Tape(world.loss):
+        ti.ad.checkpoint(step, 3)
+        world.measure_values()
+
+
+def test_what_cannot_nest_names_both_blocks() -> None:
+    world = World()
+    energy, loss = world.energy, world.loss
+    middle = ti.field(ti.f64, (), needs_grad=True)
+    outer, inner = ti.ad.Tape(loss), ti.ad.Tape(middle)
+    with outer, inner, pytest.raises(DifferentiationError, match="third derivatives are not computed") as refused:
+        ti.ad.Tape(energy).__enter__()
+    assert "with outer, inner" in str(refused.value)
+    assert "Tape(energy).__enter__" in str(refused.value)
+    with ti.ad.Tape(loss), pytest.raises(DifferentiationError, match="does not check") as refused:
+        ti.ad.Tape(energy, grad_check=True).__enter__()
+    assert "with ti.ad.Tape(loss)" in str(refused.value)
+
+    @ti.ad.grad_replaced
+    def replaced() -> None:
+        world.potential()
+
+    @ti.ad.grad_for(replaced)
+    def replaced_gradient() -> None:
+        world.potential.grad()
+
+    def run() -> None:
+        with ti.ad.Tape(energy):
+            replaced()
+
+    with ti.ad.Tape(loss), pytest.raises(DifferentiationError, match="'replaced' cannot run in a tape") as refused:
+        run()
+    assert "with ti.ad.Tape(energy)" in str(refused.value)
+    assert "with ti.ad.Tape(loss)" in str(refused.value)
+
+
+def by_reverse(world: World, program: Callable[[], Any]) -> None:
+    """Compare the gradients of a tape and of a function with differences."""
+    by_k, by_x = world.slopes(program)
+    with ti.ad.Tape(world.loss):
+        program()
+    assert world.k.grad[None] == pytest.approx(by_k, rel=1e-7)
+    np.testing.assert_allclose(world.x.grad.to_numpy(), by_x, rtol=1e-7, atol=1e-9)
+    world.reset()
+    slope, slopes = ti.ad.grad(program, wrt=[world.k, world.x], loss=world.loss)()
+    assert slope == pytest.approx(by_k, rel=1e-7)
+    np.testing.assert_allclose(slopes, by_x, rtol=1e-7, atol=1e-9)
+
+
+def test_forward_mode_within_a_tape() -> None:
+    world = World()
+    x, y, k, energy, loss = world.x, world.y, world.k, world.energy, world.loss
+
+    @ti.kernel
+    def bend():
+        for i in x:
+            y[i] = ti.sin(x[i] * k[None]) * x[(i + 1) % SIZE] + y[i] * x[i]
+
+    @ti.kernel
+    def push():
+        for i in x:
+            x[i] -= 0.1 * y.dual[i] * x[i] * y[i]
+
+    @ti.kernel
+    def use():
+        for i in x:
+            loss[None] += y.dual[i] ** 2 * x[i] + energy.dual[None] * y[i] * (i + 1)
+
+    seed = np.array([0.3, -0.5, 0.7, 1.1])
+
+    def program() -> None:
+        for _ in range(2):
+            with ti.ad.FwdMode(loss=y, param=x, seed=seed):
+                bend()
+            push()
+        energy[None] = 0
+        with ti.ad.FwdMode(loss=[y, energy], param=[x, k], seed=[seed, 0.5]):
+            bend()
+            world.potential()
+        use()
+        loss[None] = loss[None] + y.dual[1] * k[None] * energy[None]
+
+    by_reverse(world, program)
+
+
+def test_a_tape_and_forward_mode_beside_each_other() -> None:
+    world = World()
+    x, y, energy, loss = world.x, world.y, world.energy, world.loss
+
+    @ti.kernel
+    def use():
+        for i in x:
+            loss[None] += y.dual[i] * x.grad[i] * x[i]
+
+    @ti.kernel
+    def square():
+        for i in x:
+            y[i] = x[i] * x[(i + 1) % SIZE] * world.k[None]
+
+    def program() -> None:
+        with ti.ad.Tape(energy):
+            world.potential()
+        with ti.ad.FwdMode(loss=y, param=x, seed=np.ones(SIZE)):
+            square()
+        use()
+
+    by_reverse(world, program)
+
+
+def test_what_python_writes_in_forward_mode_within_a_tape() -> None:
+    world = World()
+    x, y, k, loss = world.x, world.y, world.k, world.loss
+
+    @ti.kernel
+    def scaled(a: ti.f64) -> ti.f64:
+        total = 0.0
+        for i in x:
+            total += ti.sin(a * x[i]) * y[i]
+        return total
+
+    def program() -> None:
+        a = k[None] * 0.5
+        with ti.ad.FwdMode(loss=loss, param=x, seed=np.ones(SIZE)):
+            y.fill(0.5)
+            y[1] = x[0] * x[1] * a
+            loss[None] = scaled(a) ** 2
+        loss[None] = loss.dual[None] * a + loss[None]
+
+    by_reverse(world, program)
+
+
+def test_forward_mode_that_cannot_nest_names_both_blocks() -> None:
+    world = World()
+    with ti.ad.Tape(world.loss), pytest.raises(DifferentiationError, match="has no gradient") as refused:
+        without = ti.field(ti.f64, (), needs_dual=True)
+        ti.ad.FwdMode(loss=without, param=world.x, seed=START).__enter__()
+    assert "with ti.ad.Tape(world.loss)" in str(refused.value)
+    seeds = np.eye(SIZE)
+    with ti.ad.Tape(world.loss), pytest.raises(DifferentiationError, match="one seed at a time") as refused:
+        ti.ad.FwdMode(loss=world.energy, param=world.x, seed=seeds).__enter__()
+    assert "with ti.ad.Tape(world.loss)" in str(refused.value)
+    first = ti.ad.FwdMode(loss=world.energy, param=world.x, seed=START)
+    with ti.ad.Tape(world.loss), first, pytest.raises(DifferentiationError, match="third derivatives") as refused:
+        ti.ad.Tape(world.energy).__enter__()
+    assert "inside of this" in str(refused.value)

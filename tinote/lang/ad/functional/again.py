@@ -1,0 +1,104 @@
+"""What a journal has recorded, done again: launches, what Python wrote, read and computed, in the same order.
+
+The numbers that came of it are other ones then, as whoever records now sees it: in a recording with tangents, the same
+program gives tangents too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinote.ir.nodes import Buffer
+from tinote.lang.ad.journal.events import Computed, Event, Launch, Read, Write
+from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.operation import Operation, outermost
+from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.data.traced import Trace, Traced, computed_again
+from tinote.lang.kernels.unwritable import launch_on_copies
+from tinote.lang.session.state import note_launch_outside, note_python_write, session
+
+Array = np.ndarray[Any, Any]
+
+
+class Again:
+    """`events`, of a journal that noted all that it takes (`Journal.runs_again`). `outer`: what the numbers belong to
+    that came from outside.
+    """
+
+    def __init__(self, events: Sequence[Event], outer: Trace) -> None:
+        self._events = list(events)
+        self._outer = outer
+
+    def run(self, journal: Journal, directions: Mapping[Buffer, Array]) -> None:
+        """Do it again under `journal`, which is recording. `directions`: tangents of what fields hold at the start; of
+        what Python gives them before anything uses them, these are the tangents.
+        """
+        known: dict[int, Traced] = {}
+        for event in outermost(self._events):
+            if isinstance(event, Launch):
+                self._launch(event, journal, known)
+            elif isinstance(event, Read):
+                value = numbers(event.buffer)[event.position].item()
+                known[event.number] = journal.number_at(event.buffer, event.position, value)
+            elif isinstance(event, Computed):
+                operands = [known.get(one.number, one) if type(one) is Traced else one for one in event.operands]
+                found = computed_again(event.rule, operands)
+                if type(found) is Traced:
+                    known[event.number] = found
+            elif isinstance(event, Write):
+                self._write(event, known)
+                if event.initialises and event.target in directions and event.target.tangent is not None:
+                    given = directions[event.target]
+                    numbers(event.target.tangent)[event.position] = given[event.position]
+            elif isinstance(event, Operation):
+                assert event.computation is not None
+                journal.computing(event.computation)
+
+    def _number(self, number: int, value: float, known: Mapping[int, Traced]) -> Traced:
+        found = known.get(number)
+        return Traced(self._outer, value, 0.0, number) if found is None else found
+
+    def _launch(self, event: Launch, journal: Journal, known: dict[int, Traced]) -> None:
+        instance, values = event.instance, list(event.values)
+        flow = event.flow
+        if flow is not None:
+            count = len(instance.specialisation.arrays)
+            kinds = [t.kind for t in instance.primal.parameters]
+            floats = [count + k for k, kind in enumerate(kinds) if kind == "f"]
+            for k, number, _ in flow.inputs:
+                values[floats[k]] = self._number(number, values[floats[k]], known)
+        given = tuple(values)
+        if session.watchers and session.watchers != (journal,):
+            note_launch_outside(instance, given)
+        native = journal.launching(instance, given) or instance.primal
+        results = launch_on_copies(native.launch, given) if instance.writes_copies else native.launch(given)
+        journal.launched()
+        if flow is not None:
+            found = [one for one in results if type(one) is Traced]
+            known.update(zip(flow.outputs, found, strict=True))
+
+    def _write(self, event: Write, known: Mapping[int, Traced]) -> None:
+        target = numbers(event.target)
+        if event.source is not None:
+            note_python_write(event.target, event.position, None, event.source)
+            target[...] = numbers(event.source)
+            return
+        value = event.values
+        if event.numbers is None:
+            note_python_write(event.target, event.position, value)
+        else:
+            note_python_write(event.target, event.position, self._numbers(event, known))
+        target[event.position] = value
+
+    def _numbers(self, event: Write, known: Mapping[int, Traced]) -> Any:
+        if isinstance(event.numbers, int):
+            return self._number(event.numbers, event.values.item(), known)
+        assert event.numbers is not None
+        found = np.empty(event.numbers.shape, object)
+        for at in np.ndindex(found.shape):
+            value, number = event.values[at].item(), int(event.numbers[at])
+            found[at] = self._number(number, value, known) if number else value
+        return found

@@ -1,0 +1,179 @@
+"""A tape inside of another recording in reverse mode.
+
+    with ti.ad.Tape(cost):
+        for _ in range(20):
+            with ti.ad.Tape(energy):
+                potential()             # x.grad becomes the gradient of the energy
+            push()                      # reads it
+        measure()
+    # x.grad is the gradient of the cost
+
+For the recording around it, the tape is one record: it writes gradients, as a kernel writes fields, and what reads
+them has adjoints of theirs. Let g be the gradients that the tape computes. Where the adjoint w of g comes back, its
+launches run again along w as the direction, and their reverse sweep carries tangents, as for `ti.ad.grad` inside of
+another one (`nested.py`): the tangent of g along w is the gradient of w · g.
+
+The gradients of the two levels share memory and never meet: what the tape leaves there are values, of which each launch
+that reads them keeps a copy; when the sweep of the recording around it begins, gradients are again what they were
+before the first tape inside of it (`Journal.gradients_apart`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tinote.errors import DifferentiationError, Note
+from tinote.ir.nodes import Buffer
+from tinote.lang.ad.functional.again import Again
+from tinote.lang.ad.functional.nested import Stretch, add_adjoint, duals_apart
+from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
+from tinote.lang.ad.journal.custom_sweep import CustomSweep
+from tinote.lang.ad.journal.events import Custom, Write
+from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.data.fields import Field
+from tinote.lang.data.traced import Trace
+from tinote.lang.session.state import session
+from tinote.runtime.memory import MemoryCopies
+from tinote.source import Span, caller
+
+Array = np.ndarray[Any, Any]
+
+
+class InnerTape:
+    """What `tape`, opened at `span`, is to the recording `outer`."""
+
+    def __init__(self, tape: Journal, outer: Journal, loss: Field, span: Span, *, clears: bool) -> None:
+        if outer.derivative.has_tangents or outer.is_inner:
+            notes = [] if outer.opened is None else [Note("inside of this", outer.opened)]
+            raise DifferentiationError(
+                "a tape cannot be opened inside of this block, which is differentiated itself: third derivatives are "
+                "not computed",
+                caller(),
+                notes=notes,
+            )
+        self._tape = tape
+        self._outer = outer
+        self._loss = loss
+        self._span = span
+        self._clears = clears
+        self._stretch = Stretch(keeps=True)
+        self._listening: AbstractContextManager[None] | None = None
+        self._family: object = None
+        self._gradients: list[Buffer] = []
+
+    def enter(self) -> None:
+        """Before the tape changes anything."""
+        self._outer.may_change_gradients()
+        self._outer.keep_gradients_apart()
+
+    def start(self, trace: Trace) -> None:
+        """The tape records from now on."""
+        self._family = trace.family
+        self._tape.runs_again = self._tape.is_inner = True
+        self._listening = self._stretch.listening()
+        self._listening.__enter__()
+
+    def stop(self) -> None:
+        """It does not any more."""
+        assert self._listening is not None
+        self._listening.__exit__(None, None, None)
+
+    def refuse(self, custom: Custom) -> NoReturn:
+        """Raise for a stretch with a gradient of its own in the tape."""
+        notes = [] if self._outer.opened is None else [Note("it is inside of this", self._outer.opened)]
+        raise DifferentiationError(
+            f"'{custom.name}' cannot run in a tape inside of another recording: the derivative of its gradient is not "
+            "known",
+            custom.span,
+            notes=[Note("this is the tape", self._span), *notes],
+        )
+
+    def leave(self) -> None:
+        """Its gradients are there: it becomes a record."""
+        tape, outer, stretch = self._tape, self._outer, self._stretch
+        stretch.read_by_python(tape)
+        self._gradients = sorted(tape.changed_gradients() | {self._loss.grad.buffer}, key=lambda b: b.name)
+        self._again = Again(tape.events, outer.trace)
+        every = {f.grad.buffer for f in list(session.fields) if f.buffer.primal is None and f.has_grad}
+        custom = Custom(
+            "the tape",
+            self._span,
+            self._pull,
+            loaded=stretch.loaded,
+            written=stretch.written,
+            fully_overwritten=(stretch.filled & stretch.written) | (every if self._clears else set()),
+            gradient_tasks=tuple([task for event in tape.records for task in event.gradient_tasks]),
+            release=self._release,
+            numbers=frozenset(tape.trace.taken_in - {0}),
+            kept_bytes=stretch.start.nbytes,
+        )
+        outer.custom(custom)
+        for buffer in every:
+            outer.has_values(buffer, self._span)
+
+    def _release(self) -> None:
+        self._stretch.start = MemoryCopies()
+
+    def _pull(self, sweep: CustomSweep) -> None:
+        """The gradient of the record."""
+        stretch = self._stretch
+        directions: dict[Buffer, Array] = {}
+        for gradient in self._gradients:
+            adjoint = sweep.temporaries.of(gradient)
+            if adjoint is not None and gradient.primal is not None:
+                directions[gradient.primal] = np.array(numbers(adjoint))
+        if self._clears:
+            directions.pop(self._loss.buffer, None)
+        give_gradients_duals()
+        for buffer in stretch.written:
+            sweep.overwriting(buffer)
+        stretch.start.put_back()
+        journal = SecondOrder(trace=Trace(outer=self._outer.trace, family=self._family))
+        try:
+            with duals_apart(None):
+                run_again(self._again, journal, directions)
+                seeds = {gradient: np.zeros(()) for gradient in self._gradients}
+                leave_tangents(journal, {**seeds, self._loss.grad.buffer: np.ones(())}, sweep)
+        finally:
+            journal.forget()
+
+
+def run_again(again: Again, journal: SecondOrder, directions: Mapping[Buffer, Array]) -> None:
+    """Run what was recorded once more, along these directions of what fields hold at the start."""
+    for buffer, direction in directions.items():
+        assert buffer.tangent is not None
+        numbers(buffer.tangent)[...] = direction
+    journal.start()
+    try:
+        again.run(journal, directions)
+    finally:
+        journal.stop()
+    journal.lost_values()
+
+
+def leave_tangents(journal: SecondOrder, seeds: Mapping[Buffer, Array], outer: CustomSweep) -> None:
+    """A reverse sweep that begins with adjoints `seeds`, of gradients, and has those from behind as their tangents: the
+    tangents that it leads to become the adjoints of the sweep around it.
+    """
+    touched = journal.changed_gradients() | set(seeds)
+    for gradient in touched:
+        assert gradient.tangent is not None
+        numbers(gradient.tangent)[...] = numbers(gradient)
+        numbers(gradient)[...] = seeds.get(gradient, 0.0)
+    sweep = journal.sweep()
+    sweep.run()
+    for gradient in touched:
+        assert gradient.tangent is not None
+        numbers(gradient)[...] = numbers(gradient.tangent)
+    for event in reversed(journal.events):
+        if isinstance(event, Write) and event.initialises and event.target.adjoint is not None:
+            numbers(event.target.adjoint)[event.position] = 0
+    for number in journal.trace.taken_in:
+        found = sweep.adjoints.pop(number, None)
+        if found is not None:
+            add_adjoint(outer, number, found.tangent)

@@ -1,0 +1,73 @@
+"""What a recording takes from Python: which kernels, as they were compiled, and numbers that Python put into arrays and
+fields. When the same function runs again it must take the same: a variable that has changed since may alter second
+derivatives alone, where values and first derivatives tell nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinote.compiler.driver import Specialisation
+from tinote.compiler.launch.native import BoundArray
+from tinote.compiler.protocol import TemplateArgument, same_answer
+from tinote.ir.nodes import Buffer
+from tinote.lang.data.matrix import numpy_type
+
+Array = np.ndarray[Any, Any]
+
+#: More numbers than that are compared by weighted sums of parts.
+_MOST_NUMBERS = 4096
+
+
+class Taken(NamedTuple):
+    """A kernel with the constants that it was compiled with, or a field or array with what Python put there."""
+
+    name: str
+    constants: Sequence[Any] = ()
+    numbers: Array = np.empty(0)
+
+    def agrees(self, other: Taken) -> bool:
+        """Whether it is the same, but for roundings of numbers that Python has computed of results."""
+        if self.name != other.name or not same_answer(self.constants, other.constants):
+            return False
+        a, b = self.numbers, other.numbers
+        if a.shape != b.shape:
+            return False
+        scale = float(np.abs(b[np.isfinite(b)]).max(initial=0.0))
+        return bool(np.allclose(a, b, rtol=1e-6, atol=1e-6 * scale, equal_nan=True))
+
+
+def kernel_taken(specialisation: Specialisation) -> Taken:
+    """A kernel. (What it captures beside constants is looked at when it is launched.)"""
+    values = [capture.value for capture in specialisation.captures]
+    values += [one.value for one in specialisation.arguments if isinstance(one, TemplateArgument)]
+    return Taken(specialisation.source.name, [one for one in values if _is_constant(one)])
+
+
+def _is_constant(value: Any) -> bool:
+    if isinstance(value, tuple | list):
+        return all(map(_is_constant, value))
+    return isinstance(value, bool | int | float | str | bytes | np.ndarray | np.generic)
+
+
+def arrays_taken(formals: Sequence[Buffer], values: Sequence[Any]) -> list[Taken]:
+    """The arrays of others' that a launch gets."""
+    found: list[Taken] = []
+    for formal, bound in zip(formals, values, strict=False):
+        if isinstance(bound, BoundArray) and bound.buffer is None:
+            dtype = np.dtype(numpy_type(formal.dtype))
+            held = np.frombuffer(bound.memory.view(), dtype, bound.nbytes // dtype.itemsize)
+            found.append(Taken(formal.name, (), sketch(held)))
+    return found
+
+
+def sketch(array: Array) -> Array:
+    """Numbers that tell an array from another one: its own, if there are few."""
+    flat = np.asarray(array, np.float64).ravel()
+    if flat.size <= _MOST_NUMBERS:
+        return flat.copy()
+    parts = np.array_split(flat, 64)
+    return np.array([part @ np.cos(np.arange(part.size)) for part in parts])
