@@ -29,6 +29,7 @@ from tinote.lang.ad.functional.seeds import store_seed
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.operation import Operation
 from tinote.lang.ad.memory.states import clear_duals
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
@@ -99,6 +100,14 @@ class InnerForward:
         if not completed:
             return
         stretch.read_by_python(journal)
+        for event in journal.events:
+            if isinstance(event, Custom) and not (isinstance(event, Operation) and event.computation is not None):
+                notes = [] if outer.opened is None else [Note("inside of this", outer.opened)]
+                raise DifferentiationError(
+                    f"'{event.name}' cannot run in forward mode inside of another recording: it cannot be run again",
+                    event.span,
+                    notes=[Note("this is the block", self._span), *notes],
+                )
         self._again = Again(journal.events, outer.trace)
         self._duals = [
             f.dual.buffer for f in list(session.fields) if f.buffer.primal is None and f.has_dual and f.has_grad
