@@ -7,7 +7,8 @@ swept in reverse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import Token
 from typing import Any
 
@@ -349,6 +350,15 @@ class Journal(Recorder):
         self._usual = None
         if self.tangents is not None and buffer.tangent is None:
             self.tangents[buffer] = temporary_companion(buffer, "dual")
+
+    @contextmanager
+    def taking_nothing(self) -> Iterator[None]:
+        """A block in which it is not noted what Python gives."""
+        noted, self.from_python = self.from_python, None
+        try:
+            yield
+        finally:
+            self.from_python = noted
 
     def keep_gradients_apart(self) -> None:
         """A block inside of this one is about to compute gradients of its own."""

@@ -190,6 +190,10 @@ class ImplicitSolve:
     # ---- second order
 
     def _at_second_order(self, tape: Journal) -> None:
+        with tape.taking_nothing():  # what is done here is not what the program does
+            self._record_steps(tape)
+
+    def _record_steps(self, tape: Journal) -> None:
         custom = Custom(self._name, self._span, lambda _: None)
         tape.may_change_gradients()
         with recording_as(Inside(tape, custom)):
