@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from benchmarks import ad, first_call, fixed_cost, gradients, gravity, import_time, launch, mpm, nested, rollout
+from benchmarks import (
+    ad,
+    first_call,
+    fixed_cost,
+    gradients,
+    gravity,
+    implicit,
+    import_time,
+    launch,
+    mpm,
+    nested,
+    rollout,
+)
 from benchmarks.contract import Case, Contender
 
 __all__ = ["WORKLOADS", "restrict"]
@@ -16,6 +28,7 @@ WORKLOADS: Mapping[str, tuple[Case, ...]] = {
     "ad": ad.CASES,
     "first_call": first_call.CASES,
     "fixed_cost": fixed_cost.CASES,
+    "implicit": implicit.CASES,
     "import": import_time.CASES,
     "launch": launch.CASES,
     "mpm": mpm.CASES,

@@ -108,6 +108,13 @@ class Cloth:
             self.solver.solve(self.b, out=self.b)
             self._move()
 
+    def value(self, steps: int) -> float:
+        """The squared distance of the last positions from the target."""
+        self.distance[None] = 0.0
+        self.simulate(steps)
+        self._measure()
+        return self.distance[None]
+
     def gradient(self, steps: int) -> tuple[float, float]:
         """The squared distance from the target after `steps`, and its derivative by the stiffness."""
         with ti.ad.Tape(self.distance):

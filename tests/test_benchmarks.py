@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import jax
 import numpy as np
 import pytest
 
@@ -28,6 +29,8 @@ from benchmarks.gradients import report
 from benchmarks.gradients import system as gradients
 from benchmarks.gravity.system import SOFTENING, initial_positions, reference_forces
 from benchmarks.harness import Row, Settings, measure
+from benchmarks.implicit import jax_ as implicit_jax
+from benchmarks.implicit import tinote_ as implicit_tinote
 from benchmarks.launch import dialect as launch
 from benchmarks.mpm import system as mpm
 from benchmarks.nested import tinote_ as nested
@@ -193,6 +196,17 @@ def test_rollouts_give_the_gradient_of_the_reference(style: str) -> None:
     ours = rollout.create("tinote", style)
     for _ in range(2):  # from the same angles again
         assert ours.deviation() < 1e-10
+
+
+@pytest.mark.parametrize("part", ["primal", "gradient"])
+@pytest.mark.parametrize("contender", [implicit_tinote, implicit_jax], ids=["tinote", "jax"])
+def test_implicit_rollouts_give_the_gradient_of_the_reference(contender: Any, part: str) -> None:
+    before = jax.config.read("jax_enable_x64")
+    jax.config.update("jax_enable_x64", True)
+    try:
+        assert contender.create("", part, 6, 10).deviation() < 1e-7
+    finally:
+        jax.config.update("jax_enable_x64", before)
 
 
 def test_captured_launches_store_their_argument() -> None:

@@ -113,7 +113,53 @@ def a_number_that_is_returned() -> Made:
     return Made(run, None, None, [(5,)], lambda a, xp=np: [0.5 * (a**3).sum() ** 2], [])
 
 
+def a_solve_with_an_implicit_step() -> Made:
+    """A sparse solve, whose matrix and right-hand side are inputs, and then a step that is solved for."""
+    n = 4
+    k, b, x, y, r = (ti.field(ti.f64, n, needs_grad=True) for _ in range(5))
+    builder = ti.linalg.SparseMatrixBuilder(n, n, max_num_triplets=3 * n, dtype=ti.f64)
+    solver = ti.linalg.SparseSolver(ti.f64, "LLT")
+
+    @ti.kernel
+    def fill(A: ti.types.sparse_matrix_builder()):  # type: ignore[valid-type]
+        for i in range(n):
+            A[i, i] += 3.0 + k[i] ** 2
+            if i > 0:
+                A[i, i - 1] -= k[i]
+                A[i - 1, i] -= k[i]
+
+    @ti.kernel
+    def residual():
+        for i in y:
+            r[i] = y[i] + 0.3 * k[i] * y[i] ** 3 - x[i]
+
+    step = ti.ad.implicit(residual, y, r, tolerance=1e-13)
+
+    def run() -> None:
+        fill(builder)
+        solver.compute(builder.build())
+        solver.solve(b, out=x)
+        y.fill(0.0)
+        step()
+
+    def reference(k: Any, b: Any, xp: Any = np) -> Any:
+        beside = xp.diag(k[1:], 1)
+        x = xp.linalg.solve(xp.diag(3.0 + k**2) - beside - beside.T, b)
+        y = x
+        for _ in range(30):
+            y = y - (y + 0.3 * k * y**3 - x) / (1 + 0.9 * k * y**2)
+        return [x, y]
+
+    return Made(run, [k, b], [x, y], [(n,), (n,)], reference, [k, b, x, y, r])
+
+
 PROGRAMS: dict[str, Callable[[], Made]] = {
     one.__name__: one
-    for one in (fields_that_are_overwritten, state_in_and_out, a_kernel_of_arrays, a_number_that_is_returned)
+    for one in (
+        fields_that_are_overwritten,
+        state_in_and_out,
+        a_kernel_of_arrays,
+        a_number_that_is_returned,
+        a_solve_with_an_implicit_step,
+    )
 }

@@ -1,0 +1,34 @@
+"""The rollout in tinote, which is an example."""
+
+from __future__ import annotations
+
+import tinote as ti
+from benchmarks.implicit.system import STIFFNESS, ImplicitSystem
+from examples.implicit_cloth import Cloth
+
+__all__ = ["create"]
+
+
+class TinoteImplicit(ImplicitSystem):
+    """A tape around all steps."""
+
+    def __init__(self, part: str, size: int, steps: int) -> None:
+        super().__init__(part, size, steps)
+        ti.init(arch=ti.cpu, default_fp=ti.f64)
+        self._cloth = Cloth(size)
+        self._cloth.stiffness[None] = STIFFNESS
+
+    def run(self, count: int) -> None:
+        for _ in range(count):
+            self._found = self._cloth.gradient(self.steps) if self.part == "gradient" else self._value()
+
+    def _value(self) -> tuple[float, float]:
+        return self._cloth.value(self.steps), 0.0
+
+    def found(self) -> tuple[float, float]:
+        return self._found
+
+
+def create(package: str, part: str, size: int, steps: int) -> TinoteImplicit:
+    """Return the rollout."""
+    return TinoteImplicit(part, size, steps)
