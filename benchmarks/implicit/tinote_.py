@@ -18,15 +18,8 @@ class TinoteImplicit(ImplicitSystem):
         self._cloth = Cloth(size)
         self._cloth.stiffness[None] = STIFFNESS
 
-    def run(self, count: int) -> None:
-        for _ in range(count):
-            self._found = self._cloth.gradient(self.steps) if self.part == "gradient" else self._value()
-
-    def _value(self) -> tuple[float, float]:
-        return self._cloth.value(self.steps), 0.0
-
-    def found(self) -> tuple[float, float]:
-        return self._found
+    def compute(self, steps: int) -> tuple[float, float]:
+        return self._cloth.gradient(steps) if self.part == "gradient" else (self._cloth.value(steps), 0.0)
 
 
 def create(package: str, part: str, size: int, steps: int) -> TinoteImplicit:
