@@ -51,7 +51,7 @@ class Program:
         interpret(self.fn, (), memory)
         return memory.nested(self.total) + sum(w * v for w, v in zip(WEIGHTS, memory.nested(self.y), strict=True))
 
-    def gradient(self, inputs: Sequence[float]) -> list[float]:
+    def gradient(self, inputs: Sequence[float], weights: Sequence[float] = WEIGHTS) -> list[float]:
         """By reverse mode, as a launch would: after the primal, on the memory that it left."""
         assert self.fn is not None
         assert self.x.adjoint and self.y.adjoint and self.total.adjoint
@@ -62,10 +62,35 @@ class Program:
         for buffer in gradient.restored:
             memory.fill(buffer, before.nested(buffer))
         memory.fill(self.x.adjoint, [0.0] * 4)
-        memory.fill(self.y.adjoint, list(WEIGHTS))
+        memory.fill(self.y.adjoint, list(weights))
         memory.fill(self.total.adjoint, 1.0)
         interpret(gradient.function, (), memory)
         return memory.nested(self.x.adjoint)
+
+    def gradients(self, inputs: Sequence[float], weights: Sequence[Sequence[float]]) -> list[list[float]]:
+        """Several gradients in one reverse run, of total + Σ weight · y with other weights."""
+        assert self.fn is not None
+        count = len(weights)
+        originals = (self.x, self.y, self.total)
+        x, y, total = twins = [twin_of(one, adjoint=True, tangent=False, directions=count) for one in originals]
+        fn = redirected(self.fn, dict(zip(originals, twins, strict=True)))
+        gradient = reverse(fn, directions=count)
+        verify(gradient.function, Form.PROMOTED)
+        memory, before = DictMemory(), DictMemory()
+        for one in (memory, before):
+            one.fill(x, list(inputs))
+            one.fill(y, [0.0] * 4)
+            one.fill(total, 0.0)
+        interpret(fn, (), memory)
+        for buffer in gradient.restored:
+            memory.fill(buffer, before.nested(buffer))
+        assert x.adjoint and y.adjoint and total.adjoint
+        memory.fill(x.adjoint, [(0.0,) * count] * 4)
+        memory.fill(y.adjoint, list(zip(*weights, strict=True)))
+        memory.fill(total.adjoint, (1.0,) * count)
+        interpret(gradient.function, (), memory)
+        found = memory.nested(x.adjoint)
+        return [[number[k] for number in found] for k in range(count)]
 
     def tangent(self, inputs: Sequence[float], direction: Sequence[float]) -> float:
         """The loss's derivative along `direction`, by forward mode; the values must be the primal's own."""
@@ -120,6 +145,8 @@ def assert_gradient(program: Program, inputs: Sequence[float] = INPUTS, toleranc
     along = program.tangent(inputs, DIRECTION)
     several = (DIRECTION, DIRECTION[::-1], (0.0, 1.0, 0.0, 0.0))
     assert program.tangents(inputs, several) == [program.tangent(inputs, one) for one in several]
+    rows = (WEIGHTS, WEIGHTS[::-1], (0.0, 1.0, 0.0, 0.0))
+    assert program.gradients(inputs, rows) == [program.gradient(inputs, one) for one in rows]
     dot = sum(g * d for g, d in zip(got, DIRECTION, strict=True))
     assert abs(along - dot) <= 1e-11 * (1 + abs(dot)), f"forward mode {along}, reverse mode {dot}"
 

@@ -87,6 +87,27 @@ class Trial:
             exec(self.run, self.space)
         return self.loss.dual[None]
 
+    def products(self, seeds: np.ndarray) -> list[np.ndarray]:
+        """The product of a seed, or of several, and the Jacobian of a field."""
+        for name, value in self.start.items():
+            self.fields[name].from_numpy(value)
+        self.reset()
+        inputs = [self.fields[name] for name in self.start]
+        return ti.ad.vjp(lambda: exec(self.run, self.space), wrt=inputs, loss=self.fields["w"])(seeds)[1]
+
+
+def check_rows(trial: Trial, count: int, shown: str) -> None:
+    """Several adjoints in one sweep are what each is alone."""
+    seeds = trial.numbers.normal(size=(count, N, 2))
+    try:
+        alone = [trial.products(one) for one in seeds]
+    except DifferentiationError:  # of a loss alone, the gradient of what is refused here is not needed
+        return
+    for several, *one_by_one in zip(trial.products(seeds), *alone, strict=True):
+        wanted = np.stack(one_by_one)
+        tolerance = 1e-9 * (1 + np.abs(wanted).sum())
+        np.testing.assert_allclose(several, wanted, rtol=1e-9, atol=tolerance, err_msg=f"{count} rows of {shown}")
+
 
 def check(seed: int) -> str:
     """Differentiate one program. Gives "right", "no derivative" or "refused"; what is wrong fails."""
@@ -113,6 +134,8 @@ def check(seed: int) -> str:
         if abs(slopes[0] - slopes[2]) <= 1e-4 * (1 + abs(slopes[2])):
             assert found == pytest.approx(slopes[1], rel=1e-5, abs=1e-5 * (1 + size)), f"differences, {shown}"
             smooth += 1
+    if seed // 8 % 4 == 1:
+        check_rows(trial, 2 if seed // 32 % 2 else 7, shown)
     return "right" if smooth else "no derivative"
 
 

@@ -20,13 +20,16 @@ from tests.properties.smooth import generate_smooth, generate_uneven
 from tinote.compiler import pipeline
 from tinote.compiler.passes.choose_lanes import Machine
 from tinote.compiler.pipeline import Snapshot, run_pipeline, steps_for
-from tinote.compiler.requests import GRADIENT, PRIMAL, TANGENT
+from tinote.compiler.requests import GRADIENT, PRIMAL, TANGENT, Derivative, Request
 from tinote.config import Config
 from tinote.errors import CompilerBug
+from tinote.ir.buffers import twin_of
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Function
 from tinote.ir.parse import parse
+from tinote.ir.query import buffers_of
+from tinote.ir.redirect import redirected
 from tinote.ir.text import equal, show
 from tinote.ir.verify import verify
 
@@ -167,6 +170,55 @@ def wrong_gradient(program: Program) -> str:
     return ""
 
 
+def wrong_rows(program: Program) -> str:
+    """Where several adjoints at once are not what each is alone: in planes of memory, and in vectors."""
+    assert program.loss is not None and program.loss.adjoint is not None
+    fn = program.function
+    machine = few_lanes(STRICT)._replace(fast_math=True)
+    gradient, context = run_pipeline(fn, steps_for(GRADIENT), UNVERIFIED, machine=machine)
+    assert context.gradient is not None
+    begin = program.memory()
+    interpret(fn, program.arguments, begin)
+    for buffer in context.gradient.restored:
+        begin.fill(buffer, program.contents[buffer])
+    alone = begin.copy()
+    alone.store(program.loss.adjoint, (), 1.0)
+    found = gradients_after(program, gradient, alone)
+    size = 1 + sum(map(abs, found.values()))
+    for factors in ((1.0, -0.5), (1.0, 0.0, 2.0, -0.5, 1.0, 1.0, 0.0, 3.0)):
+        count = len(factors)
+        differentiated = [b for b in buffers_of(fn) if b.adjoint is not None]
+        twins = {b: twin_of(b, adjoint=True, tangent=False, directions=count) for b in differentiated}
+        request = Request(Derivative.REVERSE, directions=count)
+        try:
+            together, _ = run_pipeline(redirected(fn, twins), steps_for(request), STRICT, machine=machine)
+        except CompilerBug as error:
+            return str(error)
+        memory = begin.copy()
+        for buffer, twin in twins.items():
+            memory.cells[twin] = dict(memory.cells.get(buffer, {}))
+            for one in (twin, twin.adjoint, *(twin.adjoint.planes if twin.adjoint else ())):
+                if one is not None and buffer in begin.shapes:
+                    memory.shapes[one] = begin.shapes[buffer]
+        seeded = twins[program.loss].adjoint
+        assert seeded is not None
+        for direction, plane in enumerate(seeded.planes):
+            memory.store(plane, (), factors[direction])
+        if not seeded.planes:
+            memory.store(seeded, (), factors)
+        interpret(together, program.arguments, memory)
+        for (buffer, index), wanted in found.items():
+            rows = twins[buffer].adjoint if buffer in twins else None
+            if rows is None:
+                continue
+            held = [memory.load(one, index) for one in rows.planes] or memory.load(rows, index)
+            for factor, value in zip(factors, held, strict=True):
+                if not math.isclose(value, factor * wanted, rel_tol=1e-9, abs_tol=1e-9 * size):
+                    where = f"{buffer.name}{list(index)}"
+                    return f"of {count} the adjoint of {where} is {value}, not {factor * wanted}\n\n{show(together)}"
+    return ""
+
+
 def gradients_after(program: Program, fn: Function, begin: DictMemory) -> Direction:
     """What the gradient function, at some stage, finds for each number of the inputs."""
     after = begin.copy()
@@ -193,3 +245,8 @@ def test_gradients_are_differences_and_tangents(random_programs: range) -> None:
     """The gradient of what overwrites its own inputs is right as well: none of these programs may be refused."""
     for seed in random_programs:
         report(generate_uneven if seed % 8 == 5 else generate_smooth, wrong_gradient, seed, SMOOTH_SIZE)
+
+
+def test_several_adjoints_at_once(random_programs: range) -> None:
+    for seed in random_programs:
+        report(generate_uneven if seed % 8 == 5 else generate_smooth, wrong_rows, seed, SMOOTH_SIZE)

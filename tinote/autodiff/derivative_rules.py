@@ -23,7 +23,7 @@ from tinote.ir.build import Builder
 from tinote.ir.nodes import Atom, Lit, Op, Prim, Var
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import operands_first
-from tinote.ir.types import Scalar, Tangents, Tensor, Type, is_float
+from tinote.ir.types import Scalar, Tangents, Tensor, Type, element_type, i32, is_float, tangent_type, with_element
 
 
 class Emit:
@@ -140,6 +140,26 @@ class Emit:
         return self._positive.get(a, False)
 
 
+def joined_tangents(builder: Builder, numbers: Sequence[Atom]) -> Atom:
+    """One value of numbers, one for each direction."""
+    if len(numbers) == 1:
+        return numbers[0]
+    t = numbers[0].type
+    assert isinstance(t, Scalar)
+    return builder.prim(p.join_tangents, *numbers, type=tangent_type(t, len(numbers)))
+
+
+def tangent_numbers(builder: Builder, joined: Atom, directions: int) -> list[Atom]:
+    """The numbers of such a value, one for each direction."""
+    if directions == 1:
+        return [joined]
+    t = joined.type
+    assert isinstance(t, Tangents)
+    if isinstance(joined, Lit):
+        return [Lit(joined.value, t.scalar)] * directions
+    return [builder.prim(p.tangent_at, joined, Lit(k, i32), type=t.scalar) for k in range(directions)]
+
+
 Rule = Callable[[Emit, Atom, Var, tuple[Atom, ...]], Sequence[Atom | None]]
 
 
@@ -220,8 +240,11 @@ def _rounded_quotient(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence
 
 def _cast(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
     t = a[0].type
-    assert isinstance(t, Scalar | Tensor)
-    return (e.builder.cast(g, t) if is_float(t) else None,)
+    if not is_float(t):
+        return (None,)
+    of_adjoint = element_type(g.type)
+    dtype = tangent_type(element_type(t), of_adjoint.count) if isinstance(of_adjoint, Tangents) else element_type(t)
+    return (e.builder.cast(g, with_element(t, dtype)),)
 
 
 def _root(e: Emit, a: Atom) -> Atom:

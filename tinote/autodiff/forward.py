@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 from tinote.autodiff.activity import Broken, broken_at, discardable_variables, may_be_active
 from tinote.autodiff.custom_vjp import transposed_vjp
-from tinote.autodiff.derivative_rules import RULES, Emit, NoDerivative
+from tinote.autodiff.derivative_rules import RULES, Emit, NoDerivative, joined_tangents, tangent_numbers
 from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError
 from tinote.ir import nodes as ir
@@ -45,7 +45,7 @@ from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune
 from tinote.ir.query import walk
-from tinote.ir.types import Scalar, Stack, Tangents, Type, element_type, i32, is_float, tangent_type, with_element
+from tinote.ir.types import Stack, Type, element_type, is_float, tangent_type, with_element
 
 DEFAULTS = Defaults()
 
@@ -133,18 +133,11 @@ class _Forward:
 
     def joined(self, numbers: Sequence[ir.Atom]) -> ir.Atom:
         """A tangent from its numbers, one for each direction."""
-        if self.directions == 1:
-            return numbers[0]
-        t = numbers[0].type
-        assert isinstance(t, Scalar)
-        return self.builder.prim(p.join_tangents, *numbers, type=tangent_type(t, self.directions))
+        return joined_tangents(self.builder, numbers)
 
     def numbers(self, tangent: ir.Atom) -> list[ir.Atom]:
         """The numbers of a tangent, one for each direction."""
-        if not isinstance(tangent.type, Tangents):
-            return [tangent]
-        t = tangent.type.scalar
-        return [self.builder.prim(p.tangent_at, tangent, ir.Lit(k, i32), type=t) for k in range(self.directions)]
+        return tangent_numbers(self.builder, tangent, self.directions)
 
     def tangent_of(self, buffer: ir.Buffer) -> ir.Buffer | None:
         if buffer.kind not in _OF_THE_CODE:

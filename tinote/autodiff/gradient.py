@@ -58,10 +58,12 @@ def reverse(
     arguments: bool = False,
     reverser: type[Reverser] = Reverser,
     shares: bool = False,
+    directions: int = 1,
 ) -> Gradient:
     """Differentiate `fn` (scalar form, simplified), also with respect to its float arguments if `arguments` says so
     (`Reverser`). Raises a located `DifferentiationError` for what has no derivative. `reverser`: the class that does
-    it, for callers that observe it. `shares`: the primal launch saves what both compute.
+    it, for callers that observe it. `shares`: the primal launch saves what both compute. `directions`: how many
+    adjoints each value has; gradients of fields hold as many for each number.
     """
     given, dependence = fn, None
     found, shared = share(fn, defaults) if shares else (fn, NOTHING_SHARED)
@@ -74,7 +76,7 @@ def reverse(
         fn, dependence = make_sequential(unfold_atomics(replay(lift_values(fn), old), may_serialise), distinct)
         fn = select_winners(fn, arguments=arguments)
     saved = {value.buffer for value in old.values}
-    adjoint = reverser(fn, defaults, arguments=arguments).adjoint()
+    adjoint = reverser(fn, defaults, arguments=arguments, directions=directions).adjoint()
     _refuse(given, fn, dependence, adjoint)
     broken = tuple([broken_at(write, fn, arguments=arguments) for write in adjoint.broken])
     overwrites: tuple[Overwrite, ...] = ()

@@ -12,18 +12,21 @@ then decides how, for each of them. A parallel loop carries nothing, so that its
 of a serial loop runs the iterations backwards and carries adjoints. The reverse of a branch is a branch on the same
 condition.
 
+Along several directions, each adjoint is one value with a number for each (`Tangents`), as tangents are in forward
+mode: primal values, slopes and what is saved are there once for all of them.
+
 Method: adjoint of structured programs; cf. Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, chapters 3
 and 12.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import NamedTuple
 
 from tinote.autodiff.activity import active_variables, discardable_variables
-from tinote.autodiff.derivative_rules import RULES, Emit, NoDerivative
+from tinote.autodiff.derivative_rules import RULES, Emit, NoDerivative, joined_tangents, tangent_numbers
 from tinote.errors import DifferentiationError
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
@@ -33,7 +36,7 @@ from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune_unread
 from tinote.ir.query import definitions, walk
 from tinote.ir.rewrite import clone_region
-from tinote.ir.types import Scalar, Tensor, i32, i64, is_float
+from tinote.ir.types import Scalar, Stack, Tensor, Type, element_type, i32, i64, is_float, tangent_type, with_element
 
 
 class Adjoint(NamedTuple):
@@ -64,11 +67,13 @@ class _Carried(NamedTuple):
 
 class Reverser:
     """Differentiates one function. `arguments`: the result has a further parameter for the adjoint of each float that
-    `fn` returns, and yields the adjoints of its float parameters.
+    `fn` returns, and yields the adjoints of its float parameters. `directions`: how many adjoints a value has;
+    gradients of fields hold as many for each number.
     """
 
-    def __init__(self, fn: ir.Function, defaults: Defaults, *, arguments: bool = False) -> None:
+    def __init__(self, fn: ir.Function, defaults: Defaults, *, arguments: bool = False, directions: int = 1) -> None:
         self.fn = fn
+        self.directions = directions
         self.arguments = arguments
         self.active, self.temporaries, self.stacks = active_variables(fn, arguments=arguments)
         self.builder = Builder(defaults)
@@ -86,7 +91,7 @@ class Reverser:
         region = self.fn.region
         adjoints: dict[ir.Var, ir.Atom] = {}
         returned = [y for y in region.yields if self.arguments and is_float(y.type)]
-        seeds = [ir.Var(y.type, "d_result") for y in returned]
+        seeds = [self.variable(y, "d_result") for y in returned]
         with self.builder.region(*region.params, *seeds) as opened:
             for y, seed in zip(returned, seeds, strict=True):
                 self.accumulate(adjoints, y, seed)
@@ -108,8 +113,20 @@ class Reverser:
         known = adjoints.get(target)
         adjoints[target] = g if known is None or _is_zero(known) else self.emit.add(known, g)
 
+    def type_of_adjoint(self, t: Type) -> Type:
+        """The type of the adjoints of what has type `t`, along all directions."""
+        if self.directions == 1:
+            return t
+        if isinstance(t, Stack):
+            return Stack(with_element(t.content, tangent_type(element_type(t), self.directions)))
+        return with_element(t, tangent_type(element_type(t), self.directions))
+
+    def variable(self, of: ir.Atom, name: str = "") -> ir.Var:
+        """A variable for an adjoint of what is `of`."""
+        return ir.Var(self.type_of_adjoint(of.type), name)
+
     def zero_of(self, v: ir.Var) -> ir.Atom:
-        return self.emit.zero(v)
+        return self.emit.zero_of(self.type_of_adjoint(v.type))
 
     def adjoint_of(self, buffer: ir.Buffer) -> ir.Buffer | None:
         if buffer.kind is not ir.BufferKind.TEMPORARY:
@@ -118,8 +135,9 @@ class Reverser:
             return None
         found = self.temporary_adjoints.get(buffer)
         if found is None:
+            dtype = tangent_type(buffer.dtype, self.directions)
             found = self.temporary_adjoints[buffer] = ir.Buffer(
-                f"{buffer.name}.grad", buffer.dtype, buffer.shape, buffer.element, ir.BufferKind.TEMPORARY
+                f"{buffer.name}.grad", dtype, buffer.shape, buffer.element, ir.BufferKind.TEMPORARY
             )
         return found
 
@@ -176,7 +194,7 @@ class Reverser:
         loc, origin = self.builder.loc, self.builder.origin
         for op in region.body:
             if isinstance(op, ir.NewStack) and op.out in self.stacks:
-                adjoint = self.stack_adjoints[op.out] = ir.Var(op.out.type, f"d_{op.out.name}")
+                adjoint = self.stack_adjoints[op.out] = self.variable(op.out, f"d_{op.out.name}")
                 self.builder.emit(ir.NewStack(op.args, (adjoint,), (), op.loc, op))
         for op in reversed(region.body):
             self.builder.loc, self.builder.origin = op.loc, op
@@ -223,7 +241,7 @@ class Reverser:
             self.accumulate(adjoints, value, self.builder.extract(g, *index))
             if self.is_active(tensor):
                 assert isinstance(tensor.type, Tensor)
-                self.accumulate(adjoints, tensor, self.builder.insert(g, index, ir.Lit(0.0, tensor.type.dtype)))
+                self.accumulate(adjoints, tensor, self.builder.insert(g, index, ir.Lit(0.0, element_type(g.type))))
             return
         rule = RULES[op.prim]
         if isinstance(rule, NoDerivative):
@@ -267,7 +285,7 @@ class Reverser:
             g = adjoints.pop(op.out, None)
             self.builder.emit(ir.Push((adjoint, self.zero_of(op.out) if g is None else g), (), (), op.loc, op))
         else:
-            g = ir.Var(op.args[1].type)
+            g = self.variable(op.args[1])
             self.builder.emit(ir.Pop((adjoint,), (g,), (), op.loc, op))
             self.accumulate(adjoints, op.args[1], g)
 
@@ -277,14 +295,21 @@ class Reverser:
         if not seeds:
             return
         given = [seeds[v] if v in seeds else self.zero_of(v) for v in op.outs]
+        numbers = [tangent_numbers(self.builder, g, self.directions) for g in given]
+        found = [self.custom_adjoints(op, along) for along in zip(*numbers, strict=True)]
+        for source, *along in zip(op.inputs, *found, strict=True):
+            if self.is_active(source):
+                self.accumulate(adjoints, source, joined_tangents(self.builder, along))
+
+    def custom_adjoints(self, op: CustomVJP, given: Sequence[ir.Atom]) -> tuple[ir.Atom, ...]:
+        """The adjoints of its inputs from those of its outs, along one direction."""
         inside = dict(zip(op.adjoint.params, given, strict=True))
         copy, _ = clone_region(ir.Region((), op.adjoint.body, op.adjoint.yields), inside)
         for original, inner in zip(walk(op.adjoint), walk(copy), strict=True):
             inner.origin = original
         for inner in copy.body:
             self.builder.emit(inner)
-        for source, g in zip(op.inputs, copy.yields, strict=True):
-            self.accumulate(adjoints, source, g)
+        return copy.yields
 
     def backward_if(self, op: ir.If, adjoints: dict[ir.Var, ir.Atom]) -> None:
         """The reverse of a branch is a branch. What both arms leave alone is not yielded."""
@@ -304,7 +329,7 @@ class Reverser:
         same = {k for k in range(len(outer)) if branches[0][1][k] is branches[1][1][k]}
         touched = [k for k in range(len(outer)) if k not in same]
         then, orelse = [ir.Region((), tuple(body), tuple([after[k] for k in touched])) for body, after in branches]
-        outs = tuple([ir.Var(outer[k].type) for k in touched])
+        outs = tuple([self.variable(outer[k]) for k in touched])
         self.builder.emit(ir.If(op.condition, then, orelse, outs, op.loc, op))
         adjoints.update({outer[k]: out for k, out in zip(touched, outs, strict=True)})
         adjoints.update({outer[k]: g for k in same if (g := branches[0][1][k]) is not before[k]})
@@ -315,7 +340,7 @@ class Reverser:
         """An outermost parallel loop. The adjoints of active values from outside of it meet in temporaries."""
         if self.seeds_of(op, adjoints) is None:
             return
-        shared = {v: _shared_adjoint(v) for v in self.outer_active(op.body)}
+        shared = {v: self.shared_adjoint(v) for v in self.outer_active(op.body)}
         inner: dict[ir.Var, ir.Atom] = {}
         index = ir.Var(op.index.type, op.index.name)
         with self.builder.region(index) as opened:
@@ -329,8 +354,15 @@ class Reverser:
         for v, buffer in shared.items():
             if v in inner:
                 sums = [self.builder.load(buffer, component) for component in _components(buffer)]
-                total = self.builder.pack(sums, v.type) if isinstance(v.type, Tensor) else sums[0]
+                total = self.builder.pack(sums, t) if isinstance(t := self.type_of_adjoint(v.type), Tensor) else sums[0]
                 self.accumulate(adjoints, v, total)
+
+    def shared_adjoint(self, v: ir.Var) -> ir.Buffer:
+        """A temporary in which the iterations of a parallel loop add up the adjoint of `v`."""
+        t = self.type_of_adjoint(v.type)
+        assert isinstance(t, Scalar | Tensor)
+        dtype, element = (t.dtype, t.shape) if isinstance(t, Tensor) else (t, ())
+        return ir.Buffer(f"{v.name or 'shared'}.grad", dtype, (), element, ir.BufferKind.TEMPORARY)
 
     def backward_loop(self, op: ir.For | ir.While, adjoints: dict[ir.Var, ir.Atom]) -> None:
         seeds = self.seeds_of(op, adjoints)
@@ -342,7 +374,7 @@ class Reverser:
             index, params, lo = ir.Var(i64, "iteration"), op.body.params, ir.Lit(0, i64)
             hi = self.trip_counts[op] = ir.Var(i64, "trip_count")
         body, carried = self.adjoint_body(op.regions[-1], params, seeds, adjoints)
-        outs = tuple([ir.Var(v.type) for v in carried.targets])
+        outs = tuple([self.variable(v) for v in carried.targets])
         body = ir.Region((index, *carried.params), body.body, body.yields)
         unordered = isinstance(op, ir.For) and op.parallel
         self.builder.emit(
@@ -372,8 +404,8 @@ class Reverser:
         """
         outer = self.outer_active(region)
         active = [k for k, q in enumerate(params) if q in self.active]
-        flowing = [ir.Var(params[k].type, f"d_{params[k].name}") for k in active]
-        sums = [ir.Var(v.type, f"d_{v.name}") for v in outer]
+        flowing = [self.variable(params[k], f"d_{params[k].name}") for k in active]
+        sums = [self.variable(v, f"d_{v.name}") for v in outer]
         inner: dict[ir.Var, ir.Atom] = dict(zip(outer, sums, strict=True))
         with self.builder.region() as opened:
             for k, g in zip(active, flowing, strict=True):
@@ -408,14 +440,6 @@ class Reverser:
 
 def _is_zero(g: ir.Atom) -> bool:
     return isinstance(g, ir.Lit) and g.value == 0
-
-
-def _shared_adjoint(v: ir.Var) -> ir.Buffer:
-    """A temporary in which the iterations of a parallel loop add up the adjoint of `v`."""
-    t = v.type
-    assert isinstance(t, Scalar | Tensor)
-    dtype, element = (t.dtype, t.shape) if isinstance(t, Tensor) else (t, ())
-    return ir.Buffer(f"{v.name or 'shared'}.grad", dtype, (), element, ir.BufferKind.TEMPORARY)
 
 
 def _components(buffer: ir.Buffer) -> list[tuple[ir.Atom, ...]]:

@@ -25,7 +25,7 @@ from tinote.ir.nodes import Atom, Atomic, BufferKind, Extent, For, Function, If,
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import definitions, uses, walk
 from tinote.ir.rewrite import Rewriter
-from tinote.ir.types import Scalar, u1
+from tinote.ir.types import Scalar, Tangents, i32, u1
 
 #: Loops of fewer iterations run in any case: they are written out, and run as vectors.
 _SHORTEST = 8
@@ -74,13 +74,22 @@ class _Skipper(Rewriter):
         """Emit a loop that runs unless these adjoints are all zero."""
         some: Atom | None = None
         for g in sources:
-            assert isinstance(g.type, Scalar)
-            counts = self.condition(p.ne, (g, Lit(0.0, g.type)), loop)
-            some = counts if some is None else self.condition(p.or_, (some, counts), loop)
+            for number in self.numbers(g, loop):
+                counts = self.condition(p.ne, (number, Lit(0.0, number.type)), loop)
+                some = counts if some is None else self.condition(p.or_, (some, counts), loop)
         assert some is not None
         inside = tuple([Var(v.type, v.name) for v in loop.outs])
         then = Region((), (loop.rebuilt(loop.args, loop.regions, inside),), inside)
         self.emit(If(some, then, Region((), (), loop.initial), loop.outs, loop.loc, loop.origin))
+
+    def numbers(self, g: Var, near: Op) -> list[Var]:
+        """An adjoint's numbers, one for each direction."""
+        if not isinstance(g.type, Tangents):
+            return [g]
+        found = [Var(g.type.scalar) for _ in range(g.type.count)]
+        for k, out in enumerate(found):
+            self.emit(Prim(p.tangent_at, (g, Lit(k, i32)), (out,), near.loc, near.origin))
+        return found
 
     def condition(self, prim: Primitive, args: tuple[Atom, ...], near: Op) -> Var:
         out = Var(u1)

@@ -17,9 +17,11 @@ from tinote.ir.nodes import Function
 __all__ = ["add_checks", "keep_order", "record_old_values", "skip_zero_adjoints", "take_forward", "take_reverse"]
 
 
-def take_reverse(fn: Function, context: Context, *, arguments: bool, shares: bool) -> Function:
-    """The gradient of `fn`; with `arguments` its pullback. `shares`: the launch has saved what both compute."""
-    context.gradient = reverse(fn, context.defaults, arguments=arguments, shares=shares)
+def take_reverse(fn: Function, context: Context, *, arguments: bool, shares: bool, directions: int) -> Function:
+    """The gradient of `fn`, along a number of directions; with `arguments` its pullback. `shares`: the launch has saved
+    what both compute.
+    """
+    context.gradient = reverse(fn, context.defaults, arguments=arguments, shares=shares, directions=directions)
     context.broken_paths += context.gradient.broken
     return context.gradient.function
 

@@ -283,7 +283,7 @@ class Specialisation:
 
     def twins(self, request: Request) -> dict[Buffer, Buffer]:
         """What stands for each of a request's `temporaries` in its code and its facts (`ir/redirect.py`)."""
-        if not request.temporaries:
+        if not request.temporaries and not (request.reverses and request.directions > 1):
             return {}
         found = self._twins.get(request)
         if found is None:
@@ -292,9 +292,9 @@ class Specialisation:
             tangent, directions = request.has_tangents, request.directions
             made = {b: twin_of(b, adjoint=adjoint, tangent=tangent, directions=directions) for b in request.temporaries}
             if directions > 1:
-                # What has a dual of its own, along one direction, has none of several.
+                # What has a dual or a gradient of its own, along one direction, has none of several.
                 touched = self.accesses().loaded | self.accesses().written
-                own = [b for b in touched if b.tangent is not None and b not in made]
+                own = [b for b in touched if (b.adjoint if adjoint else b.tangent) is not None and b not in made]
                 made |= {b: twin_of(b, adjoint=False, tangent=False, directions=directions) for b in own}
             found = self._twins.setdefault(request, made)
             self._originals.update({twin: buffer for buffer, twin in found.items()})
@@ -313,10 +313,8 @@ class Specialisation:
 
     def _function(self, request: Request) -> Function:
         """What the front end made, with temporary companions."""
-        fn = self.lowered.function
-        if not request.temporaries:
-            return fn
-        return importlib.import_module("tinote.ir.redirect").redirected(fn, self.twins(request))
+        fn, twins = self.lowered.function, self.twins(request)
+        return importlib.import_module("tinote.ir.redirect").redirected(fn, twins) if twins else fn
 
     def _compile_once(self, request: Request) -> Compiled:
         """Compiled here, or by the first of several processes that need the same now."""

@@ -44,6 +44,7 @@ from tinote.compiler.passes.promote_locals import promote_locals
 from tinote.compiler.passes.rearrange import rearrange
 from tinote.compiler.passes.scalarise import scalarise
 from tinote.compiler.passes.solve_inductions import solve_inductions
+from tinote.compiler.passes.split_directions import split_directions
 from tinote.compiler.passes.split_loops import split_loops
 from tinote.compiler.passes.split_temporaries import split_temporaries
 from tinote.compiler.passes.vectorise import vectorise
@@ -135,14 +136,17 @@ def _derivative_steps() -> Any:
     return importlib.import_module("tinote.compiler.derivative_steps")
 
 
-def _reverse(*, arguments: bool, once: bool, shares: bool) -> Steps:
+def _reverse(*, arguments: bool, once: bool, shares: bool, directions: int) -> Steps:
     """`once`: nothing is differentiated afterwards."""
     return (
         Step(
-            lambda fn, context: _derivative_steps().take_reverse(fn, context, arguments=arguments, shares=shares),
+            lambda fn, context: _derivative_steps().take_reverse(
+                fn, context, arguments=arguments, shares=shares, directions=directions
+            ),
             Form.PROMOTED,
             "reverse",
         ),
+        *((_plain(split_directions, Form.PROMOTED),) if directions > 1 else ()),
         *((_plain(drop_adjoints, Form.PROMOTED),) if once else ()),
         _plain(scalarise, Form.SCALAR),
         SPLITTING,
@@ -285,7 +289,15 @@ def steps_for(request: Request, *, lower: bool = True, lowering: Steps = LOWERIN
         *SIMPLIFICATION,
         *_when(request.records, SHARING if request.shares else RECORDING),
         *_when(request.records and values_only, DROPPING),
-        *_when(request.reverses, *_reverse(arguments=arguments, once=not request.has_tangents, shares=request.shares)),
+        *_when(
+            request.reverses,
+            *_reverse(
+                arguments=arguments,
+                once=not request.has_tangents,
+                shares=request.shares,
+                directions=request.directions,
+            ),
+        ),
         *_when(request.has_tangents, *_forward(arguments=arguments, directions=request.directions)),
         *_when(request.reverses, SKIPPING),
         *_when(checks is Checks.FINITE, FINITE_CHECKING),

@@ -48,10 +48,10 @@ class Request:
     launched with the tangents of the arguments after them, and returns the results and then their tangents. `records`:
     the launch saves the old values that its gradient needs. `shares`: it also saves what both would compute, or the
     gradient finds that (`autodiff/shared_values.py`). `temporaries`: fields and arrays of the kernel that have no
-    gradient (no dual) of their own, and get one from whoever launches. `directions`: how many tangents each value has;
-    for several, all duals are temporary, and each float argument and result has as many tangents, one after the other.
-    Of these, `name` is made ("gradient", "recording pushforward"), whether it `reverses` a kernel, and whether it
-    `has_tangents`.
+    gradient (no dual) of their own, and get one from whoever launches. `directions`: how many tangents, or adjoints,
+    each value has; for several, all duals and gradients are temporary, and each float argument and result of a
+    pushforward has as many tangents, one after the other. Of these, `name` is made ("gradient", "recording
+    pushforward"), whether it `reverses` a kernel, and whether it `has_tangents`.
 
     There is one object for each combination: code is looked up by identity, at each launch of a gradient. Raises
     `ValueError` for a combination without meaning.
@@ -119,8 +119,10 @@ class Request:
             raise ValueError("the launch itself records, not its gradient")
         if checks is Checks.ACCESS_RULES and (records or derivative is not Derivative.NONE):
             raise ValueError("the access rules are about the launch itself")
-        if directions != 1 and derivative is not Derivative.FORWARD:
-            raise ValueError("only forward mode has directions")
+        if directions != 1 and derivative not in (Derivative.FORWARD, Derivative.REVERSE):
+            raise ValueError("only forward mode and reverse mode have directions")
+        if directions != 1 and self.reverses and (arguments or shares):
+            raise ValueError("adjoints along several directions are those of memory alone")
         kind = derivative.value
         if arguments:
             kind = _WITH_ARGUMENTS.get(derivative, kind)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from tinote.ir.types import Scalar, Tensor, tangent_type
+from tinote.ir.types import Scalar, Tangents, Tensor, tangent_type
 
 if TYPE_CHECKING:
     from tinote.ir.primitives import Primitive
@@ -36,7 +36,8 @@ class Buffer:
     order of a function's buffers. `noalias`: of an array, that the launch guarantees no other buffer of the function to
     have memory in common with it. `offset`: what its users call the first index of each dimension, () for zeros; the IR
     itself counts from zero. `no_adjoint`, `no_tangent`: declared by the user to have none, so that its values are
-    constants in reverse mode, in forward mode; else a recording may lend it one.
+    constants in reverse mode, in forward mode; else a recording may lend it one. `planes`: of a gradient along a few
+    directions, what holds the numbers along each; in memory they follow each other.
     """
 
     __slots__ = (
@@ -52,6 +53,7 @@ class Buffer:
         "no_tangent",
         "noalias",
         "offset",
+        "planes",
         "primal",
         "shape",
         "strides",
@@ -89,6 +91,7 @@ class Buffer:
         self.adjoint: Buffer | None = None
         self.tangent: Buffer | None = None
         self.primal: Buffer | None = None
+        self.planes: tuple[Buffer, ...] = ()
         self.no_adjoint = False
         self.no_tangent = False
 
@@ -124,9 +127,33 @@ def family_of(buffer: Buffer) -> Buffer:
     return buffer
 
 
+#: Gradients along so few directions have a plane of memory for each: see `split_directions.py`.
+MOST_PLANES = 4
+
+
+def give_planes(gradient: Buffer) -> None:
+    """A gradient along a few directions gets its planes; along others it stays as it is."""
+    dtype = gradient.dtype
+    if not isinstance(dtype, Tangents) or dtype.count > MOST_PLANES:
+        return
+    planes: list[Buffer] = []
+    for direction in range(dtype.count):
+        plane = Buffer(
+            f"{gradient.name}.{direction}",
+            dtype.scalar,
+            gradient.shape,
+            gradient.element,
+            gradient.kind,
+            noalias=gradient.noalias,
+        )
+        plane.primal = gradient.primal
+        planes.append(plane)
+    gradient.planes = tuple(planes)
+
+
 def twin_of(buffer: Buffer, *, adjoint: bool, tangent: bool, directions: int = 1) -> Buffer:
     """A buffer like `buffer`, with the companions that are asked for: its own where it has them, and new ones, which
-    lie row by row. Along several `directions` there are only new duals, with as many tangents of each number.
+    lie row by row. Along several `directions` there are only new ones, with as many numbers for each number.
     """
     twin = Buffer(
         buffer.name,
@@ -139,9 +166,11 @@ def twin_of(buffer: Buffer, *, adjoint: bool, tangent: bool, directions: int = 1
         offset=buffer.offset,
         noalias=buffer.noalias,
     )
-    twin.adjoint, twin.tangent = buffer.adjoint, buffer.tangent if directions == 1 else None
+    if directions == 1:
+        twin.adjoint, twin.tangent = buffer.adjoint, buffer.tangent
     if adjoint and twin.adjoint is None:
-        twin.adjoint = _companion(twin, "grad")
+        twin.adjoint = _companion(twin, "grad", directions)
+        give_planes(twin.adjoint)
     if tangent and twin.tangent is None:
         twin.tangent = _companion(twin, "dual", directions)
     if adjoint and tangent and twin.adjoint is not None and twin.adjoint.tangent is None:

@@ -1,5 +1,5 @@
-"""One observation an iteration. Each has copies of its camera and its point, so that two reverse runs, a seed for each
-of its two errors, give all blocks of the Jacobian.
+"""One observation an iteration. Each has copies of its camera and its point, so that two seeds, one for each of its two
+errors, give all blocks of the Jacobian.
 """
 
 from collections.abc import Callable
@@ -49,19 +49,13 @@ def build(ti: ModuleType, problem: Problem, style: Style) -> Program:
 
 
 def derivative(style: Style, program: Program) -> Callable[[], Any]:
-    """The blocks' first rows, then the second ones."""
+    """The blocks' first rows and the second ones, in one sweep."""
     seeds = np.zeros((2, *program.result.shape))
     seeds[0, :, 0] = seeds[1, :, 1] = 1
-    rows = [style.vjp(program, seed) for seed in seeds]
-    return lambda: [part for row in rows for part in row()]
+    return style.vjp(program, seeds)
 
 
 def combined(found: list[np.ndarray]) -> np.ndarray:
     """Of the shape (observations, 2, 15)."""
-    return np.stack(
-        [
-            np.concatenate([cameras, points, weights[:, None]], axis=1)
-            for cameras, points, weights in (found[:3], found[3:])
-        ],
-        axis=1,
-    )
+    cameras, points, weights = found
+    return np.moveaxis(np.concatenate([cameras, points, weights[..., None]], axis=-1), 0, 1)

@@ -113,4 +113,5 @@ def _known(dependencies: Dependencies, twins: Twins) -> tuple[Buffer, ...]:
         if twin is not None:
             second = None if twin.adjoint is None else twin.adjoint.tangent
             found += [one for one in (twin, twin.adjoint, twin.tangent, second) if one is not None]
+            found += [] if twin.adjoint is None else twin.adjoint.planes
     return tuple(dict.fromkeys(found))

@@ -124,6 +124,7 @@ class BoundArray(NamedTuple):
     writable: bool
     buffer: Buffer | None
     owner: Any
+    planes: tuple[int, ...] = ()  # the addresses of the gradient along each of a few directions
 
     def __repr__(self) -> str:
         return f"<array of shape {self.shape} at {self.address:#x}>"
@@ -136,6 +137,8 @@ class BoundArray(NamedTuple):
 
 #: Which address in a `BoundArray` belongs to an array argument's own buffer, to its gradient, to its dual.
 _ADDRESS, _ADJOINT, _TANGENT, _SECOND, _SHAPE = range(5)
+#: From here on the parts of an array count its gradient's planes.
+_PLANES = 16
 
 
 class Code(Protocol):
@@ -183,6 +186,7 @@ class Native:
         "_extents",
         "_memories",
         "_pack",
+        "_planes",
         "_pointers",
         "_release",
         "_results",
@@ -214,9 +218,11 @@ class Native:
         sources = address_sources(arrays)
         self._arrays = len(arrays)
         self._array_buffers = tuple(arrays)
-        self._pointers = [
+        pointers = [
             (*sources[buffer], (offset - SLOTS) // 8) for buffer, offset in metadata.pointers if buffer in sources
         ]
+        self._pointers = [pointer for pointer in pointers if pointer[1] < _PLANES]
+        self._planes = [(at, part - _PLANES, slot) for at, part, slot in pointers if part >= _PLANES]
         self._extents = [(sources[buffer][0], axis, (offset - SLOTS) // 8) for buffer, axis, offset in metadata.extents]
         for buffer, offset in metadata.pointers:
             if buffer in sources:
@@ -292,14 +298,15 @@ class Native:
         """The memory that is the same in each launch, each with its byte behind the begin of the slots, and its name:
         that of fields, and what a kernel keeps for itself between its tasks.
         """
-        bound = {8 * slot for _, _, slot in self._pointers}
+        bound = {8 * slot for _, _, slot in (*self._pointers, *self._planes)}
         fixed = [(offset - SLOTS, buffer.name) for buffer, offset in self.metadata.pointers]
         places = [place for place in fixed if place[0] not in bound]
         return [(*place, memory) for place, memory in zip(places, self._memories, strict=True)]
 
     def bound_addresses(self, arrays: Sequence[Any]) -> list[tuple[int, int, int]]:
         """The addresses that a launch with these arrays gets, each with its byte and the position of its array."""
-        return [(8 * slot, arrays[position][part], position) for position, part, slot in self._pointers]
+        found = [(8 * slot, arrays[position][part], position) for position, part, slot in self._pointers]
+        return found + [(8 * slot, arrays[at].planes[plane], at) for at, plane, slot in self._planes]
 
     def bound_extents(self, arrays: Sequence[Any]) -> list[tuple[int, int]]:
         """The extents of these arrays, each with its byte."""
@@ -309,7 +316,8 @@ class Native:
         """Where the address of an array is that each launch binds, by the array's position and which of its own, its
         gradient's, … that is (`address_sources`).
         """
-        return {(position, part): 8 * slot for position, part, slot in self._pointers}
+        found = {(position, part): 8 * slot for position, part, slot in self._pointers}
+        return found | {(position, _PLANES + plane): 8 * slot for position, plane, slot in self._planes}
 
     def extent_slots(self) -> dict[tuple[int, int], int]:
         """The same of extents, by the array's position and the axis."""
@@ -338,6 +346,8 @@ class Native:
         words = block.integers
         for position, part, slot in self._pointers:
             words[slot] = values[position][part]
+        for position, plane, slot in self._planes:
+            words[slot] = values[position].planes[plane]
         for position, axis, slot in self._extents:
             words[slot] = values[position][_SHAPE][axis]
         return values[self._arrays :]
@@ -352,6 +362,8 @@ def address_sources(arrays: Sequence[Buffer]) -> dict[Buffer, tuple[int, int]]:
         for part, buffer in parts:
             if buffer is not None:
                 found[buffer] = (position, part)
+        for plane, buffer in enumerate(array.adjoint.planes if array.adjoint is not None else ()):
+            found[buffer] = (position, _PLANES + plane)
     return found
 
 

@@ -149,6 +149,12 @@ def array_over(buffer: Buffer, memory: Memory, base: Any = None) -> np.ndarray[A
     shape = tuple([n or 0 for n in buffer.shape])
     extents, strides = (*shape, *buffer.element), (*(buffer.strides or ()), *buffer.element_strides)
     dtype = buffer.dtype
+    if buffer.planes:
+        plane = buffer.planes[0]
+        whole = (len(buffer.planes), *shape, *plane.element)
+        strides = row_major(whole, plane.dtype.size)
+        found = _strided(memory.view() if base is None else base, plane.dtype, whole, strides)
+        return np.moveaxis(found, 0, -1)
     if isinstance(dtype, Tangents):
         extents, strides, dtype = (*extents, dtype.count), (*strides, dtype.scalar.size), dtype.scalar
     return _strided(memory.view() if base is None else base, dtype, extents, strides)

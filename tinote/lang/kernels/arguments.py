@@ -98,7 +98,7 @@ class Arguments:
             if actual in tangents:
                 self._actual[twin.tangent] = tangents[actual]
         if twin.adjoint is not None and twin.adjoint is not formal.adjoint:
-            self._lent.add(twin.adjoint)
+            self._lent.update((twin.adjoint, *twin.adjoint.planes))
             if twin.adjoint.tangent is not None:
                 self._lent.add(twin.adjoint.tangent)
 

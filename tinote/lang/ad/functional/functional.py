@@ -45,7 +45,9 @@ from tinote.lang.ad.functional.inputs import (
     shape_of,
 )
 from tinote.lang.ad.functional.nested import Inner, unrecorded, within
+from tinote.lang.ad.functional.rows import SeveralRows
 from tinote.lang.ad.functional.runs import (
+    Run,
     pull_back,
     recorded,
     recorded_from,
@@ -122,11 +124,16 @@ def vjp(
     a field of any shape, and the seed, of that shape, times the Jacobian of the result with respect to the inputs, by
     reverse mode. `argnums`, `wrt` and `loss` say what the inputs and the result are, as for `grad`; here `loss` may
     have any shape, and is left as it is. Raises `DifferentiationError`.
+
+    A seed for `loss` with a further, leading axis holds several: their products come with such an axis. One run of `f`
+    serves all, and a sweep backwards carries up to 16 of them at once, as for the rows of a Jacobian.
     """
     task = Derivative("vjp", f, wrt, loss, argnums)
     task.require("grad")
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        if _has_several(task, seed):
+            return along_all(seed, args, kwargs)
         direction = _seed_for(task, seed)
         with GradientsBefore() as before:
             ran = recorded(task, args, kwargs, before, shares=True)
@@ -135,7 +142,19 @@ def vjp(
         ran.bound.give_back(task)
         return value, task.shaped(found)
 
+    def along_all(seed: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        count, shape = len(seed), shape_of(task.loss_field)
+        directions = seed_array(seed, (count, *shape), "", f"seeds of {task.loss_field.name!r}")
+        with GradientsBefore() as before:
+            ran = recorded(task, args, kwargs, before)
+            value = ran.value
+            found = _products(ran, count, lambda first, end: directions[first:end])
+        ran.bound.give_back(task)
+        return value, task.shaped(found)
+
     def inner(outer: Recorder, seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        if _has_several(task, seed):
+            return unrecorded(outer, "vjp along several seeds", lambda: run(seed, *args, **kwargs))
         return within(outer, Inner(task, args, kwargs, seed=seed), run, seed)
 
     return _planned(task, _nesting(run, inner))
@@ -177,8 +196,8 @@ def jacobian(
     what the inputs and the result are, as for `vjp`.
 
     `mode`: `"forward"` (fields need duals) or `"reverse"` (one run of `f`, and a reverse run for each number of the
-    result; fields need gradients). By default forward mode where the inputs have fewer numbers than the result, as far
-    as the fields have what it needs. Raises `DifferentiationError`.
+    result, up to 16 of which go together; fields need gradients). By default forward mode where the inputs have fewer
+    numbers than the result, as far as the fields have what it needs. Raises `DifferentiationError`.
 
     In forward mode a run of `f` gives up to 16 columns at once: it computes its values once, and that many tangents of
     each. Where numbers that depend on the inputs go through Python (results of kernels, elements that are read, number
@@ -207,14 +226,14 @@ def jacobian(
     def run(*args: Any, **kwargs: Any) -> Any:
         if sparse and (listener := heard()) is not None:
             listener.taking("a sparse Jacobian, whose pattern is found out")
+        if not sparse and (mode == "reverse" or (mode is None and not _forward_is_shorter(task, args))):
+            return task.shaped(_rows(task, args, kwargs))
         with preserving_gradients(), preserving_duals():
             if sparse:
                 # One width for all: what runs is compiled once.
                 found = _elements(_Columns(task, args, kwargs, MOST_DIRECTIONS), sparsity)
-            elif mode == "forward" or (mode is None and _forward_is_shorter(task, args)):
-                found = _columns(_Columns(task, args, kwargs))
             else:
-                found = _rows(task, args, kwargs)
+                found = _columns(_Columns(task, args, kwargs))
         return task.shaped(found)
 
     def inner(outer: Recorder, *args: Any, **kwargs: Any) -> Any:
@@ -327,20 +346,44 @@ def _forward_is_shorter(task: Derivative, args: tuple[Any, ...]) -> bool:
 
 
 def _rows(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Array]:
-    ran = recorded(task, args, kwargs)
     shape = () if task.loss is None else shape_of(task.loss)
-    count = int(np.prod(shape))
-    found = [zeros((count, *one.shape)) for one in ran.bound.inputs]
+    count = math.prod(shape)
+
+    def unit_rows(first: int, end: int) -> Array:
+        return np.eye(end - first, count, first).reshape(end - first, *shape)
+
+    with GradientsBefore() as before:
+        ran = recorded(task, args, kwargs, before)
+        found = _products(ran, count, unit_rows)
+    return [whole.reshape(shape + one.shape) for whole, one in zip(found, ran.bound.inputs, strict=True)]
+
+
+def _products(ran: Run, count: int, seeds: Callable[[int, int], Array]) -> list[Array]:
+    """Products of seeds and the Jacobian, several at once where that can be: for each input an array of them.
+    `seeds(first, end)` gives some of the seeds, of the shape of the result behind their number.
+    """
+    width = directions_for(count)
     try:
+        several = SeveralRows.of(ran, width) if width > 1 else None
+        if several is not None and count <= width:
+            return several.pull_back(seeds(0, count))
+        found = [zeros((count, *one.shape)) for one in ran.bound.inputs]
+        if several is not None:
+            for first in range(0, count, width):
+                end = min(first + width, count)
+                for whole, part in zip(found, several.pull_back(seeds(first, end)), strict=True):
+                    whole[first:end] = part
+            return found
         for row in range(count):
-            seed = np.zeros(count)
-            seed[row] = 1
-            sweep = pull_back(ran, seed.reshape(shape), keep=True)
+            for one in ran.bound.inputs:
+                if row and one.stand_in is not None:
+                    one.stand_in.grad.fill(0)
+            sweep = pull_back(ran, seeds(row, row + 1)[0], keep=True)
             for whole, part in zip(found, ran.gradients(sweep), strict=True):
                 whole[row] = part
     finally:
         ran.journal.forget()
-    return [whole.reshape(shape + one.shape) for whole, one in zip(found, ran.bound.inputs, strict=True)]
+    return found
 
 
 class _Columns:
@@ -539,6 +582,11 @@ def _pushed_along(
         with bound.running():
             task.f(*bound.args, **kwargs)
         return mode.tangents(task.loss)
+
+
+def _has_several(task: Derivative, seed: Any) -> bool:
+    """Whether a seed has one axis more than the result."""
+    return task.loss is not None and isinstance(seed, np.ndarray) and seed.ndim == len(shape_of(task.loss)) + 1
 
 
 def _seed_for(task: Derivative, seed: Any) -> Array:

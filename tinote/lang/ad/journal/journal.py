@@ -703,6 +703,10 @@ class Journal(Recorder):
             self.tangents,
         )
 
+    def sweep_along(self, kind: Callable[..., Sweep], events: Sequence[Event], *how: Any) -> Sweep:
+        """A sweep of another kind through these events: it knows `how` it runs."""
+        return kind(*how, events, self.saved, self.derivative, None, self._has_initialising_writes)
+
     def forget(self) -> None:
         """Let the copies go, unless they are to be kept: nothing will be reversed any more."""
         if self.keep:

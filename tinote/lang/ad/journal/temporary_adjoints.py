@@ -11,7 +11,7 @@ from typing import Any
 
 from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.requests import Request
-from tinote.ir.buffers import Buffer, bytes_of
+from tinote.ir.buffers import Buffer, bytes_of, give_planes
 from tinote.ir.types import tangent_type
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.traced import holds_traced, tangents_in
@@ -22,11 +22,13 @@ from tinote.runtime.seam import heard
 
 
 def temporary_companion(buffer: Buffer, kind: str, directions: int = 1) -> Buffer:
-    """A gradient ("grad") or dual ("dual") that is zero, lies row by row, and is there as long as anybody holds it. A
-    dual has a tangent along each of its `directions`.
+    """A gradient ("grad") or dual ("dual") that is zero, lies row by row, and is there as long as anybody holds it. It
+    has a number along each of its `directions`.
     """
     made = Buffer(f"{buffer.name}.{kind}", tangent_type(buffer.dtype, directions), buffer.shape, buffer.element)
     made.primal = buffer
+    if kind == "grad":
+        give_planes(made)
     session.memories[made] = Memory(max(bytes_of(made) or 0, made.dtype.size))
     return made
 
@@ -65,9 +67,14 @@ def copy_tangents(tangent: Buffer, position: Any, source: Buffer | None) -> None
 
 
 class TemporaryAdjoints:
-    """The adjoints of `buffers`, zero at first. `tangents`: their temporary duals; with them, adjoints have duals."""
+    """The adjoints of `buffers`, zero at first. `tangents`: their temporary duals; with them, adjoints have duals.
+    `directions`: how many adjoints each number has; along several, all are temporary.
+    """
 
-    def __init__(self, buffers: Iterable[Buffer], tangents: Mapping[Buffer, Buffer] | None = None) -> None:
+    def __init__(
+        self, buffers: Iterable[Buffer], tangents: Mapping[Buffer, Buffer] | None = None, directions: int = 1
+    ) -> None:
+        self._directions = directions
         self._adjoints: dict[Buffer, Buffer] = {}
         self._tangents: Mapping[Buffer, Buffer] = {} if tangents is None else tangents
         self._has_tangents = tangents is not None
@@ -76,14 +83,15 @@ class TemporaryAdjoints:
         self._bound: dict[Buffer, tuple[Buffer | None, Buffer | None, BoundArray]] = {}
 
     def _add(self, buffer: Buffer) -> Buffer:
-        adjoint = self._adjoints[buffer] = temporary_companion(buffer, "grad")
+        adjoint = self._adjoints[buffer] = temporary_companion(buffer, "grad", self._directions)
         if self._has_tangents:
             adjoint.tangent = temporary_companion(adjoint, "dual")
         return adjoint
 
     def of(self, buffer: Buffer) -> Buffer | None:
         """The adjoint of a buffer, its own or a temporary one."""
-        return buffer.adjoint or self._adjoints.get(buffer)
+        own = buffer.adjoint if self._directions == 1 else None
+        return own or self._adjoints.get(buffer)
 
     def made(self, buffer: Buffer) -> Buffer:
         """The adjoint of a buffer: a temporary one is made where there is none."""
@@ -108,7 +116,10 @@ class TemporaryAdjoints:
         owners = [memory, *[None if one is None else memory_of(one) for one in companions]]
         first, second, third = [0 if one is None else one.address for one in owners[1:]]
         shape = tuple([n or 0 for n in buffer.shape])
-        found = BoundArray(memory.address, first, second, third, shape, memory.nbytes, True, buffer, owners)
+        count = 0 if adjoint is None else len(adjoint.planes)
+        stride = (bytes_of(adjoint) or 0) // count if adjoint is not None and count else 0
+        planes = tuple([first + k * stride for k in range(count)])
+        found = BoundArray(memory.address, first, second, third, shape, memory.nbytes, True, buffer, owners, planes)
         self._bound[buffer] = adjoint, tangent, found
         return found
 
@@ -134,7 +145,9 @@ class TemporaryAdjoints:
                 lent = self.bound(arguments.actual(formal))
                 bound = found[k]
                 assert isinstance(bound, BoundArray)
-                found[k] = bound._replace(adjoint=lent.adjoint, tangent=lent.tangent, second=lent.second)
+                found[k] = bound._replace(
+                    adjoint=lent.adjoint, tangent=lent.tangent, second=lent.second, planes=lent.planes
+                )
         count = next((k for k, value in enumerate(found) if not isinstance(value, BoundArray)), len(found))
         further = [self.bound(formal) for formal in specialisation.lent(request)]
         if copies:

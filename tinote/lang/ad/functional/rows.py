@@ -1,0 +1,127 @@
+"""Reverse mode along several directions at once: a sweep through a recorded run carries several adjoints of a number.
+
+    ran = recorded(task, args, kwargs)
+    rows = SeveralRows.of(ran, 16)          # None where adjoints have to go one by one
+    products = rows.pull_back(seeds)        # of the shape (up to 16, *loss): for each input, (as many, *shape)
+
+The run itself is recorded as for any reverse sweep. All adjoints are temporary, with a row of numbers for each number
+(`temporary_adjoints.py`), whether a field has a gradient of its own or not. Where numbers go through Python, or a
+stretch of the program has a derivative of its own, adjoints go one by one.
+
+Method: vector reverse mode; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tinote.compiler.requests import Derivative, Request
+from tinote.lang.ad.functional.runs import Run
+from tinote.lang.ad.journal.events import Computed, Event, Launch, Read, Write
+from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
+from tinote.lang.ad.journal.sweep import Sweep
+from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
+from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.data.captured_arrays import taken_copy, zeros
+from tinote.lang.data.fields import Field
+from tinote.lang.kernels.arguments import Arguments, ExternalArray
+from tinote.runtime.seam import heard
+
+Array = np.ndarray[Any, Any]
+
+
+class SeveralRows:
+    """Sweeps through `run`, each along several directions. `events`: what they sweep through; `launches`: how the
+    gradient of each launch runs.
+    """
+
+    def __init__(self, run: Run, events: Sequence[Event], launches: dict[int, Arguments], directions: int) -> None:
+        self._run = run
+        self._events = events
+        self._launches = launches
+        self._adjoints = TemporaryAdjoints((), directions=directions)
+        self._directions = directions
+
+    @classmethod
+    def of(cls, run: Run, directions: int) -> SeveralRows | None:
+        """None where a sweep carries one adjoint only."""
+        (result,) = run.results
+        if not isinstance(result, Field) or any(one.field is None for one in run.bound.inputs):
+            return None
+        journal = run.journal
+        events = needed_adjoints(journal.events, journal.active, ()).events
+        launches: dict[int, Arguments] = {}
+        for event in events:
+            if isinstance(event, Launch):
+                found = _along(event, directions)
+                if found is None:
+                    return None
+                launches[id(event)] = found
+            elif not (isinstance(event, Read | Computed) or (isinstance(event, Write) and event.numbers is None)):
+                return None
+        return cls(run, events, launches, directions)
+
+    def pull_back(self, seeds: Array) -> list[Array]:
+        """The products of seeds, of the shape of the result behind their number, and the Jacobian: for each input of
+        its shape behind the same number. There are at most as many as directions.
+        """
+        self._adjoints = TemporaryAdjoints((), directions=self._directions)
+        (result,) = self._run.results
+        assert isinstance(result, Field)
+        start, count = np.moveaxis(numbers(self._adjoints.made(result.buffer)), -1, 0), len(seeds)
+        seeds = seeds.reshape((count, *start.shape[1:]))
+        if (listener := heard()) is not None:
+            listener.assigning(start[:count], ..., seeds, seeds)
+        start[:count] = seeds
+        self._run.journal.sweep_along(_Sweep, self._events, self._launches, self._adjoints).run()
+        return [self._product(one.field, count) for one in self._run.bound.inputs if one.field is not None]
+
+    def _product(self, field: Field, count: int) -> Array:
+        found = self._adjoints.of(field.buffer)
+        if found is None:
+            return zeros((count, *field.shape, *field.element))
+        rows = np.moveaxis(numbers(found), -1, 0)[:count]
+        # Planes are handed out: the next sweep gets memory of its own.
+        return rows if rows.flags.c_contiguous and heard() is None else taken_copy(rows)
+
+
+class _Sweep(Sweep):
+    """A sweep that carries several adjoints."""
+
+    __slots__ = ("_launches",)
+
+    def __init__(
+        self, launches: dict[int, Arguments], adjoints: TemporaryAdjoints, events: Sequence[Event], *args: Any
+    ) -> None:
+        super().__init__(events, *args)
+        self._launches = launches
+        self.temporaries = adjoints
+
+    def run(self) -> None:
+        self._run(self._events, restore=True)
+
+    def launch(self, launch: Launch) -> None:
+        arguments = self._launches[id(launch)]
+        request = arguments.request
+        if request.temporaries:
+            values = self.temporaries.values(arguments, launch.gradient_arguments(), request)
+            launch.instance.specialisation.code(request).launch(values)
+
+
+def _along(launch: Launch, directions: int) -> Arguments | None:
+    """A launch whose gradient carries several adjoints: of all that has one in the gradient that was recorded. None
+    where it cannot.
+    """
+    arguments = launch.arguments
+    specialisation = arguments.specialisation
+    touched = specialisation.accesses().loaded | specialisation.accesses().written
+    if launch.flow is not None or any(buffer.primal is not None for buffer in touched):
+        return None
+    lent = {b for b in touched if b.adjoint is not None} | arguments.request.temporaries
+    if any(isinstance(arguments.actual(buffer), ExternalArray) for buffer in lent):
+        return None
+    request = Request(Derivative.REVERSE, directions=directions).lending(frozenset(lent))
+    return Arguments(specialisation, arguments.values, request)
