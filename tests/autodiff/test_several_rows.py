@@ -163,6 +163,25 @@ def test_products_of_several_seeds(blocks: list[int]) -> None:
     assert blocks[0] == 2 and 16 in blocks and 4 in blocks
 
 
+def test_what_python_copies_before_any_launch(blocks: list[int]) -> None:
+    x, y, z = filled(8), both(8), both(8)
+
+    @ti.kernel
+    def square():
+        for i in z:
+            z[i] = y[i] ** 2
+
+    def run() -> None:
+        y.copy_from(x)
+        square()
+
+    found = ti.ad.jacobian(run, wrt=x, loss=z, mode="reverse")()
+    np.testing.assert_allclose(found, np.diag(2 * x.to_numpy()), rtol=1e-12)
+    copied = ti.ad.jacobian(lambda: y.copy_from(x), wrt=x, loss=y, mode="reverse")()
+    np.testing.assert_array_equal(copied, np.eye(8))
+    assert blocks == [8, 8]
+
+
 def test_a_single_number_has_several_seeds_too() -> None:
     x, loss = filled(5), both()
 

@@ -42,8 +42,13 @@ class SeveralRows:
         self._run = run
         self._events = events
         self._launches = launches
-        self._adjoints = TemporaryAdjoints((), directions=directions)
         self._directions = directions
+        self._adjoints = TemporaryAdjoints((), directions=directions)
+        #: all that may get adjoints on the way
+        self._carrying = {buffer for one in launches.values() for buffer in one.lent}
+        for event in events:
+            if isinstance(event, Write) and event.source is not None and event.target.dtype.kind == "f":
+                self._carrying |= {one for one in (event.source, event.target) if run.journal.is_followed(one)}
 
     @classmethod
     def of(cls, run: Run, directions: int) -> SeveralRows | None:
@@ -68,7 +73,7 @@ class SeveralRows:
         """The products of seeds, of the shape of the result behind their number, and the Jacobian: for each input of
         its shape behind the same number. There are at most as many as directions.
         """
-        self._adjoints = TemporaryAdjoints((), directions=self._directions)
+        self._adjoints = TemporaryAdjoints(self._carrying, directions=self._directions)
         (result,) = self._run.results
         assert isinstance(result, Field)
         start, count = np.moveaxis(numbers(self._adjoints.made(result.buffer)), -1, 0), len(seeds)
