@@ -42,7 +42,7 @@ WORKLOADS = {
     "bundle": Workload(
         "bundle adjustment, {} cameras, points, observations",
         {"49,7776,31843": 1.2, "161,48126,182072": 1.2},
-        "each of the two seeds is a run of its own: values are computed, and gradients cleared and copied, twice.",
+        "both seeds go through one sweep, whose results are copied once; the C writes each block once.",
     ),
     "hand": Workload(
         "hand tracking, {} vertices, points",
