@@ -74,8 +74,10 @@ class _Skipper(Rewriter):
         """Emit a loop that runs unless these adjoints are all zero."""
         some: Atom | None = None
         for g in sources:
+            assert isinstance(g.type, Scalar)
+            zero = Lit(0.0, g.type.scalar if isinstance(g.type, Tangents) else g.type)
             for number in self.numbers(g, loop):
-                counts = self.condition(p.ne, (number, Lit(0.0, number.type)), loop)
+                counts = self.condition(p.ne, (number, zero), loop)
                 some = counts if some is None else self.condition(p.or_, (some, counts), loop)
         assert some is not None
         inside = tuple([Var(v.type, v.name) for v in loop.outs])
