@@ -207,6 +207,7 @@ def in_single_precision(f: Fields) -> Callable[..., Any]:
 
 
 clock = 0.0
+ticks = 0
 
 
 def counting(f: Fields) -> Callable[..., Any]:
@@ -258,6 +259,124 @@ def slices_of_time(f: Fields) -> Callable[..., Any]:
 
     def step(t=0):
         advance(t)
+
+    return step
+
+
+def several_on_slices(f: Fields) -> Callable[..., Any]:
+    slices, y, v = f.slices, f.y, f.v
+
+    @ti.kernel
+    def advance(t: ti.i32, dt: ti.f64):
+        for i in range(N):
+            slices[t, i] = slices[t - 1, i] * (1 + dt * ti.sin(slices[t - 2, i] + y[i]))
+
+    @ti.kernel
+    def gather(t: ti.i32):
+        for i in v:
+            v[i] = 0.5 * v[i] * v[i] + ti.Vector([slices[t, i], slices[t - 1, N - 1 - i]])
+
+    def step(t=1, dt=0.3):
+        advance(2 * t, dt)
+        gather(2 * t)
+        advance(2 * t + 1, dt)
+        gather(t + 1 + t)
+
+    return step
+
+
+def slices_by_a_counter(f: Fields) -> Callable[..., Any]:
+    slices = f.slices
+
+    @ti.kernel
+    def advance(t: ti.i32):
+        for i in range(N):
+            slices[t + 1, i] = slices[t, i] * (1 + 0.5 * ti.sin(slices[t, i]))
+
+    def step():
+        global ticks
+        advance(ticks)
+        ticks += 1
+
+    return step
+
+
+def slices_on_one_way(f: Fields) -> Callable[..., Any]:
+    y, count, advance, curl = f.y, f.count, slices_of_time(f), overwriting(f)
+
+    def step(t=4):
+        count[None] += 1
+        if y[0] * count[None] > 2.0:
+            advance(t)
+        else:
+            curl()
+
+    return step
+
+
+def slices_in_place(f: Fields) -> Callable[..., Any]:
+    slices = f.slices
+
+    @ti.kernel
+    def square(t: ti.i32):
+        for i in range(N):
+            slices[t, i] = slices[t, i] * slices[t, i]
+
+    return lambda t=1: square(t)
+
+
+def slices_overwritten(f: Fields) -> Callable[..., Any]:
+    slices, advance = f.slices, slices_of_time(f)
+
+    @ti.kernel
+    def fill(t: ti.i32):
+        for i in range(N):
+            slices[t, i] = 0.5 * i
+
+    def step(t=1):
+        advance(t)
+        fill(t)
+
+    return step
+
+
+def slices_by_an_element(f: Fields) -> Callable[..., Any]:
+    count, advance = f.count, slices_of_time(f)
+
+    def step():
+        advance(count[None])
+        count[None] += 1
+
+    return step
+
+
+def memory_that_goes_on(f: Fields) -> Callable[..., Any]:
+    y, v, plain = f.y, f.v, f.plain
+
+    @ti.kernel
+    def there():
+        for i in y:
+            plain[i] = 0.5 * plain[i] * plain[i] + 2 * y[i] * y[i]
+
+    @ti.kernel
+    def back():
+        for i in y:
+            y[i] = 0.3 * plain[i] * v[i][0] + 0.1
+
+    def step():
+        back()
+        there()
+
+    return step
+
+
+def elements_without_gradient(f: Fields) -> Callable[..., Any]:
+    y, plain, there_and_back = f.y, f.plain, memory_that_goes_on(f)
+
+    def step():
+        there_and_back()
+        plain[0] = 0.5 * y[1] * plain[2]
+        y[3] = plain[0] + 0.25 * y[3]
 
     return step
 
@@ -319,8 +438,16 @@ CASES = {
     "single precision": Case(in_single_precision),
     "a global that is assigned": Case(counting),
     "a field as an argument": Case(an_argument_that_is_a_field),
-    "slices of time": Case(slices_of_time, False, "which elements a kernel touches"),
-    "through memory without a gradient": Case(through_memory_without_gradient, False, "'plain', which has no gradient"),
+    "slices of time": Case(slices_of_time),
+    "several launches on slices": Case(several_on_slices),
+    "slices by a counter": Case(slices_by_a_counter),
+    "slices on one of two ways": Case(slices_on_one_way),
+    "a slice that changes in place": Case(slices_in_place, False, "it overwrites elements of 'slices'"),
+    "a slice that is overwritten later": Case(slices_overwritten, False, "it overwrites elements of 'slices'"),
+    "a slice by an element": Case(slices_by_an_element, False, "depends on a number that the step reads"),
+    "through memory without a gradient": Case(through_memory_without_gradient),
+    "memory without a gradient that goes on": Case(memory_that_goes_on),
+    "elements without a gradient": Case(elements_without_gradient),
     "a custom gradient": Case(a_custom_gradient, False, "a gradient of its own"),
     "a plain number": Case(a_plain_number, False, "a plain number of it"),
 }
@@ -339,8 +466,8 @@ def loss_of(f: Fields) -> Callable[[], None]:
 
 def rollout(f: Fields, step: Callable[..., Any], measure: Callable[[], None], steps: int, **options: Any) -> Any:
     """What a tape over some steps leaves: the records, and all numbers."""
-    global clock
-    clock = 0.0
+    global clock, ticks
+    clock, ticks = 0.0, 0
     f.begin()
     session.launches = 0
     with ti.ad.Tape(f.loss, **options) as tape:
@@ -351,7 +478,7 @@ def rollout(f: Fields, step: Callable[..., Any], measure: Callable[[], None], st
                 f.loss[None] = f.loss[None] + given[0] * given[1]
         measure()
         records = list(tape.records)
-    return records, f.gradients(), f.values(), clock
+    return records, f.gradients(), f.values(), (clock, ticks)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -399,8 +526,8 @@ def test_gradients_agree_with_differences(name: str) -> None:
     fields.begin()
 
     def run() -> None:
-        global clock
-        clock = 0.0
+        global clock, ticks
+        clock, ticks = 0.0, 0
         for _ in range(3):
             program()
         measure()

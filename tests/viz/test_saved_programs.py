@@ -14,7 +14,7 @@ from ipywidgets import VBox
 import tinote as ti
 from tests.viz.live import Page
 from tinote.cli.lab import EXTENSIONS
-from tinote.lang.capture import program
+from tinote.lang.capture import trial
 from tinote.viz.notebook import front_end
 from tinote.viz.notebook.composed import bundle_of
 from tinote.viz.pages import export, stored
@@ -149,7 +149,7 @@ STEPS = {
 
 @pytest.mark.parametrize("name", STEPS)
 def test_nothing_is_left_behind_by_a_step_that_nobody_has_asked_to_run(name: str, capfd, monkeypatch) -> None:
-    monkeypatch.setattr(program, "_LONGEST_FIRST_CALL", 60.0 if name != "a step that never ends" else 0.5)
+    monkeypatch.setattr(trial, "_LONGEST_FIRST_CALL", 60.0 if name != "a step that never ends" else 0.5)
     step, runs = STEPS[name]
     view = ti.viz.Particles(x, step, energy=lambda: t[None])
     simulation.time, simulation.numbers = 0.25, iter(range(100))

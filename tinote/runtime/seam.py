@@ -61,6 +61,11 @@ class Listener:
         """A launch that draws random numbers has this seed. Gives what it gets."""
         return value
 
+    def choosing(self, numbers: Any, what: str) -> Any:
+        """`what` depends on these numbers. Gives them as plain ones."""
+        self.taking(what)
+        return numbers
+
     def taking(self, what: str) -> None:
         """Something is done to numbers in memory that nobody could do again: `what`."""
 

@@ -18,6 +18,7 @@ from tinote.errors import CaptureError, TinoteError
 from tinote.lang.ad.journal.captured_steps import StepFacts, StepUnderTape
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.step_capture import captured_under_tape
+from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.program import Program
 from tinote.lang.session.state import session
@@ -68,7 +69,7 @@ class Loop:
         function = step.__tinote_step__ if isinstance(step, Program) else step
         names = step.parameters if isinstance(step, Program) else ()
         try:
-            found = captured_under_tape(function, (t,), (False,), names, Journal, strict=not is_program)
+            found = captured_under_tape(function, (t,), (False,), names, Journal, None, strict=not is_program)
             if found.forward.assigned:
                 raise CaptureError(
                     f"'{found.forward.assigned[0]}', which a step assigns, would not go back", found.span
@@ -110,6 +111,7 @@ def may_capture(outer: Journal, memory: int) -> bool:
     fields = {id(field.memory.whole): field.memory.whole.nbytes for field in list(session.fields)}
     return (
         outer.records_steps
+        and not outer.active
         and seam.listener is None
         and sys.getprofile() is None
         and config.arch == "cpu"
@@ -143,7 +145,7 @@ class LoopProgram:
         if not step.forward.premises.hold(watchers if watchers == (self._outer,) else ()):
             step.forward.refuse_if_stale()
             return False
-        return t > 0 or not step.assigned
+        return (t > 0 or not step.assigned) and step.regions((t,)) is not None
 
     def run(self, t: int) -> None:
         """Run a step."""
@@ -155,4 +157,4 @@ class LoopProgram:
         """Run the gradient of the step that ran last."""
         assert self._reached is not None
         way, numbers = self._reached
-        way.reverse(self._kept, numbers, [0.0] * len(way.seeds))
+        way.reverse(self._kept, numbers, [0.0] * len(way.seeds), NO_ADJOINTS)

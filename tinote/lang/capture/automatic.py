@@ -25,12 +25,14 @@ from typing import Any
 from tinote.errors import CaptureError, TinoteError
 from tinote.ir.types import scalar_named
 from tinote.lang.capture.dependencies import Dependencies, place_of, why_not
+from tinote.lang.capture.explore import capturing, merge
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.plan import Compute, Constant, End, Launch, Load, Operand, Path, Plan, Step
 from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.prepare import NOWHERE_READY, Prepared
-from tinote.lang.capture.program import Program, capturing, first_argument, is_users, merge
+from tinote.lang.capture.program import Program
 from tinote.lang.capture.recording import Following, Symbol, Tables, kind_of
+from tinote.lang.capture.watching import first_argument, is_users
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import recorder, session
 from tinote.runtime.launch import prints_to

@@ -28,9 +28,9 @@ from tinote.compiler.launch.native import Native
 from tinote.errors import CaptureError, TinoteError, at_users_frames, users_trace
 from tinote.ir.buffers import Buffer
 from tinote.ir.types import scalar_named
+from tinote.lang.capture.explore import capturing
 from tinote.lang.capture.plan import Decision, End, Fill, Launch, Plan, Register, Result
 from tinote.lang.capture.prepare import Prepared
-from tinote.lang.capture.program import capturing
 from tinote.lang.capture.recording import Listening, Recording, Symbol, Tables
 from tinote.lang.capture.rerun import Launched
 from tinote.lang.capture.simplify import simplified

@@ -98,6 +98,8 @@ class Tables:
         self._scratch: dict[tuple[int, int], int] = {}
         self._data: dict[bytes, int] = {}
         self._inputs: dict[int, int] = {}
+        #: by who has them: blocks that are elsewhere each time
+        self.lent_blocks: dict[Any, int] = {}
 
     def code(self, native: Native, place: Any) -> int:
         """The number of machine code."""
@@ -130,6 +132,13 @@ class Tables:
         known = self._data.get(data)
         if known is None:
             known = self._data[data] = self._add(Block("data", "data", len(data), data), None)
+        return known
+
+    def lent(self, whose: Any, name: str, nbytes: int) -> int:
+        """The number of the block that `whose` has from others."""
+        known = self.lent_blocks.get(whose)
+        if known is None:
+            known = self.lent_blocks[whose] = self._add(Block("input", name, nbytes), None)
         return known
 
     def input(self, number: int, nbytes: int) -> int:
@@ -226,6 +235,8 @@ class Recording(Listener):
         self.steps: list[Step] = []
         self.refused: CaptureError | None = None
         self.is_open = True
+        #: whether other elements may be touched for other arguments: who records then sees to it
+        self.may_choose = False
         self.trace = Trace()
         #: kernels that were prepared, with their keys and instances
         self.instances: dict[tuple[int, Any], tuple[Any, Any, Any]] = {}
@@ -481,6 +492,11 @@ class Recording(Listener):
         self.add(Seed(register))
         return self.number(register, value)
 
+    def choosing(self, numbers: Any, what: str) -> Any:
+        if not self.may_choose:
+            self.refuse(what)
+        return [one.value if type(one) is Traced else one for one in numbers]
+
     def taking(self, what: str) -> None:
         self.refuse(what)
 
@@ -550,6 +566,10 @@ class Recording(Listener):
                 raise self._refusal("a kernel writes to an array that others manage", "use a field or a ti.ndarray")
             return self._tables.data(bytes(bound.memory.view())), 0
         return self._place(address)
+
+    def lend(self, memory: Memory, name: str, whose: Any) -> None:
+        """Memory that `whose` has from others, which is elsewhere each time."""
+        self._made.append((memory.address, memory.nbytes, self._tables.lent(whose, name, memory.nbytes), memory))
 
     def knows(self, value: Any) -> bool:
         """Whether it is an array whose memory the step knows."""

@@ -18,9 +18,9 @@ import numpy as np
 
 from tinote.compiler.launch.native import Native
 from tinote.errors import CaptureError, Note, TinoteError
+from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.plan import Clear, Copy, End, Fill, Launch, Operand, Path, Plan, Result, Seed, View
 from tinote.lang.capture.prepare import Prepared
-from tinote.lang.capture.program import Captured
 from tinote.lang.session.state import session
 from tinote.runtime import layout
 from tinote.runtime.launch import Block, Launcher

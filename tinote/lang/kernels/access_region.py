@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tinote.ir.buffers import Buffer
 from tinote.lang.data.traced import Traced
 from tinote.lang.index_regions import IndexRegion, IndexRegions, whole_region
-from tinote.runtime.seam import heard, seam
+from tinote.runtime.seam import Listener, heard, seam
 
 if TYPE_CHECKING:  # what came from the disk or the compiler is evaluated, and nothing made
     from tinote.ir.affine import Interval
@@ -104,7 +104,10 @@ class RegionEvaluator:
         self._fixed = _numbered([fixed for fixed, _ in parts])
         self._parametric = [parametric_axes for _, parametric_axes in parts]
         self._has_parametric = any(self._parametric)
-        asked = list(arguments.values())
+        #: the buffers of which other elements are touched for other arguments
+        self.moving = frozenset([region.buffer for regions in self._parametric for region in regions])
+        #: the positions of the arguments that a region depends on
+        self.asked = asked = list(arguments.values())
         #: what of the arguments a region depends on: a number, or a tuple of several
         self._asked: Callable[[Sequence[Any]], Any] = operator.itemgetter(*asked) if asked else tuple
         self._known: dict[Any, AccessRegions] = {}
@@ -119,7 +122,7 @@ class RegionEvaluator:
         if not self._has_parametric:
             return self._fixed
         if seam.listener is not None and (listener := heard()) is not None and Traced in map(type, arguments):
-            listener.taking("which elements a kernel touches, since that depends on its arguments,")
+            arguments = self._chosen(arguments, listener)
         try:
             key = self._asked(arguments)
             known = self._known.get(key)
@@ -130,6 +133,15 @@ class RegionEvaluator:
         except (TypeError, ValueError, OverflowError):  # no integer: the launch says so
             return self._everything()
         return known
+
+    def _chosen(self, arguments: Sequence[Any], listener: Listener) -> Sequence[Any]:
+        """Arguments with plain numbers where a region depends on them."""
+        found, asked = list(arguments), [arguments[k] for k in self.asked]
+        if Traced in map(type, asked):
+            plain = listener.choosing(asked, "which elements a kernel touches, since that depends on its arguments,")
+            for k, value in zip(self.asked, plain, strict=True):
+                found[k] = value
+        return found
 
     def _worked_out(self, arguments: Sequence[Any]) -> AccessRegions:
         found = self._found.copy()

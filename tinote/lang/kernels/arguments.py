@@ -259,6 +259,19 @@ class Arguments:
         other = None if self.plain is None else self.plain.fixed_regions
         return own if self.plain is None or own is None else None if other is None else self._with(own, other)
 
+    @cached_property
+    def moving(self) -> frozenset[Buffer]:
+        """The memory of which `regions` are other elements for other values."""
+        own = self._regions.moving
+        return own if self.plain is None else own | self.plain.moving
+
+    @cached_property
+    def asked(self) -> frozenset[int]:
+        """The positions among the values of the numbers that `regions` depend on."""
+        first = len(self.specialisation.arrays) if self.values else 0
+        own = frozenset([first + k for k in self._regions.asked])
+        return own if self.plain is None else own | self.plain.asked
+
     def regions(self, values: Sequence[Any]) -> AccessRegions:
         """Which elements of fields and ndarrays a launch with these values writes and its gradient reads, with
         temporary gradients or without. Raises `DifferentiationError`.

@@ -18,7 +18,7 @@ import numpy as np
 from tinote.errors import CaptureError, DifferentiationError, TinoteError, at_users_frames, users_trace
 from tinote.lang.ad.functional.inputs import shape_of
 from tinote.lang.ad.functional.runs import refuse_open_recorder
-from tinote.lang.capture.program import captured
+from tinote.lang.capture.explore import captured
 from tinote.lang.capture.worlds import Worlds, in_world
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field

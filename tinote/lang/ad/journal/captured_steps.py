@@ -3,31 +3,66 @@
 What the step does, and what its reverse sweep does, were recorded together (`step_capture.py`): one program, cut in two
 where the function returns. What the second part reads of the first stays with the record: memory that the first part
 has put aside, as the values that the step itself overwrites, and numbers. To the journal it is like a launch: it
-overwrites elements that others need, and needs elements as it leaves them.
+overwrites elements that others need, and needs elements as it leaves them. Where these are others for other arguments
+(`x[t + 1, i]`), that is found out before each call, which is then one record only if the step overwrites none of what
+its own gradient needs. Temporary adjoints of memory that has no gradient are lent to its gradient by the sweep.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.ir.buffers import Buffer
+from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
+from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.plan import Plan
 from tinote.lang.capture.prepare import Prepared
-from tinote.lang.capture.program import Captured
-from tinote.lang.kernels.access_region import AccessRegions, BufferRegions
+from tinote.lang.index_regions import IndexRegion, IndexRegions
+from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, of_several
 from tinote.lang.kernels.arguments import Arguments
+from tinote.lang.session.state import memory_of
 from tinote.runtime.memory import Memory
 from tinote.source import Span
+
+#: How many kinds of calls one step remembers, of which each touches other elements.
+_MOST_KNOWN = 4096
+
+#: Makes of the numbers that a call begins with one that it computes of these.
+Choice = Callable[[Sequence[Any]], Any]
+
+
+class Touching(NamedTuple):
+    """What one event of a step does to memory of which it touches other elements in other calls: what `arguments` say
+    of a launch with `values`, where `choices` stand for some of these, or `written`, whatever the arguments.
+    """
+
+    arguments: Arguments | None
+    values: tuple[Any, ...]
+    choices: tuple[tuple[int, Choice], ...]
+    written: BufferRegions = ()
+
+    def at(self, inputs: Sequence[Any]) -> tuple[BufferRegions, BufferRegions, BufferRegions]:
+        """What its gradient reads of the values from before, and of those that it leaves; what it writes to."""
+        if self.arguments is None:
+            return (), (), self.written
+        values = list(self.values)
+        for k, choice in self.choices:
+            values[k] = choice(inputs)
+        regions = self.arguments.regions(values)
+        return regions.live_in_before, regions.live_in, regions.written
 
 
 class StepFacts(NamedTuple):
     """What one way through a step does to memory. `launches`: each with what it was launched on; `loaded`, `written`:
     fields, whoever reads or writes them; `assigned`: those that Python writes to; `live_in`: what its gradient reads of
     the values that the step leaves; `overwritten`: the elements that it writes to; `disturbed`: those that its gradient
-    changes meanwhile; `outputs`: of the numbers that it returns, whether each is differentiated.
+    changes meanwhile; `outputs`: of the numbers that it returns, whether each is differentiated. `moving`: memory of
+    which `touching`, in their order, touch other elements in other calls: these are not in the regions here. `lent`:
+    memory without a gradient that its gradient needs a temporary adjoint of; `activated`: what values that are
+    differentiated come into.
     """
 
     launches: tuple[Arguments, ...]
@@ -38,35 +73,83 @@ class StepFacts(NamedTuple):
     overwritten: BufferRegions
     disturbed: BufferRegions
     outputs: tuple[bool, ...]
+    moving: frozenset[Buffer]
+    touching: tuple[Touching, ...]
+    lent: frozenset[Buffer]
+    activated: Mapping[Buffer, Span]
+
+    def regions(self, inputs: Sequence[Any]) -> tuple[BufferRegions, BufferRegions] | None:
+        """`live_in` and `overwritten` of a call that begins with these numbers; None where it overwrites what its own
+        gradient needs.
+        """
+        if not self.moving:
+            return self.live_in, self.overwritten
+        needed: dict[Buffer, IndexRegions] = {}
+        written: dict[tuple[Buffer, IndexRegion], None] = {}
+        for one in self.touching:
+            before, after, stores = one.at(inputs)
+            if any(buffer in self.moving for buffer, _ in before):
+                return None
+            for buffer, region in stores:
+                if buffer in self.moving:
+                    if buffer in needed and needed[buffer].intersections(region):
+                        return None
+                    written[buffer, region] = None
+            for buffer, region in after:
+                if buffer in self.moving:
+                    needed.setdefault(buffer, IndexRegions()).add(region)
+        found = [(buffer, region) for buffer, regions in needed.items() for region in regions]
+        return (*self.live_in, *found), (*self.overwritten, *written)
+
+
+class StepRegions(NamedTuple):
+    """What a call does to memory. `ways`: what the gradient of each way reads of the values that the step leaves;
+    `written`: what any of them may write to. `regions`: both, where there is one way.
+    """
+
+    ways: tuple[BufferRegions, ...]
+    written: BufferRegions
+    regions: AccessRegions | None
 
 
 class Way:
     """One way through a step, with its reverse sweep. `registers`: the numbers of the first part that the second reads,
-    with those of its seeds behind; `blocks`: the memory that it reads, and where that begins in what a record keeps.
+    with those of its seeds behind; `blocks`: the memory that it reads, and where that begins in what a record keeps;
+    `lent`: the temporary adjoints that it gets, by their blocks. `number`: which of the ways it is.
     """
 
+    number = 0
+
     def __init__(
-        self, facts: StepFacts, plan: Plan, registers: Sequence[int], seeds: Sequence[int], blocks: dict[int, int]
+        self,
+        facts: StepFacts,
+        plan: Plan,
+        registers: Sequence[int],
+        seeds: Sequence[int],
+        blocks: dict[int, int],
+        lent: dict[int, Buffer],
     ) -> None:
         self.facts = facts
         self.registers = tuple(registers)
         self.seeds = tuple(seeds)
         self.plan = plan
         self._blocks = blocks
-
-    @property
-    def live_in(self) -> BufferRegions:
-        """What its gradient reads of the values that the step leaves."""
-        return self.facts.live_in
+        self._lent = lent
 
     def use(self, forward: Captured, threads: int | None) -> None:
         """Run launches on at most this number of threads from now on."""
         tables = forward.tables
         self._prepared = Prepared(self.plan, tables.natives, tables.memories, threads)
 
-    def reverse(self, kept: Memory | None, numbers: Sequence[int], seeds: Sequence[float]) -> list[float]:
+    def reverse(
+        self, kept: Memory | None, numbers: Sequence[int], seeds: Sequence[float], temporaries: TemporaryAdjoints
+    ) -> list[float]:
         """Run the gradient of a record; gives the adjoints of its active arguments."""
         prepared = self._prepared
+        for block, buffer in self._lent.items():
+            adjoint = temporaries.of(buffer)
+            assert adjoint is not None, "it is asked for beforehand"
+            prepared.point(block, memory_of(adjoint).address)
         if kept is not None:
             for block, offset in self._blocks.items():
                 prepared.point(block, kept.address + offset)
@@ -82,10 +165,7 @@ class Way:
 class StepUnderTape:
     """A captured step as tapes run it. `forward`: its first part; `ways`: by the ends of that. `blocks`: the memory
     that it puts aside, and where each begins in the `kept_bytes` of a record; `inputs`: of its arguments the positions
-    of those that are active.
-
-    `regions`: what it overwrites and needs; None where that depends on which way it takes. `written`: what it may
-    overwrite.
+    of those that are active. `active`: the memory without a gradient that holds differentiated values before.
     """
 
     def __init__(
@@ -97,7 +177,7 @@ class StepUnderTape:
         blocks: dict[int, int],
         kept_bytes: int,
         inputs: Sequence[int],
-        regions: AccessRegions | None,
+        active: frozenset[Buffer],
     ) -> None:
         self.name = name
         self.span = span
@@ -105,12 +185,42 @@ class StepUnderTape:
         self.ways = tuple(ways)
         self.kept_bytes = kept_bytes
         self.inputs = tuple(inputs)
-        self.regions = regions
+        self.active = active
         self._blocks = blocks
         every = [way.facts for way in ways]
-        self.written: BufferRegions = tuple(dict.fromkeys([one for facts in every for one in facts.overwritten]))
+        for number, way in enumerate(ways):
+            way.number = number
         self.assigned = frozenset().union(*[facts.assigned for facts in every])
+        self._choices = tuple([c for facts in every for one in facts.touching for _, c in one.choices])
+        self._fixed = None if any(facts.moving for facts in every) else self._worked_out(())
+        self._known: dict[Any, StepRegions | None] = {}
         self._lock = threading.Lock()
+
+    def regions(self, args: Sequence[Any]) -> StepRegions | None:
+        """What a call does to memory; None where it has to be recorded launch by launch."""
+        if self._fixed is not None:
+            return self._fixed
+        inputs = self.forward.numbers(args)
+        try:
+            key = tuple([choice(inputs) for choice in self._choices])
+            if key not in self._known:
+                if len(self._known) == _MOST_KNOWN:
+                    self._known.clear()
+                self._known[key] = self._worked_out(inputs)
+        except (ArithmeticError, TypeError):  # the function says so
+            return None
+        return self._known[key]
+
+    def _worked_out(self, inputs: Sequence[Any]) -> StepRegions | None:
+        found: list[tuple[BufferRegions, BufferRegions]] = []
+        for way in self.ways:
+            of_way = way.facts.regions(inputs)
+            if of_way is None:
+                return None
+            found.append(of_way)
+        written = tuple(dict.fromkeys([one for _, stores in found for one in stores]))
+        regions = of_several(*found[0]) if len(found) == 1 else None
+        return StepRegions(tuple([live_in for live_in, _ in found]), written, regions)
 
     def use(self, threads: int | None) -> None:
         """Run launches on at most this number of threads from now on."""
@@ -135,24 +245,25 @@ class StepUnderTape:
         integers = forward.prepared.integers
         return way, tuple([integers[register] for register in way.registers]), forward.finish(reached)
 
-    def reverse(self, event: CapturedStep, seeds: Sequence[float]) -> list[float]:
+    def reverse(self, event: CapturedStep, seeds: Sequence[float], temporaries: TemporaryAdjoints) -> list[float]:
         """Run the gradient of one of its calls."""
         with self._lock:
-            return event.way.reverse(event.kept, event.numbers, seeds)
+            return event.way.reverse(event.kept, event.numbers, seeds, temporaries)
 
 
 class CapturedStep:
-    """One call. `way`: that it took; `before` and `after`: how long the log of overwritten values was; `kept`: what it
-    has put aside; `numbers`: what its gradient reads of its registers; `inputs`, `outputs`: the traced numbers that
-    went in and came out.
+    """One call. `regions`: what it does to memory; `way`: that it took; `before` and `after`: how long the log of
+    overwritten values was; `kept`: what it has put aside; `numbers`: what its gradient reads of its registers;
+    `inputs`, `outputs`: the traced numbers that went in and came out.
     """
 
-    __slots__ = ("after", "before", "inputs", "kept", "numbers", "outputs", "step", "way")
+    __slots__ = ("after", "before", "inputs", "kept", "numbers", "outputs", "regions", "step", "way")
 
     way: Way
 
-    def __init__(self, step: StepUnderTape, before: int, after: int) -> None:
+    def __init__(self, step: StepUnderTape, regions: StepRegions, before: int, after: int) -> None:
         self.step = step
+        self.regions = regions
         self.before = before
         self.after = after
         self.kept: Memory | None = Memory(step.kept_bytes, clear=False) if step.kept_bytes else None
@@ -164,6 +275,11 @@ class CapturedStep:
         """Run it with plain arguments; gives what it returns."""
         self.way, self.numbers, returned = self.step.run(args, self.kept)
         return returned
+
+    @property
+    def live_in(self) -> BufferRegions:
+        """What its gradient reads of the values that the step leaves."""
+        return self.regions.ways[self.way.number]
 
     def release(self) -> None:
         """It will not be reversed any more."""

@@ -427,7 +427,6 @@ class Journal(Recorder):
         return not (
             self._observers
             or self.keep
-            or self.active
             or self.derivative not in (GRADIENT, SHARED_GRADIENT)
             or not self.saved.between_launches
             or self.trace.root.taken_out is not None
@@ -439,7 +438,9 @@ class Journal(Recorder):
     def run_captured(self, step: StepUnderTape, args: Sequence[Any]) -> Any:
         """Run a captured step as one record."""
         self._may_lose = True
-        event = self.saved.running(step)
+        regions = step.regions(args)
+        assert regions is not None, "who calls it has asked"
+        event = self.saved.running(step, regions)
         try:
             returned = event.run(constants(args))
         except BaseException:
@@ -449,6 +450,9 @@ class Journal(Recorder):
             raise
         self.saved.ran(event)
         self.events.append(event)
+        for buffer, span in event.way.facts.activated.items():
+            if buffer not in self.active:
+                self.activate(buffer, span)
         event.inputs = tuple([args[k].number for k in step.inputs])
         outputs = event.way.facts.outputs
         if True not in outputs:

@@ -62,6 +62,7 @@ def needed_adjoints(
                     reached.add(event.source)
         elif isinstance(event, CapturedStep):
             used.update(event.inputs)
+            reached |= event.way.facts.lent
         elif isinstance(event, Custom):
             used |= event.numbers
             if event.reads_active is not None:

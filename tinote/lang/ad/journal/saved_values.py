@@ -14,7 +14,7 @@ from typing import Any
 from tinote.compiler.requests import Request
 from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.journal.captured_steps import CapturedStep, StepUnderTape
+from tinote.lang.ad.journal.captured_steps import CapturedStep, StepRegions, StepUnderTape
 from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
@@ -201,14 +201,14 @@ class SavedValues:
                 self._keep_external(copies, buffer)
         launch.copies = copies
 
-    def running(self, step: StepUnderTape) -> CapturedStep:
+    def running(self, step: StepUnderTape, touched: StepRegions) -> CapturedStep:
         """A captured step is about to run. Keeps what it overwrites, and makes memory for what it keeps itself."""
-        log, regions = self.log, step.regions
+        log, regions = self.log, touched.regions
         before = len(log.entries)
         self._known = False
         if regions is None:  # what it will need depends on its conditions
             log.need_all(())
-            for buffer, region in step.written:
+            for buffer, region in touched.written:
                 self.overwriting(buffer, region)
         else:
             overwritten = log.known(regions, self._traces) if self._follows else None
@@ -220,7 +220,7 @@ class SavedValues:
                     self._keep_known(regions, overwritten)
         if step.kept_bytes:
             self._take(step.kept_bytes, f"values that '{step.name}' overwrites")
-        found = CapturedStep(step, before, len(log.entries))
+        found = CapturedStep(step, touched, before, len(log.entries))
         self._other_bytes += step.kept_bytes
         return found
 
@@ -228,9 +228,9 @@ class SavedValues:
         """That step has run."""
         self.count += 1
         self._releases.append(event.release)
-        regions = event.step.regions
+        regions = event.regions.regions
         if regions is None:
-            self.log.need(event.way.live_in)
+            self.log.need(event.live_in)
         elif not self._known:
             self.log.need(regions.live_in)
             self.log.completed(regions, self._overwritten)
@@ -300,8 +300,8 @@ class SavedValues:
     def _need_now(self, event: Launch | Custom | CapturedStep) -> list[Buffer]:
         """The gradient of a launch needs the present values; of which fields."""
         if isinstance(event, CapturedStep):
-            self.log.need(event.way.live_in)
-            return [buffer for buffer, _ in event.way.live_in]
+            self.log.need(event.live_in)
+            return [buffer for buffer, _ in event.live_in]
         if isinstance(event, Operation) and not event.needs_fields:
             self.log.need_all(())
             return []

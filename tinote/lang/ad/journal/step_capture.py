@@ -9,45 +9,49 @@ What cannot be captured so runs as the function that it is, and is recorded laun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tinote.errors import CaptureError, TinoteError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
-from tinote.lang.ad.journal.captured_steps import StepFacts, StepUnderTape, Way
+from tinote.lang.ad.journal.captured_steps import Choice, StepFacts, StepUnderTape, Touching, Way
 from tinote.lang.ad.journal.events import Custom, Launch, Read, Write
-from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS
+from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
+from tinote.lang.capture.captured import Captured
+from tinote.lang.capture.explore import capturing, dependencies_of, record_all, until_all_are_known
 from tinote.lang.capture.how import StepCapture
-from tinote.lang.capture.plan import Block, Decision, End, Path, Plan, Register, Step, read_by, set_by
-from tinote.lang.capture.premises import Premises
-from tinote.lang.capture.program import (
-    CALLS,
-    VARIATIONS,
-    Captured,
-    Program,
-    Trial,
-    bits,
-    capturing,
-    dependencies_of,
-    place_of_function,
-    record_all,
-    until_all_are_known,
-    vary,
+from tinote.lang.capture.instructions import plain
+from tinote.lang.capture.plan import (
+    Block,
+    Compute,
+    Constant,
+    Decision,
+    End,
+    Operand,
+    Path,
+    Plan,
+    Register,
+    Step,
+    read_by,
+    set_by,
 )
-from tinote.lang.capture.recording import Listening, Recording, Tables
+from tinote.lang.capture.premises import Premises
+from tinote.lang.capture.program import Program
+from tinote.lang.capture.recording import Listening, Recording, Symbol, Tables
 from tinote.lang.capture.simplify import blocks_used
+from tinote.lang.capture.trial import CALLS, VARIATIONS, Trial, bits, place_of_function, vary
 from tinote.lang.data.fields import Field
 from tinote.lang.data.layout import array_over
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.traced import Traced, constants
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import region_at
-from tinote.lang.kernels.access_region import of_several
-from tinote.lang.session.state import recorder
+from tinote.lang.session.state import memory_of, recorder
 from tinote.runtime.pool import ALIGNMENT
 from tinote.runtime.seam import heard, seam
-from tinote.source import caller
+from tinote.source import Span, caller
 
 #: How many kinds of arguments one step is captured for.
 _MOST_KINDS = 16
@@ -74,7 +78,14 @@ def step_for(
     function is to be run. `make`: a new journal. Raises `CaptureError` for one that is out of date.
     """
     last = program.last_under_tape
-    if last is not None and not kwargs and last.forward.takes(args) and not last.inputs and _may_run(last, journal):
+    if (
+        last is not None
+        and not kwargs
+        and last.forward.takes(args)
+        and not last.inputs
+        and last.active == journal.active.keys()
+        and _may_run(last, journal, args)
+    ):
         return last, args
     try:
         given, kinds = program.given(args, kwargs)
@@ -83,32 +94,34 @@ def step_for(
         return None  # the function says so, or does without
     if any(isinstance(one, Field) and one.stands_in for one in given):
         return None  # another object at each call
-    key = (*kinds, *active)
+    held = dict(journal.active)
+    key = (*kinds, *active, frozenset(held))
     found = program.under_tapes.get(key)
     if found is None:
         if len(program.under_tapes) == _MOST_KINDS:
             return None
         plain = tuple([one.value if type(one) is Traced else one for one in given])
         try:
-            found = captured_under_tape(program.__tinote_step__, plain, active, program.parameters, make)
+            found = captured_under_tape(program.__tinote_step__, plain, active, program.parameters, make, held)
         except TinoteError as error:
             found = Refused(error)
         program.under_tapes[key] = found
     program.how_under_tapes = how(found)
     if isinstance(found, Refused):
         return None
-    if not _may_run(found, journal):
+    if not _may_run(found, journal, given):
         found.forward.refuse_if_stale()
         return None
     program.last_under_tape = found
     return found, given
 
 
-def _may_run(step: StepUnderTape, journal: Any) -> bool:
-    """Whether it does what the function does: nothing has changed, gradients have no other owner, and no other
-    recording is open. What Python writes to a field before anything uses it is where the field begins.
+def _may_run(step: StepUnderTape, journal: Any, args: Sequence[Any]) -> bool:
+    """Whether it does what the function does: nothing has changed, gradients have no other owner, no other recording is
+    open, and it overwrites nothing that its own gradient needs. What Python writes to a field before anything uses it
+    is where the field begins.
     """
-    if not step.forward.premises.hold((journal,)):
+    if not step.forward.premises.hold((journal,)) or step.regions(args) is None:
         return False
     return not step.assigned or all(map(journal.touches, step.assigned))
 
@@ -126,16 +139,18 @@ def captured_under_tape(
     active: tuple[bool, ...],
     names: Sequence[str],
     make: Callable[[], Any],
+    held: Mapping[Buffer, Span] | None,
     *,
     strict: bool = False,
 ) -> StepUnderTape:
     """Capture a step and its reverse sweep. `active`: which of its arguments are differentiated; `make`: a new journal;
-    `strict`: nobody has asked for it (`captured`). Raises `CaptureError`.
+    `held`: memory without a gradient that holds differentiated values before, None where none may get any; `strict`:
+    nobody has asked for it (`captured`). Raises `CaptureError`.
     """
     dependencies = dependencies_of(function, names, strict=strict)
 
     def attempt(variables: list[tuple[Any, Any]]) -> StepUnderTape | None:
-        trial = _Trial(function, given, variables, active, make)
+        trial = _Trial(function, given, variables, active, make, held)
         with trial:
             recorded = record_all(trial, dependencies, prints=not strict)
             if recorded is None:
@@ -167,8 +182,10 @@ class _Trial(Trial):
         variables: list[tuple[Any, Any]],
         active: tuple[bool, ...],
         make: Callable[[], Any],
+        held: Mapping[Buffer, Span] | None,
     ) -> None:
         super().__init__(self._forth_and_back, given, variables, ())
+        self.held = held
         self.step = function
         self.active = active
         self.recorded: list[Recorded] = []
@@ -188,14 +205,15 @@ class _Trial(Trial):
         """The function, and the reverse sweep of what it did; gives the adjoints of active arguments."""
         listener = heard()
         recording = listener if isinstance(listener, Recording) else None
-        journal = self._make()
-        journal.starts_as_used()
+        if recording is not None:
+            recording.may_choose = True
+        journal = self._journal()
         given = self._numbers(journal, args)
         returned = self._run(journal, given)
         outputs = [one for one in leaves(returned) if _is_active(one)]
         flags = tuple([_is_active(one) for one in leaves(returned)])
         _refuse_updates([holder[key] for holder, key in self.variables])
-        facts = _facts(journal, flags)
+        facts = _facts(journal, flags, self.held, recording, self.inputs)
         sweep = journal.sweep()
         journal.trace.close()
         if recording is None:
@@ -207,9 +225,17 @@ class _Trial(Trial):
             seeds = [recording.number(register, 1.0) for register in registers]
         for one, seed in zip(outputs, seeds, strict=True):
             sweep.add(one.number, Dual(seed))
-        sweep.run_within(NO_ADJOINTS, ())
+        sweep.run_within(_lent(facts, recording), facts.lent)
         journal.forget()
         return tuple([sweep.adjoint(one).value for one, is_active in zip(given, self.active, strict=True) if is_active])
+
+    def _journal(self) -> Any:
+        """A new one, of a program that goes on."""
+        journal = self._make()
+        journal.starts_as_used()
+        for buffer, span in (self.held or {}).items():
+            journal.activate(buffer, span)
+        return journal
 
     def _numbers(self, journal: Any, args: Sequence[Any]) -> list[Any]:
         return [journal.trace.new(one) if yes else one for one, yes in zip(args, self.active, strict=True)]
@@ -239,6 +265,8 @@ class _Trial(Trial):
                     raise
                 continue  # the function has no value there
             self.begin(variation)
+            if step.regions(self._arguments) is None and variation != VARIATIONS[0]:
+                continue  # there it runs as the function
             self.forget_prints()
             found = self._outcome(lambda journal, given: journal.run_captured(step, given))
             for name, a, b in zip(("a call", "a gradient"), wanted, found, strict=True):
@@ -247,8 +275,7 @@ class _Trial(Trial):
 
     def _outcome(self, call: Callable[[Any, Sequence[Any]], Any]) -> tuple[Any, Any]:
         """What calls leave, and what their reverse sweep does."""
-        journal = self._make()
-        journal.starts_as_used()
+        journal = self._journal()
         calls: list[Any] = []
         inputs: list[Traced] = []  # new ones for each call: sums over calls may be rounded in another order
         outputs: list[Traced] = []
@@ -317,11 +344,20 @@ def _refuse_updates(values: Sequence[Any]) -> None:
         )
 
 
-def _facts(journal: Any, outputs: tuple[bool, ...]) -> StepFacts:
-    """What the call in a journal did. Raises `CaptureError` for what only a journal that records each launch knows."""
+def _facts(
+    journal: Any,
+    outputs: tuple[bool, ...],
+    held: Mapping[Buffer, Span] | None,
+    recording: Recording | None,
+    inputs: Sequence[Register],
+) -> StepFacts:
+    """What the call in a journal did. `held`: memory without a gradient that held differentiated values before, None
+    where none may; `inputs`: the registers that a call begins with. Raises `CaptureError` for what only a journal that
+    records each launch knows.
+    """
     if journal.trace.root.taken_out is not None:
         raise _refusal("it takes a plain number out of one that is differentiated")
-    for buffer, span in journal.active.items():
+    for buffer, span in journal.active.items() if held is None else ():
         what = f"values that are differentiated go through '{buffer.name}', which has no gradient"
         raise CaptureError(f"this cannot be captured: {what}", span, hint="make it with needs_grad=True")
     LostValues().follow(journal.events)
@@ -329,6 +365,9 @@ def _facts(journal: Any, outputs: tuple[bool, ...]) -> StepFacts:
     loaded, written, assigned = set[Buffer](), set[Buffer](), set[Buffer]()
     overwritten = dict[tuple[Buffer, Any], None]()
     disturbed = dict[tuple[Buffer, Any], None]()
+    moving = frozenset[Buffer]().union(*[e.arguments.moving for e in journal.events if _chooses(e)])
+    choices = None if recording is None or not moving else _Choices(recording.steps, inputs)
+    touching: list[Touching] = []
     for event in journal.events:
         if isinstance(event, Launch):
             arguments = event.arguments
@@ -339,6 +378,8 @@ def _facts(journal: Any, outputs: tuple[bool, ...]) -> StepFacts:
             launches[id(arguments)] = arguments
             loaded |= event.touched
             written |= event.written
+            if choices is not None and moving & event.touched:
+                touching.append(choices.touching(event))
             regions = arguments.fixed_regions or arguments.regions(event.values)
             overwritten.update(dict.fromkeys(regions.written))
             live_in = {buffer for buffer, _ in regions.live_in_before}
@@ -349,22 +390,93 @@ def _facts(journal: Any, outputs: tuple[bool, ...]) -> StepFacts:
             region = region_at(event.target, event.position)
             if region is not None:
                 overwritten[event.target, region] = None
+                touching.append(Touching(None, (), (), ((event.target, region),)))
         elif isinstance(event, Read):
             loaded.add(event.buffer)
         elif isinstance(event, Custom):
             raise CaptureError("this cannot be captured: it has a gradient of its own", event.span)
     log = journal.saved.log
+    for entry in log.entries:
+        if entry.buffer in moving:
+            what = f"it overwrites elements of '{entry.buffer.name}' that its gradient needs, and others in other calls"
+            raise _refusal(what)
     disturbed.update(dict.fromkeys([(entry.buffer, entry.region) for entry in log.entries]))
+    for buffer, _ in disturbed:
+        if buffer in moving:
+            raise _refusal(f"a kernel overwrites elements of '{buffer.name}' that it reads, and others in other calls")
+    touched = loaded | written | assigned
     return StepFacts(
         tuple(launches.values()),
         frozenset(loaded),
         frozenset(written | assigned),
         frozenset(assigned),
-        log.needed,
-        tuple(overwritten),
+        tuple([one for one in log.needed if one[0] not in moving]),
+        tuple([one for one in overwritten if one[0] not in moving]),
         tuple(disturbed),
         outputs,
+        moving,
+        tuple(touching) if moving else (),
+        frozenset(touched & journal.active.keys()),
+        {buffer: span for buffer, span in journal.active.items() if buffer not in (held or {})},
     )
+
+
+def _chooses(event: Any) -> bool:
+    """Whether an event is a launch that touches other elements in other calls of the step."""
+    return isinstance(event, Launch) and any(type(event.values[k]) is Traced for k in event.arguments.asked)
+
+
+#: What Python computes of integers, by the names that a plan has for it.
+_OF_INTEGERS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "negative": operator.neg,
+    "absolute": abs,
+}
+
+
+class _Choices:
+    """How the numbers that launches touch memory by are computed of what a call begins with."""
+
+    def __init__(self, steps: Sequence[Step], inputs: Sequence[Register]) -> None:
+        self._computed = {step.register: step for step in steps if isinstance(step, Compute)}
+        self._inputs = {register: k for k, register in enumerate(inputs)}
+
+    def touching(self, event: Launch) -> Touching:
+        """Raises `CaptureError` for a launch that touches memory by other numbers."""
+        values, choices = list(event.values), list[tuple[int, Choice]]()
+        for k in sorted(event.arguments.asked):
+            value = values[k]
+            if type(value) is Traced and isinstance(value.symbol, Symbol):
+                choices.append((k, self._of(value.symbol.register, event)))
+                values[k] = value.value
+        return Touching(event.arguments, tuple(values), tuple(choices))
+
+    def _of(self, operand: Operand, event: Launch) -> Choice:
+        if isinstance(operand, Constant):
+            number = plain(operand)
+            return lambda inputs: number
+        if operand in self._inputs:
+            return operator.itemgetter(self._inputs[operand])
+        step = self._computed.get(operand)
+        if operand.kind != "i" or step is None or step.operation not in _OF_INTEGERS:
+            what = "which elements a kernel touches depends on a number that the step reads"
+            raise CaptureError(f"this cannot be captured: {what}", event.span)
+        act, parts = _OF_INTEGERS[step.operation], [self._of(one, event) for one in step.operands]
+        return lambda inputs: act(*[part(inputs) for part in parts])
+
+
+def _lent(facts: StepFacts, recording: Recording | None) -> TemporaryAdjoints:
+    """The temporary adjoints that the sweep which the step is part of lends to it."""
+    found = TemporaryAdjoints(facts.lent)
+    for buffer in facts.lent if recording is not None else ():
+        adjoint = found.of(buffer)
+        assert adjoint is not None and recording is not None
+        recording.lend(memory_of(adjoint), adjoint.name, buffer)
+    return found
 
 
 def _refusal(what: str) -> CaptureError:
@@ -395,12 +507,11 @@ def _cut(trial: _Trial, plan: Plan, tables: Tables, premises: Premises) -> StepU
         inputs = [register for number, register in sorted(outside.items()) if number not in seeds]
         here = Plan(_only(plan.blocks, used, kept), plan.codes, [*inputs, *recorded.seeds], back)
         numbers = [register.number for register in inputs]
-        ways[id(end)] = Way(recorded.facts, here, numbers, seeds, {k: places[k] for k in sorted(kept & used)})
+        lent = {block: buffer for buffer, block in tables.lent_blocks.items() if block in used}
+        ways[id(end)] = Way(recorded.facts, here, numbers, seeds, {k: places[k] for k in sorted(kept & used)}, lent)
     first = Plan(_only(plan.blocks, forward_blocks, kept), plan.codes, plan.inputs, root)
     forward = Captured(trial.step, trial.given, first, tables, trial.variables, premises)
     in_order = [ways[id(end)] for end in forward.prepared.ends]
-    facts = [way.facts for way in in_order]
-    regions = of_several(facts[0].live_in, facts[0].overwritten) if len(facts) == 1 else None
     return StepUnderTape(
         getattr(trial.step, "__name__", "step"),
         trial.place,
@@ -409,7 +520,7 @@ def _cut(trial: _Trial, plan: Plan, tables: Tables, premises: Premises) -> StepU
         {number: places[number] for number in sorted(kept)},
         kept_bytes,
         [k for k, yes in enumerate(trial.active) if yes],
-        regions,
+        frozenset(trial.held or ()),
     )
 
 

@@ -177,7 +177,8 @@ class Sweep:
     def step(self, step: CapturedStep) -> None:
         """Run the gradient of a captured step."""
         self._rewind.disturb_all(step.way.facts.disturbed)
-        adjoints = step.step.reverse(step, [self.adjoints.pop(number, _ZERO).value for number in step.outputs])
+        seeds = [self.adjoints.pop(number, _ZERO).value for number in step.outputs]
+        adjoints = step.step.reverse(step, seeds, self.temporaries)
         for number, adjoint in zip(step.inputs, adjoints, strict=True):
             self.add(number, Dual(adjoint))
 

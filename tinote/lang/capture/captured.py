@@ -1,0 +1,162 @@
+"""What is replayed: a plan in this process's memory, with what it takes and gives in Python."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tinote.errors import CaptureError
+from tinote.lang.capture.plan import End, Plan, Result
+from tinote.lang.capture.premises import Premises
+from tinote.lang.capture.prepare import Prepared
+from tinote.lang.capture.recording import Tables, kind_of
+from tinote.lang.data.matrix import Matrix, Vector
+from tinote.source import caller
+
+#: What of the arguments are numbers, which may have other values at each call.
+NUMBERS = (bool, int, float)
+
+
+class Captured:
+    """A program for one kind of arguments."""
+
+    def __init__(
+        self,
+        function: Any,
+        given: tuple[Any, ...],
+        plan: Plan,
+        tables: Tables,
+        variables: list[tuple[Any, Any]],
+        premises: Premises,
+    ) -> None:
+        self.plan = plan
+        self.tables = tables
+        self.premises = premises
+        self._function = function
+        self._variables = variables
+        self._given = given  # those that are no numbers stay alive with it
+        self._types = tuple([type(value) for value in given])
+        self._statics = [(k, value) for k, value in enumerate(given) if not isinstance(value, NUMBERS)]
+        self.assigned = [name for _, name in variables]
+        self.use(None)
+
+    def use(self, threads: int | None, length: int | None = None) -> None:
+        """Run launches on at most this number of threads from now on, and only the first `length` steps."""
+        tables, inputs = self.tables, self.plan.inputs
+        prepared = self.prepared = Prepared(self.plan, tables.natives, tables.memories, threads, length)
+        cells = [(r.number, prepared.floats if r.kind == "f" else prepared.integers) for r in inputs]
+        numbers = [k for k, value in enumerate(self._given) if isinstance(value, NUMBERS)]
+        self._inputs = [(k, *cell) for k, cell in zip(numbers, cells, strict=False)]
+        kinds = [r.kind for r in inputs[len(numbers) :]]
+        globals_ = zip(self._variables, kinds, cells[len(numbers) :], strict=True)
+        self._globals = [(*place, kind, *cell) for place, kind, cell in globals_]
+        self._draws = prepared.draws
+        self._ends = [None if _is_nothing(end) else end for end in prepared.ends]
+
+    def takes(self, args: tuple[Any, ...]) -> bool:
+        """Whether it is for these arguments."""
+        if tuple(map(type, args)) != self._types:
+            return False
+        return not self._statics or all(args[k] is value for k, value in self._statics)
+
+    @property
+    def inputs(self) -> list[tuple[Any, str, Any]]:
+        """The plan's inputs, arguments first: a key, which that of another program has that is the same number, a name,
+        and the value, of arguments that which they were given first.
+        """
+        names = inspect.signature(self._function).parameters
+        given = [(name, value) for name, value in zip(names, self._given, strict=False) if isinstance(value, NUMBERS)]
+        return [
+            *[(("argument", name, type(value)), name, value) for name, value in given],
+            *[((id(namespace), name), str(name), namespace[name]) for namespace, name in self._variables],
+        ]
+
+    def numbers(self, args: Sequence[Any]) -> list[Any]:
+        """The plan's inputs in a call with these arguments."""
+        return [*[args[k] for k, _, _ in self._inputs], *[holder[name] for holder, name in self._variables]]
+
+    @property
+    def argument_count(self) -> int:
+        """How many of the inputs are arguments."""
+        return len(self.plan.inputs) - len(self._variables)
+
+    @property
+    def instances(self) -> list[tuple[Any, Any, Any]]:
+        """The kernels that it launches, each with its key and its instance."""
+        return self.premises.instances
+
+    def is_usable(self) -> bool:
+        """Whether nothing has changed that it depends on. (Where something has, `refuse_if_stale` says what.)"""
+        return self.premises.hold()
+
+    def refuse_if_stale(self) -> None:
+        """Raise `CaptureError` for what has changed since the capture."""
+        what = self.premises.broken()
+        if what is not None:
+            name = getattr(self._function, "__qualname__", "the step")
+            hint = "capture it again: call `ti.capture` anew"
+            raise CaptureError(f"the captured step '{name}' is out of date: {what}", caller(), hint)
+
+    def run(self, args: Sequence[Any]) -> Any:
+        """Replay it."""
+        return self.finish(self.start(args))
+
+    def finish(self, reached: int) -> Any:
+        """What Python has of a replay that reached this end: its result, and numbers that the step assigns."""
+        if self._draws:
+            self.prepared.keep_counter()
+        end = self._ends[reached]
+        return None if end is None else self._finish(end)
+
+    def start(self, args: Sequence[Any]) -> int:
+        """Run the instructions; gives the number of the end that was reached."""
+        prepared = self.prepared
+        try:
+            for k, number, cells in self._inputs:
+                cells[number] = args[k]
+            for namespace, name, kind, number, cells in self._globals:
+                value = namespace[name]
+                if kind_of(value) != kind:
+                    raise CaptureError(f"the global '{name}' of a captured step was a number of another kind", caller())
+                cells[number] = value
+        except ValueError:
+            raise CaptureError("a captured step has integers of 64 bits", caller()) from None
+        if self._draws:
+            prepared.set_counter()
+        return prepared.run()
+
+    def _finish(self, end: End) -> Any:
+        prepared = self.prepared
+        number = prepared.number
+        for place, operand in end.updates:
+            namespace, name = self._variables[place]
+            namespace[name] = number(operand)
+        for which, operand in end.seeds:
+            self.premises.instances[which][2].last_seed = number(operand)
+        return _returned(end.result, prepared)
+
+
+def _is_nothing(end: End) -> bool:
+    return end.result == Result("constant", (None,)) and not end.updates and not end.seeds
+
+
+def _returned(result: Result, prepared: Prepared) -> Any:
+    kind, parts = result
+    number = prepared.number
+    if kind == "constant":
+        return parts[0]
+    if kind in ("number", "bool"):
+        return bool(number(parts[0])) if kind == "bool" else number(parts[0])
+    if kind in ("vector", "matrix"):
+        shape, dtype, components = parts
+        values = np.array([number(one) for one in components], None if dtype == "object" else dtype).reshape(shape)
+        return (Vector if kind == "vector" else Matrix)(values)
+    if kind == "array":
+        return prepared.array(*parts)
+    if kind == "dict":
+        return {key: _returned(one, prepared) for key, one in parts}
+    found = [_returned(one, prepared) for one in parts]
+    return tuple(found) if kind == "tuple" else found

@@ -1,0 +1,165 @@
+"""Makes a program of a function: it is run until both sides of each condition are met, and the plan is proved."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from tinote.errors import CaptureError
+from tinote.lang.capture.captured import Captured
+from tinote.lang.capture.dependencies import Dependencies
+from tinote.lang.capture.plan import Decision, Path, Plan, Step
+from tinote.lang.capture.premises import Premises
+from tinote.lang.capture.recording import Listening, Recording, Tables
+from tinote.lang.capture.trial import Trial
+from tinote.lang.capture.watching import noticing
+from tinote.lang.data.captured_arrays import CapturedArray
+from tinote.source import NOWHERE, Span, caller
+
+#: How often a function may be run to meet both sides of its conditions.
+_MOST_PATHS = 64
+#: Captures run one after the other: what one of them runs would be heard by another.
+capturing = threading.RLock()
+
+T = TypeVar("T")
+
+
+def captured(
+    function: Any,
+    given: tuple[Any, ...],
+    names: tuple[str, ...] = (),
+    arrays: Sequence[CapturedArray] = (),
+    *,
+    prints: bool = False,
+    strict: bool = False,
+) -> Captured:
+    """Run a function and make a program of it; memory is as before. `arrays`: of the arguments those that hold other
+    numbers in each run, each in memory of its own; `prints`: whether its kernels may print. `strict`: nobody has asked
+    for it, so the function is left before it does anything that is not undone afterwards. Raises `CaptureError`.
+    """
+    with capturing:
+        return _captured(function, given, names, arrays, prints, strict)
+
+
+def _captured(
+    function: Any,
+    given: tuple[Any, ...],
+    names: tuple[str, ...],
+    arrays: Sequence[CapturedArray],
+    prints: bool,
+    strict: bool,
+) -> Captured:
+    dependencies = dependencies_of(function, names, strict=strict)
+
+    def attempt(variables: list[tuple[Any, Any]]) -> Captured | None:
+        trial = Trial(function, given, variables, arrays)
+        with trial:
+            recorded = record_all(trial, dependencies, prints)
+            if recorded is None:
+                return None
+            plan, tables = recorded
+            trial.begin()
+            premises = Premises(plan, dependencies, list(tables.instances.values()), tables.memories)
+            found = Captured(function, given, plan, tables, variables, premises)
+            trial.prove(found)
+        found.use(None)
+        return found
+
+    return until_all_are_known(dependencies, attempt)
+
+
+def dependencies_of(function: Any, names: Sequence[str] = (), *, strict: bool = False) -> Dependencies:
+    """What a function looks up. `names`: of its module's globals that are read anew. Raises `CaptureError`."""
+    dependencies = Dependencies(strict=strict)
+    dependencies.scan(function)
+    namespace = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__globals__", {})
+    for name in names:
+        if isinstance(namespace.get(name), bool) or not isinstance(namespace.get(name), int | float):
+            raise CaptureError(f"the parameter '{name}' is no global number", caller())
+        dependencies.assign(namespace, id(namespace), name)
+    dependencies.settle()
+    return dependencies
+
+
+def until_all_are_known(dependencies: Dependencies, attempt: Callable[[list[tuple[Any, Any]]], T | None]) -> T:
+    """`attempt` with the variables of a step as far as they are known, again while it finds others."""
+    while True:
+        known = dict(dependencies.assigned)
+        found = attempt(list(known.values()))
+        if found is not None:
+            return found
+        for place in dependencies.assigned.keys() - known.keys():  # what the calls so far have made of these is undone
+            holder, key = dependencies.assigned[place]
+            if dependencies.before[place] is not None:
+                holder[key] = dependencies.before[place]
+
+
+def record_all(trial: Trial, dependencies: Dependencies, prints: bool) -> tuple[Plan, Tables] | None:
+    """Run the function of a trial until both sides of each condition are met: the plan, and its tables. None where
+    functions that were met assign other variables.
+    """
+    plan = Plan()
+    tables = Tables(plan)
+    trial.begin()
+    if dependencies.strict:
+        trial.call_warily(dependencies)
+    else:
+        trial.call(Listening())  # what the first call compiles, and finds out, is done
+    if len(dependencies.assigned) > len(trial.variables):
+        return None
+    decisions: list[bool] | None = []
+    for _ in range(_MOST_PATHS):
+        if decisions is None:
+            break
+        trial.begin()
+        recording = Recording(tables, decisions, trial.arguments, prints=prints)
+        try:
+            with noticing(dependencies):
+                trial.record(recording, plan)
+        finally:
+            recording.close()
+        if len(dependencies.assigned) > len(trial.variables):
+            return None
+        merge(plan.root, recording.steps)
+        decisions = plan.root.unseen()
+    else:
+        raise CaptureError(
+            "this cannot be captured: it decides too many conditions on numbers that it reads",
+            _first_branch(plan.root),
+            hint="decide them in a kernel",
+        )
+    return plan, tables
+
+
+def _first_branch(path: Path) -> Span:
+    return NOWHERE if path.branch is None else path.branch.span
+
+
+def merge(path: Path, steps: Sequence[Step]) -> Path:
+    """Add what one call did; gives the path that it ended with. Raises `CaptureError` where calls differ without a
+    condition that says why.
+    """
+    known = bool(path.steps) or path.branch is not None
+    for at, step in enumerate(steps):
+        if type(step) is Decision:
+            branch = path.branch
+            if known and (at != len(path.steps) or branch is None or branch._replace(taken=step.taken) != step):
+                raise _differs(step)
+            path.branch = branch or step
+            return merge(path.sides.setdefault(step.taken, Path()), steps[at + 1 :])
+        if not known:
+            path.steps.append(step)
+        elif at >= len(path.steps) or path.steps[at] != step:
+            raise _differs(step)
+    return path
+
+
+def _differs(step: Step) -> CaptureError:
+    span = getattr(step, "span", NOWHERE)
+    return CaptureError(
+        "this cannot be captured: another call does something else here, and no number that the step reads says why",
+        span,
+        hint="a counter, a clock or a list in Python? keep it in a field, or make it an argument",
+    )

@@ -1,0 +1,314 @@
+"""A function and its program, run from the same states: all that they leave must agree bit for bit."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tinote.errors import CaptureError, TinoteError
+from tinote.lang.capture.captured import NUMBERS, Captured
+from tinote.lang.capture.dependencies import Dependencies, place_of
+from tinote.lang.capture.plan import Clear, Copy, Decision, Fill, Launch, Operand, Plan, Register, Step
+from tinote.lang.capture.recording import Listening, Recording, Wary, blocks_of, kind_of
+from tinote.lang.capture.watching import ended_after, forbidding
+from tinote.lang.data.captured_arrays import CapturedArray
+from tinote.lang.data.layout import array_over
+from tinote.lang.data.matrix import Matrix
+from tinote.lang.session.state import session
+from tinote.runtime.launch import prints_to
+from tinote.runtime.memory import ExternalMemory, Memory
+from tinote.runtime.seam import seam
+from tinote.source import NOWHERE, Span
+
+#: How many calls follow each other in a trial, so that each but the first begins where another one has ended.
+CALLS = 3
+#: What floats among the arguments and in fields are multiplied by in a trial, and what integers among the arguments
+#: are moved by.
+VARIATIONS = ((1.0, 0), (0.75, 1), (1.25, -1))
+#: Seconds, compilation included, after which a function that nobody has asked to run is left; and seconds of a later
+#: call from which on it is not captured, since it is proved by some twenty calls.
+_LONGEST_FIRST_CALL, _LONGEST_WARY_CALL = 10.0, 0.05
+
+
+class Trial:
+    """Runs a function and its program from the same states. As a context: memory, variables and the session's counters
+    are as before in the end, and what kernels print is kept apart.
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        given: tuple[Any, ...],
+        variables: list[tuple[Any, Any]],
+        arrays: Sequence[CapturedArray],
+    ) -> None:
+        self._function = function
+        self.given = given
+        self._arrays = [array.view(np.ndarray) for array in arrays]
+        #: their memory
+        self.arguments = [
+            (ExternalMemory(a.__array_interface__["data"][0], a.nbytes, a), f"argument array {k}")
+            for k, a in enumerate(self._arrays)
+        ]
+        self.is_open = True  # not when all is put back in the end
+        self._printed: list[str] = []
+        self._printing = contextlib.ExitStack()
+        self.variables = variables
+        self._values = [namespace[name] for namespace, name in variables]
+        #: of the call that is recorded: what it is called with, and what the variables are before
+        self.inputs: list[Register] = []
+
+    def __enter__(self) -> Trial:
+        self._printing.enter_context(prints_to(self._printed.append))
+        self._launches = session.launches
+        self._fields = list(session.fields)  # none of them goes meanwhile
+        self._memories = [*blocks_of(self._fields), *self.arguments]
+        self._copies = [memory.copy() for memory, _ in self._memories]
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._printing.close()
+        self.is_open = False
+        self.begin()
+
+    def begin(self, variation: tuple[float, int] = VARIATIONS[0]) -> None:
+        """The state from before, with other values of arguments, variables and fields."""
+        for (memory, _), copy in zip(self._memories, self._copies, strict=True):
+            memory.restore(copy)
+        if variation != VARIATIONS[0]:
+            with np.errstate(all="ignore"):
+                for field in self._fields:
+                    if field.dtype.kind == "f":
+                        numbers = array_over(field.buffer, field.memory)
+                        numbers[...] = numbers * numbers.dtype.type(variation[0])
+                for array in self._arrays:
+                    vary(array, variation)
+        session.launches = self._launches
+        for (namespace, name), value in zip(self.variables, self._values, strict=True):
+            namespace[name] = varied(value, variation)
+        self._arguments = [varied(value, variation) for value in self.given]
+
+    def call(self, listener: Any) -> Any:
+        """Call the function while somebody listens."""
+        seam.listener = listener
+        try:
+            return self._function(*self._arguments)
+        finally:
+            seam.listener = None
+
+    def forget_prints(self) -> None:
+        """What was printed so far is no matter."""
+        self._printed.clear()
+
+    def call_warily(self, dependencies: Dependencies) -> None:
+        """Call it for the first time, but leave it before it does anything that is not undone, or takes long."""
+        fields = len(session.fields)
+        with forbidding(dependencies), ended_after(_LONGEST_FIRST_CALL):
+            self.call(Wary())
+        if len(session.fields) != fields:
+            raise CaptureError("this cannot be captured: it makes fields", place_of_function(self._function))
+        quickest = float("inf")
+        for _ in range(3):  # the machine may have been busy
+            self.begin()
+            begin = time.perf_counter()
+            self.call(Wary())
+            quickest = min(quickest, time.perf_counter() - begin)
+            if quickest <= _LONGEST_WARY_CALL:
+                return
+        raise CaptureError(
+            f"this is not captured unasked: it takes {1000 * quickest:.0f} ms", place_of_function(self._function)
+        )
+
+    def record(self, recording: Recording, plan: Plan) -> None:
+        """Call it, record what it does, and put back the variables."""
+        arguments: list[Any] = []
+        inputs = []
+        for value in self._arguments:
+            if isinstance(value, NUMBERS):
+                register = recording.register(kind_of(value))
+                inputs.append(register)
+                value = recording.number(register, value)
+            arguments.append(value)
+        for namespace, name in self.variables:
+            register = recording.register(kind_of(namespace[name]))
+            inputs.append(register)
+            namespace[name] = recording.number(register, namespace[name])
+        plan.inputs = self.inputs = inputs
+        try:
+            returned = recording.run(lambda: self._function(*arguments))
+            recording.end(returned, self.updates(recording))
+        except CaptureError:
+            raise
+        except Exception as error:
+            if recording.refused is not None:
+                raise recording.refused from None
+            if any(type(step) is Decision for step in recording.steps):
+                last = [step for step in recording.steps if type(step) is Decision][-1]
+                raise CaptureError(
+                    f"this cannot be captured: behind this condition, one side raises {type(error).__name__}: {error}",
+                    last.span,
+                    hint="decide it in a kernel",
+                ) from None
+            raise
+
+    def updates(self, recording: Recording) -> tuple[tuple[int, Operand], ...]:
+        """The variables that are others than at the begin of the call, by their place, and what they are now."""
+        now = [recording.operand(namespace[name]) for namespace, name in self.variables]
+        before = self.inputs[len(self.inputs) - len(self.variables) :]
+        return tuple([(k, a) for k, (a, b) in enumerate(zip(now, before, strict=True)) if a != b])
+
+    def prove(self, program: Captured) -> None:
+        """Raise `CaptureError` unless the program does what the function does, from several states."""
+        changed = program.premises.dependencies.changed()
+        if changed is not None:
+            raise CaptureError(
+                f"this cannot be captured: a call changes '{changed}' in Python",
+                place_of_function(self._function),
+                hint="keep it in a field, or make it a global number that the step assigns",
+            )
+        program.use(1)
+        for variation in VARIATIONS:
+            self.begin(variation)
+            self.forget_prints()
+            try:
+                wanted = [self.left(bits(self.call(Listening()))) for _ in range(CALLS)]
+            except (TinoteError, ArithmeticError, ValueError):
+                if variation == VARIATIONS[0]:
+                    raise
+                continue  # the function has no value there
+            self.begin(variation)
+            self.forget_prints()
+            for call in range(CALLS):
+                try:
+                    found = self.left(bits(program.run(tuple(self._arguments))))
+                except TinoteError as error:
+                    raise CaptureError(
+                        f"this cannot be captured: replayed, it raises {type(error).__name__}: {error.message}",
+                        error.span,
+                    ) from None
+                if found != wanted[call]:
+                    raise self._first_difference(program, variation, call, wanted[call], found)
+
+    def left(self, returned: Any) -> tuple[Any, ...]:
+        """All that a call leaves."""
+        values = [bits(namespace[name]) for namespace, name in self.variables]
+        printed = "".join(self._printed)
+        self._printed.clear()
+        return returned, values, session.launches, [bytes(memory.view()) for memory, _ in self._memories], printed
+
+    def _first_difference(
+        self,
+        program: Captured,
+        variation: tuple[float, int],
+        calls: int,
+        wanted: tuple[Any, ...],
+        found: tuple[Any, ...],
+    ) -> CaptureError:
+        """The error that names the first step behind which memory differs."""
+        names = [name for (_, name), a, b in zip(self._memories, wanted[3], found[3], strict=True) if a != b]
+        printed = wanted[4] != found[4]
+        what = "what it returns, or a global," if not printed else "what its kernels print"
+        what = f"'{names[0]}' differs" if names else f"{what} differs"
+
+        def start() -> None:
+            self.begin(variation)
+            for _ in range(calls):
+                self.call(Listening())
+
+        start()
+        states = _States(program, [memory for memory, _ in self._memories], self.arguments)
+        with contextlib.suppress(Exception):  # the capture has met what the program does; this is to name a step
+            states.run(lambda: self._function(*self._arguments))
+        states.close()
+        low, high = 0, len(states.seen)
+        while low < high:
+            middle = (low + high) // 2
+            start()
+            program.use(1, middle + 1)
+            program.start(tuple(self._arguments))
+            if [bytes(memory.view()) for memory, _ in self._memories] == states.seen[middle]:
+                low = middle + 1
+            else:
+                high = middle
+        step = states.steps[low] if low < len(states.steps) else None
+        span = getattr(step, "span", NOWHERE)
+        return CaptureError(
+            f"this cannot be captured: replayed, {what}, first behind {_in_words(step)}",
+            span if span != NOWHERE else place_of_function(self._function),
+            hint="something changes memory, or decides what is done, that a capture does not see",
+        )
+
+
+def varied(value: Any, variation: tuple[float, int]) -> Any:
+    """A number with another value; integers, which may be indices, only where these are checked."""
+    if type(value) is float:
+        return value * variation[0]
+    if type(value) is int and session.config.bounds_check:
+        return value + variation[1]
+    return value
+
+
+def vary(array: np.ndarray[Any, Any], variation: tuple[float, int]) -> None:
+    """The same of an argument's numbers; also of those that are zero, and not the same for all of them."""
+    if array.dtype.kind == "f":
+        steps = np.arange(1, array.size + 1).reshape(array.shape) % 5
+        array[...] = array * array.dtype.type(variation[0]) + steps.astype(array.dtype) * array.dtype.type(2**-7)
+    elif array.dtype.kind == "i" and session.config.bounds_check:
+        array += array.dtype.type(variation[1])
+
+
+def place_of_function(function: Any) -> Span:
+    """Where a function is defined."""
+    while hasattr(function, "__tinote_calls__"):
+        function = function.__tinote_calls__
+    code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
+    return NOWHERE if code is None else place_of(code)
+
+
+def _in_words(step: Step | None) -> str:
+    match step:
+        case None:
+            return "all its steps"
+        case Launch():
+            return "this launch"
+        case Clear():
+            return "a clear"
+        case Copy():
+            return "a copy"
+        case Fill():
+            return "this write"
+    return "this"
+
+
+def bits(value: Any) -> Any:
+    """A value, to be compared by its bits."""
+    if isinstance(value, float):
+        return value.hex() if value == value else "nan"
+    if isinstance(value, Matrix):
+        return [bits(one) for one in value.values.ravel().tolist()]
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype.str, value.view(np.ndarray).tobytes()
+    if isinstance(value, tuple | list):
+        return [bits(one) for one in value]
+    if isinstance(value, dict):
+        return {key: bits(one) for key, one in value.items()}
+    return value
+
+
+class _States(Recording):
+    """Records a call, and what memory holds behind each step but the last."""
+
+    def __init__(self, program: Captured, memories: list[Memory], arguments: Sequence[tuple[Memory, str]]) -> None:
+        super().__init__(program.tables, (), arguments, prints=True)
+        self.seen: list[list[bytes]] = []
+        self._memories = memories
+
+    def add(self, step: Step) -> None:
+        if self.steps:
+            self.seen.append([bytes(memory.view()) for memory in self._memories])
+        super().add(step)
