@@ -105,8 +105,8 @@ class Program:
             if (
                 last is not None
                 and not kwargs
-                and seam.listener is None
                 and recorder.get() is None
+                and seam.listener is None
                 and last.takes(args)
                 and self._lock.acquire(blocking=False)
             ):

@@ -18,7 +18,7 @@ from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 from tinote.lang.capture.captured import Captured
-from tinote.lang.capture.plan import Plan
+from tinote.lang.capture.plan import End, Plan
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.index_regions import IndexRegion, IndexRegions
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, of_several
@@ -135,6 +135,8 @@ class Way:
         self.plan = plan
         self._blocks = blocks
         self._lent = lent
+        ends = [step for path in plan.root.all() for step in path.steps if isinstance(step, End)]
+        self._has_adjoints = any(end.result.parts for end in ends)
 
     def use(self, forward: Captured, threads: int | None) -> None:
         """Run launches on at most this number of threads from now on."""
@@ -146,26 +148,33 @@ class Way:
     ) -> list[float]:
         """Run the gradient of a record; gives the adjoints of its active arguments."""
         prepared = self._prepared
-        for block, buffer in self._lent.items():
-            adjoint = temporaries.of(buffer)
-            assert adjoint is not None, "it is asked for beforehand"
-            prepared.point(block, memory_of(adjoint).address)
+        if self._lent:
+            for block, buffer in self._lent.items():
+                adjoint = temporaries.of(buffer)
+                assert adjoint is not None, "it is asked for beforehand"
+                prepared.point(block, memory_of(adjoint).address)
         if kept is not None:
             for block, offset in self._blocks.items():
                 prepared.point(block, kept.address + offset)
-        integers, floats = prepared.integers, prepared.floats
-        for register, number in zip(self.registers, numbers, strict=True):
-            integers[register] = number
-        for register, seed in zip(self.seeds, seeds, strict=True):
-            floats[register] = seed
+        if numbers:
+            integers = prepared.integers
+            for register, number in zip(self.registers, numbers, strict=True):
+                integers[register] = number
+        if seeds:
+            floats = prepared.floats
+            for register, seed in zip(self.seeds, seeds, strict=True):
+                floats[register] = seed
         end = prepared.ends[prepared.run()]
+        if not self._has_adjoints:
+            return []
         return [0.0 if end is None else prepared.number(part.parts[0]) for part in end.result.parts]
 
 
 class StepUnderTape:
     """A captured step as tapes run it. `forward`: its first part; `ways`: by the ends of that. `blocks`: the memory
     that it puts aside, and where each begins in the `kept_bytes` of a record; `inputs`: of its arguments the positions
-    of those that are active. `active`: the memory without a gradient that holds differentiated values before.
+    of those that are active. `active`: the memory without a gradient that holds differentiated values before. `lock`:
+    held while a gradient of it runs.
     """
 
     def __init__(
@@ -192,14 +201,15 @@ class StepUnderTape:
             way.number = number
         self.assigned = frozenset().union(*[facts.assigned for facts in every])
         self._choices = tuple([c for facts in every for one in facts.touching for _, c in one.choices])
-        self._fixed = None if any(facts.moving for facts in every) else self._worked_out(())
+        #: what every call does to memory, if that is the same in all
+        self.fixed = None if any(facts.moving for facts in every) else self._worked_out(())
         self._known: dict[Any, StepRegions | None] = {}
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
 
     def regions(self, args: Sequence[Any]) -> StepRegions | None:
         """What a call does to memory; None where it has to be recorded launch by launch."""
-        if self._fixed is not None:
-            return self._fixed
+        if self.fixed is not None:
+            return self.fixed
         inputs = self.forward.numbers(args)
         try:
             key = tuple([choice(inputs) for choice in self._choices])
@@ -243,12 +253,8 @@ class StepUnderTape:
         reached = forward.start(args)
         way = self.ways[reached]
         integers = forward.prepared.integers
-        return way, tuple([integers[register] for register in way.registers]), forward.finish(reached)
-
-    def reverse(self, event: CapturedStep, seeds: Sequence[float], temporaries: TemporaryAdjoints) -> list[float]:
-        """Run the gradient of one of its calls."""
-        with self._lock:
-            return event.way.reverse(event.kept, event.numbers, seeds, temporaries)
+        numbers = tuple([integers[register] for register in way.registers]) if way.registers else ()
+        return way, numbers, forward.finish(reached)
 
 
 class CapturedStep:

@@ -438,11 +438,11 @@ class Journal(Recorder):
     def run_captured(self, step: StepUnderTape, args: Sequence[Any]) -> Any:
         """Run a captured step as one record."""
         self._may_lose = True
-        regions = step.regions(args)
+        regions = step.fixed or step.regions(args)
         assert regions is not None, "who calls it has asked"
         event = self.saved.running(step, regions)
         try:
-            returned = event.run(constants(args))
+            returned = event.run(constants(args) if Traced in map(type, args) else args)
         except BaseException:
             what = f"'{step.name}' has failed before its end, and went on from there: what it did is not recorded"
             hint = "call the function itself, without `ti.capture`"
@@ -450,11 +450,14 @@ class Journal(Recorder):
             raise
         self.saved.ran(event)
         self.events.append(event)
-        for buffer, span in event.way.facts.activated.items():
-            if buffer not in self.active:
-                self.activate(buffer, span)
-        event.inputs = tuple([args[k].number for k in step.inputs])
-        outputs = event.way.facts.outputs
+        facts = event.way.facts
+        if facts.activated:
+            for buffer, span in facts.activated.items():
+                if buffer not in self.active:
+                    self.activate(buffer, span)
+        if step.inputs:
+            event.inputs = tuple([args[k].number for k in step.inputs])
+        outputs = facts.outputs
         if True not in outputs:
             return returned
         numbers = [self.trace.new(one) if yes else one for one, yes in zip(leaves(returned), outputs, strict=True)]

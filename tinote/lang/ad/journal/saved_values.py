@@ -219,7 +219,7 @@ class SavedValues:
                 if overwritten:
                     self._keep_known(regions, overwritten)
         if step.kept_bytes:
-            self._take(step.kept_bytes, f"values that '{step.name}' overwrites")
+            self._take(step.kept_bytes, "values that '…' overwrites", step.name)
         found = CapturedStep(step, touched, before, len(log.entries))
         self._other_bytes += step.kept_bytes
         return found
@@ -279,17 +279,19 @@ class SavedValues:
 
     def _make_room(self, buffer: Buffer, nbytes: int) -> None:
         """`nbytes` more are to be kept. Raises `KernelMemoryError`."""
-        self._take(nbytes, f"overwritten values of '{buffer.name}'")
+        self._take(nbytes, "overwritten values of '…'", buffer.name)
 
-    def _take(self, nbytes: int, what: str) -> None:
+    def _take(self, nbytes: int, what: str, name: str) -> None:
+        held = self.log.nbytes + self._other_bytes + nbytes
         if self._fit is not None:
-            self._fit(self.nbytes + nbytes)
+            self._fit(held)
             return
         limit = session.config.memory_limit
-        pool.trim(limit - self.nbytes - nbytes)  # what is idle counts against the limit, too
-        if self.nbytes + nbytes > limit:
+        if pool.nbytes > limit - held:
+            pool.trim(limit - held)  # what is idle counts against the limit, too
+        if held > limit:
             raise KernelMemoryError(
-                f"the tape would hold more than {limit:,} bytes of {what}",
+                f"the tape would hold more than {limit:,} bytes of {what.replace('…', name)}",
                 hint="keep each step in its own slice of a field, record fewer steps, or raise "
                 "ti.init(memory_limit=...)",
             )

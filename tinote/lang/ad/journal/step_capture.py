@@ -121,7 +121,7 @@ def _may_run(step: StepUnderTape, journal: Any, args: Sequence[Any]) -> bool:
     open, and it overwrites nothing that its own gradient needs. What Python writes to a field before anything uses it
     is where the field begins.
     """
-    if not step.forward.premises.hold((journal,)) or step.regions(args) is None:
+    if not step.forward.premises.hold((journal,)) or (step.fixed is None and step.regions(args) is None):
         return False
     return not step.assigned or all(map(journal.touches, step.assigned))
 
@@ -255,11 +255,20 @@ class _Trial(Trial):
         if changed is not None:
             raise CaptureError(f"this cannot be captured: a call changes '{changed}' in Python", step.span)
         step.use(1)
+
+        def by_function(journal: Any, given: Sequence[Any]) -> Any:
+            return _listened(lambda: self._run(journal, given))
+
+        def by_program(journal: Any, given: Sequence[Any]) -> Any:
+            return journal.run_captured(step, given)
+
+        # Where differentiated values come into memory, calls after the first begin with other memory.
+        again = by_function if any(way.facts.activated for way in step.ways) else by_program
         for variation in VARIATIONS:
             self.begin(variation)
             self.forget_prints()
             try:
-                wanted = self._outcome(lambda journal, given: _listened(lambda: self._run(journal, given)))
+                wanted = self._outcome(by_function, by_function)
             except (TinoteError, ArithmeticError, ValueError):
                 if variation == VARIATIONS[0]:
                     raise
@@ -268,18 +277,20 @@ class _Trial(Trial):
             if step.regions(self._arguments) is None and variation != VARIATIONS[0]:
                 continue  # there it runs as the function
             self.forget_prints()
-            found = self._outcome(lambda journal, given: journal.run_captured(step, given))
+            found = self._outcome(by_program, again)
             for name, a, b in zip(("a call", "a gradient"), wanted, found, strict=True):
                 if a != b:
                     raise CaptureError(f"this cannot be captured: replayed, {name} does something else", step.span)
 
-    def _outcome(self, call: Callable[[Any, Sequence[Any]], Any]) -> tuple[Any, Any]:
+    def _outcome(
+        self, first: Callable[[Any, Sequence[Any]], Any], again: Callable[[Any, Sequence[Any]], Any]
+    ) -> tuple[Any, Any]:
         """What calls leave, and what their reverse sweep does."""
         journal = self._journal()
         calls: list[Any] = []
         inputs: list[Traced] = []  # new ones for each call: sums over calls may be rounded in another order
         outputs: list[Traced] = []
-        for _ in range(CALLS):
+        for call in (first, *[again] * (CALLS - 1)):
             given = self._numbers(journal, self._arguments)
             inputs += [one for one in given if type(one) is Traced]
             returned = call(journal, given)

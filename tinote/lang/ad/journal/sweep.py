@@ -176,9 +176,12 @@ class Sweep:
 
     def step(self, step: CapturedStep) -> None:
         """Run the gradient of a captured step."""
-        self._rewind.disturb_all(step.way.facts.disturbed)
-        seeds = [self.adjoints.pop(number, _ZERO).value for number in step.outputs]
-        adjoints = step.step.reverse(step, seeds, self.temporaries)
+        way = step.way
+        if way.facts.disturbed:
+            self._rewind.disturb_all(way.facts.disturbed)
+        seeds = [self.adjoints.pop(number, _ZERO).value for number in step.outputs] if step.outputs else ()
+        with step.step.lock:
+            adjoints = way.reverse(step.kept, step.numbers, seeds, self.temporaries)
         for number, adjoint in zip(step.inputs, adjoints, strict=True):
             self.add(number, Dual(adjoint))
 
