@@ -232,8 +232,33 @@ def measure(chromium: Any, name: str, rounds: int, steps: int, seconds: float) -
     return Measured(kb, min(a for a, _ in slices), min(b for _, b in slices), first, rate)
 
 
+#: Between these lines a text has the table of what was measured.
+BEGIN, END = "<!-- written by: python -m benchmarks pages --into README.md -->\n", "<!-- end of it -->\n"
+HEAD = (
+    "| view | page, kB | first picture, ms | pictures a second | a step, ms: native | in the page | ratio |\n"
+    "|---|---|---|---|---|---|---|\n"
+)
+
+
+def row_of(name: str, found: Measured) -> str:
+    """A line of the table."""
+    step = f"{found.native:.3f} | {found.wasm:.3f} | {found.ratio:.2f}"
+    return f"| {name} | {found.kb:.0f} | {found.first:.0f} | {found.rate:.0f} | {step} |\n"
+
+
+def with_table(text: str, results: dict[str, Measured]) -> str:
+    """A text with these rows in its table in place of what it has of them; those of other views remain."""
+    before, begin, rest = text.partition(BEGIN)
+    table, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"there is no line {BEGIN.strip()!r}, with {END.strip()!r} below")
+    rows = {line.split(" | ")[0].strip("| "): line for line in table.splitlines(keepends=True)[2:]}
+    rows |= {name: row_of(name, found) for name, found in results.items()}
+    return before + begin + HEAD + "".join(rows.values()) + end + after
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a table, and write JSON if asked; return 1 if a goal is missed."""
+    """Print a table, and write JSON or the table of a text if asked; return 1 if a goal is missed."""
     from playwright.sync_api import sync_playwright
 
     described = argparse.ArgumentParser(prog="python -m benchmarks pages", description=__doc__)
@@ -242,6 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     described.add_argument("--steps", type=int, default=40, help="steps a slice (default: %(default)s)")
     described.add_argument("--seconds", type=float, default=1.0, help="length of a window (default: %(default)s)")
     described.add_argument("--json", type=Path, metavar="OUT", help="write what was measured to this file")
+    described.add_argument("--into", type=Path, metavar="TEXT", help="write the table of this text, such as README.md")
     options = described.parse_args(arguments)
     results: dict[str, Measured] = {}
     is_missed = False
@@ -268,6 +294,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
     if options.json:
         options.json.write_text(json.dumps({k: v._asdict() for k, v in results.items()}, indent=1) + "\n", "utf-8")
+    if options.into:
+        options.into.write_text(with_table(options.into.read_text("utf-8"), results), "utf-8")
     return int(is_missed)
 
 

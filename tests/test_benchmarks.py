@@ -18,7 +18,7 @@ import jax
 import numpy as np
 import pytest
 
-from benchmarks import ad, compare, explorer, gpu, sweeps
+from benchmarks import ad, compare, explorer, gpu, pages, sweeps
 from benchmarks.__main__ import main
 from benchmarks.ad import c_
 from benchmarks.ad.tinote_ import subject as tinote_subject
@@ -618,3 +618,18 @@ def test_what_is_measured_on_a_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert [row["unit"] for row in rows] == ["µs", "ms", "G", "×"] and all(row["measured"] > 0 for row in rows)
     assert rows[3]["limit"] == gpu.MOST_RATIO
     gpu.ti.init()
+
+
+def test_the_readme_has_the_table_of_pages() -> None:
+    text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    table = text.partition(pages.BEGIN)[2].partition(pages.END)[0]
+    assert table.startswith(pages.HEAD)
+    assert [line.split(" | ")[0].strip("| ") for line in table.splitlines()[2:]] == list(pages.CASES)
+    found = pages.Measured(96.4, 2.0, 3.0, 412.3, 59.6)
+    written = pages.with_table(text, {"walker": found})
+    assert "| walker | 96 | 412 | 60 | 2.000 | 3.000 | 1.50 |\n" in written
+    assert [a for a, b in zip(text.splitlines(), written.splitlines(), strict=True) if a != b] == [
+        line for line in table.splitlines() if line.startswith("| walker ")
+    ]
+    with pytest.raises(ValueError, match="there is no line"):
+        pages.with_table("nothing", {})
