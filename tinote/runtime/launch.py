@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 
 _RING_WORDS = 1 << 17
+#: So many words of prints are made text while a kernel runs, before it may be interrupted again: some milliseconds.
+_MOST_AT_ONCE = 1 << 14
 _LOST = "the process was forked while this kernel ran; the child has none of its threads and no result"
 
 
@@ -61,9 +63,11 @@ def write_prints(text: str, write: Callable[[str], object]) -> None:
 
 
 class _Prints:
-    """A launch's print ring and the way from its records to text."""
+    """A launch's print ring and the way from its records to text. `in_parts`: whether `drain` may leave some of them
+    for the next time.
+    """
 
-    __slots__ = ("_dropped", "_formats", "_ring", "_take", "_taken", "address", "write")
+    __slots__ = ("_at", "_count", "_dropped", "_formats", "_ring", "_take", "_taken", "address", "in_parts", "write")
 
     def __init__(
         self,
@@ -76,28 +80,70 @@ class _Prints:
         self._dropped = ctypes.c_int64(0)
         self._formats = formats
         self._take = runtime.print_take
+        self._at = self._count = 0  # of what is taken, and not shown yet
+        self.in_parts = False
         self.address = self._ring.address
         self.write = write
         ctypes.c_int64.from_address(self.address + layout.RING_CAPACITY).value = _RING_WORDS
 
     def drain(self) -> None:
         """Print what the ring holds, on the launching thread, and say how many lines did not fit."""
-        count = self._take(self.address, self._taken.address, ctypes.addressof(self._dropped))
-        dropped = self._dropped.value
-        if not count and not dropped:
-            return
+        if self._at < self._count:
+            self._show()
+            if self.in_parts:
+                return
+        while self._at < self._count:
+            self._show()
+        self._refill()
+        self._show()
+        while self._at < self._count and not self.in_parts:
+            self._show()
+
+    def leave(self) -> None:
+        """The launch was interrupted: print some of what is left, and say how many lines that does not show."""
+        if self._at >= self._count:
+            self._refill()
+        self._show()
+        left = self._skip()
+        self._refill()
+        left += self._skip() + self._dropped.value
+        self._dropped.value = 0
+        if left:
+            self._write(f"[{left} more prints were dropped: the kernel was interrupted]\n")
+
+    def _refill(self) -> None:
+        """Take what the ring holds."""
+        self._at = 0
+        self._count = self._take(self.address, self._taken.address, ctypes.addressof(self._dropped))
+
+    def _skip(self) -> int:
+        """Leave out what was taken: how many lines."""
+        words, left = self._taken.view().cast("q"), 0
+        while self._at < self._count:
+            self._at += 1 + (words[self._at] >> 32)
+            left += 1
+        return left
+
+    def _show(self) -> None:
+        """Print some of what was taken."""
+        at, count, last = self._at, self._count, self._at + _MOST_AT_ONCE
         words = self._taken.view()[: 8 * count].cast("q")
         pieces: list[str] = []
-        at = 0
-        while at < count:
+        while at < count and at < last:
             title = words[at]
             length = title >> 32
             pieces.append(self._formats[title & 0xFFFFFFFF](words[at + 1 : at + 1 + length]))
             at += 1 + length
-        if dropped:
+        self._at = at
+        if at >= count and self._dropped.value:
+            dropped, self._dropped.value = self._dropped.value, 0
             pieces.append(f"[{dropped} more prints were dropped: the kernel prints faster than they can be shown]\n")
+        if pieces:
+            self._write("".join(pieces))
+
+    def _write(self, text: str) -> None:
         write = _instead.get() or self.write or sys.stdout.write
-        write("".join(pieces))
+        write(text)
 
 
 class Block:
@@ -179,6 +225,16 @@ class Block:
         """Print what is still in the ring."""
         if self._prints is not None:
             self._prints.drain()
+
+    def leave(self) -> None:
+        """The launch was interrupted: print some of what is still in the ring."""
+        if self._prints is not None:
+            self._prints.leave()
+
+    def drains_in_parts(self, yes: bool) -> None:
+        """Whether prints that come while it runs may wait for the next look at them."""
+        if self._prints is not None:
+            self._prints.in_parts = yes
 
     def stop(self) -> bool:
         """Stop the launch that this block is in, from any thread; whether one ran."""
@@ -277,14 +333,27 @@ class Launcher(Stoppable):
     def run(self, block: Block) -> None:
         """Launch and wait. Raises the located error of the kernel's first fault; what a signal handler raised comes as
         itself, with a note on where the kernel was."""
+        if self._prints:
+            return self._run_printing(block)
         try:
             status = self._launch(block.address)
         except BaseException as error:
             self.note_interruption(error, block)
             raise
+        if status:
+            self.raise_fault(block, status)
+
+    def _run_printing(self, block: Block) -> None:
+        block.drains_in_parts(True)
+        try:
+            status = self._launch(block.address)
+        except BaseException as error:
+            self.note_interruption(error, block)
+            block.leave()
+            raise
         finally:
-            if self._prints:
-                block.drain()
+            block.drains_in_parts(False)
+        block.drain()
         if status:
             self.raise_fault(block, status)
 

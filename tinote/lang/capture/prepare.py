@@ -100,7 +100,7 @@ class Prepared(Instructions):
             status = self._launch(self._address)
         except BaseException as error:
             for _, block in self._held:
-                block.drain()
+                block.leave()
             self.note(error, self._block.site)
             self._unwind(self._block.site)
             raise
