@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import struct
 import threading
 import time
@@ -309,6 +310,39 @@ def test_prints_are_shown_while_the_kernel_runs() -> None:
     with pytest.raises(LaunchStopped):
         endless.run(block)
     assert pieces and set("".join(pieces).splitlines()[:-1]) == {"turn"}
+
+
+def test_an_interrupt_waits_for_few_of_the_prints() -> None:
+    """What is in the ring when the kernel is interrupted is not all made text."""
+    shown: list[str] = []
+
+    def write(text: str) -> None:
+        shown.append(text)
+        if len(shown) == 1:
+            raise KeyboardInterrupt
+
+    text = kernel("""
+  br label %fill
+fill:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %fill ]
+  %k.next = add i64 %k, 1
+  call void @tn_print(ptr %block, i32 0, i32 0, ptr null)
+  %full = icmp sge i64 %k.next, 100000
+  br i1 %full, label %turn, label %fill
+turn:
+  %status = call i32 @tn_poll(ptr %block, i32 0)
+  %stop = icmp ne i32 %status, 0
+  br i1 %stop, label %leave, label %turn
+leave:
+  ret i32 %status""")
+    printing = launcher(text, sites=(Site(SiteKind.PRINT, HERE, "", ("turn\n",)),), write=write)
+    block = printing.acquire()
+    with pytest.raises(KeyboardInterrupt):
+        printing.run(block)
+    *lines, last = "".join(shown).splitlines()
+    assert set(lines) == {"turn"} and 1000 < len(lines) < 50_000
+    assert re.fullmatch(r"\[\d+ more prints were dropped: the kernel was interrupted\]", last)
+    assert int(last[1:].split()[0]) + len(lines) == 100_000
 
 
 def test_an_error_of_the_printer_stops_the_kernel_and_arrives() -> None:

@@ -104,7 +104,7 @@ class _Prints:
         if self._at >= self._count:
             self._refill()
         self._show()
-        left = self._skip()
+        left = self._skip() + self._dropped.value
         self._refill()
         left += self._skip() + self._dropped.value
         self._dropped.value = 0
@@ -353,7 +353,10 @@ class Launcher(Stoppable):
             raise
         finally:
             block.drains_in_parts(False)
-        block.drain()
+        if status == layout.STATUS_INTERRUPT:
+            block.leave()
+        else:
+            block.drain()
         if status:
             self.raise_fault(block, status)
 
