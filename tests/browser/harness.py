@@ -314,6 +314,13 @@ class Page:
             timeout=seconds * 1000,
         )
 
+    def wait_after_error(self) -> None:
+        """The same where a cell has ended with an error: until the kernel has looked at what was sent before, it refuses
+        further cells, also when it says that it is idle.
+        """
+        self.wait_idle()
+        self.eventually(lambda: self.python("print('answers')") == "answers")
+
     def reload(self) -> None:
         """Save the notebook and load the page again."""
         self.page.evaluate("async () => { await window.jupyterapp.commands.execute('docmanager:save') }")

@@ -224,7 +224,7 @@ def test_errors_show_the_cells_own_line(notebook):
     page = notebook(MISTAKES, *cells)
     for index in range(len(cells) + 1):
         page.run_cell(index)
-        page.wait_idle()
+        page.wait_after_error()
     for index, expected in enumerate(cells.values(), 1):
         shown = wait_output(page, index, *expected)
         if expected[0].startswith("line"):
@@ -259,7 +259,7 @@ def test_prints_arrive_in_their_own_cell_while_the_kernel_runs(notebook):
     page.wait("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'busy'")
     page.interrupt()
     wait_output(page, 2, "KeyboardInterrupt")
-    page.wait_idle()
+    page.wait_after_error()
     page.run_cell(3)
     page.run_cell(4)
     page.wait_idle()
@@ -343,7 +343,7 @@ def test_interrupt_stops_every_endless_kernel_and_keeps_the_session(notebook, pi
         page.page.wait_for_timeout(500)  # Workers have joined it.
         page.interrupt()
         wait_output(page, index, "KeyboardInterrupt")
-        page.wait_idle()
+        page.wait_after_error()
         assert float(page.python("print(stopped - began)")) > 0.3, f"{cell} ended by itself"
         assert page.python("print(data[7], w.to_numpy().tolist())") == "42.0 [0.25, 0.25, 0.25, 0.25]"
         card = page.page.locator(".jp-CodeCell").nth(index).locator(".tinote-error-view")
@@ -459,7 +459,7 @@ def test_the_classic_program_draws_inline_and_stops_at_interrupt(notebook):
     assert 2 * np.pi * 9 < (canvas[:, :, 0] > 128).sum() < 8.8 * np.pi * 9
     page.interrupt()
     page.page.wait_for_selector(".jp-OutputArea-output img")
-    page.wait_idle()
+    page.wait_after_error()
     shown = wait_output(page, 1, "KeyboardInterrupt")
     assert "viz/" not in shown, shown
     frames, moved = numbers(page.python("print(gui.frame, abs(v.to_numpy()).max())"))

@@ -56,9 +56,9 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
     Gives a `Program`, which is called as the function is. Under a tape, and in `ti.ad.grad` and the like, each call is
     one record, and its gradient one native call, too; the derivatives are those of the function. It is captured and
     proved once more for that, with its reverse sweep. What only a tape that knows of each launch can differentiate runs
-    as the function (custom gradients, fields without `needs_grad` on the way, elements that depend on an argument,
-    tapes that check), which `program.how_under_tapes` tells. In forward mode, in another capture, and where kernels run
-    as plain Python or are profiled, calling it runs the function. Raises `CaptureError`: at the user's line for what
+    as the function (custom gradients, elements that depend on a number which the step reads, tapes that check), which
+    `program.how_under_tapes` tells. In forward mode, in another capture, and where kernels run as plain Python or are
+    profiled, calling it runs the function. Raises `CaptureError`: at the user's line for what
     cannot be captured (a number that is needed itself, as an index or by `math.sin`, text, arithmetic on whole vectors
     and arrays, NumPy's view of a field, what changes Python's own objects, a condition that decides how often a loop
     runs); where the proof fails, with the first step that differs; and later, where a kernel was defined anew, a
