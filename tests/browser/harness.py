@@ -315,8 +315,8 @@ class Page:
         )
 
     def wait_after_error(self) -> None:
-        """The same where a cell has ended with an error: until the kernel has looked at what was sent before, it refuses
-        further cells, also when it says that it is idle.
+        """The same where a cell has ended with an error: until the kernel has looked at what was sent before, it
+        refuses further cells, also when it says that it is idle.
         """
         self.wait_idle()
         self.eventually(lambda: self.python("print('answers')") == "answers")

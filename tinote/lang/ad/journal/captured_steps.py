@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
+from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints, temporary_companion
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.plan import End, Plan
 from tinote.lang.capture.prepare import Prepared
@@ -148,10 +148,11 @@ class Way:
     ) -> list[float]:
         """Run the gradient of a record; gives the adjoints of its active arguments."""
         prepared = self._prepared
+        held: list[Buffer] = []  # while it runs: where nothing else needs an adjoint, it is zero
         if self._lent:
             for block, buffer in self._lent.items():
-                adjoint = temporaries.of(buffer)
-                assert adjoint is not None, "it is asked for beforehand"
+                adjoint = temporaries.of(buffer) or temporary_companion(buffer, "grad")
+                held.append(adjoint)
                 prepared.point(block, memory_of(adjoint).address)
         if kept is not None:
             for block, offset in self._blocks.items():

@@ -260,7 +260,8 @@ class _Trial(Trial):
             return _listened(lambda: self._run(journal, given))
 
         def by_program(journal: Any, given: Sequence[Any]) -> Any:
-            return journal.run_captured(step, given)
+            may_run = step.regions(given) is not None
+            return journal.run_captured(step, given) if may_run else by_function(journal, given)
 
         # Where differentiated values come into memory, calls after the first begin with other memory.
         again = by_function if any(way.facts.activated for way in step.ways) else by_program
@@ -274,8 +275,6 @@ class _Trial(Trial):
                     raise
                 continue  # the function has no value there
             self.begin(variation)
-            if step.regions(self._arguments) is None and variation != VARIATIONS[0]:
-                continue  # there it runs as the function
             self.forget_prints()
             found = self._outcome(by_program, again)
             for name, a, b in zip(("a call", "a gradient"), wanted, found, strict=True):
