@@ -716,3 +716,124 @@ def test_the_picture_of_a_tape_has_captured_steps(fields: Fields) -> None:
             program()
         measure()
         assert "step" in repr(tape.graph()) and "measure" in repr(tape.graph())
+
+
+def whole_rollout(f: Fields, step: Callable[..., Any], measure: Callable[[], None], calls: Any) -> Any:
+    """What a tape over calls with these arguments leaves, and how many of them were one record each."""
+    f.begin()
+    with ti.ad.Tape(f.loss) as tape:
+        measure()
+        for args in calls:
+            step(*args)
+        measure()
+        records = [one for one in tape.records if isinstance(one, CapturedStep)]
+    return f.gradients(), f.values(), len(records)
+
+
+def test_each_call_touches_the_slices_of_its_arguments(fields: Fields) -> None:
+    step, measure = slices_of_time(fields), loss_of(fields)
+    program = ti.capture(step)
+    for calls in ([(t,) for t in range(11)], [(t % 3,) for t in range(9)], [(7,), (np.int32(3),), (True,)]):
+        gradients, values, _ = whole_rollout(fields, step, measure, calls)
+        for _ in range(2):
+            found, left, records = whole_rollout(fields, program, measure, calls)
+            assert same(found, gradients) and same(left, values) and records == len(calls)
+    with pytest.raises(KernelIndexError), ti.ad.Tape(fields.loss):
+        program(11)
+    fields.begin()
+    assert whole_rollout(fields, program, measure, [(0,)])[2] == 1
+
+
+def test_a_call_that_overwrites_what_its_gradient_needs_is_recorded_launch_by_launch(fields: Fields) -> None:
+    slices, advance, measure = fields.slices, slices_of_time(fields), loss_of(fields)
+
+    @ti.kernel
+    def fill(t: ti.i32):
+        for i in range(N):
+            slices[t, i] = 0.5 * i
+
+    def step(t, s):
+        advance(t)
+        fill(s)
+
+    program = ti.capture(step)
+    calls = [(0, 5), (1, 1), (2, 3), (3, 2), (4, 6), (5, 5)]
+    gradients, values, _ = whole_rollout(fields, step, measure, calls)
+    for _ in range(2):
+        found, left, records = whole_rollout(fields, program, measure, calls)
+        assert same(found, gradients) and same(left, values)
+        assert records == 4, "not where s is t"
+
+
+def test_slices_and_numbers_that_are_differentiated(fields: Fields) -> None:
+    step, measure = several_on_slices(fields), loss_of(fields)
+    program = ti.capture(step)
+
+    def by(run: Callable[..., Any]) -> Any:
+        def f(dt: float) -> None:
+            for t in range(1, 5):
+                run(t, 0.5 * dt)
+            measure()
+
+        fields.begin()
+        return ti.ad.value_and_grad(f, (0,), wrt=[fields.y, fields.slices], loss=fields.loss)(0.3)
+
+    wanted, found = by(step), by(program)
+    assert found[0] == wanted[0] and program.how_under_tapes.state == "replayed"
+
+    def flat(one: Any) -> list[Any]:
+        return [inner for part in one for inner in flat(part)] if isinstance(one, tuple | list) else [one]
+
+    for a, b in zip(flat(wanted[1]), flat(found[1]), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_checkpoints_of_steps_on_slices(fields: Fields) -> None:
+    step, measure = slices_of_time(fields), loss_of(fields)
+    found = []
+    for _ in range(3):
+        fields.begin()
+        with ti.ad.Tape(fields.loss):
+            ti.ad.checkpoint(lambda t: step(t), 10, snapshots=3)
+            measure()
+        found.append(fields.gradients())
+    fields.begin()
+    with ti.ad.Tape(fields.loss):
+        for t in range(10):
+            step(t)
+        measure()
+    for one in found:
+        for a, b in zip(one, fields.gradients(), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-13)
+
+
+def test_what_a_diagnostic_without_a_gradient_cannot_differentiate_does_no_harm(fields: Fields) -> None:
+    y, plain, count, measure = fields.y, fields.plain, fields.count, loss_of(fields)
+
+    @ti.kernel
+    def note():
+        for i in y:
+            plain[i] = ti.sqrt(y[i] * count[None])  # at zero its slope is infinite; nobody needs it
+
+    @ti.kernel
+    def shrink():
+        for i in y:
+            y[i] *= 0.5
+
+    def step():
+        note()
+        shrink()
+
+    def rollout_at(run: Callable[..., Any], factor: int) -> Any:
+        fields.begin()
+        count[None] = factor
+        with ti.ad.Tape(fields.loss):
+            for _ in range(3):
+                run()
+            measure()
+        return fields.gradients()
+
+    program = ti.capture(step)
+    for factor in (1, 1, 0, 0):
+        assert same(rollout_at(program, factor), rollout_at(step, factor))
+    assert np.isfinite(rollout_at(program, 0)[2]).all()
