@@ -236,3 +236,25 @@ def test_the_table_is_as_wide_as_a_narrow_page():
     assert below and not any(line[:column].strip() for line in below)
     told = [first[column:].partition("  ")[0], *(line.strip() for line in below)]
     assert " ".join(told) == f"{velocity.expression} an iteration"
+
+
+def test_what_a_launch_saves_where_it_shares_its_work_with_the_gradient():
+    x, loss = array(500), scalar()
+
+    @ti.kernel
+    def objective(n: int):
+        total = 0.0
+        for i in range(n):
+            total += ti.exp(x[i])
+        loss[None] = ti.log(total)
+
+    cost = objective.grad_cost(300)
+    assert [(one.type, one.size, one.count) for one in cost.shared] == [("f64", 8, 300), ("f64", 8, 1)]
+    assert "where it shares its work, the launch saves 2.4 KiB for it (lines" in repr(cost)
+
+    @ti.kernel
+    def squares():
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    assert squares.grad_cost().shared == ()

@@ -228,14 +228,14 @@ def session() -> Iterator[None]:
 def replays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One entry for each call that a plan has taken the place of."""
     found: list[int] = []
-    run = planned._Plan.run
+    run = planned.MemoryPlan.run
 
     def noting(plan: Any, *given: Any, counts: bool = True) -> Any:
         if counts:
             found.append(1)
         return run(plan, *given, counts=counts)
 
-    monkeypatch.setattr(planned._Plan, "run", noting)
+    monkeypatch.setattr(planned.MemoryPlan, "run", noting)
     return found
 
 
@@ -631,9 +631,9 @@ def test_threads_that_call_one_derivative() -> None:
 def steps_of(found: Space, program: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kinds of the steps of a program's plan."""
     made: list[Any] = []
-    run = planned._Plan.run
+    run = planned.MemoryPlan.run
     monkeypatch.setattr(
-        planned._Plan, "run", lambda plan, *given, **how: (made.append(plan), run(plan, *given, **how))[1]
+        planned.MemoryPlan, "run", lambda plan, *given, **how: (made.append(plan), run(plan, *given, **how))[1]
     )
     found.run(program)
     for _ in range(5):

@@ -107,14 +107,14 @@ class Counted:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.runs = 0
         self.steps: Counter[str] = Counter()
-        run = planned._Plan.run
+        run = planned.MemoryPlan.run
 
         def counted(plan: Any, *given: Any, **how: Any) -> Any:
             self.runs += how.get("counts", True)
             self.steps = Counter([type(step).__name__ for step in plan._plan.root.steps])
             return run(plan, *given, **how)
 
-        monkeypatch.setattr(planned._Plan, "run", counted)
+        monkeypatch.setattr(planned.MemoryPlan, "run", counted)
 
 
 @pytest.fixture

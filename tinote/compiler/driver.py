@@ -28,7 +28,7 @@ from tinote.compiler.protocol import (
     Warned,
     single_arguments,
 )
-from tinote.compiler.requests import GRADIENT, PRIMAL, Derivative, Request
+from tinote.compiler.requests import GRADIENT, PRIMAL, SHARING, Derivative, Request
 from tinote.compiler.single_flight import SingleFlight
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
@@ -467,7 +467,12 @@ class Specialisation:
         fn, context = pipeline.run_pipeline(self._function(request), unlowered, self.config)
         final, _ = pipeline.run_pipeline(fn, pipeline.LOWERING, self.config._replace(lanes="never"))
         old = context.gradient.old_values.values
-        return _load("inspect.gradient_cost").gradient_costs(fn, final, arguments, read, length, old)
+        saving = SHARING.lending(request.temporaries)
+        _, recorded = pipeline.run_pipeline(
+            self._function(saving), pipeline.steps_for(saving, lower=False), self.config
+        )
+        found = _load("inspect.gradient_cost")
+        return found.gradient_costs(fn, final, arguments, read, length, old, recorded.old_values)
 
     def python(self, *, gradient: bool = False) -> Any:
         """The plain Python that stands for the kernel where `ti.init(arch=ti.python)` is in force, as a `Stage`."""

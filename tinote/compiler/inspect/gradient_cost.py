@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tinote.autodiff.adjoints import adjoint_operations
-from tinote.autodiff.atomic_old_values import OldValue
+from tinote.autodiff.atomic_old_values import NO_OLD_VALUES, OldValue, OldValues
+from tinote.autodiff.shared_values import SharedValues
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import bytes_of, root_of
@@ -79,11 +80,14 @@ class Accumulation(NamedTuple):
 
 
 class GradientCosts(NamedTuple):
-    """What `gradient_costs` finds, each in the order of the code."""
+    """What `gradient_costs` finds, each in the order of the code. `shared`: what the launch itself saves instead, where
+    both share their work.
+    """
 
     saved: tuple[Saved, ...]
     recomputed: tuple[Recomputed, ...]
     accumulated: tuple[Accumulation, ...]
+    shared: tuple[Saved, ...] = ()
 
 
 def _read_nothing(_buffer: ir.Buffer, _index: tuple[int, ...]) -> None:
@@ -101,12 +105,33 @@ def gradient_costs(
     read: Read = _read_nothing,
     length: Length = _own_length,
     old: Iterable[OldValue] = (),
+    shared: OldValues | SharedValues = NO_OLD_VALUES,
 ) -> GradientCosts:
     """The costs of a gradient: `fn` in SCALAR form, `final` after all passes; for these arguments, as far as they are
-    known. `old`: the values that the primal launch saves for it. All empty if differentiation did not make `fn`.
+    known. `old`: the values that the primal launch saves for it; `shared`: those that it saves where both share their
+    work. All empty if differentiation did not make `fn`.
     """
     saved = (*saved_values(fn, arguments, read, length), *_old_values(old))
-    return GradientCosts(saved, tuple(_recomputed(fn)), tuple(_accumulated(final)))
+    both = tuple(_shared(shared, arguments, read, length)) if isinstance(shared, SharedValues) else ()
+    return GradientCosts(saved, tuple(_recomputed(fn)), tuple(_accumulated(final)), both)
+
+
+def _shared(shared: SharedValues, arguments: Sequence[Number], read: Read, length: Length) -> Iterator[Saved]:
+    """The values that a launch saves because its gradient would compute them a second time."""
+    _, dimensions, nodes, lengths = shared.shapes
+    wanted = [node for pairs in dimensions for pair in pairs for node in pair]
+    launch = Launch(arguments, [length(buffer, axis) for buffer, axis in lengths], read)
+    found = iter(exact_values(nodes, wanted, launch))
+    for value, pairs in zip(shared.values, dimensions, strict=True):
+        count: int | None = 1
+        for _ in pairs:
+            first, end = next(found), next(found)
+            known = count is not None and first is not None and end is not None
+            count = count * max(int(end) - int(first), 0) if known else None  # type: ignore[operator,arg-type]
+        loops = len(value.axes)
+        how_many = "each iteration" if loops == 1 else f"each iteration of {loops} loops" if loops else "1"
+        dtype = value.buffer.dtype
+        yield Saved(value.var.name or "a value", _span_of(value.op), dtype.name, dtype.size, how_many, count)
 
 
 def _recomputed(fn: ir.Function) -> Iterator[Recomputed]:

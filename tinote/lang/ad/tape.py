@@ -15,9 +15,11 @@ import sys
 import warnings
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Literal
+from typing import Any, Literal
 
 from tinote.errors import DifferentiationError, Note, at_users_frames
+from tinote.ir.buffers import Buffer
+from tinote.lang.ad import repeated_tapes
 from tinote.lang.ad.access_rules.validation import AccessRules
 from tinote.lang.ad.access_rules.violations import Violation
 from tinote.lang.ad.checks.gradcheck import GradientReport
@@ -26,13 +28,15 @@ from tinote.lang.ad.functional.forward_mode import ForwardMode, refuse_block
 from tinote.lang.ad.functional.inner_tape import InnerTape
 from tinote.lang.ad.functional.inputs import size_of
 from tinote.lang.ad.functional.second_order import SecondOrder, inner_trace, refuse_custom
-from tinote.lang.ad.journal.events import Custom
+from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.journal.operation import Operation
+from tinote.lang.ad.journal.operation import Computation, Operation
 from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.data.fields import Field
+from tinote.lang.kernels.arguments import recorded_arguments
+from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, beside, gradient_memories, recorder, session, take_all_gradients
 from tinote.runtime.clearing import clear_memories
 from tinote.source import Span, caller
@@ -101,6 +105,10 @@ class Tape(Journal):
     The gradients that it computes are values there, for kernels and for Python, and have derivatives themselves; when
     the outer block ends, the gradients are its own. Within `ti.ad.FwdMode` they have tangents in their duals.
 
+    `repeats`: tapes are opened here again and again whose blocks launch the same each time. From about the fifth on
+    they run faster: launches wait until the end of the block, or until anything is read, written or asked for, and run
+    in one go with their gradients. A kernel's error then is raised at the end of the block.
+
     `keep`: hold on to what the launches and their gradients have read as long as the tape lives, within the session's
     `memory_limit`, so that `ti.ad.find_nan` can run them again.
     """
@@ -114,6 +122,7 @@ class Tape(Journal):
         *,
         on_overwrite: Literal["auto", "error", "unchecked"] = "auto",
         keep: bool = False,
+        repeats: bool = False,
     ) -> None:
         if loss is None:
             hint = "write `with ti.ad.Tape(loss):`, where `loss` is a field of shape () with needs_grad=True"
@@ -156,6 +165,7 @@ class Tape(Journal):
         self.loss = loss
         self.grad_report: GradientReport | None = None
         self.clear_gradients = clear_gradients
+        self.repeats = repeats
         self._entered = False
         self._place = "", 0
         self._inner: InnerTape | None = None
@@ -197,7 +207,11 @@ class Tape(Journal):
             self._check.start()
         if self._inner is not None:
             self._inner.start(self.trace)
+        alone = self.repeats and outer is None and self._inner is None
+        begin = repeated_tapes.begin(self, self._place) if alone else None
         self.start()
+        if begin is not None:
+            begin()
         return self
 
     def _inside(self, outer: Journal, span: Span) -> InnerTape:
@@ -220,6 +234,42 @@ class Tape(Journal):
         refuses, self.trace = self.trace.refuses, inner_trace(outer)
         self.trace.events, self.trace.refuses = self.events, refuses
         return found
+
+    @property
+    def options(self) -> tuple[bool, bool]:
+        """What else than its block decides what it does."""
+        return self.clear_gradients, self._saves
+
+    @property
+    def observes(self) -> bool:
+        """Whether it looks on, or keeps what it has seen."""
+        return bool(self._observers or self.keep)
+
+    def wait(self, ahead: repeated_tapes.Ahead) -> None:
+        """From now on its launches wait."""
+        self.ahead = ahead
+        self.__class__ = _Waiting  # type: ignore[assignment]  # pyright: ignore
+
+    def note(self, noted: repeated_tapes.Noted) -> None:
+        """From now on what its block does is noted."""
+        self.noted = noted
+        self.__class__ = _Noted  # type: ignore[assignment]  # pyright: ignore
+
+    def look(self, entry: repeated_tapes.Entry) -> None:
+        """In the end, tell what it has recorded."""
+        self.entry = entry
+        self.__class__ = _Looking  # type: ignore[assignment]  # pyright: ignore
+
+    def was_planned(self, launches: Sequence[tuple[Instance, tuple[Any, ...]]], entry: repeated_tapes.Entry) -> None:
+        """Its launches run by a plan. What it recorded is found out when it is asked for."""
+        self.active, self.saved.copied, self.saved.log.nbytes = entry.active, entry.copied, entry.kept
+        self.planned = launches
+        del self.events
+        self.__class__ = _Planned  # type: ignore[assignment]  # pyright: ignore
+
+    def go_on(self) -> None:
+        """It is a tape as any other."""
+        self.__class__ = Tape  # type: ignore[assignment]  # pyright: ignore
 
     def _carry_tangents(self, outer: Recorder) -> None:
         """Inside of forward mode, launches and the reverse sweep carry its tangents."""
@@ -250,9 +300,14 @@ class Tape(Journal):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._entered:
+        if type(self) is Tape and not self._entered:
             raise DifferentiationError("the tape was not entered: write `with ti.ad.Tape(loss):`", caller())
-        self.stop()
+        if type(self) is not _Waiting:
+            self.stop()
+        elif self.ahead.end(failed=kind is not None):
+            self.forget()
+            return
+        failed = True
         inner = self._inner
         if inner is not None:
             inner.stop()
@@ -268,9 +323,13 @@ class Tape(Journal):
                     inner.leave()
                 if self._check is not None:
                     self.grad_report = self._check.compare(self)
+                failed = False
         except KeyboardInterrupt as interrupt:
             raise at_users_frames(interrupt) from None
         finally:
+            if type(self) is _Noted:
+                self.go_on()
+                self.__dict__.pop("noted").end(failed)  # which knows the tape
             self.forget()
 
     def _differentiate(self) -> None:
@@ -282,3 +341,88 @@ class Tape(Journal):
         gradient.fill(1)
         self.reverse()
         gradient.fill(1)
+
+
+class _Looking(Tape):
+    """A tape that tells in the end what it has recorded."""
+
+    def _differentiate(self) -> None:
+        self.go_on()
+        self._differentiate()
+        self.entry.has_run(self.events)
+
+
+class _Waiting(Tape):
+    """A tape while its launches wait: whatever is asked of it but the next launch has them run first."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _WITHOUT_WAITING:
+            return object.__getattribute__(self, name)
+        ahead = object.__getattribute__(self, "__dict__").get("ahead")
+        if ahead is not None:
+            if name in _WHILE_WAITING and not ahead.is_replaying:
+                return getattr(ahead, name)
+            ahead.catch_up()
+        return object.__getattribute__(self, name)
+
+
+_WHILE_WAITING = frozenset(["launching", "launched", "writing"])
+_WITHOUT_WAITING = frozenset(["__class__", "__dict__", "ahead", "go_on"])
+
+
+class _Noted(Tape):
+    """A tape while what its block does is noted."""
+
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        self.noted.launching(instance, values)
+        return super().launching(instance, values)
+
+    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
+        self.noted.writing(buffer, position, value, source)
+        super().writing(buffer, position, value, source)
+
+    def running(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self.noted.refuse()
+        return super().running(program, args, kwargs)
+
+    def custom(self, custom: Custom) -> None:
+        self.noted.refuse()
+        super().custom(custom)
+
+    def computing(self, computation: Computation) -> None:
+        self.noted.refuse()
+        super().computing(computation)
+
+    def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
+        self.noted.refuse()
+        return super().reading(buffer, position, value)
+
+    def taking(self, buffer: Buffer) -> None:
+        self.noted.refuse()
+        super().taking(buffer)
+
+    def sharing(self, buffer: Buffer) -> None:
+        self.noted.refuse()
+        super().sharing(buffer)
+
+    def launching_outside(self, instance: Instance, values: tuple[Any, ...]) -> None:
+        self.noted.refuse()
+        super().launching_outside(instance, values)
+
+    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        self.noted.refuse()
+        return super().launching_gradient(instance, values)
+
+
+class _Planned(Tape):
+    """A tape that was run by a plan."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "events":
+            raise AttributeError(name)
+        self.events = [self._launch(*one) for one in self.planned]
+        return self.events
+
+    def _launch(self, instance: Instance, values: tuple[Any, ...]) -> Launch:
+        arguments = recorded_arguments(instance, values, self.derivative)
+        return Launch(instance, values, arguments, arguments.fixed_regions or arguments.regions(values), 0, 0)

@@ -8,8 +8,8 @@
 
 A signature is what of the arguments may not differ: types and shapes of NumPy's arrays, which fields, integers by their
 value. What the arrays hold, where they are, and floats may be something else each time. What a call depends on beside
-them is compared before each (`_Plan.is_current`); where anything differs, or might, the call just runs. It is also just
-run where more than launches happens: the user's function is one of which that is known (`straight.py`).
+them is compared before each (`MemoryPlan.is_current`); where anything differs, or might, the call just runs. It is also
+just run where more than launches happens: the user's function is one of which that is known (`straight.py`).
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ _MOST_SIGNATURES = 64
 #: How many plans one function has, of which the oldest goes for each new signature.
 _MOST_PLANS = 8
 #: What is longer than this takes long enough by itself.
-_MOST_STEPS = 4096
+MOST_STEPS = 4096
 #: The most bytes of their own that the plans of one function have together.
 _MOST_BYTES = 64 << 20
 
 
-class _Signature(NamedTuple):
+class Signature(NamedTuple):
     """What a call was called with: `key` of what may not differ, and what may, in order."""
 
     key: tuple[Any, ...]
@@ -71,14 +71,14 @@ class _Signature(NamedTuple):
     fields: list[Field]
 
 
-def _signature(args: tuple[Any, ...]) -> _Signature | None:
+def _signature(args: tuple[Any, ...]) -> Signature | None:
     """None for arguments that there are no plans for."""
-    found = _Signature((), [], [], [])
+    found = Signature((), [], [], [])
     key = _kinds(args, found)
     return None if key is None else found._replace(key=key)
 
 
-def _kinds(values: tuple[Any, ...], found: _Signature) -> tuple[Any, ...] | None:
+def _kinds(values: tuple[Any, ...], found: Signature) -> tuple[Any, ...] | None:
     key: list[Any] = []
     for value in values:
         kind = type(value)
@@ -186,11 +186,11 @@ class Planned:
             finally:
                 self._lock.release()
         entry.calls += 1
-        if entry.calls <= PLAIN_CALLS or entry.tries >= _MOST_TRIES or not _may_plan():
+        if entry.calls <= PLAIN_CALLS or entry.tries >= _MOST_TRIES or not may_plan():
             return self._run(*args)
         return self._tried(entry, signature, args)
 
-    def _enter(self, signature: _Signature) -> _Entry:
+    def _enter(self, signature: Signature) -> _Entry:
         """A signature that was not seen before."""
         known = self._known
         plans = [key for key, entry in known.items() if entry.plan is not None]
@@ -216,7 +216,7 @@ class Planned:
                 del self._known[key]
         return True
 
-    def _tried(self, entry: _Entry, signature: _Signature, args: tuple[Any, ...]) -> Any:
+    def _tried(self, entry: _Entry, signature: Signature, args: tuple[Any, ...]) -> Any:
         """A call that is recorded, or runs beside its plan."""
         if not capturing.acquire(blocking=False):
             return self._run(*args)
@@ -233,7 +233,7 @@ class Planned:
             capturing.release()
         return self._run(*args)
 
-    def _recorded(self, entry: _Entry, signature: _Signature, args: tuple[Any, ...]) -> Any:
+    def _recorded(self, entry: _Entry, signature: Signature, args: tuple[Any, ...]) -> Any:
         dependencies = StraightDependencies()
         try:
             dependencies.scan(self._function)
@@ -257,18 +257,18 @@ class Planned:
             found = _without_traces(returned)
         finally:
             attempt.close()
-        if attempt.refused is None and len(attempt.steps) <= _MOST_STEPS:
+        if attempt.refused is None and len(attempt.steps) <= MOST_STEPS:
             plan.inputs = registers
             plan.root.steps = simplified(plan, attempt.steps, tables.natives, attempt.launched)
         if plan.root.steps and self._makes_room(_own_bytes(plan)):
-            entry.plan = made = _Plan(plan, tables, dependencies, attempt, signature, self._attaches)
+            entry.plan = made = MemoryPlan(plan, tables, dependencies, attempt, signature, self._attaches)
             buffers = [*made.buffers, *[field.buffer for field in self._fields if field.is_placed]]
             session.keep_for(buffers, self._known, signature.key)
         else:
             entry.tries = _MOST_TRIES
         return found
 
-    def _proved(self, entry: _Entry, signature: _Signature, args: tuple[Any, ...]) -> Any:
+    def _proved(self, entry: _Entry, signature: Signature, args: tuple[Any, ...]) -> Any:
         """Run the call and its plan from the same state, and trust the plan if they do the same."""
         plan = entry.plan
         assert plan is not None
@@ -312,10 +312,10 @@ class _Entry:
     def __init__(self) -> None:
         self.calls = 0
         self.tries = 0
-        self.plan: _Plan | None = None
+        self.plan: MemoryPlan | None = None
 
 
-def _may_plan() -> bool:
+def may_plan() -> bool:
     """Whether nothing looks on that would miss something."""
     config = session.config
     return not (
@@ -445,7 +445,7 @@ class Attempt(Recording):
         return super()._place_of(code, arrays, at, address)
 
 
-class _Plan:
+class MemoryPlan:
     """A plan in memory, with all that it depends on. `memories`: of the session's, what it touches; `buffers`: the
     same, as far as kernels use them.
     """
@@ -456,7 +456,7 @@ class _Plan:
         tables: Tables,
         dependencies: StraightDependencies,
         attempt: Attempt,
-        signature: _Signature,
+        signature: Signature,
         attaches: Callable[[], object] | None,
     ) -> None:
         self._attaches = attaches
@@ -483,6 +483,11 @@ class _Plan:
         self._generation = session.generation
         self._attached = session.attached
         self.use(1)
+
+    def forget_instances(self) -> None:
+        """Whoever runs it has just prepared its launches: their instances are current, and it need not hold them."""
+        self._instances, self._counts = [], []
+        self._tables.instances.clear()
 
     def use(self, threads: int | None) -> None:
         """Launch on at most this number of threads from now on."""
@@ -515,7 +520,7 @@ class _Plan:
                 return False
         return self._dependencies.changed() is None
 
-    def point(self, signature: _Signature) -> bool:
+    def point(self, signature: Signature) -> bool:
         """Go to these arrays. Gives whether they, and the floats, are such that it may."""
         if signature.numbers and any(self._largest < abs(one) < math.inf for one in signature.numbers):
             return False  # kernels refuse it

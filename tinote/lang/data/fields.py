@@ -61,6 +61,7 @@ class Field(Located, Exchanged, Tokenised):
     _word = "field"  # what texts call it that has no name
     stands_in = False  # for an array of the caller's, in a function that is differentiated (`ndarrays`)
     _suffix = ""  # ".pos" for the member of a struct
+    _tapes: Any = None  # by place, what is known of the tapes whose loss it is (`ad/repeated_tapes.py`)
     _kind = ""  # "grad" or "dual" for the companions of a field
 
     def __init__(
@@ -98,6 +99,12 @@ class Field(Located, Exchanged, Tokenised):
 
     def __getattr__(self, name: str) -> Any:
         if name in _PLACED:
+            if session.ahead is not None:
+                session.ahead.catch_up()
+                if name not in self.__dict__ and session.ahead is not None:
+                    session.ahead.show()  # a launch that waited asks itself
+                if name in self.__dict__:
+                    return self.__dict__[name]
             if "memory" not in self.__dict__:
                 self._settle()
             return self._array_again() if name == "_array" else self.__dict__[name]

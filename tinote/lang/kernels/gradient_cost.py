@@ -37,7 +37,8 @@ class GradientCost(NamedTuple):
     `saved`: the values that it saves, stack by stack, and the copies of fields that it makes. `recomputed`: the lines
     of which it executes operations again. `accumulated`: where it adds to memory. `threads`: how many launches use at
     most. `temporaries`: what has no gradient, and gets an adjoint for the time of a reverse sweep if what the kernel
-    leaves there is needed.
+    leaves there is needed. `shared`: where a launch and its gradient share their work, in functional derivatives and in
+    tapes that are repeated, the launch saves these values, which the gradient else computes a second time.
     """
 
     kernel: str
@@ -46,6 +47,7 @@ class GradientCost(NamedTuple):
     accumulated: tuple[Accumulation, ...]
     threads: int
     temporaries: tuple[TemporaryAdjoint, ...] = ()
+    shared: tuple[Saved, ...] = ()
 
     @property
     def atomics(self) -> tuple[Accumulation, ...]:
@@ -92,6 +94,11 @@ class GradientCost(NamedTuple):
         fields = dict.fromkeys(one.target for one in self.atomics)
         to = f" to {', '.join(fields)}{_on_lines(one.span for one in self.atomics)}" if fields else ""
         lines.append(f"atomic operations left: {len(self.atomics)}{to}")
+        if self.shared:
+            sizes = [one.nbytes for one in self.shared]
+            size = "what only the launch tells" if None in sizes else readable_size(sum([one or 0 for one in sizes]))
+            where = _on_lines(one.span for one in self.shared)
+            lines.append(f"where it shares its work, the launch saves {size} for it{where}")
         if self.temporaries:
             named = ", ".join([f"{one.name} ({one.type}, {readable_size(one.nbytes)})" for one in self.temporaries])
             lines.append(f"temporary adjoints, if they are needed: {named}")
@@ -143,7 +150,9 @@ def cost_of(instance: Instance, values: tuple[Any, ...]) -> GradientCost:
     costs = specialisation.gradient_costs(request, values[count:], read, length)
     threads = specialisation.config.num_threads
     temporaries = tuple(sorted([_temporary(buffer) for buffer in arguments.lent]))
-    return GradientCost(instance.kernel_name, costs.saved, costs.recomputed, costs.accumulated, threads, temporaries)
+    return GradientCost(
+        instance.kernel_name, costs.saved, costs.recomputed, costs.accumulated, threads, temporaries, costs.shared
+    )
 
 
 def _temporary(buffer: Buffer) -> TemporaryAdjoint:

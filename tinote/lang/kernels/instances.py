@@ -37,6 +37,7 @@ class Instance:
     """
 
     __slots__ = (
+        "__weakref__",
         "_attributes",
         "_builtins",
         "_cells",

@@ -185,6 +185,8 @@ class Session:
         )  # the owner of a gradient, if a view has computed it
         self.has_owners = False  # whether there may be any; asked by each tape, where asking `owners` would tell
         self.watchers: tuple[Watcher, ...] = ()  # of all contexts
+        #: launches that wait, if any do, in memory that is to be had by `memory_of` alone (`ad/repeated_tapes.py`)
+        self.ahead: Any = None
         self.launches = 0
         self.warned: set[str] = set()
         self.on_reset: list[Any] = []
@@ -235,6 +237,8 @@ session = Session()
 
 def memory_of(buffer: Buffer) -> Memory:
     """The memory of a field's buffer."""
+    if session.ahead is not None:
+        session.ahead.catch_up()
     return session.memories[buffer]
 
 

@@ -126,9 +126,8 @@ class Journal(Recorder):
         trace: Trace | None = None,
         shares: bool = False,
     ) -> None:
-        if shares and session.config.arch == "cpu":
-            self.derivative = self._usual = SHARED_GRADIENT
-            self.saves_by = SHARING
+        if shares:
+            self.share_work()
         self.events: list[Event] = []
         self.keep = keep
         if trace is None:
@@ -151,6 +150,17 @@ class Journal(Recorder):
         """The launches, the captured steps and the stretches with a custom VJP."""
         return [event for event in self.events if isinstance(event, Launch | Custom | CapturedStep)]
 
+    def share_work(self) -> None:
+        """Launches save what their gradients would compute too."""
+        if session.config.arch == "cpu":
+            self.derivative = self._usual = SHARED_GRADIENT
+            self.saves_by = SHARING
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether it is the recorder of a context."""
+        return self._tokens is not None
+
     def start(self) -> None:
         """Become the recorder of this context, and hear what other contexts write."""
         if self._observers and (listener := heard()) is not None:
@@ -161,6 +171,7 @@ class Journal(Recorder):
         """The end of what `start` began."""
         assert self._tokens is not None
         was_recorder, was_watcher = self._tokens
+        self._tokens = None
         end_watch(self, was_watcher)
         recorder.reset(was_recorder)
         self.trace.close()
