@@ -10,7 +10,7 @@ from tests.browser.waiting import expect, poll, still_box
 from tinote.lang.sweeps.points import points_of
 from tinote.lang.sweeps.results import Table
 from tinote.lang.sweeps.runs import Outcome
-from tinote.viz.runs.widget import SweepView
+from tinote.viz.sweep_view.widget import SweepView
 
 SETUP = """\
 %load_ext tinote

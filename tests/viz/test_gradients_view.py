@@ -17,9 +17,9 @@ from tinote.errors import DifferentiationError, TinoteError
 from tinote.lang.ad.checks.horizons import Horizon, HorizonReport
 from tinote.lang.ad.sweep_report import AdjointNorms, SweepReport, SweptLaunch
 from tinote.source import Span
-from tinote.viz.sweeps.charts import MOST_BARS, MOST_POINTS, MOST_ROWS, facts
-from tinote.viz.sweeps.picture import BAD
-from tinote.viz.sweeps.widget import GradientView
+from tinote.viz.gradient_view.charts import MOST_BARS, MOST_POINTS, MOST_ROWS, facts
+from tinote.viz.gradient_view.picture import BAD
+from tinote.viz.gradient_view.widget import GradientView
 
 
 def report_of(count: int, *, kinds: int = 2, bad: int | None = None, forward: bool = True) -> SweepReport:

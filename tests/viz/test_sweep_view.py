@@ -10,8 +10,8 @@ import numpy as np
 from tinote.lang.sweeps.points import points_of
 from tinote.lang.sweeps.results import Table
 from tinote.lang.sweeps.runs import Outcome
-from tinote.viz.runs.facts import MOST_CELLS, MOST_DOTS, MOST_ROWS, Choice, as_text, facts, places_of
-from tinote.viz.runs.picture import draw_sweep
+from tinote.viz.sweep_view.facts import MOST_CELLS, MOST_DOTS, MOST_ROWS, Choice, as_text, facts, places_of
+from tinote.viz.sweep_view.picture import draw_sweep
 
 
 def _table(count: int) -> Table:

@@ -17,7 +17,7 @@ from tinote.viz.access_rules.widget import show_after_errors
 from tinote.viz.notebook import fields
 from tinote.viz.notebook.error_view import show_errors
 from tinote.viz.notebook.progress import bar_kind, compilation_bar
-from tinote.viz.runs.widget import watch_sweep
+from tinote.viz.sweep_view.widget import watch_sweep
 
 
 @magics_class

@@ -6,6 +6,7 @@ from typing import Any
 from tinote.errors import no_attribute
 from tinote.viz.access_rules.widget import RuleView, violations
 from tinote.viz.explorer.widget import Explorer, explore
+from tinote.viz.gradient_view.widget import GradientView, gradients
 from tinote.viz.live.image import Image
 from tinote.viz.live.particles import Particles
 from tinote.viz.live.pointer import Pointer
@@ -14,7 +15,6 @@ from tinote.viz.live.scene import Scene
 from tinote.viz.live.slider import slider
 from tinote.viz.notebook.front_end import set_stored_size
 from tinote.viz.notebook.progress import progress
-from tinote.viz.sweeps.widget import GradientView, gradients
 from tinote.viz.window.gui import GUI
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]

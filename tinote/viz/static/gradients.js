@@ -1,5 +1,5 @@
 // The gradients of a tape: charts of norms, times, memory and horizons, whose lines and bars Python has placed in parts
-// of the plot (`viz/sweeps/charts.py`), and the table of kernels. It asks the kernel for nothing.
+// of the plot (`viz/gradient_view/charts.py`), and the table of kernels. It asks the kernel for nothing.
 
 const HEIGHTS = { norms: 200, times: 140, memory: 90, horizons: 190 };
 const EDGES = { left: 62, right: 14, top: 8, bottom: 38 };

@@ -1,5 +1,5 @@
 // A sweep while it runs: a strip of its points, a plot of one result, a table, and the particles of the point that is
-// chosen. Python has placed everything in parts of the plot (`viz/runs/facts.py`).
+// chosen. Python has placed everything in parts of the plot (`viz/sweep_view/facts.py`).
 
 const PLOT = { height: 240, edges: { left: 62, right: 12, top: 22, bottom: 38 } };
 const REACH = 24; // Pixels around a dot in which a press chooses it.

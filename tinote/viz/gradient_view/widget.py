@@ -18,10 +18,10 @@ from tinote.lang.ad.sweep_report import SweepReport, sweep_report
 from tinote.lang.ad.tape import Tape
 from tinote.lang.data.fields import Field
 from tinote.source import caller
+from tinote.viz.gradient_view.charts import as_text, facts
+from tinote.viz.gradient_view.picture import draw_gradients
 from tinote.viz.notebook.static_view import StaticView
 from tinote.viz.notebook.view import static_source
-from tinote.viz.sweeps.charts import as_text, facts
-from tinote.viz.sweeps.picture import draw_gradients
 
 
 class GradientView(StaticView):

@@ -20,8 +20,8 @@ from tinote.lang.sweeps.results import DONE, Table
 from tinote.viz.notebook.front_end import Audience, audience
 from tinote.viz.notebook.static_view import StaticView
 from tinote.viz.notebook.view import hear_while_cells_run, static_source
-from tinote.viz.runs.facts import Choice, as_text, facts, places_of
-from tinote.viz.runs.picture import draw_sweep
+from tinote.viz.sweep_view.facts import Choice, as_text, facts, places_of
+from tinote.viz.sweep_view.picture import draw_sweep
 
 INTERVAL_SECONDS = 0.3
 """Between two looks at the table, or more where a look takes long: most of the time is for the sweep."""
