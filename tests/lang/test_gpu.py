@@ -557,14 +557,16 @@ def test_a_lost_device_is_an_error_and_the_next_launch_finds_another() -> None:
     assert x[3] == 1.0
     double()
     gpu.open_device(True).device.destroy()
-    with pytest.raises(gpu.DeviceLost, match=r"the GPU '.*' is lost \(.*\): fields hold what was last read of them"):
+    with pytest.raises(
+        gpu.DeviceLostError, match=r"the GPU '.*' is lost \(.*\): fields hold what was last read of them"
+    ):
         x.to_numpy()
     assert x[3] == 1.0 and y[999] == 4.0
     double()
     assert x[3] == 3.0 and not gpu.open_device(True).lost
     double()
     gpu.open_device(True).device.destroy()
-    with pytest.raises(gpu.DeviceLost) as caught:
+    with pytest.raises(gpu.DeviceLostError) as caught:
         for _ in range(200):
             double()
     assert caught.value.span.line > 0

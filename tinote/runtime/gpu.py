@@ -62,7 +62,7 @@ class DeviceFull(Exception):
     """What a launch needs does not fit. The message has the sizes."""
 
 
-class DeviceLost(KernelMemoryError):
+class DeviceLostError(KernelMemoryError):
     """The device does not answer any more: its driver was reset, or it was taken out. The host's bytes are all there,
     what launches have written since they were last read is not. The next launch looks for a device again.
     """
@@ -325,7 +325,7 @@ class Device:
                 raise
             raise DeviceFull(f"'{self.info.name}' has no {readable_size(nbytes)} left: {_reason(error)}") from None
 
-    def fail(self, error: Exception) -> DeviceLost:
+    def fail(self, error: Exception) -> DeviceLostError:
         """The device is lost: blocks are what the host has of them. Gives what to raise."""
         self.lost = True
         self._encoder = self._pass = None
@@ -333,7 +333,7 @@ class Device:
         self._faults.clear()
         for block in list(self._placed):
             block.place, block.newest = None, Newest.HOST
-        return DeviceLost(
+        return DeviceLostError(
             f"the GPU '{self.info.name}' is lost ({_reason(error)}): fields hold what was last read of them",
             hint="the next launch looks for a GPU again; fill what launches had written",
         )

@@ -34,7 +34,7 @@ from tinote.errors import CompilerBug, KernelMemoryError, KernelRuntimeError, Ke
 from tinote.ir.buffers import bytes_of, root_of
 from tinote.ir.nodes import Buffer, BufferKind, Function, Lit, Task
 from tinote.ir.types import Scalar
-from tinote.runtime.gpu import Device, DeviceFull, DeviceLost, Dispatch, NoDevice, Program, open_device
+from tinote.runtime.gpu import Device, DeviceFull, DeviceLostError, Dispatch, NoDevice, Program, open_device
 from tinote.runtime.launch import write_prints
 from tinote.runtime.layout import WORDS
 from tinote.runtime.memory import Memory
@@ -182,8 +182,8 @@ class GpuCode(TextCode):
         except KeyboardInterrupt as interrupt:
             note_interruption(interrupt, f"interrupted in the kernel '{self._fn.name}'", self._fn.loc)
             raise
-        except DeviceLost as error:
-            raise DeviceLost(error.message, self._fn.loc, hint=error.hint) from None
+        except DeviceLostError as error:
+            raise DeviceLostError(error.message, self._fn.loc, hint=error.hint) from None
 
     def _run_on_device(self, values: Sequence[Any], given: bytes) -> bytes | None:
         """Gives the begin of the block, if somebody needs it."""
