@@ -108,7 +108,7 @@ class Cluster:
 
     def _completed(self, calls: Iterator[tuple[int, Call]], most: int | None) -> Iterator[tuple[int, Call, Any]]:
         known: dict[Any, tuple[int, Call]] = {}
-        done = self._distributed.as_completed(loop=self._client.loop, with_results=True, raise_errors=False)
+        done = self._distributed.as_completed(loop=self._client.loop)
 
         def submit() -> None:
             ahead = most or max(_LEAST_AHEAD, _AHEAD * sum(self._client.nthreads().values()))
@@ -129,15 +129,26 @@ class Cluster:
         try:
             submit()
             for batch in done.batches():
-                for future, found in batch:
+                # Together: to fetch results one by one costs as much as to compute short ones.
+                finished = {future.key: future for future in batch if future.status == "finished"}
+                results = self._client.gather(finished, errors="skip") if finished else {}
+                for future in batch:
                     number, call = known.pop(future.key)
-                    if future.status in ("error", "cancelled") and isinstance(found, tuple) and len(found) == 3:
-                        found = found[1]
-                    yield number, call, found
+                    found = results.get(future.key)
+                    yield number, call, self._problem(future) if found is None else found
                 submit()
         finally:
             if known:
                 self._client.cancel(list(done.futures), force=True)
+
+    def _problem(self, future: Any) -> BaseException:
+        """Why a task has no result."""
+        try:
+            return future.exception()
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            return error
 
     def close(self) -> None:
         """Forget what was sent; the cluster stays."""
