@@ -135,19 +135,19 @@ class Cluster:
                 for future in batch:
                     number, call = known.pop(future.key)
                     found = results.get(future.key)
-                    yield number, call, self._problem(future) if found is None else found
+                    yield number, call, self._alone(future) if found is None else found
                 submit()
         finally:
             if known:
                 self._client.cancel(list(done.futures), force=True)
 
-    def _problem(self, future: Any) -> BaseException:
-        """Why a task has no result."""
+    def _alone(self, future: Any) -> Any:
+        """What has become of one task, which runs again where the worker that had its result has died."""
         try:
-            return future.exception()
+            return future.result()
+        except KeyboardInterrupt:
+            raise
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
             return error
 
     def close(self) -> None:
