@@ -11,6 +11,7 @@ import functools
 import gc
 import random
 import threading
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -326,7 +327,9 @@ def outcome(trial: Trial, lines: list[Any], interrupted: int, action: Callable[[
         trial.fields[name].from_numpy(value)
     trial.reset()
     try:
-        with ti.ad.Tape(trial.loss, repeats=True):
+        with warnings.catch_warnings(), ti.ad.Tape(trial.loss, repeats=True):
+            if interrupted >= 0:  # numbers that Python takes out and computes with may be lost, which is told rightly
+                warnings.filterwarnings("ignore", "(?s).*a plain number goes to arithmetic", UserWarning)
             for n, line in enumerate(lines):
                 if n == interrupted:
                     action()
