@@ -246,6 +246,7 @@ def test_what_is_tampered_with_harms_nothing(stored: Stored, reopened: Any, lab:
     parts.nth(1).scroll_into_view_if_needed()
     second = parts.nth(1).locator("iframe").content_frame
     expect(second.get_by_role("alert")).to_contain_text("took too long")
+    parts.nth(2).scroll_into_view_if_needed()
     third = parts.nth(2).locator("iframe").content_frame
     expect(third.get_by_role("alert")).to_contain_text("too much memory")
     for at in range(len(runs), len(runs) + len(pictures)):
