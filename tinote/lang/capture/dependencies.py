@@ -297,14 +297,16 @@ class Dependencies:
         return None
 
     def _changed_otherwise(self) -> str | None:
+        # Every call of a plan asks: what is still the same object takes no call.
         for cell, key, value in self._cells.values():
             try:
-                if not _same(cell.cell_contents, value):
+                if cell.cell_contents is not value and not _same(cell.cell_contents, value):
                     return key
             except ValueError:
                 return key
         for owner, key, value in self._attributes.values():
-            if not _same(getattr(owner, key, _MISSING), value):
+            now = getattr(owner, key, _MISSING)
+            if now is not value and not _same(now, value):
                 return key
         for value, key, contents in self._contents.values():
             if not _same_contents(self._contents_of(value), contents):

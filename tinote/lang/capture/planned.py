@@ -73,12 +73,17 @@ class Signature(NamedTuple):
 
 def _signature(args: tuple[Any, ...]) -> Signature | None:
     """None for arguments that there are no plans for."""
-    found = Signature((), [], [], [])
-    key = _kinds(args, found)
-    return None if key is None else found._replace(key=key)
+    arrays: list[Array] = []
+    numbers: list[float] = []
+    fields: list[Field] = []
+    key = _kinds(args, arrays, numbers, fields)
+    return None if key is None else Signature(key, arrays, numbers, fields)
 
 
-def _kinds(values: tuple[Any, ...], found: Signature) -> tuple[Any, ...] | None:
+def _kinds(
+    values: tuple[Any, ...], arrays: list[Array], numbers: list[float], fields: list[Field]
+) -> tuple[Any, ...] | None:
+    """The key of these values; what may differ goes into the lists."""
     key: list[Any] = []
     for value in values:
         kind = type(value)
@@ -87,18 +92,18 @@ def _kinds(values: tuple[Any, ...], found: Signature) -> tuple[Any, ...] | None:
             # for that.
             if not value.ndim or not value.size or not value.flags.carray:
                 return None
-            found.arrays.append(value)
+            arrays.append(value)
             key.append((value.shape, value.dtype))
         elif kind is float:
-            found.numbers.append(value)
+            numbers.append(value)
             key.append(float)
         elif kind is int or kind is bool or value is None:
             key.append((kind, value))
         elif isinstance(value, Field):
-            found.fields.append(value)
+            fields.append(value)
             key.append((Field, id(value)))
         elif kind is tuple:
-            inner = _kinds(value, found)
+            inner = _kinds(value, arrays, numbers, fields)
             if inner is None:
                 return None
             key.append((tuple, inner))
@@ -124,15 +129,20 @@ def _with(values: tuple[Any, ...], arrays: Any, numbers: Any) -> tuple[Any, ...]
 
 
 def _addresses(arrays: Sequence[Array]) -> list[int] | None:
-    """Where arrays begin; None where they share memory, or are not as kernels take them."""
-    found: list[int] = []
-    for array in arrays:
-        if not array.flags.carray:
-            return None
-        found.append(addressof(c_char.from_buffer(array)))  # pyright: ignore[reportArgumentType] (it is a buffer)
-    spans = sorted(zip(found, [array.nbytes for array in arrays], strict=True))
+    """Where arrays begin; None where one is not contiguous or not writable."""
+    try:
+        return [addressof(c_char.from_buffer(array)) for array in arrays]  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError, BufferError):
+        return None
+
+
+def _are_apart(arrays: Sequence[Array], addresses: Sequence[int]) -> bool:
+    """Whether arrays at these addresses are as kernels take them, and share no memory."""
+    if not all(array.flags.carray for array in arrays):
+        return False
+    spans = sorted(zip(addresses, [array.nbytes for array in arrays], strict=True))
     ends = [address + nbytes for address, nbytes in spans]
-    return None if any(end > address for end, (address, _) in zip(ends, spans[1:], strict=False)) else found
+    return not any(end > address for end, (address, _) in zip(ends, spans[1:], strict=False))
 
 
 class Planned:
@@ -241,7 +251,8 @@ class Planned:
             entry.tries = _MOST_TRIES
             return self._run(*args)
         inputs = [*signature.arrays, *dependencies.arrays]
-        if _addresses(inputs) is None:
+        addresses = _addresses(inputs)
+        if addresses is None or not _are_apart(inputs, addresses):
             return self._run(*args)
         plan = Plan()
         tables = Tables(plan)
@@ -525,16 +536,14 @@ class MemoryPlan:
         if signature.numbers and any(self._largest < abs(one) < math.inf for one in signature.numbers):
             return False  # kernels refuse it
         arrays = [*signature.arrays, *self._held] if self._held else signature.arrays
-        if len(arrays) == 1:
-            addresses: list[int] | None = [addressof(c_char.from_buffer(arrays[0]))]  # pyright: ignore
-        else:
-            addresses = _addresses(arrays) if arrays else []
-        if addresses is None:
+        addresses = _addresses(arrays)
+        if addresses == self._addresses:
+            return True  # Their shapes and types are those of the signature, so nothing else can have changed.
+        if addresses is None or not _are_apart(arrays, addresses):
             return False
-        if addresses != self._addresses:
-            for block, address in zip(self._blocks, addresses, strict=True):
-                self._prepared.point(block, address)
-            self._addresses = addresses
+        for block, address in zip(self._blocks, addresses, strict=True):
+            self._prepared.point(block, address)
+        self._addresses = addresses
         return True
 
     def run(self, numbers: Sequence[float], *, counts: bool = True) -> Any:
