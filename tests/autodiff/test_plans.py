@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.lang.capture import planned
+from tinote.lang.capture import planned, simplify
 from tinote.lang.session.state import session as state
-from tinote.runtime.pool import pool
+from tinote.runtime.pool import POOLED_FROM, pool
 
 #: The most bytes that one sweep may save.
 MEMORY = 4 << 20
@@ -518,6 +518,7 @@ CHANGES: dict[str, tuple[str, str, int, int]] = {
 def test_what_changes_between_calls(name: str, replays: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     program, change, before, after = CHANGES[name]
     program, change = textwrap.dedent(program), textwrap.dedent(change)
+    monkeypatch.setattr(simplify, "POOLED_FROM", 1)  # Small results are given away as well.
     wanted = follow(program, change, monkeypatch, plans=False)
     assert not replays
     found = follow(program, change, monkeypatch, plans=True)
@@ -584,6 +585,7 @@ def test_random_derivatives(random_programs: range, replays: list[int], monkeypa
     arrays = {name: value.copy() for name, value in found.items() if isinstance(value, np.ndarray)}
     for seed in random_programs[::4]:
         text, seen = at_random(random.Random(seed)), list[list[Any]]()
+        monkeypatch.setattr(simplify, "POOLED_FROM", 1 if seed % 8 else POOLED_FROM)
         for plans in (False, True):
             monkeypatch.setattr(planned, "PLAIN_CALLS", 2 if plans else sys.maxsize)
             numbers = random.Random(seed)
@@ -659,6 +661,23 @@ def test_plans_copy_little(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = steps_of(space(), program, monkeypatch)
     assert steps.count("Copy") == wanted
     assert steps.count("Launch") == 2
+
+
+@pytest.mark.parametrize("count", [6, 20_000])
+def test_results_are_given_away(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large results are the memory that they were computed in, each its own; small ones are copies."""
+    found = space()
+    made: list[Any] = []
+    run = planned.MemoryPlan.run
+    monkeypatch.setattr(
+        planned.MemoryPlan, "run", lambda plan, *given, **how: (made.append(plan), run(plan, *given, **how))[1]
+    )
+    gradient = ti.ad.value_and_grad(found["cubes"])
+    inputs = [np.linspace(0.5, 1.0 + k, count) for k in range(8)]
+    results = [gradient(one)[1] for one in inputs]
+    for one, result in zip(inputs, results, strict=True):
+        np.testing.assert_allclose(result, 6 * one**2, rtol=1e-12)
+    assert len(made) >= 5 and len(made[-1]._given) == (count == 20_000)
 
 
 def test_the_plans_of_a_function_share_an_amount_of_memory(replays: list[int], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ from tinote.lang.capture.plan import Decision, End, Fill, Launch, Plan, Register
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.capture.recording import Listening, Recording, Symbol, Tables
 from tinote.lang.capture.rerun import Launched
-from tinote.lang.capture.simplify import simplified
+from tinote.lang.capture.simplify import blocks_to_give, simplified
 from tinote.lang.capture.straight import StraightDependencies
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
@@ -42,6 +42,7 @@ from tinote.lang.data.matrix import numpy_type
 from tinote.lang.data.traced import Traced
 from tinote.lang.kernels.stand_ins import stand_ins
 from tinote.lang.session.state import BufferCache, are_viewed, is_only_owner, recorder, session
+from tinote.runtime.memory import Memory
 from tinote.runtime.seam import seam, silently
 
 Array = np.ndarray[Any, Any]
@@ -493,6 +494,9 @@ class MemoryPlan:
         self._companions = [_companions(buffer) for buffer in self.buffers]
         self._generation = session.generation
         self._attached = session.attached
+        self._given = blocks_to_give(plan)
+        #: by block: the memory of the present run, which goes with its result
+        self._fresh: dict[int, Memory] = {}
         self.use(1)
 
     def forget_instances(self) -> None:
@@ -502,14 +506,17 @@ class MemoryPlan:
 
     def use(self, threads: int | None) -> None:
         """Launch on at most this number of threads from now on."""
-        prepared = self._prepared = Prepared(self._plan, self._tables.natives, self._tables.memories, threads)
+        given = self._given
+        prepared = self._prepared = Prepared(
+            self._plan, self._tables.natives, self._tables.memories, threads, given=given
+        )
         self._draws = prepared.draws
         self._cells = [register.number for register in self._plan.inputs]
         self._addresses: list[int] = []
         self._largest = _largest_number(self._plan)
         end = prepared.ends[0]
         self._end = end
-        self._result = _reader(end.result, prepared)
+        self._result = _reader(end.result, prepared, self._fresh)
 
     def is_current(self) -> bool:
         """Whether nothing has changed that it depends on, and nobody looks on."""
@@ -551,6 +558,9 @@ class MemoryPlan:
         prepared = self._prepared
         for cell, value in zip(self._cells, numbers, strict=True):
             prepared.floats[cell] = value
+        for block, nbytes in self._given.items():
+            memory = self._fresh[block] = Memory(nbytes, clear=False)
+            prepared.point(block, memory.address)
         if self._draws:
             prepared.set_counter()
         self.runs += 1
@@ -599,16 +609,19 @@ def _companions(buffer: Buffer) -> tuple[Buffer | None, ...]:
     return buffer.adjoint, buffer.tangent, None if buffer.adjoint is None else buffer.adjoint.tangent
 
 
-def _reader(result: Result, prepared: Prepared) -> Callable[[], Any]:
-    """What gives the value of a result."""
+def _reader(result: Result, prepared: Prepared, fresh: dict[int, Memory]) -> Callable[[], Any]:
+    """What gives the value of a result. `fresh`: by block, the memory that the run was given, which is the result's."""
     kind, parts = result
     if kind == "array":
-        values = prepared.memory_of(parts[0])
+        view, dtype = parts
+        if view.block in prepared.given:
+            return lambda: np.ndarray(view.shape, dtype, fresh.pop(view.block).view())
+        values = prepared.memory_of(view)
         return lambda: warm_copy(values)
     if kind == "number":
         floats, at = prepared.floats, parts[0].number
         return lambda: floats[at]
-    readers = [_reader(one, prepared) for one in parts]
+    readers = [_reader(one, prepared, fresh) for one in parts]
     if len(readers) == 2:
         first, second = readers
         return lambda: (first(), second())

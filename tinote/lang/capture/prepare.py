@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,7 +23,7 @@ from tinote.source import NOWHERE, Span
 
 
 class _Within(int):
-    """The address of a byte in an input array: known when the plan runs."""
+    """The address of a byte in an input, or in a block that is given: known when the plan runs."""
 
     block: int
     offset: int
@@ -40,7 +40,8 @@ class _Within(int):
 
 class Prepared(Instructions):
     """A plan that runs. `natives` are its codes, `memories` its blocks as far as they are the session's, or copies of
-    these. `threads`: the most threads of a launch; by default what the session says.
+    these. `threads`: the most threads of a launch; by default what the session says. `given`: blocks whose memory each
+    run is given (`point`), as that of inputs.
 
     `run(inputs)` gives the number of the end that was reached, or `NOWHERE_READY`; `number` tells what a register
     holds.
@@ -55,13 +56,18 @@ class Prepared(Instructions):
         length: int | None = None,
         *,
         ready: Callable[[Path], bool] | None = None,
+        given: Collection[int] = (),
     ) -> None:
         super().__init__(plan, length, ready)
+        self.given = given
         self._natives = natives
         self._threads = threads
-        self._memories = [_block(block, memory) for block, memory in zip(plan.blocks, memories, strict=True)]
+        self._memories = [
+            None if number in given else _block(block, memory)
+            for number, (block, memory) in enumerate(zip(plan.blocks, memories, strict=True))
+        ]
         self._blocks: dict[Any, Block] = {}
-        #: by block of an input: what holds addresses in it, as memory, index of the word and byte
+        #: by block of an input, or of what is given: what holds addresses in it, as memory, index of the word and byte
         self._places: dict[int, list[tuple[memoryview, int, int]]] = {}
         self._within: list[tuple[int, _Within]] = []
         self._held: list[tuple[Launcher, Block]] = []
@@ -138,7 +144,7 @@ class Prepared(Instructions):
         return np.ndarray(view.shape, dtype, memory.view(), view.offset, view.strides)
 
     def point(self, block: int, address: int) -> None:
-        """The input array that is this block is at an address."""
+        """What is in this block, an input or one that is given, is at an address from now on."""
         for words, number, offset in self._places.get(block, ()):
             words[number] = address + offset
 
@@ -188,7 +194,9 @@ class Prepared(Instructions):
                 block.integers[slot // 8] = extent
             # The session's memory is what the code knows; but here may be a copy, or a block of the plan's own.
             for slot, number, offset in self.plan.codes[step.code].pointers:
-                block.integers[slot // 8] = self.block_address(number) + offset if number >= 0 else 0
+                place = self.block_address(number) + offset if number >= 0 else 0
+                block.integers[slot // 8] = place
+                self._note_place(place, block.integers, slot // 8)
             if self._threads is not None:
                 block.limit_threads(self._threads)
         return block.address, block.slots

@@ -29,6 +29,7 @@ from tinote.ir.types import scalar_named
 from tinote.lang.capture.plan import Block, Clear, Constant, Copy, End, Fill, Launch, Load, Plan, Result, Step, View
 from tinote.lang.capture.rerun import Reruns, rerunning
 from tinote.runtime.layout import SLOTS
+from tinote.runtime.pool import POOLED_FROM
 
 
 def simplified(
@@ -245,8 +246,36 @@ def blocks_used(plan: Plan, step: Step) -> set[int]:
         case Launch(code, pointers):
             return {block for _, block, _ in (*plan.codes[code].pointers, *pointers) if block >= 0}
         case End(result):
-            return set(_views(result))
+            return {view.block for view in _views(result)}
     return set()
+
+
+def blocks_to_give(plan: Plan) -> dict[int, int]:
+    """The blocks, with their sizes in bytes, that are an array of the result each, and of which all is set before they
+    are used: every run can have memory of its own for them, and give it away with its result, which need not be copied.
+    """
+    end = plan.root.steps[-1]
+    assert isinstance(end, End)
+    found: dict[int, int] = {}
+    parts = _views(end.result)
+    for view in parts:
+        kind, _, nbytes, _ = plan.blocks[view.block]
+        is_alone = [one.block for one in parts].count(view.block) == 1
+        if kind == "scratch" and nbytes >= POOLED_FROM and is_alone and _is_whole(plan, view):
+            first = next(step for step in plan.root.steps if view.block in blocks_used(plan, step))
+            if _sets_all(plan, first, view.block):
+                found[view.block] = nbytes
+    return found
+
+
+def _sets_all(plan: Plan, step: Step, block: int) -> bool:
+    """Whether a step gives all of a block other contents, whatever they were."""
+    match step:
+        case Clear(_, offset, nbytes):
+            return (offset, nbytes) == (0, plan.blocks[block].nbytes)
+        case Copy(target, source):
+            return target.block == block != source.block and _is_whole(plan, target)
+    return False
 
 
 def _written(plan: Plan, launch: Launch, natives: Sequence[Native]) -> set[int]:
@@ -258,12 +287,12 @@ def _written(plan: Plan, launch: Launch, natives: Sequence[Native]) -> set[int]:
     return {block for slot, block, _ in pointers if slot in slots}
 
 
-def _views(result: Result) -> list[int]:
-    """The blocks of the arrays of a result."""
+def _views(result: Result) -> list[View]:
+    """The arrays of a result."""
     if result.kind == "array":
-        return [result.parts[0].block]
+        return [result.parts[0]]
     if result.kind in ("tuple", "list"):
-        return [block for one in result.parts for block in _views(one)]
+        return [view for one in result.parts for view in _views(one)]
     return []
 
 
