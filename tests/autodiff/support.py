@@ -16,10 +16,19 @@ from tinote.ir.nodes import Atom, Buffer, For, Function, Lit, Var
 from tinote.ir.redirect import redirected
 from tinote.ir.types import f64, i32
 from tinote.ir.verify import verify
+from tinote.runtime.memory import Memory
 
 INPUTS = (0.31, 0.72, -0.43, 1.14)
 WEIGHTS = (1.0, -2.0, 0.5, 3.0)
 DIRECTION = (0.6, -0.3, 1.7, 0.9)
+
+
+def unfilled(nbytes: int, *, clear: bool = True) -> Memory:
+    """Memory as `Memory` gives it, but that no number is in what nobody promised to be zero."""
+    found = Memory(nbytes, clear=clear)
+    if not clear:
+        found.view()[:] = b"\xff" * nbytes
+    return found
 
 
 def pair(name: str, shape: tuple[int, ...]) -> Buffer:

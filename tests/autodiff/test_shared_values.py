@@ -7,18 +7,29 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tests.autodiff.support import unfilled
 from tinote.compiler.requests import GRADIENT, SHARED_GRADIENT, SHARING
 from tinote.ir import primitives as p
 from tinote.ir.nodes import For, Function, Prim
 from tinote.ir.query import walk
-from tinote.lang.ad.journal import saved_values
+from tinote.lang.ad.journal import saved_values, saving_launch
 
 VECTOR: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
 
 
 @pytest.fixture(autouse=True)
-def session() -> None:
+def session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory that a launch is said to fill holds no numbers before."""
+    monkeypatch.setattr(saving_launch, "Memory", unfilled)
     ti.init(arch=ti.cpu, default_fp=ti.f64)
+
+
+def filled(kernel: Any) -> list[bool]:
+    """Of each array that a launch saves, whether it is sure to fill it."""
+    (instance,) = kernel.instances
+    (request,) = requests(kernel) & {SHARING}
+    _, facts = instance.specialisation.compiled(request)
+    return list(facts.saved.filled)
 
 
 def log_sum_exp() -> Any:
@@ -97,6 +108,7 @@ def test_the_gradient_of_log_sum_exp_computes_no_exponentials() -> None:
     assert GRADIENT.with_arguments not in requests(kernel)
     shared = reverse_of(kernel, SHARED_GRADIENT.with_arguments)
     assert not any(isinstance(op, Prim) and op.prim is p.exp for op in walk(shared.region))
+    assert all(filled(kernel))
 
 
 def test_the_gradient_of_least_squares_runs_one_inner_loop() -> None:
@@ -171,3 +183,4 @@ def test_branches_loops_that_begin_elsewhere_and_empty_ones() -> None:
         wanted[:first] = 0
         for _ in range(5):
             assert gradient(x, first, most) == pytest.approx(wanted, rel=1e-11, abs=1e-14)
+    assert not any(filled(objective))

@@ -11,7 +11,7 @@ does not write; otherwise an upper bound is taken, if there is one. A value outs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import NamedTuple, Protocol
 
 from tinote.ir import nodes as ir
@@ -86,8 +86,8 @@ def buffer_for(name: str, v: ir.Var, axes: Sequence[Axis]) -> ir.Buffer:
     return ir.Buffer(name, v.type, (None,) * max(len(axes), 1), (), ir.BufferKind.ARRAY, noalias=True)
 
 
-def shapes_of(values: Sequence[Saved], nodes: ExactNodes) -> SymbolicShapes:
-    """The shapes of the buffers, as far as the launch determines them."""
+def shapes_of(values: Sequence[Saved], nodes: ExactNodes, filled: Container[Saved] = ()) -> SymbolicShapes:
+    """The shapes of the buffers, as far as the launch determines them. `filled`: what is saved in every iteration."""
     dimensions: list[tuple[tuple[int, int], ...]] = []
     one = ir.Lit(0, i32), ir.Lit(1, i32)
     for value in values:
@@ -95,7 +95,8 @@ def shapes_of(values: Sequence[Saved], nodes: ExactNodes) -> SymbolicShapes:
         numbers = [(nodes.node(a), nodes.node(b)) for a, b in pairs]
         dimensions.append(tuple([(a, b) for a, b in numbers if a is not None and b is not None]))
     buffers = tuple([value.buffer for value in values])
-    return SymbolicShapes(buffers, tuple(dimensions), tuple(nodes.all), tuple(nodes.lengths))
+    is_filled = tuple([value in filled for value in values])
+    return SymbolicShapes(buffers, tuple(dimensions), tuple(nodes.all), tuple(nodes.lengths), is_filled)
 
 
 def place(rewriter: Rewriter, value: Saved) -> tuple[ir.Atom, ...]:

@@ -124,18 +124,22 @@ class _Choice:
         self.around: dict[ir.Op, tuple[ir.Op, ...]] = {}
         self.depth_of_writes: dict[ir.Buffer, int] = {}
         self.written: dict[ir.Buffer, list[ir.Atom]] = {}
-        self._look_around(fn.region, ())
+        #: what is executed in every iteration of the loops around it, which are all that is around it
+        self.every: set[ir.Op] = set()
+        self._look_around(fn.region, (), True)
 
-    def _look_around(self, region: ir.Region, loops: tuple[ir.Op, ...]) -> None:
+    def _look_around(self, region: ir.Region, loops: tuple[ir.Op, ...], in_every: bool) -> None:
         for op in region.body:
             self.around[op] = loops
+            if in_every:
+                self.every.add(op)
             if isinstance(op, ir.Store | ir.Atomic):
                 known = self.depth_of_writes.get(op.buffer, 0)
                 self.depth_of_writes[op.buffer] = max(known, len(loops))
                 self.written.setdefault(op.buffer, []).append(op.value)
             inside = (*loops, op) if isinstance(op, ir.For | ir.While) else loops
             for inner in op.regions:
-                self._look_around(inner, inside)
+                self._look_around(inner, inside, in_every and isinstance(op, ir.For))
 
     def values(self, used: Iterable[ir.Var]) -> SharedValues:
         chosen: dict[ir.Var, tuple[Axis, ...]] = {}
@@ -157,7 +161,17 @@ class _Choice:
             SharedValue(v, self.definitions[v], buffer_for(f"{v.name or 'value'}.shared", v, chosen[v]), chosen[v])
             for v in sorted(chosen, key=self.order.__getitem__)
         ]
-        return SharedValues(tuple(found), shapes_of(found, self.nodes)) if found else NOTHING_SHARED
+        return (
+            SharedValues(tuple(found), shapes_of(found, self.nodes, self._filled(found))) if found else NOTHING_SHARED
+        )
+
+    def _filled(self, values: Iterable[SharedValue]) -> list[SharedValue]:
+        """Those of which every place is written: what reads them finds no memory as it was before."""
+        return [value for value in values if value.op in self.every and all(map(self._is_exact, self.around[value.op]))]
+
+    def _is_exact(self, loop: ir.Op) -> bool:
+        """Whether the launch determines the iterations of a loop, not just bounds of them."""
+        return isinstance(loop, ir.For) and None not in (self.nodes.node(loop.lo), self.nodes.node(loop.hi))
 
     def _sources(self, op: ir.Prim | ir.Load) -> Sequence[ir.Atom]:
         """What a value would be computed from."""

@@ -400,13 +400,14 @@ class SymbolicRegions(NamedTuple):
 
 class SymbolicShapes(NamedTuple):
     """Arrays that a launch must be given, and their shapes: for each dimension the nodes of a loop's first index and of
-    its end.
+    its end. `filled`: for each array, whether the launch is sure to write all of it.
     """
 
     buffers: tuple[Buffer, ...]
     dimensions: tuple[tuple[tuple[int, int], ...], ...]
     nodes: tuple[Node, ...]
     lengths: tuple[tuple[Buffer, int], ...]
+    filled: tuple[bool, ...]
 
     def shapes(self, arguments: Sequence[Number], memory: Storage) -> list[tuple[int, ...]]:
         """The shapes for a launch with these scalar arguments, on memory as it is before."""
@@ -420,4 +421,4 @@ class SymbolicShapes(NamedTuple):
         return shapes
 
 
-NO_SHAPES = SymbolicShapes((), (), (), ())
+NO_SHAPES = SymbolicShapes((), (), (), (), ())

@@ -118,7 +118,7 @@ def gradient_costs(
 
 def _shared(shared: SharedValues, arguments: Sequence[Number], read: Read, length: Length) -> Iterator[Saved]:
     """The values that a launch saves because its gradient would compute them a second time."""
-    _, dimensions, nodes, lengths = shared.shapes
+    _, dimensions, nodes, lengths, _ = shared.shapes
     wanted = [node for pairs in dimensions for pair in pairs for node in pair]
     launch = Launch(arguments, [length(buffer, axis) for buffer, axis in lengths], read)
     found = iter(exact_values(nodes, wanted, launch))

@@ -34,14 +34,14 @@ class SavingLaunch:
         shapes = saved.shapes(values[self._arrays :], _Present(specialisation.arrays, values))
         sizes = [max(math.prod(s), 1) * b.dtype.size for s, b in zip(shapes, saved.buffers, strict=True)]
         self.nbytes = sum(sizes)
-        self._sizes = list(zip(shapes, sizes, strict=True))
+        self._sizes = list(zip(shapes, sizes, saved.filled, strict=True))
         #: where they are, in the order in which a gradient gets them after the kernel's arrays
         self.saved: list[BoundArray] = []
 
     def take(self) -> None:
         """Make the memory."""
-        for shape, nbytes in self._sizes:
-            memory = Memory(nbytes)
+        for shape, nbytes, is_filled in self._sizes:
+            memory = Memory(nbytes, clear=not is_filled)
             self.saved.append(BoundArray(memory.address, 0, 0, 0, shape, nbytes, True, None, memory))
 
     def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
