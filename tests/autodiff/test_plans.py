@@ -21,7 +21,7 @@ import pytest
 import tinote as ti
 from tinote.lang.capture import planned, simplify
 from tinote.lang.session.state import session as state
-from tinote.runtime.pool import POOLED_FROM, pool
+from tinote.runtime.pool import WARM_FROM, pool
 
 #: The most bytes that one sweep may save.
 MEMORY = 4 << 20
@@ -518,7 +518,7 @@ CHANGES: dict[str, tuple[str, str, int, int]] = {
 def test_what_changes_between_calls(name: str, replays: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     program, change, before, after = CHANGES[name]
     program, change = textwrap.dedent(program), textwrap.dedent(change)
-    monkeypatch.setattr(simplify, "POOLED_FROM", 1)  # Small results are given away as well.
+    monkeypatch.setattr(simplify, "WARM_FROM", 1)  # Small results are given away as well.
     wanted = follow(program, change, monkeypatch, plans=False)
     assert not replays
     found = follow(program, change, monkeypatch, plans=True)
@@ -585,7 +585,7 @@ def test_random_derivatives(random_programs: range, replays: list[int], monkeypa
     arrays = {name: value.copy() for name, value in found.items() if isinstance(value, np.ndarray)}
     for seed in random_programs[::4]:
         text, seen = at_random(random.Random(seed)), list[list[Any]]()
-        monkeypatch.setattr(simplify, "POOLED_FROM", 1 if seed % 8 else POOLED_FROM)
+        monkeypatch.setattr(simplify, "WARM_FROM", 1 if seed % 8 else WARM_FROM)
         for plans in (False, True):
             monkeypatch.setattr(planned, "PLAIN_CALLS", 2 if plans else sys.maxsize)
             numbers = random.Random(seed)

@@ -375,6 +375,27 @@ def test_llvms_own_passes_unfold_between_its_two_texts(gravity):
     assert gravity.problems == []
 
 
+def test_a_click_counts_though_the_list_is_drawn_anew_meanwhile(alone):
+    """Counts and times of stages arrive while somebody presses one of them."""
+    page = alone
+    stage = page.locator(".stage:not([aria-selected=true])").first
+    box = still_box(stage)
+    name = poll(stage.locator(".name").text_content, bool)
+    page.mouse.move(box["x"] + 20, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.evaluate("() => document.querySelector('.stage-filter').dispatchEvent(new Event('input'))")
+    page.mouse.up()
+    expect(selected_stage(page)).to_have_text(name)
+    # What came meanwhile is shown then.
+    page.mouse.down()
+    page.get_by_role("searchbox", name="Find a stage").evaluate(
+        "(filter) => { filter.value = 'no such stage'; filter.dispatchEvent(new Event('input')); }"
+    )
+    expect(page.locator(".stage").first).to_be_visible()
+    page.mouse.up()
+    expect(page.locator(".stage")).to_have_count(0)
+
+
 def test_the_dividers_move_and_the_body_fits_a_laptop(gravity):
     page = gravity.page
 

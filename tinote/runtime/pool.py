@@ -22,6 +22,8 @@ from typing import Any
 ALIGNMENT = 64
 #: Smaller blocks are cheaper to make than to look for.
 POOLED_FROM = 4096
+#: Copies that are smaller cost less in NumPy's own memory, which is warm as well, than the search for a block.
+WARM_FROM = 1 << 16
 #: The bytes that are idle at most, by default.
 MOST_IDLE = 256 << 20
 # Of what may be idle, one block takes at most this part: larger ones come zeroed from the system, untouched.

@@ -82,6 +82,7 @@ def test_every_kind_of_node_comes_back() -> None:
         (((0, 2),),),
         (Constant(0, 0), Real(0.1), Applied(add, i32, (0, 0)), Iterations(0, 2)),
         ((KNOWN[0], 0),),
+        (True,),
     )
     assert there_and_back(shapes, SymbolicShapes) == shapes
 

@@ -29,7 +29,7 @@ from tinote.ir.types import scalar_named
 from tinote.lang.capture.plan import Block, Clear, Constant, Copy, End, Fill, Launch, Load, Plan, Result, Step, View
 from tinote.lang.capture.rerun import Reruns, rerunning
 from tinote.runtime.layout import SLOTS
-from tinote.runtime.pool import POOLED_FROM
+from tinote.runtime.pool import WARM_FROM
 
 
 def simplified(
@@ -261,7 +261,7 @@ def blocks_to_give(plan: Plan) -> dict[int, int]:
     for view in parts:
         kind, _, nbytes, _ = plan.blocks[view.block]
         is_alone = [one.block for one in parts].count(view.block) == 1
-        if kind == "scratch" and nbytes >= POOLED_FROM and is_alone and _is_whole(plan, view):
+        if kind == "scratch" and nbytes >= WARM_FROM and is_alone and _is_whole(plan, view):
             first = next(step for step in plan.root.steps if view.block in blocks_used(plan, step))
             if _sets_all(plan, first, view.block):
                 found[view.block] = nbytes

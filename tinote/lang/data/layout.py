@@ -18,7 +18,7 @@ from tinote.ir.buffers import Buffer, row_major
 from tinote.ir.types import Scalar, Tangents
 from tinote.lang.data.matrix import Matrix, numpy_type
 from tinote.runtime.memory import Memory
-from tinote.runtime.pool import ALIGNMENT, POOLED_FROM
+from tinote.runtime.pool import ALIGNMENT, WARM_FROM
 from tinote.runtime.seam import heard, seam
 from tinote.source import Span
 
@@ -162,7 +162,7 @@ def array_over(buffer: Buffer, memory: Memory, base: Any = None) -> np.ndarray[A
 
 def warm_copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A copy, row by row, in memory that goes back to the pool with the last array that shares it."""
-    if array.nbytes < POOLED_FROM:
+    if array.nbytes < WARM_FROM:
         found = array.copy()
     else:
         found = np.ndarray(array.shape, array.dtype, Memory(array.nbytes, clear=False).view())

@@ -18,7 +18,9 @@ class StageList {
       "aria-label": "Stages",
       onkeydown: (event) => this.#key(event),
       onclick: (event) => this.#click(event),
+      onpointerdown: () => this.#press(),
     });
+    [this.isPressed, this.isStale] = [false, false];
     this.filter = make("input", {
       type: "search",
       class: "stage-filter",
@@ -106,7 +108,25 @@ class StageList {
     this.more.title = problem;
   }
 
+  /** What is pressed stays until it is released: a click on what has gone meanwhile would be lost. */
+  #press() {
+    this.isPressed = true;
+    const over = new AbortController();
+    const release = () => {
+      over.abort();
+      // The click comes first.
+      setTimeout(() => {
+        this.isPressed = false;
+        if (this.isStale) this.#draw();
+      });
+    };
+    for (const kind of ["pointerup", "pointercancel"])
+      document.addEventListener(kind, release, { signal: over.signal });
+  }
+
   #draw() {
+    this.isStale = this.isPressed;
+    if (this.isPressed) return;
     const { stages } = this;
     const slowest = Math.max(...stages.map((stage) => stage.seconds ?? 0), 1e-9);
     const top = this.list.scrollTop;
