@@ -20,6 +20,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,6 +32,7 @@ from tinote.lang.capture.explore import captured
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.plan import Plan
 from tinote.lang.session.state import recorder, session
+from tinote.lang.shipping.sources import FunctionsInFile, functions_by_file
 from tinote.runtime.owner import current_owner
 from tinote.runtime.seam import seam
 from tinote.source import caller
@@ -94,8 +96,10 @@ class Program:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> Any:
-        """In another process it captures anew."""
-        return _captured_there, (self.__tinote_step__, self._names, self._strict)
+        """In another process it captures anew, by the text of its function."""
+        step = self.__tinote_step__
+        files = functions_by_file([step] if isinstance(step, types.FunctionType) else [])
+        return _captured_there, (step, self._names, self._strict, files)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         last = self._last
@@ -208,7 +212,9 @@ class Program:
         return f"<captured step {name}, {'captured' if self.is_captured else 'not called yet'}>"
 
 
-def _captured_there(function: Callable[..., Any], names: tuple[str, ...], strict: bool) -> Program:
+def _captured_there(
+    function: Callable[..., Any], names: tuple[str, ...], strict: bool, _: list[FunctionsInFile]
+) -> Program:
     return Program(function, names, strict=strict)
 
 

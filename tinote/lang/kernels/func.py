@@ -12,7 +12,7 @@ from tinote.compiler.protocol import FunctionSource, function_source
 from tinote.errors import KernelTypeError
 from tinote.lang.kernels.annotated import AnnotatedCall, annotated_call
 from tinote.lang.shipping.references import captured_by, evaluated_annotations, is_importable
-from tinote.lang.shipping.sources import source_texts
+from tinote.lang.shipping.sources import functions_by_file
 from tinote.lang.shipping.tokens import Tokenised
 from tinote.source import caller
 
@@ -100,7 +100,7 @@ def parts_of(made: Any, source: FunctionSource) -> dict[str, Any]:
     """What a kernel or a device function that is sent to another process is made of."""
     return {
         "function": made.__wrapped__,
-        "texts": source_texts([made.__wrapped__]),
+        "texts": functions_by_file([made.__wrapped__]),
         "defaults": source.defaults,
         "may_recurse": source.may_recurse,
         "names": {name: getattr(made, name) for name in functools.WRAPPER_ASSIGNMENTS if name in _NAMES},

@@ -14,6 +14,7 @@ import pickle
 import sys
 import sysconfig
 import types
+from collections import ChainMap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -24,7 +25,7 @@ from tinote.errors import Note, SerializationError, TinoteError
 from tinote.lang.session.state import session
 from tinote.lang.shipping.arrivals import arrivals
 from tinote.lang.shipping.references import captured_by
-from tinote.lang.shipping.sources import source_texts
+from tinote.lang.shipping.sources import in_file, source_texts
 from tinote.lang.shipping.tokens import token
 from tinote.runtime.memory import MemoryCopies
 from tinote.source import Span, caller
@@ -161,15 +162,28 @@ def _blocks(fields: list[Any]) -> list[Any]:
 
 
 def _pickler_class(cloudpickle: Any) -> Any:
-    """cloudpickle's pickler, which refuses what would silently be something else where it arrives."""
+    """cloudpickle's pickler, which refuses what would silently be something else where it arrives, and keeps the file of
+    code.
+    """
+    reduced = cloudpickle.CloudPickler.dispatch_table[types.CodeType]
+
+    def reduced_with_file(code: types.CodeType) -> Any:
+        make, arguments = reduced(code)
+        return _code_in_file, (make, arguments, code.co_filename)
 
     class Pickler(cloudpickle.CloudPickler):
+        dispatch_table = ChainMap({types.CodeType: reduced_with_file}, cloudpickle.CloudPickler.dispatch_table)
+
         def reducer_override(self, value: Any) -> Any:
             if isinstance(value, np.ndarray):
                 _refuse_views(value)
             return super().reducer_override(value)
 
     return Pickler
+
+
+def _code_in_file(make: Any, arguments: tuple[Any, ...], file: str) -> types.CodeType:
+    return in_file(make(*arguments), file)
 
 
 def _refuse_views(array: np.ndarray[Any, Any]) -> None:

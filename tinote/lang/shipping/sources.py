@@ -1,4 +1,7 @@
-"""Source text that goes with functions: compiling them needs it, and so do messages."""
+"""Source text that goes with functions: compiling them needs it, and so do messages.
+
+cloudpickle from 3.1.3 on leaves out which file a function's code is from. It goes along, too.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +50,41 @@ def arrived(file: str, text: str) -> SourceText:
 
 def source_texts(functions: Iterable[types.FunctionType]) -> list[SourceText]:
     """The texts of functions, and of the plain functions that they name, as far as these go by value."""
-    files = dict.fromkeys(one.__code__.co_filename for one in _reached(functions))
-    return [source_text(file) for file in files]
+    return [source_text(file) for file in dict.fromkeys(one.__code__.co_filename for one in _reached(functions))]
+
+
+class FunctionsInFile:
+    """Functions that go by value, and the text that they are in. Where they arrive, their code names the file."""
+
+    __slots__ = ("functions", "text")
+
+    def __init__(self, functions: list[types.FunctionType], text: SourceText) -> None:
+        self.functions = functions
+        self.text = text
+
+    def __reduce__(self) -> Any:
+        return _functions_arrived, (self.functions, self.text)
+
+
+def functions_by_file(functions: Iterable[types.FunctionType]) -> list[FunctionsInFile]:
+    """Functions, and the plain functions that they name, as far as these go by value."""
+    found: dict[str, list[types.FunctionType]] = {}
+    for one in _reached(functions):
+        found.setdefault(one.__code__.co_filename, []).append(one)
+    return [FunctionsInFile(several, source_text(file)) for file, several in found.items()]
+
+
+def _functions_arrived(functions: list[types.FunctionType], text: SourceText) -> FunctionsInFile:
+    for function in functions:
+        if function.__code__.co_filename != text.file:
+            function.__code__ = in_file(function.__code__, text.file)
+    return FunctionsInFile(functions, text)
+
+
+def in_file(code: types.CodeType, file: str) -> types.CodeType:
+    """The same code, and what is defined in it, as if it had been read from another file."""
+    constants = [in_file(one, file) if isinstance(one, types.CodeType) else one for one in code.co_consts]
+    return code.replace(co_filename=file, co_consts=tuple(constants))
 
 
 def _reached(functions: Iterable[types.FunctionType]) -> Iterator[types.FunctionType]:
@@ -60,5 +96,7 @@ def _reached(functions: Iterable[types.FunctionType]) -> Iterator[types.Function
         seen.add(id(function))
         yield function
         for value in captured_by(function).values():
-            if isinstance(value, types.FunctionType) and not is_importable(value):
-                waiting.append(value)
+            if isinstance(value, types.FunctionType):
+                waiting += [] if is_importable(value) else [value]
+            elif not is_importable(kind := value if isinstance(value, type) else type(value)):
+                waiting += [one for one in vars(kind).values() if isinstance(one, types.FunctionType)]
