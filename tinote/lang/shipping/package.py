@@ -162,9 +162,7 @@ def _blocks(fields: list[Any]) -> list[Any]:
 
 
 def _pickler_class(cloudpickle: Any) -> Any:
-    """cloudpickle's pickler, which refuses what would silently be something else where it arrives, and keeps the file of
-    code.
-    """
+    """cloudpickle's pickler, which refuses what would silently be something else there, and keeps the file of code."""
     reduced = cloudpickle.CloudPickler.dispatch_table[types.CodeType]
 
     def reduced_with_file(code: types.CodeType) -> Any:
