@@ -68,7 +68,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         " bits, or x86-64-v2, of 128 (default: this one)",
     )
     group.addoption(
-        "--whole-site", action="store_true", help="execute all tutorials for the site of the manual, instead of one"
+        "--whole-site",
+        action="store_true",
+        help="execute all tutorials for the site of the manual, instead of those with live views",
     )
     group.addoption("--arch", choices=("cpu", "gpu"), default="cpu", help="what kernels run on (default: %(default)s)")
     # As many as `tests/properties/test_mutations.py` needs to notice every mistake, and some more.

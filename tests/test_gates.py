@@ -205,6 +205,9 @@ def test_nobody_is_told_to_install_another_project() -> None:
 def test_the_workflow_and_the_hooks_run_the_projects_own_commands() -> None:
     workflow = (PROJECT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
     assert re.search(r"^ +- run: \.ci/run$", workflow, re.MULTILINE) and (PROJECT / ".ci" / "run").is_file()
+    site = (PROJECT / ".github" / "workflows" / "docs.yml").read_text(encoding="utf-8")
+    tested, published = site.index("pytest --whole-site tests/browser/test_site.py"), site.index("deploy-pages")
+    assert tested < site.index("sphinx-build -W --keep-going docs ") < published
     hooks = (PROJECT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     commands = re.findall(r"^ +entry: \.venv/bin/(\S+)", hooks, re.MULTILINE)
     assert commands == ["ruff", "ruff", "lint-imports", "pytest"]

@@ -1,6 +1,7 @@
 """The manual on the web: it is built without a warning, and every page of it works in a browser that has no network.
 
-One of the tutorials is executed; the others keep the outputs that are stored in them, unless `--whole-site` is given.
+The tutorials that have live views are executed, one of which has an explorer, too; the others keep the outputs that are
+stored in them, unless `--whole-site` is given.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,12 +19,14 @@ import pytest
 
 from tests.browser.harness import REPOSITORY, new_page
 from tests.browser.looks import Pictures
+from tests.browser.tutorial_views import live_views
 from tests.browser.waiting import expect, poll
 from tests.test_public_names import NAMES
 
 pytest.importorskip("sphinx") if not os.environ.get("CI") else None
 
-SAMPLE = "01_autodiff_gravity"
+VIEWS = live_views()
+EXPLORED = "01_autodiff_gravity"
 EMPTY = {"genindex", "py-modindex", "search"}
 LOOKS = ((390, 844), (1280, 900), (1920, 1080))
 
@@ -34,7 +38,7 @@ FITS = "() => document.documentElement.scrollWidth <= innerWidth"
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the site."""
     folder = tmp_path_factory.mktemp("site")
-    run = "all" if request.config.getoption("--whole-site") else SAMPLE
+    run = "all" if request.config.getoption("--whole-site") else ",".join(VIEWS)
     command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q", "-d", str(folder / "doctrees")]
     command += ["-D", f"tutorials_run={run}", str(REPOSITORY / "docs"), str(folder / "html")]
     environment = {name: value for name, value in os.environ.items() if name != "TINOTE_CACHE_LIMIT"}
@@ -79,7 +83,7 @@ def advance(view: Any) -> None:
 
 
 def test_every_page_works(site: Path, page: Any) -> None:
-    live = high = 0
+    live, high = Counter[Path](), Counter[Path]()
     files = pages_of(site)
     assert len(files) > 35
     for file in files:
@@ -92,13 +96,16 @@ def test_every_page_works(site: Path, page: Any) -> None:
             frame.scroll_into_view_if_needed()
             inner = frame.content_frame
             if "is-live" in text.split("<iframe ")[number].rpartition("<figure ")[2]:
-                live += 1
+                live[file] += 1
                 advance(inner)
             else:
-                high += 1
+                high[file] += 1
                 expect(inner.locator("main .frame").first).to_be_visible()
         assert page.problems == [], file.name
-    assert live >= 10 and high >= 1
+    tutorials = {file.stem: count for file, count in live.items() if file.parent.name == "tutorials"}
+    assert tutorials == VIEWS and high[site / "tutorials" / f"{EXPLORED}.html"] >= 1
+    shown = {file.stem for file in live if file.parent.name == "gallery"}
+    assert shown == {file.stem for file in (REPOSITORY / "examples").glob("*.py") if "def view(" in file.read_text()}
 
 
 def test_no_page_names_a_script_of_another_host(site: Path) -> None:

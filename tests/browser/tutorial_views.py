@@ -18,6 +18,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from ipywidgets import Box
 
 from tinote.lang.session.state import session
+from tinote.manual import tutorials
 from tinote.viz.live.simulation import LiveSimulation
 from tinote.viz.notebook.composed import keep_pictures_of_boxes
 from tinote.viz.pages.export import page
@@ -25,6 +26,18 @@ from tinote.viz.pages.sources import Sources
 
 SHORTER = {"teach(60)": "teach(2)", "assert max(distances) > 0.8": "max(distances)", "range(260)": "range(20)"}
 """What takes long in a notebook, and is not what its views show."""
+
+
+SHOWS = ("Particles(", ".Image(", ".Plot(", ".Scene(")
+
+
+def live_views() -> dict[str, int]:
+    """How many live views each tutorial has that has any, by its name."""
+    found = {}
+    for file in sorted(tutorials().glob("*.ipynb")):
+        cells = [cell.source for cell in nbformat.read(file, as_version=4).cells if cell.cell_type == "code"]
+        found[file.stem] = sum(cell.count(word) for cell in cells for word in SHOWS)
+    return {name: count for name, count in found.items() if count}
 
 
 def views_in(shown: Any) -> list[LiveSimulation]:

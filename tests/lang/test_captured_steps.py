@@ -589,6 +589,7 @@ def test_the_first_step_that_differs_is_named(library: Library, monkeypatch: pyt
         ("pendulum.slotted.force = 3.0", "'force' has changed"),
         ("SHADOWED = 3.0", "'SHADOWED' has changed"),
         ("def helper(k): pass", "'helper' has changed"),
+        ("del NESTED['b']", "'NESTED' has changed"),
     ],
 )
 def test_what_changes_makes_a_program_out_of_date(change: str, message: str) -> None:
@@ -615,6 +616,32 @@ def test_what_changes_makes_a_program_out_of_date(change: str, message: str) -> 
     step = library.space["step"]
     library.begin()
     ti.capture(step)(0.5)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [("del y", "y"), ("del FACTOR", "FACTOR"), ("del pendulum.length", "length"), ("delete()", "held")],
+)
+def test_what_was_deleted_is_said_to_be_gone(change: str, name: str) -> None:
+    library = Library()
+    text = """
+        def make():
+            held = y
+            def step(dt):
+                held[0] = y[1] * FACTOR
+                pendulum.step(dt)
+            def delete():
+                nonlocal held
+                del held
+            return step, delete
+        step, delete = make()
+        """
+    program = ti.capture(library.step(text, "deleted"))
+    program(0.5)
+    library.define(change, "change.py")
+    for _ in range(2):
+        with pytest.raises(CaptureError, match=f"the captured step '.*step' is out of date: '{name}' is gone\\n"):
+            program(0.5)
 
 
 def test_a_constant_that_gets_an_equal_value_is_no_change(library: Library) -> None:

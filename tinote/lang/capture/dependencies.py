@@ -273,6 +273,13 @@ class Dependencies:
             return self._changed_otherwise()
         return None
 
+    def change(self) -> str | None:
+        """What became of something that is not what it was, in words."""
+        name = self.changed()
+        if name is None:
+            return None
+        return f"'{name}' is gone" if name in self._gone() else f"'{name}' has changed since"
+
     def changed_code(self) -> bool:
         """Whether a function, a class or a kernel was defined anew."""
         found = [value is not namespace.get(key) for namespace, key, value in self._names.values() if callable(value)]
@@ -312,6 +319,17 @@ class Dependencies:
             if not _same_contents(self._contents_of(value), contents):
                 return key
         return None
+
+    def _gone(self) -> set[str]:
+        """The names that have no value any more."""
+        found = {key for namespace, key, _ in self._names.values() if key not in namespace}
+        found |= {key for owner, key, _ in self._attributes.values() if getattr(owner, key, _MISSING) is _MISSING}
+        for cell, key, _ in self._cells.values():
+            try:
+                cell.cell_contents  # noqa: B018
+            except ValueError:
+                found.add(key)
+        return found
 
     # ---- reading functions
 

@@ -77,9 +77,9 @@ class Premises:
         """What has changed for good, in words."""
         if session.generation != self._generation:
             return "fields that it uses are gone"
-        changed = self.dependencies.changed()
+        changed = self.dependencies.change()
         if changed is not None:
-            return f"'{changed}' has changed since"
+            return changed
         for kernel, key, instance in self.instances:
             if not (kernel.runs(key, instance) and instance.is_current()):
                 return f"the kernel '{instance.kernel_name}', or what it captures, has changed since"
