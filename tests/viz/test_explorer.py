@@ -27,6 +27,7 @@ from tinote.runtime import jit
 from tinote.source import Span
 from tinote.viz.explorer.picture import KINDS
 from tinote.viz.explorer.widget import Explored, Explorer, View, explore
+from tinote.viz.notebook.page import NOTICE
 
 HERE = __file__
 
@@ -478,6 +479,7 @@ def test_the_page_of_its_own_escapes_what_it_shows(tmp_path):
     hostile = "</script><script>alert(1)</script><!-- \u2028 &"
     explorer = Explorer('<b>"x"</b>', [View("kernel", lambda: parsed_stages(hostile))])
     page = explorer.save(tmp_path / "deep" / "page.html").read_text(encoding="utf-8")
+    assert f"/*!\n{NOTICE}\n*/" in page
     assert "<title>&lt;b&gt;&quot;x&quot;&lt;/b&gt;: IR explorer</title>" in page
     assert "alert(1)</script>" not in page and "\u2028" not in page
     (embedded,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
