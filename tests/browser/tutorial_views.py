@@ -1,7 +1,8 @@
 """Run as a program: executes a notebook, and writes each of its live views as a page, with what its fields hold after
-STEPS steps in Python.
+STEPS steps in Python. With END, what they hold after so many steps, too, and what they would if after STEPS all numbers
+that steps change had been others by one unit in the last place.
 
-    python -m tests.browser.tutorial_views NOTEBOOK FOLDER STEPS
+    python -m tests.browser.tutorial_views NOTEBOOK FOLDER STEPS [END]
 """
 
 from __future__ import annotations
@@ -47,7 +48,22 @@ def views_in(shown: Any) -> list[LiveSimulation]:
     return [shown] if isinstance(shown, LiveSimulation) else []
 
 
-def export(view: LiveSimulation, folder: Path, number: int, steps: int) -> dict[str, Any]:
+def numbers_of_fields() -> list[tuple[Any, np.ndarray[Any, Any]]]:
+    """All fields, with what they hold."""
+    return [(field, field.to_numpy()) for field in list(session.fields)]
+
+
+def nudge(begin: list[tuple[Any, np.ndarray[Any, Any]]]) -> None:
+    """Change the numbers of what has changed since by one unit in the last place, up or down at random; zeros stay."""
+    random = np.random.default_rng(0)
+    for field, before in begin:
+        now = field.to_numpy()
+        if np.issubdtype(now.dtype, np.floating) and (now != before).any():
+            aims = random.choice([-np.inf, np.inf], now.shape).astype(now.dtype)
+            field.from_numpy(np.where(now == 0, now, np.nextafter(now, aims)))
+
+
+def export(view: LiveSimulation, folder: Path, number: int, steps: int, end: int) -> dict[str, Any]:
     """Write the view as a page, and its fields after a number of steps, which are taken back."""
     file = folder / f"view{number}.html"
     made = page(view, file)
@@ -55,19 +71,31 @@ def export(view: LiveSimulation, folder: Path, number: int, steps: int) -> dict[
     sources = Sources()
     view.page_look(sources)
     before = [(field.memory, field.memory.copy()) for field in list(session.fields)]
+    begin = numbers_of_fields()
     step = view.page_functions().step
     assert step is not None
-    for _ in range(steps):
-        step()
-    for function in sources.functions.values():
-        function()  # What is shown is computed after the steps.
-    np.savez(folder / f"view{number}.npz", **{name: field.to_numpy() for name, field in sources.fields.items()})
+
+    def after(count: int, name: str) -> None:
+        for _ in range(count):
+            step()
+        for function in sources.functions.values():
+            function()  # What is shown is computed after the steps.
+        np.savez(folder / name, **{name: field.to_numpy() for name, field in sources.fields.items()})
+
+    after(steps, f"view{number}.npz")
+    if end > steps:
+        between = [(memory, memory.copy()) for memory, _ in before]
+        after(end - steps, f"view{number}_end.npz")
+        for memory, copy in between:
+            memory.restore(copy)
+        nudge(begin)
+        after(end - steps, f"view{number}_nudged.npz")
     for memory, copy in before:
         memory.restore(copy)
     return {"file": file.name, "view": shown.view, "runs": shown.runs, "missing": shown.missing, "needs": shown.needs}
 
 
-def main(notebook: Path, folder: Path, steps: int) -> None:
+def main(notebook: Path, folder: Path, steps: int, end: int = 0) -> None:
     """Execute the notebook, and write `views.json` with what became of its views."""
     os.environ.setdefault("MPLBACKEND", "agg")
     for method in ("prepare_unattended", "pause"):  # Nothing plays here.
@@ -83,9 +111,9 @@ def main(notebook: Path, folder: Path, steps: int) -> None:
             source = source.replace(long, short)
         result = shell.run_cell(source, store_history=True)
         result.raise_error()
-        found += [export(view, folder, len(found) + at, steps) for at, view in enumerate(views_in(result.result))]
+        found += [export(view, folder, len(found) + at, steps, end) for at, view in enumerate(views_in(result.result))]
     (folder / "views.json").write_text(json.dumps(found), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), *map(int, sys.argv[3:]))
