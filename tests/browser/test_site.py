@@ -105,7 +105,17 @@ def test_every_page_works(site: Path, page: Any) -> None:
     tutorials = {file.stem: count for file, count in live.items() if file.parent.name == "tutorials"}
     assert tutorials == VIEWS and high[site / "tutorials" / f"{EXPLORED}.html"] >= 1
     shown = {file.stem for file in live if file.parent.name == "gallery"}
-    assert shown == {file.stem for file in (REPOSITORY / "examples").glob("*.py") if "def view(" in file.read_text()}
+    examples = {file.stem: "def view(" in file.read_text("utf-8") for file in (REPOSITORY / "examples").glob("*.py")}
+    assert shown == {name for name, has_view in examples.items() if has_view}
+
+
+def test_the_gallery_says_which_examples_have_no_view(site: Path, page: Any) -> None:
+    page.goto((site / "gallery" / "index.html").as_uri())
+    without = [file for file in (REPOSITORY / "examples").glob("*.py") if "def view(" not in file.read_text("utf-8")]
+    for file in without:
+        expect(page.locator("li", has_text=f"examples/{file.name}: ")).to_contain_text("No view: ")
+    expect(page.locator("li", has_text="No view: ")).to_have_count(len(without))
+    assert page.problems == []
 
 
 def test_no_page_names_a_script_of_another_host(site: Path) -> None:

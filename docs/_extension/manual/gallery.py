@@ -33,6 +33,22 @@ each view. Sliders and the pointer do what they do in a notebook.
 
 """
 
+REST = """## Programs without a view
+
+These run in Python, and print what they find.
+
+"""
+WITHOUT_VIEW = {
+    "heat_source": "SciPy's optimiser asks for one solution of a linear system after the other; no step runs.",
+    "implicit_cloth": "a step fills a sparse matrix and factorises it, which no kernel does: that cannot be captured.",
+    "implicit_fem": "a step iterates until it has solved its equations: how often is no captured step's to decide.",
+    "maml": "it trains a network, and prints what one step of gradient descent is worth afterwards.",
+    "optax_fit": "the optimiser is JAX's and runs in Python.",
+    "optimisers": "the optimisers are those of other libraries, and run in Python.",
+    "torch_controller": "the network and its optimiser are PyTorch's, and run in Python.",
+}
+"""Why the other programs have none."""
+
 
 def examples() -> list[Path]:
     """The programs that define `view()`."""
@@ -42,6 +58,10 @@ def examples() -> list[Path]:
 def write_gallery(sources: Path, views: Path, cache: Path) -> None:
     """Write the gallery as sources of the site, and the pages of its views into the folder `views`."""
     files = examples()
+    others = {file.stem: file for file in sorted(EXAMPLES.glob("*.py")) if file not in files}
+    if others.keys() != WITHOUT_VIEW.keys():
+        wrong = ", ".join(sorted(others.keys() ^ WITHOUT_VIEW.keys()))
+        raise RuntimeError(f"WITHOUT_VIEW has to name the examples without a view, and no others: {wrong}")
     cache.mkdir(parents=True, exist_ok=True)
     held = cache / "gallery.pickle"
     command = [sys.executable, "-m", "manual.gallery", str(held), *(file.stem for file in files)]
@@ -54,7 +74,7 @@ def write_gallery(sources: Path, views: Path, cache: Path) -> None:
     for file in files:
         source = file.read_text("utf-8")
         name = re.findall(r'^TITLE = "(.*)"$', source, re.MULTILINE)[0]
-        title, _, text = (ast.get_docstring(ast.parse(source)) or file.stem).partition("\n")
+        title, text = _described(file)
         shown, png = made[file.stem]
         page = f"gallery-{file.stem}.html"
         parts = [f"# {name}", f"{title}\n{text}", running_frame(described(shown), views, page, "../")]
@@ -66,9 +86,19 @@ def write_gallery(sources: Path, views: Path, cache: Path) -> None:
             f'<a class="tinote-card" href="{file.stem}.html"><img src="{picture}" alt=""><b>{html.escape(name)}</b>'
             f"<span>{html.escape(title)}</span></a>"
         )
+    rest = "\n".join(
+        f"- `examples/{file.name}`: {_described(file)[0]} No view: {WITHOUT_VIEW[name]}"
+        for name, file in others.items()
+    )
     tree = "\n".join(["```{toctree}", ":hidden:", *(file.stem for file in files), "```"])
     shown = "\n".join(cards)
-    write(sources / "index.md", f'{HEAD}<div class="tinote-cards">\n{shown}\n</div>\n\n{tree}\n')
+    write(sources / "index.md", f'{HEAD}<div class="tinote-cards">\n{shown}\n</div>\n\n{REST}{rest}\n\n{tree}\n')
+
+
+def _described(file: Path) -> tuple[str, str]:
+    """The first line of a program's docstring, and the others."""
+    title, _, text = (ast.get_docstring(ast.parse(file.read_text("utf-8"))) or file.stem).partition("\n")
+    return title, text
 
 
 def _views(shown: Any) -> Iterable[Any]:
