@@ -1,10 +1,14 @@
 """Kernels, functions, structs and fields that go to another process."""
 
 import json
+import linecache
 import subprocess
 import sys
 import threading
+import types
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import cloudpickle
 import dask.base
@@ -12,7 +16,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.errors import FieldError, SerializationError
+from tinote.errors import FieldError, SerializationError, SweepError
 from tinote.lang.shipping.package import pack, unpack
 from tinote.lang.shipping.tokens import token
 
@@ -133,6 +137,114 @@ def test_a_text_that_is_gone_is_still_shown(tmp_path: Path) -> None:
     assert "    x[n] = 1.0" in str(caught.value)
 
 
+CELL = """
+import functools
+import threading
+import tinote as ti
+
+def plain(v):
+    def nested(w):
+        return [u + 1 for u in (w,)]
+    return nested(v)[0]
+
+def by_default(v):
+    return v
+
+class Base:
+    def inherited(self, by=by_default):
+        return by(1)
+
+class Several(Base):
+    def method(self):
+        return (lambda: 2)()
+
+    @staticmethod
+    def static():
+        return 3
+
+    @classmethod
+    def of_class(cls):
+        return 4
+
+    @property
+    def size(self):
+        return 5
+
+class Selective(Base):
+    def __getstate__(self):
+        return {}
+
+    def own(self):
+        return 6
+
+several, selective = Several(), Selective()
+selective.kept_here = (lambda lock: lambda: lock)(threading.Lock())
+table = {"a": [lambda v: v]}
+part = functools.partial(lambda v, w: v * w, 2)
+stepped = ti.capture(lambda: by_default(7))
+
+@ti.func
+def device(v):
+    return v + ti.static(plain(0))
+
+@ti.kernel
+def whole(n: ti.i32) -> ti.i32:
+    found = device(n) + ti.static(several.method() + several.static() + several.of_class() + several.size)
+    found += ti.static(several.inherited() + selective.own() + selective.inherited())
+    return found + ti.static(table["a"][0](1) + part(3) + stepped())
+"""
+
+
+def _by_cloudpickle(kernel: Any) -> Any:
+    return cloudpickle.loads(cloudpickle.dumps(kernel))
+
+
+def _by_pack(kernel: Any) -> Any:
+    return unpack(pack(kernel).data).function
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+@pytest.mark.parametrize("send", [_by_cloudpickle, _by_pack])
+def test_code_names_its_file_where_it_arrives(send: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nested code, plain functions, and all kinds of methods that a kernel uses, as well as its own."""
+    file = "<a cell>"
+    monkeypatch.setitem(linecache.cache, file, (len(CELL), None, CELL.splitlines(keepends=True), file))
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(CELL, file, "exec"), names)
+    there = send(names["whole"])
+    assert there(1) == names["whole"](1) == 38
+    names = there.source.globals
+    several, selective = type(names["several"]), type(names["selective"])
+    functions = [there, names["device"], names["plain"], names["part"].func, names["table"]["a"][0]]
+    functions += [names["stepped"].__tinote_step__, selective.own, selective.inherited.__defaults__[0]]
+    methods = [several.method, several.static, several.of_class, several.size.fget, several.inherited]
+    for function in [*functions, *methods]:
+        code = getattr(function, "__wrapped__", function).__code__
+        assert {one.co_filename for one in _codes(code)} == {file}, function
+    assert len(list(_codes(several.method.__code__))) == 2
+
+
+def test_an_error_of_a_point_names_file_and_line() -> None:
+    class Checked:
+        def check(self, k: int) -> int:
+            if k:
+                raise ValueError("wrong")  # here
+            return k
+
+    checked = Checked()
+    with pytest.raises(SweepError, match="wrong") as caught:
+        ti.sweep(lambda k: checked.check(k), {"k": [0, 1]}, workers=1, errors="raise", progress=False)
+    line = 1 + next(n for n, text in enumerate(linecache.getlines(__file__)) if text.endswith("# here\n"))
+    details = "\n".join(caught.value.__notes__)
+    assert f'File "{__file__}", line {line}, in check\n    raise ValueError("wrong")  # here' in details
+
+
 def test_what_cannot_go_is_named() -> None:
     x = ti.field(ti.f32, 4, name="x")
     y = ti.field(ti.f32, name="y")
@@ -201,6 +313,42 @@ def test_programs_start_anew() -> None:
     changed = pack(run)
     assert changed.token != packed.token
     assert changed.parts["field x"] != packed.parts["field x"]
+
+
+def test_programs_start_from_what_python_held() -> None:
+    """Variables, defaults, and attributes of functions, classes and objects, also where others have come since."""
+
+    class Base:
+        total = 0
+
+        def count(self) -> int:
+            Base.total += 1
+            return Base.total
+
+    class Counter(Base):
+        seen: list[int] = []
+
+    counter, calls = Counter(), 0
+
+    def helper(met: list[int] = [], *, also: dict[str, int] = {}) -> list[int]:  # noqa: B006
+        helper.calls = getattr(helper, "calls", 0) + 1  # type: ignore[attr-defined]
+        met.append(1)
+        also[str(len(also))] = 1
+        return [len(met), len(also), helper.calls]  # type: ignore[attr-defined]
+
+    def run() -> list[int]:
+        nonlocal calls
+        calls += 1
+        Counter.seen.append(1)
+        Counter.latest = getattr(Counter, "latest", 0) + 1  # type: ignore[attr-defined]
+        counter.own = getattr(counter, "own", 0) + 1  # type: ignore[attr-defined]
+        found = [counter.count(), len(counter.seen), Counter.latest, counter.own, calls]  # type: ignore[attr-defined]
+        return [*found, *helper()]
+
+    program = unpack(pack(run).data)
+    for _ in range(2):
+        assert [program.function(), program.function()] == [[1] * 8, [2] * 8]
+        program.restore()
 
 
 def test_hashes_tell_apart() -> None:

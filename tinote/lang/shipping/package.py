@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import importlib
 import io
-import os
 import pickle
 import sys
-import sysconfig
 import types
 from collections import ChainMap
 from collections.abc import Iterable, Iterator
@@ -24,7 +22,7 @@ import numpy as np
 from tinote.errors import Note, SerializationError, TinoteError
 from tinote.lang.session.state import session
 from tinote.lang.shipping.arrivals import arrivals
-from tinote.lang.shipping.references import captured_by
+from tinote.lang.shipping.references import captured_by, is_filled, is_library, reached
 from tinote.lang.shipping.sources import in_file, source_texts
 from tinote.lang.shipping.tokens import token
 from tinote.runtime.memory import MemoryCopies
@@ -72,19 +70,20 @@ class _PythonState:
 
     def __init__(self, function: Any) -> None:
         self._names: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self._classes: list[tuple[type, dict[str, Any]]] = []
         self._cells: list[tuple[types.CellType, Any]] = []
         self._lists: list[tuple[list[Any], list[Any]]] = []
         self._sets: list[tuple[set[Any], set[Any]]] = []
         self._arrays: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
-        for value in list(_reached(function)):
+        for value in list(reached(function)):
             self._add(value)
 
     def _add(self, value: Any) -> None:
         match value:
-            case types.FunctionType() if not _is_library(value.__module__):
+            case types.FunctionType() if not is_library(value.__module__):
                 names = {name: item for name, item in captured_by(value).items() if name in value.__globals__}
-                self._names.append((value.__globals__, names))
-                self._cells += [(cell, cell.cell_contents) for cell in value.__closure__ or () if _is_filled(cell)]
+                self._names += [(value.__globals__, names), (value.__dict__, dict(value.__dict__))]
+                self._cells += [(cell, cell.cell_contents) for cell in value.__closure__ or () if is_filled(cell)]
             case dict():
                 self._names.append((value, dict(value)))
             case list():
@@ -93,9 +92,11 @@ class _PythonState:
                 self._sets.append((value, set(value)))
             case np.ndarray() if value.flags.writeable and not value.dtype.hasobject:
                 self._arrays.append((value, value.copy()))
+            case type() if not is_library(value.__module__):
+                self._classes.append((value, _attributes(value)))
             case type() | types.ModuleType() | types.FunctionType():
                 pass
-            case _ if not _is_library(type(value).__module__) and hasattr(value, "__dict__"):
+            case _ if not is_library(type(value).__module__) and hasattr(value, "__dict__"):
                 self._names.append((value.__dict__, dict(value.__dict__)))
 
     def put_back(self) -> None:
@@ -103,6 +104,12 @@ class _PythonState:
             if "__builtins__" not in held and held.keys() != before.keys():  # of a namespace only these names are known
                 held.clear()
             held.update(before)
+        for kind, attributes in self._classes:
+            for name in _attributes(kind).keys() - attributes.keys():
+                delattr(kind, name)
+            for name, value in attributes.items():
+                if vars(kind).get(name) is not value:
+                    setattr(kind, name, value)
         for cell, content in self._cells:
             if cell.cell_contents is not content:
                 cell.cell_contents = content
@@ -113,6 +120,11 @@ class _PythonState:
             held.update(before)
         for array, content in self._arrays:
             array[...] = content
+
+
+def _attributes(kind: type) -> dict[str, Any]:
+    """What a class has by names that are not Python's own, which keeps under these what it found out."""
+    return {name: value for name, value in vars(kind).items() if not name.startswith("__")}
 
 
 def pack(function: Any, fields: Iterable[Any] = ()) -> Packed:
@@ -202,76 +214,9 @@ def _refuse_views(array: np.ndarray[Any, Any]) -> None:
 
 def _functions(function: Any) -> Iterator[types.FunctionType]:
     """The functions of the user's that a function reaches, kernels and device functions included."""
-    for value in _reached(function):
-        if isinstance(value, types.FunctionType) and not _is_library(value.__module__):
+    for value in reached(function):
+        if isinstance(value, types.FunctionType) and not is_library(value.__module__):
             yield value
-
-
-def _reached(value: Any) -> Iterator[Any]:
-    """What a function reaches: of functions what they name, of containers and of the user's objects what they hold."""
-    waiting, seen = [value], dict[int, Any]()
-    while waiting:
-        value = waiting.pop()
-        if id(value) in seen:
-            continue
-        seen[id(value)] = value
-        yield value
-        waiting += _parts(value)
-
-
-def _parts(value: Any) -> Iterable[Any]:
-    match value:
-        case types.FunctionType():
-            if not _is_library(value.__module__):
-                return captured_by(value).values()
-            # A wrapper: what it is made of may be the user's.
-            return [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
-        case types.MethodType():
-            return value.__func__, value.__self__
-        case list() | tuple() | set():
-            return value
-        case dict():
-            return value.values()
-        case type():
-            return () if _is_library(value.__module__) else vars(value).values()
-        case staticmethod() | classmethod():
-            return (value.__func__,)
-        case property():
-            return value.fget, value.fset
-    held = getattr(value, "__dict__", {})
-    if "__wrapped__" in held:
-        return (held["__wrapped__"],)
-    kind = type(value)
-    if isinstance(value, types.ModuleType):
-        return ()
-    if not _is_library(kind.__module__):
-        return kind, *held.values()
-    if kind.__module__.startswith(_WRAPPERS):
-        return *held.values(), getattr(value, "func", None), getattr(value, "args", ())
-    return ()
-
-
-_WRAPPERS = ("functools", "tinote.lang.ad", "tinote.lang.kernels", "tinote.lang.capture", "tinote.lang.shipping")
-
-
-def _is_filled(cell: types.CellType) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
-
-
-def _is_library(module: str | None) -> bool:
-    """Whether a module is one that is installed, in place of the user's own."""
-    if not module or module in ("__main__", "__mp_main__"):
-        return False
-    top = module.partition(".")[0]
-    if top == "tinote" or top in sys.stdlib_module_names:
-        return True
-    found = getattr(sys.modules.get(module), "__file__", None)
-    if found is None:
-        return module in sys.modules
-    return any(found.startswith(folder + os.sep) for folder in {*map(sysconfig.get_path, ("purelib", "platlib"))})
 
 
 def _fields_of(functions: list[types.FunctionType]) -> dict[str, Any]:

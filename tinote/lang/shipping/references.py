@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import dis
 import functools
+import os
 import sys
+import sysconfig
 import types
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tinote.compiler.protocol import FunctionSource
@@ -70,3 +73,73 @@ def evaluated_annotations(source: FunctionSource) -> dict[str, Any]:
                 hint = eval(hint, scope)
         found[name] = hint
     return found
+
+
+def reached(value: Any, held: Callable[[Any], Iterable[Any]] | None = None) -> Iterator[Any]:
+    """A value, what it holds (`held_by`, or what `held` gives), what that holds, and so on, each once."""
+    waiting, seen = [value], dict[int, Any]()
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen[id(value)] = value
+        yield value
+        waiting += (held or held_by)(value)
+
+
+def held_by(value: Any) -> Iterable[Any]:
+    """What a function names, what a container or an object of the user's holds, what a class has."""
+    match value:
+        case types.FunctionType():
+            if not is_library(value.__module__):
+                defaults = *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()
+                return *captured_by(value).values(), *defaults
+            # A wrapper: what it is made of may be the user's.
+            return [cell.cell_contents for cell in value.__closure__ or () if is_filled(cell)]
+        case types.MethodType():
+            return value.__func__, value.__self__
+        case list() | tuple() | set() | frozenset():
+            return value
+        case dict():
+            return value.values()
+        case type():
+            return () if is_library(value.__module__) else (*vars(value).values(), *value.__bases__)
+        case staticmethod() | classmethod():
+            return (value.__func__,)
+        case property():
+            return value.fget, value.fset, value.fdel
+    held = getattr(value, "__dict__", {})
+    if "__wrapped__" in held:
+        return (held["__wrapped__"],)
+    kind = type(value)
+    if isinstance(value, types.ModuleType):
+        return ()
+    if not is_library(kind.__module__):
+        return kind, *held.values()
+    if kind.__module__.startswith(_WRAPPERS):
+        return *held.values(), getattr(value, "func", None), getattr(value, "args", ())
+    return ()
+
+
+_WRAPPERS = ("functools", "tinote.lang.ad", "tinote.lang.kernels", "tinote.lang.capture", "tinote.lang.shipping")
+
+
+def is_filled(cell: types.CellType) -> bool:
+    """Whether a variable of an outer function has a value."""
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+def is_library(module: str | None) -> bool:
+    """Whether a module is one that is installed, in place of the user's own."""
+    if not module or module in ("__main__", "__mp_main__"):
+        return False
+    top = module.partition(".")[0]
+    if top == "tinote" or top in sys.stdlib_module_names:
+        return True
+    found = getattr(sys.modules.get(module), "__file__", None)
+    if found is None:
+        return module in sys.modules
+    return any(found.startswith(folder + os.sep) for folder in {*map(sysconfig.get_path, ("purelib", "platlib"))})

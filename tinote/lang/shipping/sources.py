@@ -11,7 +11,8 @@ import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tinote.lang.shipping.references import captured_by, is_importable
+from tinote.lang.shipping.references import held_by, is_importable, is_library, reached
+from tinote.lang.shipping.tokens import Tokenised
 
 
 class SourceText:
@@ -49,7 +50,7 @@ def arrived(file: str, text: str) -> SourceText:
 
 
 def source_texts(functions: Iterable[types.FunctionType]) -> list[SourceText]:
-    """The texts of functions, and of the plain functions that they name, as far as these go by value."""
+    """The texts of functions, and of the plain functions and methods that they reach, as far as these go by value."""
     return [source_text(file) for file in dict.fromkeys(one.__code__.co_filename for one in _reached(functions))]
 
 
@@ -67,7 +68,7 @@ class FunctionsInFile:
 
 
 def functions_by_file(functions: Iterable[types.FunctionType]) -> list[FunctionsInFile]:
-    """Functions, and the plain functions that they name, as far as these go by value."""
+    """Functions, and the plain functions and methods that they reach, as far as these go by value."""
     found: dict[str, list[types.FunctionType]] = {}
     for one in _reached(functions):
         found.setdefault(one.__code__.co_filename, []).append(one)
@@ -88,15 +89,22 @@ def in_file(code: types.CodeType, file: str) -> types.CodeType:
 
 
 def _reached(functions: Iterable[types.FunctionType]) -> Iterator[types.FunctionType]:
-    waiting, seen = list(functions), set[int]()
-    while waiting:
-        function = waiting.pop()
-        if id(function) in seen:
-            continue
-        seen.add(id(function))
-        yield function
-        for value in captured_by(function).values():
-            if isinstance(value, types.FunctionType):
-                waiting += [] if is_importable(value) else [value]
-            elif not is_importable(kind := value if isinstance(value, type) else type(value)):
-                waiting += [one for one in vars(kind).values() if isinstance(one, types.FunctionType)]
+    for value in reached(list(functions), _held):
+        if isinstance(value, types.FunctionType) and not is_importable(value):
+            yield value
+
+
+def _held(value: Any) -> Iterable[Any]:
+    """What goes along with a value, as far as that does not bring the texts of its functions itself."""
+    if isinstance(value, Tokenised) or (isinstance(value, types.FunctionType | type) and is_importable(value)):
+        return ()
+    kind = type(value)
+    if not is_library(kind.__module__) and any(
+        getattr(kind, name) is not getattr(object, name) for name in _PICKLED_BY
+    ):
+        return (kind,)  # what of its attributes goes along it says itself
+    return held_by(value)
+
+
+#: What a class defines that decides itself what of its objects is pickled.
+_PICKLED_BY = ("__reduce_ex__", "__reduce__", "__getstate__")
