@@ -8,6 +8,8 @@
 - *A field of 10⁶ elements*: how often each worker unpacks it in a sweep of 200 points, counted by an object that is
   sent with it, and what a point takes longer than without it.
 - *A kernel on eight processes* with an empty cache: how many of them compile it.
+- *An interrupt*, as by Ctrl-C, of a script whose sweep on two workers is in points that never end, and of one whose
+  points come quickly: the time until the sweep has ended, with its results in its table and its store.
 
 The minimum is held against the limit, because other programs on the machine only ever slow it down.
 """
@@ -25,6 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import tinote as ti
+from tests.sweeps.interrupts import CLUSTER, interrupted
 
 __all__ = ["MEASUREMENTS", "Row", "main"]
 
@@ -186,11 +189,30 @@ def compilations(workers: int = 8) -> list[Row]:
     return [Row(f"of {workers} processes compile a kernel", len(compiled), 1, "")]
 
 
+WHERE = {"processes": ("workers=2", ""), "Dask workers": ("where=cluster", CLUSTER)}
+
+
+def interrupts(rounds: int, where: Sequence[str] = tuple(WHERE), busy: Sequence[bool] = (False, True)) -> list[Row]:
+    """How long a sweep goes on after an interrupt."""
+    found: list[Row] = []
+    for name in where:
+        options, prepare = WHERE[name]
+        for quick in busy:
+            taken = []
+            for _ in range(rounds):
+                with tempfile.TemporaryDirectory() as folder:
+                    taken.append(interrupted(Path(folder), options, prepare, busy=quick).seconds)
+            points = "quick points" if quick else "points that never end"
+            found.append(Row(f"an interrupt of {points}, two {name}", min(taken), 1.0, "s"))
+    return found
+
+
 MEASUREMENTS: dict[str, Callable[[int], list[Row]]] = {
     "points": lambda rounds: many_points(1000, rounds),
     "overhead": lambda rounds: overhead(2000, rounds),
     "fields": lambda rounds: large_fields(200, rounds),
     "compilations": lambda rounds: compilations(),
+    "interrupts": interrupts,
 }
 
 
@@ -211,7 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for row in MEASUREMENTS[name](max(1, options.rounds)):
             rows.append(row)
             said = "" if row.within else "   beyond the limit"
-            print(f"{row.what:52} {row.measured:8.3g} {row.unit:2}   limit {row.limit:6.3g}{said}", flush=True)
+            print(f"{row.what:60} {row.measured:8.3g} {row.unit:2}   limit {row.limit:6.3g}{said}", flush=True)
     if options.json:
         options.json.write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n", encoding="utf-8")
     return int(not all(row.within for row in rows))

@@ -607,6 +607,8 @@ def test_what_sweeps_measure() -> None:
     assert copies.measured == 1 and math.isfinite(more.measured)
     (row,) = sweeps.compilations(3)
     assert row.measured == 1
+    (row,) = sweeps.interrupts(1, ["processes"], [True])
+    assert 0 < row.measured and row.limit == 1
     assert sweeps.Row("", 2.0, 1.0, "s").within is False
 
 

@@ -1,4 +1,4 @@
-"""A script in whose sweep points get stuck, interrupted as by Ctrl-C."""
+"""A script whose sweep is interrupted as by Ctrl-C while points are stuck, or while they come quickly."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import zarr
 
@@ -36,19 +37,37 @@ def run(k):
 {prepare}
 print("begin", flush=True)
 try:
-    ti.sweep(run, {{"k": range(12)}}, store=sys.argv[1], progress=False, {options})
+    ti.sweep(run, {{"k": range({points})}}, store=sys.argv[1], progress=False, {options})
 except KeyboardInterrupt as error:
     print("ended", time.time(), flush=True)
     print(sorted(error.results["result"].dropna("k").values.tolist()), error, flush=True)
 """
 
 
-def interrupted(folder: Path, options: str, prepare: str = "") -> tuple[float, list[float]]:
-    """How many seconds after an interrupt a sweep with these options ended, and the results that it had, which are in
-    its store, too. What `prepare` starts imports the script, which has a guard then.
+class Ended(NamedTuple):
+    """`seconds`: between the interrupt and the end of the sweep; `done`: the results that it had by then."""
+
+    seconds: float
+    done: list[float]
+
+
+#: What a script needs for `where=cluster`.
+CLUSTER = """
+import dask, distributed
+dask.config.set({"distributed.worker.daemon": True})
+cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", protocol="tcp://")
+"""
+
+
+def interrupted(folder: Path, options: str, prepare: str = "", *, busy: bool = False) -> Ended:
+    """What becomes of a sweep with these options. All workers are in points that never end then; or, if they are
+    `busy`, in short ones. Its results are in its store, too. What `prepare` starts imports the script, which has a
+    guard then.
     """
     script, store = folder / "script.py", folder / "store"
-    text = SCRIPT.format(stuck=STUCK, prepare=prepare, options=options)
+    text = SCRIPT.format(
+        stuck=10**9 if busy else STUCK, points=20_000 if busy else 12, prepare=prepare, options=options
+    )
     script.write_text(f"if __name__ == '__main__':\n{textwrap.indent(text, '    ')}" if prepare else text)
     command = [sys.executable, str(script), str(store)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
@@ -68,4 +87,4 @@ def interrupted(folder: Path, options: str, prepare: str = "") -> tuple[float, l
     assert ended.startswith("ended") and "the sweep was interrupted" in told
     done = json.loads(told.partition("]")[0] + "]")
     assert (zarr.open_group(store, mode="r")["state"][...] == 1).sum() == len(done)
-    return float(ended.split()[1]) - sent, done
+    return Ended(float(ended.split()[1]) - sent, done)

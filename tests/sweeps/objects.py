@@ -1,4 +1,6 @@
-"""A script that sends one of everything, as a notebook would: all of it is defined in `__main__`."""
+"""A script that sends one of everything, as a notebook would: all of it is defined in `__main__`. Into the file of its
+first argument, and, where there is a second one, to the cluster of that address.
+"""
 
 import json
 import sys
@@ -6,8 +8,10 @@ from pathlib import Path
 
 import cloudpickle
 import dask.base
+import distributed
 import numpy as np
 
+import tinote
 import tinote as ti
 
 ti.init(num_threads=1)
@@ -174,6 +178,25 @@ def run(dt):
     ]  # fmt: skip
 
 
+def received(sent):
+    """Where it has arrived: what two runs give there, one after the other."""
+    state = tinote.lang.session.state.session
+    before, state.config = state.config, state.config._replace(num_threads=1)
+    run, everywhere, x, level, step = [sent[n] for n in (0, 1, 5, 7, 13)]
+    found = [run(0.5), run(0.25)]
+    start = x.to_numpy()
+    step(1.0)
+    assert (x.to_numpy() != start).all()
+    assert x is run.__globals__["x"] and level.shape == (6,) and "small" in everywhere.source.text
+    state.config = before
+    return found
+
+
+def swept(dt):
+    """What a run of all objects gives, as a row of a table."""
+    return {str(n): np.array(value, np.float64) for n, value in enumerate(run(dt))} | {"sent": len(objects)}
+
+
 if __name__ == "__main__":
     objects = [
         run,
@@ -191,7 +214,14 @@ if __name__ == "__main__":
         local,
     ]
     objects += [step, value_and_grad, component, builder, array, twice, pairs]
-    Path(sys.argv[1]).write_bytes(cloudpickle.dumps(objects))
+    Path(sys.argv[1]).write_bytes(cloudpickle.dumps((received, objects)))
+    there = []
+    if len(sys.argv) > 2:
+        with distributed.Client(sys.argv[2]) as client:
+            table = ti.sweep(swept, {"dt": [0.5]}, where=client, threads=1, progress=False)
+            assert table["error"].values.tolist() == [""], table["error"].values
+            row = [table[str(n)].values[0].tolist() for n in range(len(table.data_vars) - 4)]
+            there = [row, *client.submit(received, objects).result(), table["sent"].values.tolist() == [len(objects)]]
     hashed = [everywhere, energy, square, x, x.grad, bodies, Body, simulation.grow, simulation, array, pairs, component]
     tokens = [dask.base.tokenize(one) for one in hashed]
-    print(json.dumps([run(0.5), run(0.25), tokens]))
+    print(json.dumps([run(0.5), run(0.25), tokens, there]))

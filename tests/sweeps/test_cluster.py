@@ -1,7 +1,11 @@
 """Sweeps on a cluster of Dask's whose workers are processes of this machine."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +17,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tests.sweeps.interrupts import STUCK, interrupted
+from tests.sweeps.interrupts import CLUSTER, STUCK, interrupted
 from tinote.errors import SweepError
 from tinote.lang.sweeps import cluster as cluster_module
 
@@ -23,7 +27,7 @@ def cluster() -> Iterator[Any]:
     with (
         dask.config.set({"distributed.worker.daemon": True, "distributed.scheduler.allowed-failures": 1}),
         distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0", protocol="tcp://"
+            n_workers=3, threads_per_worker=2, processes=True, dashboard_address=":0", protocol="tcp://"
         ) as made,
     ):
         yield made
@@ -53,10 +57,45 @@ def test_on_a_cluster_as_here(cluster: Any) -> None:
     simulate = _simulation()
     points = {"k": [0.1 * n for n in range(40)]}
     here = ti.sweep(simulate, points, workers=1)
-    there = ti.sweep(simulate, points, where=cluster)
+    there = ti.sweep(simulate, points, where=cluster.scheduler_address, threads=1)
     assert there.drop_vars("seconds").identical(here.drop_vars("seconds"))
-    address = ti.sweep(simulate, points, where=cluster.scheduler_address, threads=1)
-    assert address.drop_vars("seconds").identical(here.drop_vars("seconds"))
+
+
+@pytest.mark.slow
+def test_points_on_two_threads_of_a_worker_share_nothing(cluster: Any) -> None:
+    """A worker has two tasks at a time: their points come one after the other, on both threads."""
+    x = ti.field(ti.f32, 1 << 17)
+    x.fill(1)
+    threads: list[int] = []
+
+    @ti.kernel
+    def add(k: ti.f32) -> ti.f32:
+        found = 0.0
+        for i in x:
+            x[i] += k * ti.random()
+            found += x[i]
+        return found
+
+    def simulate(k: float) -> dict[str, float]:
+        add(k)
+        threads.append(threading.get_ident())
+        time.sleep(0.02)  # another point would get in here
+        return {"length": add(k), "before": len(threads), "threads": ti.cfg.num_threads}
+
+    points = {"k": [0.1 * n for n in range(24)]}
+    there = ti.sweep(simulate, points, where=cluster, progress=False)
+    here = ti.sweep(simulate, points, workers=1, threads=2, progress=False)
+    assert there.drop_vars("seconds").identical(here.drop_vars("seconds"))
+    assert (there["before"] == 1).all() and (there["threads"] == 2).all()
+
+
+@pytest.mark.slow
+def test_every_kind_of_object_goes_to_a_cluster(cluster: Any, tmp_path: Path) -> None:
+    command = [sys.executable, str(Path(__file__).with_name("objects.py")), str(tmp_path / "sent")]
+    done = subprocess.run([*command, cluster.scheduler_address], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    first, second, _, there = json.loads(done.stdout)
+    assert there == [first, first, second, True]
 
 
 @pytest.mark.slow
@@ -133,9 +172,11 @@ def test_eight_workers_two_of_which_are_killed(tmp_path: Path) -> None:
             return ti.sweep(measured, rows, where=client, progress=False)
 
         there = table(points)
-        runs = [int((there["worker"] == worker).sum()) for worker in np.unique(there["worker"])]
-        assert len(runs) == 8 and sum(runs) == 120 and min(runs) >= 4  # 15 each on a machine with as many cores
         shuffled = table([points[i] for i in order])
+        # Balanced once each of them has the program; what that takes, and so how many points the others run meanwhile,
+        # is a matter of the machine.
+        runs = [int((shuffled["worker"] == worker).sum()) for worker in np.unique(shuffled["worker"])]
+        assert len(runs) == 8 and sum(runs) == 120 and min(runs) >= 10 and max(runs) <= 20
         (tmp_path / "armed").touch()
         killed = table(points)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["41", "77", "armed"]
@@ -203,17 +244,10 @@ def test_a_kernel_compiles_once_for_all_workers(tmp_path: Path) -> None:
     assert len(set(found["result"].values.tolist()) - {0}) == 1  # the process that has compiled it
 
 
-CLUSTER = """
-import dask, distributed
-dask.config.set({"distributed.worker.daemon": True})
-made = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", protocol="tcp://")
-"""
-
-
 @pytest.mark.slow
 def test_an_interrupt_ends_a_sweep_on_a_cluster(tmp_path: Path) -> None:
-    seconds, done = interrupted(tmp_path, "where=made", CLUSTER)
-    assert seconds < 5  # one, on a machine that has nothing else to do
+    seconds, done = interrupted(tmp_path, "where=cluster", CLUSTER)
+    assert seconds < 1
     assert done and set(done) <= set(range(STUCK))
 
 

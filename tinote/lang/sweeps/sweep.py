@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from numbers import Integral
 from typing import Any
 
@@ -100,21 +100,20 @@ def sweep(
     keeper = None if store is None else _store(store, table, _description(points, packed.parts, attributes), span)
     todo = [int(number) for number in np.flatnonzero(table.state == NOT_RUN)]
     if todo:
-        runner = _runner(payload, where, workers, threads, len(todo))
-        if keeper is not None:
-            keeper.begin()
-        load_tables()
-        try:
-            watcher = watcher_of(table, attributes["function"], best) if progress else None
-            _run(runner, todo, points, table, keeper, errors, progress, span, watcher)
-        except KeyboardInterrupt:
-            left = int((table.state == NOT_RUN).sum())
-            message = f"the sweep was interrupted; {len(points.rows) - left} of {len(points.rows)} points are done"
-            raise SweepInterrupt(message, table.dataset(attributes)) from None
-        finally:
-            runner.close()
-            if keeper is not None:
-                keeper.close()
+        with ExitStack() as ends:
+            try:
+                runner = _runner(payload, where, workers, threads, len(todo))
+                ends.callback(runner.close)
+                if keeper is not None:
+                    keeper.begin()
+                    ends.callback(keeper.close)
+                load_tables()
+                watcher = watcher_of(table, attributes["function"], best) if progress else None
+                _run(runner, todo, points, table, keeper, errors, progress, span, watcher)
+            except KeyboardInterrupt:
+                left = int((table.state == NOT_RUN).sum())
+                message = f"the sweep was interrupted; {len(points.rows) - left} of {len(points.rows)} points are done"
+                raise SweepInterrupt(message, table.dataset(attributes)) from None
     if table.errors:
         number, (message, _) = next(iter(table.errors.items()))
         told = message.strip().splitlines()[-1]
