@@ -608,7 +608,7 @@ def test_what_sweeps_measure() -> None:
     (row,) = sweeps.compilations(3)
     assert row.measured == 1
     (row,) = sweeps.interrupts(1, ["processes"], [True])
-    assert 0 < row.measured and row.limit == 1
+    assert row.measured > 0 and row.limit == 1
     assert sweeps.Row("", 2.0, 1.0, "s").within is False
 
 

@@ -274,6 +274,22 @@ def test_what_cannot_go_is_named() -> None:
         cloudpickle.dumps(x)
 
 
+def test_an_open_file_is_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "log").write_text("first\nsecond\n")
+    with open(tmp_path / "log") as log:
+
+        def by_file() -> str:
+            return log.readline()
+
+        with pytest.raises(SerializationError, match=r"an open file would be another(.|\n)*`log` in `by_file`"):
+            pack(by_file)
+        with pytest.raises(SerializationError, match="cannot be sent to another process"):
+            ti.sweep(len, {"log": [log]}, workers=1)
+    stream = sys.__stdout__
+    monkeypatch.setattr(sys, "stdout", stream)  # what each process has
+    pack(lambda: print("said", file=stream))
+
+
 def test_a_view_is_not_sent() -> None:
     x = ti.Vector.field(2, ti.f32, shape=4)
     view = ti.viz.Particles(x, lambda: None)

@@ -176,18 +176,50 @@ def test_a_store_is_filled_and_goes_on(tmp_path: Path) -> None:
     for path in folder.rglob("*"):
         assert path.is_dir() or path.name == "zarr.json" or path.parent.name == "c" or "c" in path.parts
     assert json.loads((folder / "zarr.json").read_text())["attributes"]["versions"]["numpy"] == np.__version__
-    with pytest.raises(SweepError, match="is another one: its points are others"):
+    with pytest.raises(SweepError, match="is another one: 1 of its 3 points are not among the 2"):
         ti.sweep(slow, {"k": [1.0, 2.0]}, store=folder)
 
     def other(k: float) -> float:
         return k
 
-    with pytest.raises(SweepError, match="is another one"):
+    with pytest.raises(SweepError, match="is another one: its function is 'slow', not 'other'"):
         ti.sweep(other, {"k": [1.0, 2.0, 3.0]}, store=folder)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "text").write_text("mine")
     with pytest.raises(SweepError, match="is no store"):
         ti.sweep(slow, {"k": [1.0]}, store=tmp_path / "taken")
+
+
+def test_a_store_grows(tmp_path: Path) -> None:
+    """More values, another order, points as a list: what has run does not run again."""
+    store, ran = tmp_path / "run.zarr", tmp_path / "ran"
+
+    def run(k: int, name: str) -> dict[str, Any]:
+        with open(ran, "a") as file:
+            file.write(f"{k}{name} ")
+        if k == 5 and len(ran.read_text()) < 24:
+            raise ValueError("not yet")
+        return {"row": np.full(2, 10 * k + len(name)), "whole": k}
+
+    def swept(over: Any) -> Any:
+        return ti.sweep(run, over, store=store, workers=1, progress=False)
+
+    swept({"k": [2, 4], "name": ["a", "bb"]})
+    with pytest.warns(UserWarning, match="2 of 9 points have failed"):
+        grown = swept({"k": [5, 2, 4], "name": ["bb", "ccc", "a"]})
+    assert sorted(ran.read_text().split()) == sorted(["2a", "2bb", "4a", "4bb", "2ccc", "4ccc", "5a", "5bb", "5ccc"])
+    assert grown["row"].sel(k=2)[:, 0].values.tolist() == [22, 23, 21] and grown["whole"].sel(k=4, name="a") == 4
+    points = [{"k": k, "name": name} for name in ("a", "bb", "ccc", "dddd") for k in (2, 4, 5)]
+    listed = swept(points)
+    assert listed["row"].values[:, 1].tolist() == [10 * point["k"] + len(point["name"]) for point in points]
+    assert sorted(ran.read_text().split()[9:]) == ["2dddd", "4dddd", "5bb", "5ccc", "5dddd"]
+    assert swept(points).identical(listed) and len(ran.read_text().split()) == 14
+    # Everything ended between the two names that a store has while it is laid out anew.
+    store.rename(tmp_path / "run.zarr.before")
+    assert swept(points).identical(listed) and len(ran.read_text().split()) == 14
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ran", "run.zarr"]
+    with pytest.raises(SweepError, match="12 of its 12 points are not among the 1"):
+        swept([{"k": 2, "name": "other"}])
 
 
 def test_a_script_is_interrupted_and_keeps_what_it_has(tmp_path: Path) -> None:

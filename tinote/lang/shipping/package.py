@@ -24,7 +24,7 @@ from tinote.lang.session.state import session
 from tinote.lang.shipping.arrivals import arrivals
 from tinote.lang.shipping.references import captured_by, is_filled, is_library, reached
 from tinote.lang.shipping.sources import in_file, source_texts
-from tinote.lang.shipping.tokens import token
+from tinote.lang.shipping.tokens import is_open_file, token
 from tinote.runtime.memory import MemoryCopies
 from tinote.source import Span, caller
 
@@ -187,6 +187,12 @@ def _pickler_class(cloudpickle: Any) -> Any:
         def reducer_override(self, value: Any) -> Any:
             if isinstance(value, np.ndarray):
                 _refuse_views(value)
+            if is_open_file(value):
+                raise SerializationError(
+                    f"an open file would be another one, of what {value.name!r} holds now, in another process",
+                    caller(),
+                    hint="open it in the function itself, or send what it holds",
+                )
             return super().reducer_override(value)
 
     return Pickler

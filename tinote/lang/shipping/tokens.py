@@ -5,6 +5,8 @@ what fields hold.
 from __future__ import annotations
 
 import importlib
+import io
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -37,6 +39,11 @@ def token(value: Any) -> str:
 def tokenise(value: Any) -> Any:
     """As a method `__dask_tokenize__` of classes whose objects have kernels."""
     return "tinote", token(value)
+
+
+def is_open_file(value: Any) -> bool:
+    """Whether a value is a file of text, and none of the streams that each process has."""
+    return isinstance(value, io.TextIOWrapper) and value not in (sys.stdin, sys.stdout, sys.stderr)
 
 
 class _Description:
@@ -97,6 +104,8 @@ class _Description:
         try:
             reduced = value.__reduce_ex__(4)
         except TypeError:  # what only cloudpickle knows how to take
+            if is_open_file(value):  # it would take the text in place of the file
+                raise
             return "pickled", digest(importlib.import_module("cloudpickle").dumps(value))
         if isinstance(reduced, str):
             return "named", getattr(value, "__module__", ""), reduced

@@ -7,9 +7,10 @@ of all that took part, and the messages of points that failed. Nothing in it is 
 
 from __future__ import annotations
 
+import shutil
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -24,6 +25,7 @@ from tinote.source import Span
 
 NOT_RUN, DONE, FAILED = 0, 1, 2
 _FORMAT = 1
+_OF_POINTS = ("points", "dims", "shape")
 _CHUNK = 256
 _SECONDS_BETWEEN_WRITES = 1.0
 OWN = ("seconds", "state", "error", "point_seed")
@@ -140,6 +142,9 @@ class Store:
         self._ended = threading.Event()
         self._writer = threading.Thread(target=self._write, daemon=True)
         self._failed: Exception | None = None
+        former = self._beside("before")
+        if former.exists() and not self._path.exists():  # it was being laid out anew when everything ended
+            former.rename(self._path)
         if (self._path / "zarr.json").exists():
             self._group = self._zarr.open_group(self._path, mode="r+")
             self._read(description)
@@ -148,6 +153,23 @@ class Store:
         else:
             self._group = self._zarr.open_group(self._path, mode="w")
             self._lay_out(description)
+
+    def _beside(self, what: str) -> Path:
+        return self._path.with_name(f"{self._path.name}.{what}")
+
+    def _lay_out_anew(self, description: dict[str, Any]) -> None:
+        """The store, for the points that the table has now. It is complete before it takes the place of the former."""
+        new, former = self._beside("new"), self._beside("before")
+        for folder in (new, former):
+            shutil.rmtree(folder, ignore_errors=True)
+        self._group = self._zarr.open_group(new, mode="w")
+        for name, held in self._table.results.items():
+            self._array(name, held.shape, held.dtype)[...] = held
+        self._lay_out(description)
+        self._path.rename(former)
+        new.rename(self._path)
+        shutil.rmtree(former)
+        self._group = self._zarr.open_group(self._path, mode="r+")
 
     def _lay_out(self, description: dict[str, Any]) -> None:
         points = self._table.points
@@ -184,23 +206,34 @@ class Store:
             raise SweepError(f"{self._path} is no store of a sweep that this version reads", self._where)
         for what, wanted in description.items():
             held = attributes.get(what)
-            if held != wanted and what != "versions":
-                raise SweepError(
-                    f"the sweep in {self._path} is another one: {_difference(what, held, wanted)}",
-                    self._where,
-                    hint="name another store, or remove this one",
-                )
+            if held != wanted and what not in ("versions", *_OF_POINTS):
+                raise self._another(_difference(what, held, wanted))
+        points: list[str] = attributes["points"]
+        numbers = {key: number for number, key in enumerate(self._table.points.keys)}
+        gone = sum(key not in numbers for key in points)
+        if gone:
+            raise self._another(f"{gone} of its {len(points)} points are not among the {len(numbers)} of this one")
         if attributes.get("versions") != description["versions"]:
             warnings.warn(f"the sweep in {self._path} was begun with other versions", UserWarning, stacklevel=2)
-        table = self._table
+        table, places = self._table, np.array([numbers[key] for key in points], np.intp)
         own = {"seconds", "state", table.seed_name, *table.points.labels}
-        table.state[:] = self._group["state"][...]
+        table.state[places] = self._group["state"][...]
         table.state[table.state == FAILED] = NOT_RUN  # they may succeed now
-        table.seconds[:] = self._group["seconds"][...]
+        table.seconds[places] = self._group["seconds"][...]
         for stored, array in self._group.arrays():
             name = unquote(stored)
             if name not in own:
-                table.results[name] = array[...]
+                held = table.results[name] = np.zeros((len(table.state), *array.shape[1:]), array.dtype)
+                held[places] = array[...]
+        if any(attributes[what] != description[what] for what in _OF_POINTS):
+            self._lay_out_anew(description)
+
+    def _another(self, how: str) -> SweepError:
+        return SweepError(
+            f"the sweep in {self._path} is another one: {how}",
+            self._where,
+            hint="name another store, or remove this one",
+        )
 
     def begin(self) -> None:
         """Points are about to come."""
@@ -262,6 +295,4 @@ def _difference(what: str, held: Any, wanted: Any) -> str:
     if isinstance(held, dict) and isinstance(wanted, dict):
         names = [name for name in {**held, **wanted} if held.get(name) != wanted.get(name)]
         return f"it was begun with another {' and another '.join(names)}"
-    if isinstance(held, Sequence) and not isinstance(held, str):
-        return f"its {what} are others"
     return f"its {what} is {held!r}, not {wanted!r}"

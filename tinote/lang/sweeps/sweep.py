@@ -62,15 +62,17 @@ def sweep(
     `where`: None, for processes on this machine, as many as it has cores, or `workers`, each point on one thread, or
     `threads`; or the address of a scheduler of Dask's, a `dask.distributed.Client` or a cluster object: there each
     worker runs one point at a time on the threads that it has, or on `threads`. A point whose process dies runs again,
-    three times here, on a cluster as often as its scheduler allows; then it has failed.
+    three times here, on a cluster as often as its scheduler allows (`distributed.scheduler.allowed-failures`); then it
+    has failed.
 
     `store`: a folder to which results are written as they come, as a group of Zarr (arrays and JSON, no code). The same
-    sweep with the same store goes on where it stopped. `errors="keep"`: a point that raises has NaN for its results,
-    and its message in `error`; `"raise"`: the first one ends the sweep. An interrupt ends it within a second, as a
-    `KeyboardInterrupt` whose `results` are the table so far. `progress`: show a bar when it takes long; in a notebook
-    with `%load_ext tinote` a view of what is done: which points, their results as a table and a plot, the best of them,
-    and of the one that is chosen the places that it returns, if that is an array of shape (n, 2) or (n, 3). `best`
-    names the result of which the smallest is best there, or with a minus before it the largest (the first scalar one).
+    sweep with the same store goes on where it stopped, and one with further points runs these alone. `errors="keep"`: a
+    point that raises has NaN for its results, and its message in `error`; `"raise"`: the first one ends the sweep. An
+    interrupt ends it within a second, as a `KeyboardInterrupt` whose `results` are the table so far. `progress`: show a
+    bar when it takes long; in a notebook with `%load_ext tinote` a view of what is done: which points, their results as
+    a table and a plot, the best of them, and of the one that is chosen the places that it returns, if that is an array
+    of shape (n, 2) or (n, 3). `best` names the result of which the smallest is best there, or with a minus before it
+    the largest (the first scalar one).
 
     Gives an `xarray.Dataset`: a variable for each result, `result` if there is one without a name, and `seconds` (wall
     time), `seed` (`point_seed` beside a parameter of that name) and `error` of each point; dimensions are the

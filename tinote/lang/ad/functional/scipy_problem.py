@@ -39,7 +39,8 @@ class ScipyProblem:
         self._value_and_grad = value_and_grad(f, loss=loss, **options)
         self._hvp = hvp(f, loss=loss, **options)
         self._at: Vector | None = None
-        self._found: tuple[float, Vector] = math.nan, np.zeros(0)
+        self._value = math.nan
+        self._gradient: Vector | None = None
 
     @property
     def x0(self) -> Vector:
@@ -47,28 +48,41 @@ class ScipyProblem:
         return self._joined([field.held() for field in self._fields] or self._arrays)
 
     def value_and_grad(self, x: Any) -> tuple[float, Vector]:
-        """The value at `x`, a vector of `size` numbers, and its gradient: for `minimize(…, jac=True)`."""
-        x = np.asarray(x, np.float64)
-        if self._at is None or not np.array_equal(self._at, x):
-            value, gradient = self._value_and_grad(*self._split(x))
-            self._found = float(value), self._joined(gradient)
-            self._at = x.copy()  # methods change their vector in place
-            self.evaluations += 1
-        return self._found[0], self._found[1].copy()
+        """The value at `x`, a vector of `size` numbers, and its gradient: for `minimize(…, jac=True)`.
+        The array is the caller's: asked for once more, it is computed once more.
+        """
+        value = self._evaluated(x, with_gradient=True)
+        gradient, self._gradient = self._gradient, None
+        assert gradient is not None
+        return value, gradient
 
     def value(self, x: Any) -> float:
-        """The value at `x`."""
-        return self.value_and_grad(x)[0]
+        """The value at `x`. The gradient is computed with it, and kept until it is asked for."""
+        return self._evaluated(x, with_gradient=False)
 
     def grad(self, x: Any) -> Vector:
         """The gradient at `x`; nothing is computed again where the value at the same `x` was asked for before."""
         return self.value_and_grad(x)[1]
 
+    def _evaluated(self, x: Any, *, with_gradient: bool) -> float:
+        x = np.asarray(x, np.float64)
+        is_known = self._at is not None and np.array_equal(self._at, x)
+        if not is_known or (with_gradient and self._gradient is None):
+            self._gradient = None  # its memory may serve the next one
+            value, gradient = self._value_and_grad(*self._split(x))
+            self._value, self._gradient = float(value), self._vector(gradient)
+            self.evaluations += 1
+            if self._at is None:
+                self._at = x.copy()
+            else:
+                self._at[...] = x
+        return self._value
+
     def hessp(self, x: Any, p: Any) -> Vector:
         """The Hessian at `x` times the vector `p`: for `minimize(…, hessp=…)`."""
         direction = [np.asarray(p, np.float64)[part].reshape(shape) for part, shape in self._parts]
         arguments = self._split(np.asarray(x, np.float64))
-        return self._joined(self._hvp(self._as_inputs(direction), *arguments))
+        return self._vector(self._hvp(tuple(direction), *arguments))
 
     def write(self, x: Any) -> list[Vector]:
         """Have the fields hold `x`. Gives the arrays that it consists of."""
@@ -84,8 +98,10 @@ class ScipyProblem:
         found = self.write(x)
         return [] if self._fields else [a.astype(b.dtype) for a, b in zip(found, self._arrays, strict=True)]
 
-    def _as_inputs(self, arrays: list[Vector]) -> Any:
-        return tuple(arrays)
+    def _vector(self, arrays: Sequence[Any]) -> Vector:
+        """What a derivative has given, as one vector: of one array in f64 that array itself."""
+        first = np.asarray(arrays[0])
+        return first.reshape(-1) if len(arrays) == 1 and first.dtype == np.float64 else self._joined(arrays)
 
     def _joined(self, arrays: Sequence[Any]) -> Vector:
         found = np.empty(self.size)
@@ -105,8 +121,9 @@ def scipy_problem(
     `loss`, as for `ti.ad.value_and_grad`. `f` itself brings all that it changes back to its start.
 
     Gives a `ScipyProblem` with `x0`, `value(x)`, `grad(x)`, `value_and_grad(x)`, `hessp(x, p)` (by `ti.ad.hvp`) and
-    `write(x)`, which puts a solution into the fields. Value and gradient at one `x` are computed once. Where fields are
-    f32, so is the arithmetic: tolerances below 1e-6 are then out of reach. Raises `DifferentiationError`.
+    `write(x)`, which puts a solution into the fields. Value and gradient at one `x` are computed once. Numbers
+    are copied once into the fields, and a gradient or a product once into its vector. Where fields are f32, so is the
+    arithmetic: tolerances below 1e-6 are then out of reach. Raises `DifferentiationError`.
     """
     fields = [] if wrt is None else [wrt] if isinstance(wrt, Field) else list(wrt)
     if bool(fields) == bool(arguments):
