@@ -9,7 +9,7 @@ import io
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def tokenise(value: Any) -> Any:
     return "tinote", token(value)
 
 
-def is_open_file(value: Any) -> bool:
+def is_open_file(value: Any) -> TypeGuard[io.TextIOWrapper]:
     """Whether a value is a file of text, and none of the streams that each process has."""
     return isinstance(value, io.TextIOWrapper) and value not in (sys.stdin, sys.stdout, sys.stderr)
 
