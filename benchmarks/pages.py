@@ -89,7 +89,7 @@ CASES = {
 OPEN = """async (program) => {
   globalThis.timed = await Program.open(Uint8Array.from(atob(program), (one) => one.charCodeAt(0)));
 }"""
-#: ms of a step there, of so many from the beginning.
+#: ms of a step there: the mean of `steps` from the beginning.
 STEPS = """(steps) => {
   timed.restore();
   const begun = performance.now();
@@ -186,7 +186,7 @@ class Native:
             raise RuntimeError(f"the native steps of {name} have ended")
 
     def step(self, steps: int) -> float:
-        """ms of a step, of so many from the beginning."""
+        """ms of a step: the mean of those from the beginning."""
         print(steps, file=self._input, flush=True)
         return float(self._output.readline())
 

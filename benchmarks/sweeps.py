@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 
 def simulation(seconds: float) -> tuple[Callable[[int], float], Callable[[], float]]:
-    """A function of a point that takes so long on one thread, and one that measures it: the least of some runs."""
+    """A function of a point that takes `seconds` on one thread, and one that measures it: the least of some runs."""
     ti.init(num_threads=1)
     x = ti.field(ti.f64, 1024)
 
@@ -241,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _cluster(workers: int) -> Iterator[Any]:
-    """A client of a cluster of so many workers of one thread each, processes of this machine."""
+    """A client of a cluster of workers of one thread each, processes of this machine."""
     import distributed
 
     options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": ":0", "protocol": "tcp://"}

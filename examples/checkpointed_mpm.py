@@ -111,7 +111,7 @@ class Throw:
         self.grid_to_particles()
 
     def differentiate(self, steps: int, memory: int | None = None, progress: bool = True) -> ti.ad.Checkpoints:
-        """The gradients of the loss after so many steps; `memory`: bytes for the states that are kept."""
+        """The gradients of the loss after `steps` steps; `memory`: bytes for the states that are kept."""
         with ti.ad.Tape(self.loss):
             self.start()
             report = ti.ad.checkpoint(self.step, steps, memory=memory, progress=progress)

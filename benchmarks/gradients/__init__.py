@@ -1,13 +1,13 @@
 """What a gradient costs beside the program that is differentiated.
 
 Four programs in f32, each as it is ("primal") and with its gradient in reverse mode, which is the primal, the gradient
-set to zero, and the way back:
+set to zero, and the reverse sweep:
 
 * `nbody`: the energy of 1,536 particles that attract each other (`gravity`), with respect to their positions;
 * `wave`: 40 steps of the wave equation on 256 × 256 nodes, each in a slice of its own, and the sum of the squares of
   the last one, with respect to the first two;
-* `recurrence`: 200,000 times 25 turns of v = a sin v + b, and the sum of what comes out, with respect to where they
-  start;
+* `recurrence`: 200,000 times 25 iterations of v = a sin v + b, and the sum of what comes out, with respect to where
+  they start;
 * `mass_spring`: 128 steps of 1,024 masses on a ring, each held by springs to two neighbours on either side, and the sum
   of the squares of where they are in the end, with respect to the stiffness of each mass's springs.
 
@@ -46,7 +46,7 @@ PROGRAMS = {
         "three slices of adjoints and adds to three, for one that the program writes, and 10 MB of adjoints are set to "
         "zero first. In units of time the gradient is 2.4 times as fast as the best peer's.",
     ),
-    "recurrence": Program("gradient of 200,000 recurrences of 25 turns"),
+    "recurrence": Program("gradient of 200,000 recurrences of 25 iterations"),
     "mass_spring": Program(
         "gradient through 128 steps of 1024 masses and their springs",
         "384 launches and their gradients take 1.2 ms; 0.1 of them are the tape's check of what is overwritten (3.1 "

@@ -71,7 +71,7 @@ def wave(slices):
 
 
 def recurrence(x):
-    """A scan over the turns, which reverse mode can run through (it cannot through `fori_loop`)."""
+    """A scan over the iterations, which reverse mode can run through (it cannot through `fori_loop`)."""
     last, _ = jax.lax.scan(lambda v, _: (FACTOR * jnp.sin(v) + SUMMAND, None), x, length=TURNS)
     return last.sum()
 

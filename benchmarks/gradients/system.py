@@ -126,7 +126,7 @@ def laplacian(values: np.ndarray) -> np.ndarray:
 
 
 def recurrence(v: np.ndarray) -> Reference:
-    """The chain rule, turn by turn."""
+    """The chain rule, iteration by iteration."""
     slope = np.ones_like(v)
     for _ in range(TURNS):
         slope *= FACTOR * np.cos(v)

@@ -125,16 +125,16 @@ def wave(loss: wp.array) -> Program:
 
 
 def recurrence(loss: wp.array) -> Program:
-    """A value that a loop carries. Warp differentiates a loop of a constant number of turns by unrolling it: one
+    """A value that a loop carries. Warp differentiates a loop of a constant number of iterations by unrolling it: one
     that it does not unroll, it would differentiate wrong.
     """
-    factor, summand, turns = wp.constant(FACTOR), wp.constant(SUMMAND), wp.constant(TURNS)
+    factor, summand, iterations = wp.constant(FACTOR), wp.constant(SUMMAND), wp.constant(TURNS)
 
     @wp.kernel(module="unique", module_options={"max_unroll": TURNS})
     def iterate(x: wp.array(dtype=float), loss: wp.array(dtype=wp.float64)):  # pyright: ignore
         i = wp.tid()
         v = x[i]
-        for _ in range(turns):
+        for _ in range(iterations):
             v = factor * wp.sin(v) + summand
         wp.atomic_add(loss, 0, wp.float64(v))
 

@@ -19,7 +19,7 @@ HELD = 1e6  # the mass of the two corners that are held
 STIFFNESS = 40.0
 
 CHECKED = 5
-"""After so many steps results are compared with the reference."""
+"""The number of steps after which results are compared with the reference."""
 
 
 class Cloth(NamedTuple):
@@ -97,7 +97,7 @@ class ImplicitSystem(Subject):
 
     @abstractmethod
     def compute(self, steps: int) -> tuple[float, float]:
-        """Run so many steps; return the result, and its derivative, if that is computed."""
+        """Run this number of steps; return the result, and its derivative, if that is computed."""
 
     def deviation(self) -> float:
         """After the first steps: the reference is slow."""

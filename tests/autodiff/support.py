@@ -68,7 +68,7 @@ class Program:
         interpret(self.fn, (), memory)
         gradient = reverse(self.fn)
         before = self.memory(inputs)
-        for buffer in gradient.restored:
+        for buffer in gradient.live_in_before:
             memory.fill(buffer, before.nested(buffer))
         memory.fill(self.x.adjoint, [0.0] * 4)
         memory.fill(self.y.adjoint, list(weights))
@@ -91,7 +91,7 @@ class Program:
             one.fill(y, [0.0] * 4)
             one.fill(total, 0.0)
         interpret(fn, (), memory)
-        for buffer in gradient.restored:
+        for buffer in gradient.live_in_before:
             memory.fill(buffer, before.nested(buffer))
         assert x.adjoint and y.adjoint and total.adjoint
         memory.fill(x.adjoint, [(0.0,) * count] * 4)

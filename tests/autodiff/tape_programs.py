@@ -83,11 +83,11 @@ class TapeWriter:
     def line(self) -> str:
         """Some index below N."""
         if not self.indices or self.chance(0.1):
-            return self.pick(str(self.random.randrange(N)), "turns % N", "(turns + 1) % N")
+            return self.pick(str(self.random.randrange(N)), "iterations % N", "(iterations + 1) % N")
         i = self.indices[0]
         if self.ways["k"] == OWN:
             return self.pick(i, f"({i} + {self.random.randint(1, 3)}) % N", f"k[{i}]")
-        away = self.pick(str(self.random.randint(1, 3)), "turns")
+        away = self.pick(str(self.random.randint(1, 3)), "iterations")
         return self.pick(i, i, f"({i} + {away}) % N", f"ti.max({i} - {away}, 0)", f"k[{i}]", f"k[({i} + 1) % N]")
 
     def place(self, name: str, way: str) -> str:
@@ -240,15 +240,15 @@ class TapeWriter:
         return lines
 
     def loop(self, names: list[str], indent: str, depth: int) -> list[str]:
-        turn = self.name()
-        bounds = ["2", "3", "turns"]
+        step = self.name()
+        bounds = ["2", "3", "iterations"]
         if self.indices:
             # What the body may change is no bound that the reader could rely on, but a kernel may use it all the same.
             bounds += [f"k[{self.indices[0]}]", self.indices[0], f"{self.indices[0]}, N"]
-        lines = [f"{indent}for {turn} in range({self.pick(*bounds)}):"]
+        lines = [f"{indent}for {step} in range({self.pick(*bounds)}):"]
         carried = self.pick(*names) if names else ""
         if carried:
-            lines.append(f"{indent}    {carried} = ti.tanh({carried} * 0.7 + {self.expression(names)}) + 0.1 * {turn}")
+            lines.append(f"{indent}    {carried} = ti.tanh({carried} * 0.7 + {self.expression(names)}) + 0.1 * {step}")
         lines += self.block(names, indent + "    ", depth - 1)
         if carried and self.chance(0.3):
             lines.append(f"{indent}    if {carried} > 0.9:\n{indent}        {self.pick('break', 'continue')}")
@@ -258,11 +258,11 @@ class TapeWriter:
     def while_loop(self, names: list[str], indent: str, depth: int) -> list[str]:
         if not names:
             return self.assign(names, indent, depth)
-        turn, carried = self.name(), self.pick(*names)
+        iteration, carried = self.name(), self.pick(*names)
         return [
-            f"{indent}{turn} = 0",
-            f"{indent}while {turn} < 3 and {carried} < 1.7:",
-            f"{indent}    {turn} += 1",
+            f"{indent}{iteration} = 0",
+            f"{indent}while {iteration} < 3 and {carried} < 1.7:",
+            f"{indent}    {iteration} += 1",
             f"{indent}    {carried} = 0.8 * {carried} + 0.3 * ti.cos({self.expression(names)})",
             *self.block(names, indent + "    ", depth - 1),
         ]
@@ -292,7 +292,7 @@ class TapeWriter:
         domain = (
             f"ti.ndrange(N, {COLUMNS})"
             if two
-            else self.pick("range(N)", "a", "d", "range(turns, N)", "range(N - turns)")
+            else self.pick("range(N)", "a", "d", "range(iterations, N)", "range(N - iterations)")
         )
         head = ["    ti.loop_config(serialize=True)"] if serial else []
         start, inner = self.name("s"), list(names)
@@ -308,7 +308,7 @@ class TapeWriter:
         count = self.pick(1, 1, 2, 3)
         for _ in range(count):
             lines += self.piece(names, count == 1)
-        head = f"def kernel{number}(turns: ti.i32, amount: ti.f64, d: ti.types.ndarray(ndim=1)):"
+        head = f"def kernel{number}(iterations: ti.i32, amount: ti.f64, d: ti.types.ndarray(ndim=1)):"
         return "\n".join(["@ti.kernel", head, *lines, ""])
 
     def between(self) -> str:

@@ -110,8 +110,8 @@ def test_it_stands_in_the_middle_of_a_chain() -> None:
     np.testing.assert_allclose(x.grad.to_numpy(), 2 * 6 * (2 * start) ** 5, rtol=1e-12)
 
 
-def test_overwriting_inside_and_behind() -> None:
-    """Earlier launches find what the function overwrote; its gradient finds what was overwritten behind it."""
+def test_overwriting_inside_and_after() -> None:
+    """Earlier launches find what the function overwrote; its gradient finds what was overwritten after it."""
     x, state, loss = scalar(), scalar(), scalar()
     seen: list[tuple[float, float]] = []
 

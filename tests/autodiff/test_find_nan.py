@@ -1,4 +1,4 @@
-"""`ti.ad.find_nan`: the operation, the line and the turn in which the first NaN or infinity arose."""
+"""`ti.ad.find_nan`: the operation, the line and the iteration in which the first NaN or infinity arose."""
 
 import inspect
 import math
@@ -144,7 +144,7 @@ def test_what_is_written_behind_the_block_is_not_read(on_overwrite: Any):
 
 
 def test_slices_of_one_field_are_run_again_from_what_they_held():
-    """Launches read and write parts of the same field, in turns."""
+    """Launches read and write parts of the same field, alternately."""
     x, loss = array(2, 3), scalar()
 
     @ti.kernel

@@ -26,26 +26,26 @@ def test_a_straight_line_saves_nothing():
 
 def test_loops_with_a_carried_value():
     x, loss = array(10), scalar()
-    turns = ti.field(ti.i32, shape=())
+    iterations = ti.field(ti.i32, shape=())
 
     @ti.kernel
     def powers(m: int):
         for i in x:
             s = x[i]
             for _ in range(m):
-                for _ in range(turns[None]):
+                for _ in range(iterations[None]):
                     s = ti.sin(s) * x[i]
             loss[None] += s
 
-    turns[None] = 7
+    iterations[None] = 7
     cost = powers.grad_cost(3)
     # In the reverse sweep the inner loop runs again for each iteration of the outer one, and saves the values of one
     # iteration at a time, and the sines that it computes on the way.
     found = {(one.name, one.expression, one.count) for one in cost.saved}
-    assert found == {("s", "m", 3), ("s", "turns[None]", 7), ("a value", "turns[None]", 7)}
+    assert found == {("s", "m", 3), ("s", "iterations[None]", 7), ("a value", "iterations[None]", 7)}
     assert all((one.type, one.size, one.per_iteration) == ("f64", 8, True) for one in cost.saved)
     assert cost.bytes_saved == 8 * 17 * cost.threads
-    turns[None] = 1
+    iterations[None] = 1
     assert sorted(one.count for one in powers.grad_cost(5).saved) == [1, 1, 5]
 
 

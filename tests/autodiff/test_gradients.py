@@ -12,14 +12,14 @@ from tests.autodiff.user import array, check_gradient, scalar, session  # noqa: 
 def test_inner_loops_and_carried_values() -> None:
     n = 5
     x, w, loss = array(n), array(n), scalar()
-    turns = ti.field(ti.i32, shape=n)
-    turns.from_numpy(np.array([0, 1, 7, 3, -2], np.int32))
+    iterations = ti.field(ti.i32, shape=n)
+    iterations.from_numpy(np.array([0, 1, 7, 3, -2], np.int32))
 
     @ti.kernel
     def run():
         for i in x:
             s, p = 0.0, 1.0
-            for k in range(turns[i]):
+            for k in range(iterations[i]):
                 s += ti.exp(x[(i + k) % n] * w[i]) * p
                 p = p * 0.9 + 0.1 * ti.tanh(s)
                 for j in range(k):

@@ -544,7 +544,7 @@ def test_the_example_learns_to_learn() -> None:
 @pytest.mark.parametrize("outer", MODES)
 @pytest.mark.parametrize("inner", MODES)
 def test_functions_keep_their_variables_from_the_time_of_the_call(inner: Mode, outer: Mode) -> None:
-    """The turn of a loop that an inner function was made in is that in which it is differentiated."""
+    """The iteration of a loop that an inner function was made in is that in which it is differentiated."""
 
     def path(x: Any) -> Any:
         y = 0.3
@@ -556,18 +556,18 @@ def test_functions_keep_their_variables_from_the_time_of_the_call(inner: Mode, o
     assert outer(path, 0.8) == pytest.approx(difference(path, 0.8), rel=1e-7)
 
 
-turn = 0.0
+iteration = 0.0
 
 
 def test_what_changes_elsewhere_is_noticed() -> None:
     """Globals cannot be brought back: a call that depends on one that has changed since is refused."""
 
     def path(x: Any) -> Any:
-        global turn
+        global iteration
         y = 0.3
         for t in range(3):
-            turn = t + 1.0
-            y = y - 0.1 * ti.ad.grad(lambda y: height(x, y * turn))(y)  # noqa: B023
+            iteration = t + 1.0
+            y = y - 0.1 * ti.ad.grad(lambda y: height(x, y * iteration))(y)  # noqa: B023
         return height(x, y)
 
     with pytest.raises(DifferentiationError, match="did something else"):

@@ -1,4 +1,4 @@
-"""The old values that atomic operations return, where they depend on the order in which parallel turns run."""
+"""The old values that atomic operations return, where they depend on the order in which parallel iterations run."""
 
 from typing import Any
 

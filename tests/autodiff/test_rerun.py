@@ -162,9 +162,9 @@ def test_cheap_launches_run_again_and_nothing_is_saved_of_them(
         monkeypatch.setattr(rerun, "LEAST_BYTES", least)
         gradient, memory = runge_kutta(n)
         results = []
-        for turn in range(6):
-            memory[0].from_numpy(np.linspace(0.0, 1.0 + turn, n))
-            results.append((bits(gradient(x + turn)), bits([one.to_numpy() for one in memory])))
+        for iteration in range(6):
+            memory[0].from_numpy(np.linspace(0.0, 1.0 + iteration, n))
+            results.append((bits(gradient(x + iteration)), bits([one.to_numpy() for one in memory])))
         found.append((results, counted.steps))
     assert counted.runs == 4
     (wanted, saving), (given, again) = found

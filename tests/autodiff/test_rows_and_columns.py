@@ -178,10 +178,10 @@ def test_gradients(random_programs: range, monkeypatch: pytest.MonkeyPatch) -> N
         wanted = walk.gradient(walk.start)
         np.testing.assert_allclose(start.grad.to_numpy(), wanted, rtol=1e-11, atol=1e-13, err_msg=f"{seed}: {walk}")
         gradient = ti.ad.value_and_grad(walk.f)
-        for turn in range(6):
-            given = walk.start * (1 - 0.1 * turn)
+        for call in range(6):
+            given = walk.start * (1 - 0.1 * call)
             value, found = gradient(given)
-            message = f"seed {seed}, call {turn}: {walk}"
+            message = f"seed {seed}, call {call}: {walk}"
             np.testing.assert_allclose(value, (walk.weights * walk.in_numpy(given)).sum(), rtol=1e-12, atol=1e-13)
             np.testing.assert_allclose(found, walk.gradient(given), rtol=1e-11, atol=1e-13, err_msg=message)
 

@@ -77,9 +77,9 @@ def inner_loop(b: Builder, program: Program, f: Callable[[Builder, Atom, Atom], 
 
     def body(i: Var, a: Atom, c: Atom) -> Atom:
         j, s, out = Var(i32, "j"), Var(f64, "s"), Var(f64)
-        with b.region(j, s) as turn:
+        with b.region(j, s) as iteration:
             following = b.prim(p.add, s, f(b, b.load(program.x, (j,)), a))
-        b.emit(For(Lit(0, i32), Lit(4, i32), (real(0.5),), turn.close(following), (out,)))
+        b.emit(For(Lit(0, i32), Lit(4, i32), (real(0.5),), iteration.close(following), (out,)))
         return out
 
     parallel(b, program, body)
@@ -90,9 +90,9 @@ def carried(b: Builder, program: Program, f: Callable[[Builder, Atom, Atom], Ato
 
     def body(i: Var, a: Atom, c: Atom) -> Atom:
         j, s, out = Var(i32, "j"), Var(f64, "s"), Var(f64)
-        with b.region(j, s) as turn:
+        with b.region(j, s) as iteration:
             following = b.prim(p.tanh, f(b, s, b.load(program.x, (j,))))
-        b.emit(For(Lit(0, i32), b.prim(p.add, i, Lit(1, i32)), (a,), turn.close(following), (out,)))
+        b.emit(For(Lit(0, i32), b.prim(p.add, i, Lit(1, i32)), (a,), iteration.close(following), (out,)))
         return out
 
     parallel(b, program, body)
@@ -136,11 +136,11 @@ def while_loop(b: Builder, program: Program, f: Callable[[Builder, Atom, Atom], 
         with b.region(asked, asked_n) as condition:
             small = b.prim(p.lt, asked, real(50.0))
             more = b.prim(p.and_, small, b.prim(p.lt, asked_n, b.prim(p.add, i, Lit(2, i32))))
-        s, n, out, turns = Var(f64, "s"), Var(i32, "n"), Var(f64), Var(i32)
-        with b.region(s, n) as turn:
+        s, n, out, count = Var(f64, "s"), Var(i32, "n"), Var(f64), Var(i32)
+        with b.region(s, n) as iteration:
             following = b.prim(p.tanh, f(b, s, a))
             following_n = b.prim(p.add, n, Lit(1, i32))
-        b.emit(While((c, Lit(0, i32)), condition.close(more), turn.close(following, following_n), (out, turns)))
+        b.emit(While((c, Lit(0, i32)), condition.close(more), iteration.close(following, following_n), (out, count)))
         return out
 
     parallel(b, program, body)

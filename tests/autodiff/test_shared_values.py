@@ -177,9 +177,9 @@ def test_branches_loops_that_begin_elsewhere_and_empty_ones() -> None:
     x = np.random.default_rng(7).normal(size=50) * 0.2
     gradient = ti.ad.grad(objective)
     for first, most in ((0, 5), (3, 4), (50, 4), (0, 1), (0, 0)):
-        turns = max(most - 1, 0)
-        product = np.exp(turns * x)
-        wanted = turns * product * (np.log1p(product) + product / (1 + product)) * (x > 0)
+        iterations = max(most - 1, 0)
+        product = np.exp(iterations * x)
+        wanted = iterations * product * (np.log1p(product) + product / (1 + product)) * (x > 0)
         wanted[:first] = 0
         for _ in range(5):
             assert gradient(x, first, most) == pytest.approx(wanted, rel=1e-11, abs=1e-14)

@@ -116,7 +116,7 @@ CASES = {
     "the logarithm of a negative number": Case(maximum_over_a_logarithm, -1.0, -2.0, 2.0),
     "a branch not taken": Case(root_for_a_branch_not_taken, -1.0, -2.0, 2.0),
     "a branch not taken at the singular point": Case(root_for_a_branch_not_taken, 0.0, 0.0, 2.0),
-    "a loop without turns": Case(inverse_for_a_loop_without_turns, 0.0, 0.0, 2.0),
+    "a loop without iterations": Case(inverse_for_a_loop_without_turns, 0.0, 0.0, 2.0),
     "an element that nobody reads": Case(stored_and_never_read, 0.0, 1.0, 1.0),
     "the root of a number that is clamped": Case(root_of_what_is_clamped, -1.0, -2.0, 2.0),
     "a softened length and its inverse": Case(softened_length, 0.0, 0.0, 10.0 - 8.0),

@@ -205,7 +205,7 @@ def test_a_copy_by_python_does_not_break_the_chain_silently() -> None:
 
 
 def test_writes_through_an_older_view() -> None:
-    """A view that was taken before the tape is written without a word; what the gradient needs must not change."""
+    """A write through a view older than the tape is not noticed; what the gradient needs must not change."""
     x, loss = array(3), scalar()
     view = x.numpy_view()
 
@@ -264,11 +264,11 @@ def test_integer_fields_that_steer_are_kept() -> None:
     pick.from_numpy(np.array([0, 0, 1, 3, 3, 5], np.int32))
     count[None] = 2
     expected = np.zeros(n)
-    picks, turns = pick.to_numpy(), 2
+    picks, times = pick.to_numpy(), 2
     for _ in range(3):
         for p in picks:
-            expected[p] += sum(range(1, turns + 1)) * (3 if p % 2 == 0 else 1)
-        picks, turns = (picks + 2) % n, turns + 1
+            expected[p] += sum(range(1, times + 1)) * (3 if p % 2 == 0 else 1)
+        picks, times = (picks + 2) % n, times + 1
     with ti.ad.Tape(loss=loss):
         for _ in range(3):
             gather()

@@ -24,15 +24,15 @@ def function_overwrites_in_a_branch_of_a_while(x, z, k, loss):
     def run():
         ti.loop_config(serialize=True)
         for r in range(2):
-            j, turn = r, 0
-            while turn < 7:
+            j, count = r, 0
+            while count < 7:
                 q = bump(j, x[j] * 1.1)
                 if q > 0.2:
                     j = k[j]
                 else:
                     j = (j + 1) % 5
                 z[j] += q * x[k[j]]
-                turn += 1
+                count += 1
         for i in z:
             loss[None] += z[i] ** 2
 

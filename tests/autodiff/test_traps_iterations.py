@@ -145,11 +145,11 @@ def in_a_while_of_each_turn(x, y, k, loss):
     @ti.kernel
     def run():
         for i in x:
-            j, turn = i, 0
-            while turn < 3:
+            j, iteration = i, 0
+            while iteration < 3:
                 j = k[j]
                 y[j] = ti.sin(y[j] + x[i])
-                turn += 1
+                iteration += 1
         for i in y:
             loss[None] += y[i] * x[i]
 
@@ -227,11 +227,11 @@ def walk_that_reads_what_it_changes(x, k, loss):
     @ti.kernel
     def run():
         for i in x:
-            j, turn = k[i], 0
-            while turn < 3:
+            j, iteration = k[i], 0
+            while iteration < 3:
                 x[i] += 0.3 * ti.sin(x[j])
                 j = k[j]
-                turn += 1
+                iteration += 1
         for i in x:
             loss[None] += x[i] ** 2
 

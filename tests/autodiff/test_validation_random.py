@@ -134,12 +134,12 @@ def test_random_iterations_of_parallel_loops() -> None:
 
     @ti.kernel
     def perform(first: ti.types.ndarray(dtype=ti.i32, ndim=3), second: ti.types.ndarray(dtype=ti.i32, ndim=3)):
-        for turn in range(first.shape[0]):
+        for iteration in range(first.shape[0]):
             for k in range(first.shape[1]):
-                act(first[turn, k, 0], first[turn, k, 1])
-        for turn in range(second.shape[0]):
+                act(first[iteration, k, 0], first[iteration, k, 1])
+        for iteration in range(second.shape[0]):
             for k in range(second.shape[1]):
-                act(second[turn, k, 0], second[turn, k, 1])
+                act(second[iteration, k, 0], second[iteration, k, 1])
 
     rng = random.Random(8)
     broke = kept = 0
@@ -148,7 +148,7 @@ def test_random_iterations_of_parallel_loops() -> None:
             [[Act(rng.choices((READ, STORE, ADD), (3, 1, 3))[0], rng.randrange(N)) for _ in range(2)] for _ in range(2)]
             for _ in range(2)
         ]
-        history = [act for loop in loops for turn in loop for act in turn]
+        history = [act for loop in loops for iteration in loop for act in iteration]
         wrong = broken(history, True) | torn(loops[0]) | torn(loops[1])
         with ti.ad.Tape(loss, validation="collect") as tape:
             perform(*[np.array(loop, np.int32) for loop in loops])

@@ -353,7 +353,7 @@ def test_faults_are_located(body: str, args: tuple[int], error: type[Exception],
     with pytest.raises(error, match=re.escape(message)) as caught:
         execute(fn, args, memory)
     assert caught.value.span.line == 12  # type: ignore[attr-defined]
-    # Nothing that stands behind the check happened.
+    # Nothing that stands after the check happened.
     assert all(memory.nested(b) == [3.0] * 8 for b in memory.cells)
 
 

@@ -260,7 +260,7 @@ def test_if_runs_one_side() -> None:
 def test_the_order_of_a_parallel_loop_can_be_chosen() -> None:
     text = "buffer @x: i32 field ()\nfunc f():\n  for parallel %i: i32 in 0 .. 4:\n    store @x[], %i\n"
     fn = parse(text)
-    for order, last in ((lambda turns: turns, 3), (reversed, 0), (lambda turns: [1, 0, 3, 2], 2)):
+    for order, last in ((lambda order: order, 3), (reversed, 0), (lambda order: [1, 0, 3, 2], 2)):
         memory = DictMemory()
         interpret(fn, (), memory, order=order)
         assert memory.nested(buffer(fn, "x")) == last

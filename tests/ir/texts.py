@@ -37,7 +37,7 @@ func first(%n: i32, %launch_seed: u64):
   set %scratch, %all
   set %total, %s
   %m: i32 = extent @a, 0
-  %turns: i32 = while carrying %c: i32 = 10i64:
+  %count: i32 = while carrying %c: i32 = 10i64:
     %more: u1 = gt %c, %m
     yield %more
   do %d: i32:
@@ -46,7 +46,7 @@ func first(%n: i32, %launch_seed: u64):
   if true:
     %t: f32 = get %total
     store @a[0], %t
-  return %turns, -0.0f32
+  return %count, -0.0f32
 """
 
 SCALAR = """\

@@ -226,7 +226,7 @@ def scalar() -> Any:
 
 
 def test_adjoints_of_arrays_that_are_apart_are_sums_in_registers(weighted: Any) -> None:
-    """One plain update of `x.grad` for each `i`, behind the loop over `j`; only what all iterations add to is left."""
+    """One plain update of `x.grad` for each `i`, after the loop over `j`; only what all iterations add to is left."""
     x, w, loss = ndarray(), ndarray(), scalar()
     with ti.ad.Tape(loss):
         weighted(x, w, loss)

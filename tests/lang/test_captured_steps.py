@@ -553,7 +553,7 @@ def test_a_counter_that_a_capture_does_not_see_is_found_by_the_proof(library: Li
         def step():
             y[0] = next(counter)
         """
-    with pytest.raises(CaptureError, match="replayed, 'y' differs, first behind this write"):
+    with pytest.raises(CaptureError, match="replayed, 'y' differs, first after this write"):
         ti.capture(library.step(text, "hidden counter"))()
 
 
@@ -566,7 +566,7 @@ def test_the_first_step_that_differs_is_named(library: Library, monkeypatch: pyt
         """
     from_table = ti.lang.capture.prepare.layout  # type: ignore[attr-defined]
     monkeypatch.setattr(from_table, "REPLAY_MULTIPLY", from_table.REPLAY_ADD)
-    with pytest.raises(CaptureError, match=r"replayed, 'y' differs, first behind this write") as caught:
+    with pytest.raises(CaptureError, match=r"replayed, 'y' differs, first after this write") as caught:
         ti.capture(library.step(text, "first difference"))()
     assert "y[2] = y[1] * 2" in str(caught.value)
 

@@ -151,7 +151,7 @@ def numbers() -> tuple[np.ndarray, np.ndarray]:
 def results(
     body: Callable[..., Any], dtype: Any, lanes: str, numbers: tuple[np.ndarray, np.ndarray]
 ) -> list[np.ndarray]:
-    """What the loop leaves for each number of iterations. Elements behind it must stay."""
+    """What the loop leaves for each number of iterations. Elements after it must stay."""
     ti.init(lanes=lanes, default_fp=dtype, debug=True, opt_level=1, num_threads=1, offline_cache=False)
     x, y = ti.field(dtype, LONGEST), ti.field(dtype, LONGEST)
     c = ti.field(ti.i32, LONGEST)
@@ -417,7 +417,7 @@ def test_rows_and_columns(arrays: bool, threads: int, dtype: Any) -> None:
 
 @pytest.mark.parametrize("arrays", [False, True], ids=["fields", "arrays"])
 def test_rows_beside_the_own_one(arrays: bool) -> None:
-    """Each iteration reads its own row, and those before and behind it."""
+    """Each iteration reads its own row, and those before and after it."""
 
     def left(lanes: str) -> list[np.ndarray]:
         ti.init(lanes=lanes, num_threads=1, offline_cache=False, opt_level=1)

@@ -366,7 +366,7 @@ def test_a_launch_that_fails_is_measured_up_to_there() -> None:
         run(5)
     last = ti.profiler.query_kernel_profiler_info("run.2")
     assert last is not None
-    assert last.least == 0, "the task behind the fault did not run"
+    assert last.least == 0, "the task after the fault did not run"
 
 
 def test_the_profiler_is_off_unless_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

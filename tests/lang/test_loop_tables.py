@@ -115,23 +115,23 @@ def test_a_loop_of_thousands_of_operations_is_left_alone_and_says_so() -> None:
     """The time LLVM takes to vectorise grows with the square of a loop's length."""
     x = ti.field(ti.i32, shape=40)
 
-    def turn(a: int, turns: int) -> int:
-        for k in range(turns):
+    def repeated(a: int, count: int) -> int:
+        for k in range(count):
             a = a * 3 ^ k
         return (a + 2**31) % 2**32 - 2**31
 
     @ti.kernel
-    def chain(turns: ti.template()):
+    def chain(count: ti.template()):
         for i in x:
             a = x[i]
-            for k in ti.static(range(turns)):
+            for k in ti.static(range(count)):
                 a = a * 3 ^ k
             x[i] = a
 
-    for turns, vectorised in ((20, True), (2_100, False)):
+    for count, vectorised in ((20, True), (2_100, False)):
         x.from_numpy(np.arange(40, dtype=np.int32))
-        chain(turns)
-        assert x.to_numpy().tolist() == [turn(i, turns) for i in range(40)]
+        chain(count)
+        assert x.to_numpy().tolist() == [repeated(i, count) for i in range(40)]
         (verdict,) = chain.loops()
         assert (verdict.width > 1) == vectorised
         assert bool(verdict.reasons) != vectorised

@@ -125,10 +125,10 @@ def random_body(random: Random) -> str:
 
     def fill(scope: list[str], depth: int, indent: str) -> list[str]:
         scope = list(scope)
-        for turn in range(random.randint(1, 4)):
+        for number in range(random.randint(1, 4)):
             name, buffer = next(names), random.choice("xy")
             kind = random.choice(["load", "store", "update", "old", "sum", "if", "if"])
-            kind = "if" if depth == turn == 0 else kind
+            kind = "if" if depth == number == 0 else kind
             if kind == "load":
                 lines.append(f"{indent}{name}: i32 = load @{buffer}[%i]")
                 scope.append(name)

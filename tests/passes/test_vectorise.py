@@ -46,7 +46,7 @@ def scalar(body: str) -> str:
 
 
 def becomes(body: str, after: str) -> None:
-    """That the body becomes `after`, behind the offset, which stays as it is."""
+    """That the body, but for the offset, becomes `after`; the offset comes first, which stays as it is."""
     new = in_lanes(body)
     head = ["task parallel %i: i32, %m: u1x4 in 0i32 .. %n:", "  %w: i64 = cast %i", "  %at: i64 = mul %w, 4i64"]
     lines = [*head, *[f"  {line}" for line in after.strip("\n").split("\n")]]
@@ -215,7 +215,7 @@ store @y.flat[%at] where %m, %r
 
 
 def test_lanes_that_have_left_a_loop_keep_only_what_is_asked_for() -> None:
-    """Of what each loop carries the second value is wanted behind it, and nobody reads the first."""
+    """Of what each loop carries the second value is wanted after it, and nobody reads the first."""
     new = in_lanes("""\
 %a: f32 = load @x.flat[%at]
 %q: f32, %r: f32 = while carrying %v: f32 = %a, %c: f32 = 0.0f32:
@@ -237,7 +237,7 @@ store @y.flat[%at], %f
 
 
 def test_lanes_that_come_into_a_loop_later_begin_with_what_it_began_with() -> None:
-    """Backwards, lanes of few iterations join those of many: nobody reads the first value behind the loop, but they do
+    """Backwards, lanes of few iterations join those of many: nobody reads the first value after the loop, but they do
     in it.
     """
     new = in_lanes("""\

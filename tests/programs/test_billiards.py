@@ -121,12 +121,12 @@ def test_billiards_are_learnt() -> None:
     table.init_x[None] = [0.1, 0.47]
     table.init_v[None] = [0.6, 0.05]
     losses: list[float] = []
-    for turn in range(10):
+    for iteration in range(10):
         with ti.ad.Tape(loss=table.loss):
             table.play()
         losses.append(table.loss[None])
         gradient = np.concatenate([table.init_x.grad.to_numpy(), table.init_v.grad.to_numpy()])
-        if turn in (0, 6):
+        if iteration in (0, 6):
             assert table.collisions[None] >= 10
             cue = np.concatenate([table.init_x.to_numpy(), table.init_v.to_numpy()])
             assert losses[-1] == pytest.approx(reference(cue), rel=1e-9)

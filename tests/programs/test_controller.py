@@ -168,12 +168,12 @@ def test_a_walker_learns_to_walk() -> None:
     shapes = [parameter.shape for parameter in walker.parameters]
     rival = np.concatenate([parameter.to_numpy().ravel() for parameter in walker.parameters])
     losses: list[float] = []
-    for turn in range(25):
+    for iteration in range(25):
         with ti.ad.Tape(loss=walker.loss):
             walker.forward()
         losses.append(walker.loss[None])
         gradient = np.concatenate([parameter.grad.to_numpy().ravel() for parameter in walker.parameters])
-        if turn < 5:
+        if iteration < 5:
             value, by_differences = differences(rival, shapes)
             assert losses[-1] == pytest.approx(value, rel=1e-7)
             np.testing.assert_allclose(gradient, by_differences, atol=1e-5 * abs(gradient).max())

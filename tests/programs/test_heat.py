@@ -78,13 +78,13 @@ def test_an_earlier_temperature_is_reconstructed() -> None:
 
     guess = np.zeros((N, N))
     losses: list[float] = []
-    for turn in range(40):
+    for iteration in range(40):
         initial.from_numpy(guess)
         with ti.ad.Tape(loss):
             compare(simulate())
         losses.append(loss[None])
         gradient = initial.grad.to_numpy()
-        if turn in (0, 20):
+        if iteration in (0, 20):
             states = [guess]
             for _ in range(STEPS):
                 states.append(states[-1] + flow(states[-1]))

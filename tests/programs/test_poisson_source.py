@@ -70,7 +70,7 @@ def test_a_source_is_found(sweep_inside: bool) -> None:
     guess = np.zeros((N, N))
     direction = previous = np.zeros((N, N))
     losses: list[float] = []
-    for turn in range(8):  # conjugate gradients
+    for iteration in range(8):  # conjugate gradients
         f.from_numpy(np.pad(guess, 1))
         with ti.ad.Tape(loss):
             solve()
@@ -81,7 +81,7 @@ def test_a_source_is_found(sweep_inside: bool) -> None:
         adjoint = np.linalg.solve(A.T, residual).reshape(N, N)
         assert loss[None] == pytest.approx(0.5 * residual @ residual, rel=1e-6, abs=1e-14)
         np.testing.assert_allclose(gradient, adjoint, rtol=1e-5, atol=1e-6 * abs(adjoint).max())
-        beta = 0.0 if turn == 0 else (gradient**2).sum() / (previous**2).sum()
+        beta = 0.0 if iteration == 0 else (gradient**2).sum() / (previous**2).sum()
         direction, previous = beta * direction - gradient, gradient
         change = np.linalg.solve(A, direction.ravel())
         guess = guess + (gradient**2).sum() / (change @ change) * direction

@@ -50,14 +50,14 @@ class Renderer:
         for i, j in self.image:
             uv = (ti.Vector([i, j]) + 0.5) / RES * 2 - 1
             ray = Ray(ti.Vector(EYE), ti.Vector([uv.x, uv.y, 2.0]).normalized())
-            t, closest, turns = 0.0, FAR, 0
-            while t < FAR and turns < 40:
+            t, closest, iterations = 0.0, FAR, 0
+            while t < FAR and iterations < 40:
                 d = self.sdf(ray.at(t))
                 closest = ti.min(closest, d)
                 if d < 1e-4:
                     break
                 t += d
-                turns += 1
+                iterations += 1
             shade = 0.5 + 0.5 * self.normal(ray.at(t)).dot(ti.Vector(LIGHT))
             self.image[i, j] = ti.exp(-10 * ti.max(closest, 0.0)) * shade
 
@@ -101,7 +101,7 @@ def test_spheres_are_moved_until_the_picture_is_right() -> None:
     fields = (renderer.center, renderer.radius)
     losses: list[float] = []
     moments = [[np.zeros_like(value), np.zeros_like(value)] for value in found]
-    for turn in range(80):
+    for iteration in range(80):
         for field, value in zip(fields, found, strict=True):
             field.from_numpy(value)
         with ti.ad.Tape(renderer.loss):
@@ -109,7 +109,7 @@ def test_spheres_are_moved_until_the_picture_is_right() -> None:
             renderer.compare()
         losses.append(renderer.loss[None])
         gradients = [field.grad.to_numpy() for field in fields]
-        if turn == 0:
+        if iteration == 0:
             np.testing.assert_allclose(renderer.image.to_numpy(), reference(*found), rtol=1e-7, atol=1e-10)
             for k, gradient in enumerate(gradients):
                 for index in np.ndindex(gradient.shape):
@@ -122,7 +122,7 @@ def test_spheres_are_moved_until_the_picture_is_right() -> None:
         for value, gradient, moment in zip(found, gradients, moments, strict=True):  # Adam
             moment[0] = 0.9 * moment[0] + 0.1 * gradient
             moment[1] = 0.99 * moment[1] + 0.01 * gradient**2
-            mean, square = moment[0] / (1 - 0.9 ** (turn + 1)), moment[1] / (1 - 0.99 ** (turn + 1))
+            mean, square = moment[0] / (1 - 0.9 ** (iteration + 1)), moment[1] / (1 - 0.99 ** (iteration + 1))
             value -= 0.01 * mean / (np.sqrt(square) + 1e-8)
     assert losses[-1] < 0.02 * losses[0]
     assert abs(found[1] - radii).max() < 0.03

@@ -50,7 +50,7 @@ _EDGES: dict[Primitive, Callable[..., Any]] = {
 
 
 class _Perturb(Rewriter):
-    """Puts an error behind each operation that may have one, and watches those that have an edge.
+    """Puts an error after each operation that may have one, and watches those that have an edge.
 
     `undecided`: which of the latter, counted in the order of the text, give something else than they should; the first
     perturbation (`seed` 0) has them do so always, the others every other time.

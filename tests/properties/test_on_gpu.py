@@ -63,7 +63,7 @@ def wrong_gradient(program: Program) -> str:
     assert gradient is not None
     begin = program.memory()
     interpret(program.function, program.arguments, begin)
-    for buffer in gradient.restored:
+    for buffer in gradient.live_in_before:
         begin.fill(buffer, program.contents[buffer])
     begin.store(program.loss.adjoint, (), 1.0)
     wanted = gradients_after(program, reference, begin)

@@ -69,7 +69,7 @@ def broken_promise(program: Program) -> str:
     if show(again) != show(fn) or not equal(again, fn):
         return "the text form does not read back"
     first = run(program, fn)
-    backwards = run(program, fn, order=lambda turns: reversed(turns))
+    backwards = run(program, fn, order=lambda iterations: reversed(iterations))
     wrong = difference(program, first, backwards)
     return f"depends on the order of iterations: {wrong}" if wrong else ""
 
@@ -141,7 +141,7 @@ def wrong_gradient(program: Program) -> str:
     assert gradient is not None
     begin = program.memory()
     interpret(program.function, program.arguments, begin)
-    for buffer in gradient.restored:
+    for buffer in gradient.live_in_before:
         begin.fill(buffer, program.contents[buffer])
     # A difference of losses loses what is below their last bits.
     noise = 1e-6 + 1e-8 * abs(begin.nested(program.loss))
@@ -179,7 +179,7 @@ def wrong_rows(program: Program) -> str:
     assert context.gradient is not None
     begin = program.memory()
     interpret(fn, program.arguments, begin)
-    for buffer in context.gradient.restored:
+    for buffer in context.gradient.live_in_before:
         begin.fill(buffer, program.contents[buffer])
     alone = begin.copy()
     alone.store(program.loss.adjoint, (), 1.0)

@@ -58,9 +58,9 @@ def wrong_when_shared(program: Program, counts: list[int]) -> str:
         begin.shapes[reads.buffer] = begin.shapes[writes.buffer]
     begin.store(program.loss.adjoint, (), 1.0)
     given = begin.copy()
-    for buffer in wanted.restored:
+    for buffer in wanted.live_in_before:
         given.fill(buffer, program.contents[buffer])
-    for buffer in gradient.restored:
+    for buffer in gradient.live_in_before:
         begin.fill(buffer, program.contents[buffer])
     right = gradients_after(program, plain, given)
     size = 1 + sum(map(abs, right.values()))

@@ -275,11 +275,11 @@ def test_prints_come_out_before_a_fault() -> None:
     assert pieces == ["before\n"]
 
 
-# An endless loop that polls every 1024 turns; slot 0: how many polls so far.
+# An endless loop that polls every 1024 iterations; slot 0: how many polls so far.
 ENDLESS = """
   %slot = getelementptr i8, ptr %block, i64 128
-  br label %turn
-turn:
+  br label %next
+next:
   %i = phi i64 [ 0, %entry ], [ %i.next, %again ]
   %i.next = add i64 %i, 1
   %low = and i64 %i, 1023
@@ -292,7 +292,7 @@ poll:
   %stop = icmp ne i32 %status, 0
   br i1 %stop, label %leave, label %again
 again:
-  br label %turn
+  br label %next
 leave:
   ret i32 %status"""
 
@@ -328,11 +328,11 @@ fill:
   %k.next = add i64 %k, 1
   call void @tn_print(ptr %block, i32 0, i32 0, ptr null)
   %full = icmp sge i64 %k.next, 100000
-  br i1 %full, label %turn, label %fill
-turn:
+  br i1 %full, label %next, label %fill
+next:
   %status = call i32 @tn_poll(ptr %block, i32 0)
   %stop = icmp ne i32 %status, 0
-  br i1 %stop, label %leave, label %turn
+  br i1 %stop, label %leave, label %next
 leave:
   ret i32 %status""")
     printing = launcher(text, sites=(Site(SiteKind.PRINT, HERE, "", ("turn\n",)),), write=write)

@@ -185,9 +185,9 @@ def test_memory_is_read_in_each_type(dtype, value):
 # Adjoints
 
 
-def slope(fn, arguments, memory, variable, turn) -> float:
+def slope(fn, arguments, memory, variable, iteration) -> float:
     """By how much the outputs of `fn`, weighted with what stands in their gradients, change with one variable in one
-    turn, by differences: the interpreter runs `fn`, and somebody turns the variable a little when it is bound.
+    iteration, by differences: the interpreter runs `fn`, and somebody turns the variable a little when it is bound.
     """
     tracker = IterationTracker(fn)
     outputs = []
@@ -195,7 +195,7 @@ def slope(fn, arguments, memory, variable, turn) -> float:
         copy = CopiedMemory(memory)
 
         def observe(op, values, nudge=nudge):
-            if variable in op.outs and tracker.of(op, values) == turn:
+            if variable in op.outs and tracker.of(op, values) == iteration:
                 values[variable] += nudge
 
         interpret(fn, arguments, copy, observe=observe)
@@ -239,9 +239,9 @@ def test_adjoints_are_slopes_in_every_turn_of_every_loop():
     fn = stages_of(specialisation, gradient=True).differentiated
     adjoints = observed_adjoints(fn, [3], CopiedMemory(specialisation.memory), [1], Defaults())
     found = adjoints.totals
-    assert len({turn for _, turn in found}) > 6 and {turn[0] for _, turn in found} == {1}
-    for (variable, turn), value in found.items():
-        assert value == pytest.approx(slope(fn, [3], specialisation.memory, variable, turn), rel=1e-5, abs=1e-6)
+    assert len({iteration for _, iteration in found}) > 6 and {iteration[0] for _, iteration in found} == {1}
+    for (variable, iteration), value in found.items():
+        assert value == pytest.approx(slope(fn, [3], specialisation.memory, variable, iteration), rel=1e-5, abs=1e-6)
 
 
 def gradient_answers(specialisation, iteration, arguments):
@@ -292,12 +292,12 @@ def test_the_adjoint_of_each_variable_stands_beside_its_value():
     assert list(x.grad.to_numpy()) == [0, 0, 0, 0]  # it was a copy
 
 
-def differences(kernel, x, total, arguments, iteration, turn: int) -> float:
-    """The change of `total` with what is added in one turn of the inner loop."""
+def differences(kernel, x, total, arguments, iteration, inner: int) -> float:
+    """The change of `total` with what is added in one iteration of the inner loop."""
     found = []
     for nudge in (1e-6, -1e-6):
         total[None] = 0
-        kernel(*arguments, nudge, iteration, turn)
+        kernel(*arguments, nudge, iteration, inner)
         found.append(total[None])
     return (found[0] - found[1]) / 2e-6
 
@@ -317,12 +317,12 @@ def test_in_a_loop_it_is_the_adjoint_of_the_turn_that_is_shown():
             total[None] += s
 
     @ti.kernel
-    def nudged(n: ti.i32, nudge: ti.f64, iteration: ti.i32, turn: ti.i32):
+    def nudged(n: ti.i32, nudge: ti.f64, iteration: ti.i32, inner: ti.i32):
         for i in x:
             s = x[i]
             for k in range(n):
                 r = ti.sin(s) * (1.0 + 0.5 * k)
-                if i == iteration and k == turn:
+                if i == iteration and k == inner:
                     r += nudge
                 s = r + x[i]
             total[None] += s
@@ -342,7 +342,7 @@ def test_in_a_loop_it_is_the_adjoint_of_the_turn_that_is_shown():
             if row["cells"][0].startswith("%r") and row["adjoint"]:
                 assert float(row["adjoint"]) == pytest.approx(wanted[row["cells"][1]], rel=1e-5), stage
                 tracker.add(row["cells"][1])
-    assert f"{values[3]:.7g}" in tracker  # the last turn, in which the primal leaves it
+    assert f"{values[3]:.7g}" in tracker  # the last iteration, in which the primal leaves it
 
 
 def test_what_one_loop_passes_on_comes_from_all_turns_of_the_next():

@@ -56,7 +56,7 @@ def test_the_first_launch_without_a_number_is_marked() -> None:
     found = chart(shown, "norms")
     (mark,) = found["marks"]
     assert mark["at"] == 8 / 20 and "launch 8, 'kernel_0', cell.py, line 3" in mark["text"]
-    assert found["lines"][0]["runs"][0][0][0] == 8 / 20, "the line begins behind it"
+    assert found["lines"][0]["runs"][0][0][0] == 8 / 20, "the line begins after it"
     assert "A NaN or an infinity first reaches an adjoint in the gradient of launch 8 of 20" in shown["statements"][0]
     assert ["7 kernel_1", "nan"] in found["rows"]
 

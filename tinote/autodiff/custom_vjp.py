@@ -60,9 +60,9 @@ def transposed_vjp(builder: Builder, op: CustomVJP, directions: Sequence[Atom]) 
     `DifferentiationError` for a gradient that is not linear in the adjoints of the results.
     """
     yields = tuple([y for source, y in zip(op.inputs, op.adjoint.yields, strict=True) if is_float(source.type)])
-    told = Function("told", Region(op.adjoint.params, op.adjoint.body, yields), op.loc)
-    adjoint = Reverser(told, builder.defaults, arguments=True).adjoint()
-    transposed = store(told, adjoint, defaults=builder.defaults)
+    custom = Function("custom_vjp", Region(op.adjoint.params, op.adjoint.body, yields), op.loc)
+    adjoint = Reverser(custom, builder.defaults, arguments=True).adjoint()
+    transposed = store(custom, adjoint, defaults=builder.defaults)
     seeds, given = transposed.params[: len(op.outs)], transposed.params[len(op.outs) :]
     body = prune(Region((), transposed.body, transposed.yields))
     if used := set(seeds).intersection(free_variables(body)):

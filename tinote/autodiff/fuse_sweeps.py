@@ -8,7 +8,7 @@ former. So with branches on the same condition.
       atomic add @x.grad[%i], %h                               %c = mul %d, %m
 
 What both compute is computed once; of nested loops each is executed once then, in place of once for each level. The
-first one moves down to the second, with all that depends on it behind. They may be exchanged where none reads or sets
+first one moves down to the second, with all that depends on it after. They may be exchanged where none reads or sets
 what the other changes: additions to memory commute.
 """
 
@@ -145,8 +145,8 @@ class _Fuser:
                 if earlier.origin is op.origin and self.are_alike(earlier, op):
                     between = self.exchanged(found[k + 1 :], earlier, op)
                     if between is not None:
-                        before, behind = between
-                        return [*found[:k], *before, self.fused(earlier, op), *behind]
+                        before, after = between
+                        return [*found[:k], *before, self.fused(earlier, op), *after]
         return [*found, op]
 
     def are_alike(self, a: ir.Op, b: ir.Op) -> bool:
@@ -158,15 +158,15 @@ class _Fuser:
     def exchanged(
         self, between: Sequence[ir.Op], first: ir.Op, second: ir.Op
     ) -> tuple[list[ir.Op], list[ir.Op]] | None:
-        """What stands between two operations that become one: before it, and behind it; None if they cannot."""
+        """What stands between two operations that become one: before it, and after it; None if they cannot."""
         before: list[ir.Op] = []
-        behind: list[ir.Op] = []
+        after: list[ir.Op] = []
         late = set(first.outs)
         moved = [_effects_of(first)]
         for op in between:
             effects = _effects_of(op)
             if not late.isdisjoint(self.used(op)) or any(effects.conflict(one) for one in moved):
-                behind.append(op)
+                after.append(op)
                 late.update(op.outs)
                 moved.append(effects)
             else:
@@ -174,7 +174,7 @@ class _Fuser:
         effects = _effects_of(second)
         if not late.isdisjoint(self.used(second)) or any(effects.conflict(one) for one in moved):
             return None
-        return before, behind
+        return before, after
 
     def used(self, op: ir.Op) -> set[ir.Atom]:
         return {self.get(a) for a in (*op.args, *[v for r in op.regions for v in free_variables(r)])}

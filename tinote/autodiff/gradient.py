@@ -34,18 +34,18 @@ class Gradient(NamedTuple):
     """The gradient function, and what must be known to trust it.
 
     `live_in_loads`: the primal loads that it executes again. `broken`: stores of an active value into a buffer without
-    a gradient, where the gradient path breaks if anybody needs that. `primal`: what was differentiated. `restored`: the
-    buffers that must be as they were before the primal launch when the gradient begins, because of `overwrites`; those
-    that the launch fills first need not be, since the gradient works on a temporary instead. `old_values`: what the
-    primal launch must have saved, in the order in which a launch gets it after its arrays. `copies`: memory, and the
-    array that has its shape, which the launch gets after these.
+    a gradient, where the gradient path breaks if anybody needs that. `primal`: what was differentiated.
+    `live_in_before`: the buffers that are live in to the gradient as they were before the primal launch, because of
+    `overwrites`; those that the launch fills first are not, since the gradient works on a temporary instead.
+    `old_values`: what the primal launch must have saved, in the order in which a launch gets it after its arrays.
+    `copies`: memory, and the array that has its shape, which the launch gets after these.
     """
 
     function: Function
     live_in_loads: tuple[Load, ...]
     broken: tuple[Broken, ...]
     primal: Function
-    restored: frozenset[Buffer] = frozenset()
+    live_in_before: frozenset[Buffer] = frozenset()
     overwrites: tuple[Overwrite, ...] = ()
     old_values: OldValues | SharedValues = NO_OLD_VALUES
     copies: tuple[tuple[Buffer, Buffer], ...] = ()
@@ -88,7 +88,7 @@ def reverse(
             read = {load.buffer for load in gradient.live_in_loads}
             return gradient._replace(
                 live_in_loads=tuple([load for load in gradient.live_in_loads if load.buffer not in saved]),
-                overwrites=tuple([o for o in overwrites if o.load.buffer in gradient.restored]),
+                overwrites=tuple([o for o in overwrites if o.load.buffer in gradient.live_in_before]),
                 old_values=old if read & saved else NO_OLD_VALUES,
                 broken=broken,
             )

@@ -510,13 +510,13 @@ def _dear_values(loop: ir.Op, body: ir.Region, asked: Iterable[ir.Var]) -> froze
     for op, used in operands:
         needs.update(dict.fromkeys(op.outs, _union(needs, used)))
     # What each carried value needs, through all iterations, itself included.
-    behind = [1 << k | needs.get(y, 0) for k, y in enumerate(body.yields)]
+    closure = [1 << k | needs.get(y, 0) for k, y in enumerate(body.yields)]
     for k, j in product(range(len(carried)), repeat=2):
-        if behind[j] >> k & 1:
-            behind[j] |= behind[k]
+        if closure[j] >> k & 1:
+            closure[j] |= closure[k]
     start = _union(needs, asked)
     computed = 0
-    for k, found in enumerate(behind):
+    for k, found in enumerate(closure):
         computed |= found if start >> k & 1 else 0
     serves: dict[ir.Atom, int] = {}
     for k, y in enumerate(body.yields):

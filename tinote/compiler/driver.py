@@ -324,7 +324,7 @@ class Specialisation:
             key = self._cache.key(request.name, self.lowered, self.twins(request))
         if key is None or store is None:
             return self._compile(request)
-        with importlib.import_module("tinote.runtime.turns").turn(store.folder, key):
+        with importlib.import_module("tinote.runtime.process_locks").process_lock(store.folder, key):
             return self._from_disk(request) or self._compile(request)
 
     def _compile(self, request: Request) -> Compiled:

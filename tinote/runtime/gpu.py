@@ -3,7 +3,7 @@ compute shaders.
 
     device = open_device(software=False)      # raises `NoDevice` with the reason
     memory = ResidentMemory(device, nbytes)   # bytes there, with a mirror here
-    device.launch(program, params, counts)    # all tasks, behind what was launched before
+    device.launch(program, params, counts)    # all tasks, after what was launched before
     device.read([(program.block, 0, 64)])     # waits for them
 
 The library is told only what it can do: sizes and limits are looked at before, because what it cannot do it may answer
@@ -218,7 +218,7 @@ class Program:
         self._made_for = -1
 
     def is_short(self, iterations: Sequence[int | None]) -> bool:
-        """Whether all tasks can be dispatched as a whole, with so many iterations each."""
+        """Whether all tasks can be dispatched as a whole, with these numbers of iterations."""
         if self._short is not None and iterations == self._short:
             return True
         short = all(pace is None or pace.is_short(n) for pace, n in zip(self.paces, iterations, strict=True))
@@ -250,7 +250,7 @@ class Program:
 class Device:
     """One GPU and its memory: an arena of words, of which every block has a piece.
 
-    Launches are encoded one behind the other and submitted together: when somebody reads, when the host has bytes for
+    Launches are encoded one after the other and submitted together: when somebody reads, when the host has bytes for
     a launch to come, and now and then. All that is encoded happens in that order.
     """
 
@@ -464,15 +464,15 @@ class Device:
 
     @_may_be_lost
     def upload(self, place: int, address: int, nbytes: int) -> None:
-        """Bytes of the host's, behind all that is encoded."""
+        """Bytes of the host's, after all that is encoded."""
         self.submit()
         size = -(-nbytes // 4) * 4
         self.device.queue.write_buffer(self.arena, place, (ctypes.c_uint8 * size).from_address(address))
 
     @_may_be_lost
     def launch(self, program: Program, params: bytes | bytearray, iterations: Sequence[int | None]) -> None:
-        """Encode all tasks of a program, with so many iterations each, if that is known. Those that may take long have
-        run when this returns.
+        """Encode all tasks of a program; `iterations`: how many each has, where that is known. Those that may take long
+        have run when this returns.
         """
         if program.holds:
             self.encoder().clear_buffer(program.block, 0, program.head_bytes)
@@ -656,7 +656,7 @@ class Device:
             self.report()
 
     def groups(self, dispatch: Dispatch, iterations: int | None = None) -> int:
-        """How many groups of invocations a task runs in, or so many iterations of it."""
+        """How many groups of invocations a task runs in, or a number of its iterations."""
         iterations = dispatch.iterations if iterations is None else iterations
         if not dispatch.parallel:
             return 1

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 #: What a slice is to take.
 SLICE_SECONDS = 0.1
-#: Who waits for so long for what was taken to be short has it measured again.
+#: What was taken to be short is measured again when somebody has waited for it for this long.
 SURPRISE_SECONDS = 0.4
-#: So many operations take no longer than a slice, on any device; so many in a single invocation.
+#: Operations that take no longer than a slice on any device; and in a single invocation.
 _SURELY_SHORT, _SURELY_SHORT_ALONE = 1 << 26, 1 << 20
 #: Iterations that a single invocation runs at most: there are drivers that end its loops after 65,535.
 _MOST_ALONE = 1 << 14
@@ -46,7 +46,7 @@ class Pace:
         return (self.count if iterations is None else iterations) * self._seconds <= SLICE_SECONDS
 
     def note(self, iterations: int, seconds: float) -> None:
-        """A slice of so many iterations took so long."""
+        """How long a slice of some iterations took."""
         each = seconds / max(iterations, 1)
         if iterations >= self._largest:
             self._seconds, self._largest = each, iterations

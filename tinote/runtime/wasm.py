@@ -190,7 +190,7 @@ class _Object:
                 found[name] = reader.number()
             elif kind == 3:
                 reader.take(2)
-            else:  # a table has a type in front of its limits
+            else:  # a table has a type before its limits
                 reader.take(1 if kind == 1 else 0)
                 flags = reader.byte()
                 reader.number()

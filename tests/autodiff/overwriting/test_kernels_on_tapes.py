@@ -22,9 +22,9 @@ def test_loops_that_update_in_place_and_overwrite_each_other() -> None:
     loss = ti.field(ti.f64, (), needs_grad=True)
 
     @ti.kernel
-    def step(turns: ti.i32):
+    def step(iterations: ti.i32):
         for i in x:
-            for _ in range(turns):
+            for _ in range(iterations):
                 v[i] = v[i] - 0.1 * ti.sin(x[i]) * v[i]
                 x[i] = x[i] + 0.1 * v[i] * x[i]
         for i in range(1, N):
@@ -160,10 +160,10 @@ def test_a_while_inside_of_a_branch_counts_its_turns_for_the_way_back() -> None:
         for i in x:
             if i % 2 == 1:
                 r = 0.5
-                turn = 0
-                while turn < i:
+                iteration = 0
+                while iteration < i:
                     r = ti.sin(r + x[i])
-                    turn += 1
+                    iteration += 1
                 y[i] *= r
 
     @ti.kernel

@@ -24,7 +24,7 @@ def overwriting(build) -> Program:
     """The program that `build` emits, which overwrites what its gradient needs."""
     program = made(build)
     assert program.fn is not None
-    assert reverse(program.fn).restored, "this program was meant to overwrite what it needs"
+    assert reverse(program.fn).live_in_before, "this program was meant to overwrite what it needs"
     return program
 
 
@@ -71,14 +71,14 @@ def test_nested_loops_of_varying_length_with_two_buffers() -> None:
 
     program = overwriting(build)
     assert program.fn is not None
-    assert {buffer.name for buffer in reverse(program.fn).restored} == {"x", "y"}
+    assert {buffer.name for buffer in reverse(program.fn).live_in_before} == {"x", "y"}
     assert_gradient(program)
 
 
 def test_branches_that_overwrite() -> None:
     def build(b: Builder, q: Program) -> None:
         def body(i: Var) -> None:
-            def turn(t: Var) -> None:
+            def iteration(t: Var) -> None:
                 old = b.load(q.y, (i,))
                 with b.region() as then:
                     squash(b, q, i)
@@ -86,7 +86,7 @@ def test_branches_that_overwrite() -> None:
                     b.store(q.y, (i,), b.prim(p.exp, b.prim(p.mul, old, b.load(q.x, (i,)))))
                 b.if_(b.prim(p.gt, old, real(0.4)), then.close(), orelse.close())
 
-            loop(b, 0, 4, turn)
+            loop(b, 0, 4, iteration)
 
         parallel(b, body)
 
@@ -97,10 +97,10 @@ def test_carried_values_beside_overwritten_ones() -> None:
     def build(b: Builder, q: Program) -> None:
         def body(i: Var) -> None:
             t, s, out = Var(i32, "t"), Var(f64, "s"), Var(f64)
-            with b.region(t, s) as turn:
+            with b.region(t, s) as iteration:
                 squash(b, q, i)
                 following = b.prim(p.sin, b.prim(p.mul, s, b.load(q.y, (i,))))
-            b.emit(For(Lit(0, i32), Lit(4, i32), (b.load(q.x, (i,)),), turn.close(following), (out,)))
+            b.emit(For(Lit(0, i32), Lit(4, i32), (b.load(q.x, (i,)),), iteration.close(following), (out,)))
             b.atomic(p.add, q.total, (), b.prim(p.mul, out, out))
 
         parallel(b, body)
@@ -114,10 +114,10 @@ def test_while_that_overwrites() -> None:
             asked, n = Var(i32, "n"), Var(i32, "n")
             with b.region(asked) as condition:
                 more = b.prim(p.lt, asked, b.prim(p.add, i, Lit(2, i32)))
-            with b.region(n) as turn:
+            with b.region(n) as iteration:
                 squash(b, q, i)
                 following = b.prim(p.add, n, Lit(1, i32))
-            b.emit(While((Lit(0, i32),), condition.close(more), turn.close(following), (Var(i32),)))
+            b.emit(While((Lit(0, i32),), condition.close(more), iteration.close(following), (Var(i32),)))
 
         parallel(b, body)
 
@@ -188,7 +188,7 @@ def test_parallel_loops_that_overwrite_each_others_values() -> None:
 
 
 def test_a_sum_over_a_field_that_is_overwritten_afterwards() -> None:
-    """The sum goes through a temporary that the loop fills; the loop behind it overwrites what was summed."""
+    """The sum goes through a temporary that the loop fills; the loop after it overwrites what was summed."""
 
     def build(b: Builder, q: Program) -> None:
         total = Buffer("s", f64, (), (), BufferKind.TEMPORARY)
@@ -232,5 +232,5 @@ def test_what_runs_again_needs_what_another_buffer_held() -> None:
 
     program = overwriting(build)
     assert program.fn is not None
-    assert {buffer.name for buffer in reverse(program.fn).restored} == {"x", "y"}
+    assert {buffer.name for buffer in reverse(program.fn).live_in_before} == {"x", "y"}
     assert_gradient(program)

@@ -20,7 +20,7 @@ GLOSSARY = (
     Term("canonical", "Of one form where several would mean the same, so that later passes need to know one only."),
     Term(
         "carried value",
-        "What a loop hands from each iteration to the next: a parameter of its region, renewed by yield.",
+        "What a loop hands from each iteration to the next: a parameter of its region, whose next value yield gives.",
         ("carrying", "loop-carried"),
     ),
     Term(

@@ -32,8 +32,8 @@ def facts_of(context: Context, request: Request, arrays: tuple[Buffer, ...], len
 
 def _gradient_facts(gradient: Gradient, *, tangents: bool) -> GradientFacts:
     """`tangents`: those of what is read are read too."""
-    live_in, before = frozenset([op.buffer for op in gradient.live_in_loads]), gradient.restored
-    regions = regions_of(gradient.primal, gradient.live_in_loads, gradient.restored)
+    live_in, before = frozenset([op.buffer for op in gradient.live_in_loads]), gradient.live_in_before
+    regions = regions_of(gradient.primal, gradient.live_in_loads, gradient.live_in_before)
     if tangents:
         live_in, before = _with_tangents(live_in), _with_tangents(before)
         regions = regions._replace(

@@ -2,7 +2,7 @@
 
 Fields live on the device (`tinote.runtime.resident`): they are copied when the host has written them, and back when it
 asks for them. Arrays of the caller's are copied in before a launch and back after it. A launch that gives something,
-prints, checks, or writes what somebody has a view of is waited for; others are encoded and run behind each other.
+prints, checks, or writes what somebody has a view of is waited for; others are encoded and run one after another.
 """
 
 from __future__ import annotations

@@ -295,7 +295,7 @@ class Native:
         return self._arrays
 
     def fixed_addresses(self) -> list[tuple[int, str, Memory]]:
-        """The memory that is the same in each launch, each with its byte behind the begin of the slots, and its name:
+        """The memory that is the same in each launch, each with its byte from the begin of the slots, and its name:
         that of fields, and what a kernel keeps for itself between its tasks.
         """
         bound = {8 * slot for _, _, slot in (*self._pointers, *self._planes)}
@@ -333,12 +333,12 @@ class Native:
         return any(self._array_buffers[position] in task.accesses.written for task in self.tasks)
 
     def written_addresses(self) -> set[int]:
-        """The bytes at which addresses stand that a launch writes behind."""
+        """The bytes at which the addresses stand that a launch writes to."""
         written = {root_of(buffer) for task in self.tasks for buffer in task.accesses.written}
         return {offset - SLOTS for buffer, offset in self.metadata.pointers if root_of(buffer) in written}
 
     def metadata_results(self) -> list[tuple[int, Scalar]]:
-        """Where each result is, behind the begin of the slots."""
+        """Where each result is, from the begin of the slots."""
         return [(offset - SLOTS, t) for offset, t in self.metadata.results]
 
     def _bind(self, block: Block, values: Sequence[Any]) -> Sequence[Any]:

@@ -16,7 +16,7 @@ be too much code, or where bounds may lie closer together than the contributions
 
 A contribution is computed once for each distance rather than once per iteration: only cheap ones are. They may read
 nothing that other iterations of the nest write; what the same iteration writes later is left to the nest that remains,
-behind.
+after it.
 
 Sums of floats are reassociated. In a parallel loop their order is open anyway; in a serial one it takes `fast_math`.
 

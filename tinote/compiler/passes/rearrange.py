@@ -199,7 +199,7 @@ class _Rearranger(Rewriter):
         self.bound[-1].add(op.outs[0])
 
     def new(self, near: Prim, prim: Primitive, *args: Atom, t: Type | None = None) -> Var:
-        """Emit an operation in front of `near`."""
+        """Emit an operation before `near`."""
         out = Var(near.outs[0].type if t is None else t)
         op = Prim(prim, args, (out,), near.loc, near.origin)
         for a in args:
@@ -380,7 +380,7 @@ class _Products(_Rearranger):
     # products
 
     def multiply(self, near: Prim, x: Atom, y: Atom, t: Scalar) -> Atom:
-        """x·y, emitted in front of `near`."""
+        """x·y, emitted before `near`."""
         return self.product(near, x, y, t) or self.new(near, p.mul, x, y)
 
     def product(self, near: Prim, x: Atom, y: Atom, t: Scalar) -> Atom | None:

@@ -164,7 +164,7 @@ class _Bounds:
 
 class _Boundary:
     """Emits the nest of the iterations that are not in the middle of every level: as they were, with the levels up to
-    the innermost one that is split inside one another, and there the iterations before and behind the middle, or all,
+    the innermost one that is split inside one another, and there the iterations before and after the middle, or all,
     where an outer index is none of its middle's. `last`: that level.
     """
 
@@ -199,14 +199,14 @@ class _Boundary:
         return b if a == ir.true else self.builder.prim(p.and_, a, b)
 
     def ends(self, loop: ir.For, middle: _Middle, inside: ir.Atom, env: dict[ir.Var, ir.Atom]) -> None:
-        """The iterations before and behind the middle of the last level that is split."""
+        """The iterations before and after the middle of the last level that is split."""
         lo, begin, end, hi = middle
         below = begin is not lo
         above = end is not hi
         first_end = self.choice(p.minimum, begin, hi) if below else lo
         second_begin = self.choice(p.maximum, begin, end) if above else hi
         if inside != ir.true:
-            # All are before the middle, if there is anything before it, or else behind it.
+            # All are before the middle, if there is anything before it, or else after it.
             first_end = self.select(inside, first_end, hi if below else lo)
             second_begin = self.select(inside, second_begin, hi if below else lo)
         if not above:

@@ -210,7 +210,7 @@ class _Loop:
         self.wide[v] = lanes
         self.scopes[-1].append(v)
 
-    def renewed(self, v: ir.Var) -> ir.Var:
+    def lanes_for(self, v: ir.Var) -> ir.Var:
         """A variable for the lanes of `v`, bound to it."""
         lanes = ir.Var(self.type(v.type), v.name)
         self.bind(v, lanes)
@@ -225,11 +225,11 @@ class _Loop:
             return found
         made = self.linear.get(atom)
         if made is None:  # an index
-            lanes = self.renewed(atom)
+            lanes = self.lanes_for(atom)
             self.emit(Ramp((atom, self.step(atom)), (lanes,), (), self.op.loc))
         else:
             args = tuple([self.each(a) for a in made.args])
-            lanes = self.renewed(atom)
+            lanes = self.lanes_for(atom)
             self.emit(ir.Prim(made.prim, args, (lanes,), made.loc, made.origin))
         return lanes
 
@@ -313,7 +313,7 @@ class _Loop:
             self.linear[op.out] = op
         else:
             args = tuple([self.each(a) for a in op.args])
-            self.emit(ir.Prim(op.prim, args, (self.renewed(op.out),), op.loc, op.origin))
+            self.emit(ir.Prim(op.prim, args, (self.lanes_for(op.out),), op.loc, op.origin))
 
     def offset(self, op: ir.Memory) -> ir.Atom:
         """Where the lanes find their elements: the first lane's offset if they follow each other, else each one's."""
@@ -351,7 +351,7 @@ class _Loop:
         t = self.type(op.buffer.dtype)
         # What lanes without an iteration hold is not written back.
         everywhere = self.mask is self.loop_mask
-        held = self.renewed(op.out) if isinstance(op, ir.Load) else ir.Var(t)
+        held = self.lanes_for(op.out) if isinstance(op, ir.Load) else ir.Var(t)
         if not isinstance(op, ir.Store) or not everywhere:
             self.emit(ir.Get((rows, place), (held,), (), op.loc, op.origin))
         if isinstance(op, ir.Load):
@@ -380,7 +380,7 @@ class _Loop:
         indices = op.args[1:] if isinstance(op, ir.Get) else op.args[1:-1]
         place = self.place(cell, indices)
         everywhere = self.mask is self.loop_mask
-        held = self.renewed(op.out) if isinstance(op, ir.Get) else ir.Var(self.type(dtype))
+        held = self.lanes_for(op.out) if isinstance(op, ir.Get) else ir.Var(self.type(dtype))
         if isinstance(op, ir.Get) or not everywhere:
             self.emit(ir.Get((memory, place), (held,), (), op.loc, op.origin))
         if isinstance(op, ir.Set):
@@ -418,7 +418,7 @@ class _Loop:
 
     def on_load(self, op: ir.Load) -> None:
         offset = self.offset(op)
-        self.emit(MaskedLoad(op.buffer, offset, self.mask, (self.renewed(op.out),), op.loc, op.origin))
+        self.emit(MaskedLoad(op.buffer, offset, self.mask, (self.lanes_for(op.out),), op.loc, op.origin))
 
     def on_store(self, op: ir.Store) -> None:
         self.emit(MaskedStore(op.buffer, self.offset(op), self.mask, self.spread(op.value), op.loc, op.origin))
@@ -456,7 +456,7 @@ class _Loop:
             self.one_by_one(op)
             return
         value, offset = self.spread(op.value), self.offset(op)
-        old = self.renewed(op.out) if op.outs else ir.Var(value.type)
+        old = self.lanes_for(op.out) if op.outs else ir.Var(value.type)
         self.emit(MaskedLoad(op.buffer, offset, self.mask, (old,), op.loc, op.origin))
         new = self.prim(op.prim, old, value, t=value.type)
         self.emit(MaskedStore(op.buffer, offset, self.mask, new, op.loc, op.origin))
@@ -490,7 +490,7 @@ class _Loop:
             return tuple([self.chosen(this, self.spread(a), old) for a, old in zip(found, carried, strict=True)])
 
         body = self.region(None, each, lambda: (lane, *carried))
-        outs = tuple([self.renewed(v) for v in op.outs])
+        outs = tuple([self.lanes_for(v) for v in op.outs])
         self.emit(ir.For(ir.Lit(0, i32), ir.Lit(self.lanes, i32), zeros, body, outs, op.loc, origin=op.origin))
 
     def on_stack(self, op: ir.NewStack | ir.Push | ir.Pop) -> None:
@@ -512,7 +512,7 @@ class _Loop:
         elif isinstance(op, ir.Push):
             self.emit(op.rebuilt((self.stacks[stack], self.spread(op.args[1]))))
         else:
-            self.emit(op.rebuilt((self.stacks[stack],), (), (self.renewed(op.out),)))
+            self.emit(op.rebuilt((self.stacks[stack],), (), (self.lanes_for(op.out),)))
 
     def most(self, capacity: ir.Atom) -> ir.Atom:
         """The largest capacity that a lane asks for: it is a trip count, and lanes count together."""
@@ -550,7 +550,7 @@ class _Loop:
                 else self.side(op.orelse, self.without(outer, condition))
             )
         for out, a, b in zip(op.outs, *sides, strict=True):
-            self.emit(ir.Prim(p.select, (condition, a, b), (self.renewed(out),), op.loc, op.origin))
+            self.emit(ir.Prim(p.select, (condition, a, b), (self.lanes_for(out),), op.loc, op.origin))
 
     def side(self, region: ir.Region, mask: ir.Atom) -> list[ir.Atom]:
         """One side of a divergent `if`, for the lanes of `mask`, skipped if there is none."""
@@ -574,7 +574,7 @@ class _Loop:
 
     def bound(self, variables: Sequence[ir.Var], wide: Sequence[bool]) -> tuple[ir.Var, ...]:
         """Variables that are bound here, as lanes where these are wanted."""
-        return tuple([self.renewed(v) if w else v for v, w in zip(variables, wide, strict=True)])
+        return tuple([self.lanes_for(v) if w else v for v, w in zip(variables, wide, strict=True)])
 
     def on_for(self, op: ir.For) -> None:
         divergent = op in self.divergence.divergent
@@ -642,7 +642,7 @@ class _Loop:
         """Bind the index of a loop that lanes begin at different places."""
         if self.divergence.step(op.index) is None:
             index = self.prim(p.add, start, counter, t=self.type(i64))
-            out = self.renewed(op.index)
+            out = self.lanes_for(op.index)
         else:
             first = self.widened(op.lo)
             index, out = self.prim(p.add, first, counter, t=i64), op.index

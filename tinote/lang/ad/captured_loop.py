@@ -77,7 +77,7 @@ class Loop:
         except TinoteError as error:
             self.how = StepCapture("function", error.message.removeprefix("this cannot be captured: "), error.span)
             return None
-        except Exception as error:  # of the function's own, with another number, or behind a condition
+        except Exception as error:  # of the function's own, with another number, or under a condition
             self.how = StepCapture("function", f"a trial of it raises {type(error).__name__}: {error}")
             return None
         self.how = StepCapture("replayed", captures=self._captures)

@@ -142,7 +142,7 @@ class _Chain:
         self.state: set[Buffer] = set()  # the fields that the steps write
         self.first = MemoryCopies()  # what they held before the first step that writes them
         self.kept: list[_Snapshot] = [_Snapshot(0, self.first)]
-        self._later_bytes = 0  # of those behind the first
+        self._later_bytes = 0  # of those after the first
         self.launches: dict[Any, Arguments] = {}  # one for each kernel and the fields it was launched with
         self.customs: dict[Span, Custom] = {}
         self.loaded: set[Buffer] = set()
@@ -330,7 +330,7 @@ class _Chain:
         return lost.spans
 
     def _reads_active(self, reached: set[Buffer]) -> set[Buffer]:
-        """From where adjoints of active memory come behind the loop, where they are at any time. Raises
+        """From where adjoints of active memory come after the loop, where they are at any time. Raises
         `DifferentiationError` for a launch whose gradient would need what cannot be kept.
         """
         found, before = set(reached), -1

@@ -46,7 +46,7 @@ from tinote.source import Span
 _MOST_TRIES = 4
 #: How many places with tapes are known.
 _MOST_PLACES = 64
-#: A tape of fewer launches takes no longer by itself, unless it shares values of so many bytes.
+#: A tape of fewer launches takes no longer by itself, unless the values that it shares have at least these bytes.
 FEWEST, LEAST_SHARED = 4, 32 << 10
 
 

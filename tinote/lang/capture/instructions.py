@@ -41,7 +41,7 @@ _EXACT = 1 << 53
 
 
 class Instructions(ABC):
-    """`words` are the instructions, `cells` what registers, and constants behind them, hold at first. `ends`: how the
+    """`words` are the instructions, `cells` what registers, and constants after them, hold at first. `ends`: how the
     step may end. By the word at which an instruction begins: `spans`, the place of one that may fail; `launches`, what
     launches; `begins`, the step that it is the first of. `main`: the word at which the steps begin. `counter_register`:
     that of the number of launches so far that drew random numbers. `always`: the begins and ends of copies that are
@@ -102,7 +102,7 @@ class Instructions(ABC):
         """
 
     def result_offsets(self, step: Launch) -> list[int]:
-        """Where the results of a launch are, behind the begin of its slots."""
+        """Where the results of a launch are, from the begin of its slots."""
         return [offset for offset, _, _ in step.results]
 
     # ---- instructions
@@ -372,7 +372,7 @@ def _shared_constants(paths: Sequence[Path]) -> dict[Any, list[bool]]:
 
 def _merged(shape: tuple[int, ...], strides: tuple[tuple[int, ...], ...], size: int) -> list[tuple[int, ...]]:
     """The axes of views of one shape, the outermost first, each with its extent and the stride in each; neighbours
-    that lie one behind the other are one, and those of a single index none.
+    that follow one another are one, and those of a single index none.
     """
     found: list[tuple[int, ...]] = []
     for extent, *apart in zip(reversed(shape), *map(reversed, strides), strict=True):

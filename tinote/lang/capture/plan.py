@@ -62,7 +62,7 @@ class Block(NamedTuple):
 
 class Code(NamedTuple):
     """A kernel, or a gradient. `digest`: of the text that it was compiled from; `pointers`: where addresses are in a
-    launch block, as bytes behind its slots' begin, with the block and the byte in it; `parameters`: the type and the
+    launch block, as bytes from its slots' begin, with the block and the byte in it; `parameters`: the type and the
     place of each scalar argument.
     """
 

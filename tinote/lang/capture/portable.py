@@ -13,7 +13,7 @@ The file, all numbers little-endian:
     u32       the version, 1
     u32       bytes of what follows, unpacked
     zlib      u32 bytes of the description, the description (JSON in UTF-8), u32 bytes of the module, the module
-              (WebAssembly), and memory from the description's `memory.base` on; behind its end it is zero
+              (WebAssembly), and memory from the description's `memory.base` on; after its end it is zero
 
 The description:
 

@@ -162,7 +162,7 @@ class Prepared(Instructions):
         self.integers[self.counter_register] = session.launches
 
     def keep_counter(self) -> None:
-        """The session's sequence goes on behind them."""
+        """The session's sequence goes on after them."""
         session.launches = self.counter
 
     @property

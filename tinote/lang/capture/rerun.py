@@ -48,7 +48,7 @@ Bytes = tuple[int, int]
 
 
 class Rerun(NamedTuple):
-    """What it takes to run a launch again. `reads`: the addresses that it reads behind, by the slot that they stand at,
+    """What it takes to run a launch again. `reads`: the addresses that it reads at, by the slot that they stand at,
     with the first and the last byte (None: perhaps all). `fills`: the slot of what it writes, all of its `nbytes`.
     """
 

@@ -150,7 +150,7 @@ class Trial:
             if any(type(step) is Decision for step in recording.steps):
                 last = [step for step in recording.steps if type(step) is Decision][-1]
                 raise CaptureError(
-                    f"this cannot be captured: behind this condition, one side raises {type(error).__name__}: {error}",
+                    f"this cannot be captured: under this condition, one side raises {type(error).__name__}: {error}",
                     last.span,
                     hint="decide it in a kernel",
                 ) from None
@@ -209,7 +209,7 @@ class Trial:
         wanted: tuple[Any, ...],
         found: tuple[Any, ...],
     ) -> CaptureError:
-        """The error that names the first step behind which memory differs."""
+        """The error that names the first step after which memory differs."""
         names = [name for (_, name), a, b in zip(self._memories, wanted[3], found[3], strict=True) if a != b]
         printed = wanted[4] != found[4]
         what = "what it returns, or a global," if not printed else "what its kernels print"
@@ -238,7 +238,7 @@ class Trial:
         step = states.steps[low] if low < len(states.steps) else None
         span = getattr(step, "span", NOWHERE)
         return CaptureError(
-            f"this cannot be captured: replayed, {what}, first behind {_in_words(step)}",
+            f"this cannot be captured: replayed, {what}, first after {_in_words(step)}",
             span if span != NOWHERE else place_of_function(self._function),
             hint="something changes memory, or decides what is done, that a capture does not see",
         )
@@ -301,7 +301,7 @@ def bits(value: Any) -> Any:
 
 
 class _States(Recording):
-    """Records a call, and what memory holds behind each step but the last."""
+    """Records a call, and what memory holds after each step but the last."""
 
     def __init__(self, program: Captured, memories: list[Memory], arguments: Sequence[tuple[Memory, str]]) -> None:
         super().__init__(program.tables, (), arguments, prints=True)

@@ -328,7 +328,7 @@ def _by_kernel(group: Sequence[SweptLaunch], seconds: Callable[[SweptLaunch], fl
 
 
 def _at(one: AdjointNorms, launch: int) -> float | None:
-    """The norm of what the field holds behind a launch."""
+    """The norm of what the field holds after a launch."""
     known = [value for k, value in zip(one.launches, one.values, strict=True) if k <= launch]
     return known[-1] if known else None
 

@@ -44,7 +44,7 @@ let nextId = 0;
 /**
  * The grid. `host` is told what happens: `pointed(line, column)`, `chosen(line, column, name)`, `left()`, `named(name,
  * line)`, `scrolled(top)`; and asked how a line looks: `look(line)` gives "", "lit" or "strong", `stretch(line)` the
- * columns to underline, `note(line)` what stands behind it, `name()` the variable under the pointer, `term(word)` what
+ * columns to underline, `note(line)` what stands after it, `name()` the variable under the pointer, `term(word)` what
  * a word of the language means.
  */
 class Lines {

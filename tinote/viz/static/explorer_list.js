@@ -135,7 +135,7 @@ class StageList {
     let last = -1;
     for (const stage of this.#listed()) {
       const name = stages[stage].group;
-      // A group goes on behind steps that are folded away, but not behind others.
+      // A group goes on after steps that are folded away, but not after others.
       const goesOn = group && stages.slice(last, stage).every((other) => other.group === name);
       if (name && !goesOn)
         nodes.push(

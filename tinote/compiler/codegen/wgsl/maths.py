@@ -361,7 +361,7 @@ fn tanh_f64(x: f64) -> f64 {
 
 
 def _digits_of_two_over_pi(count: int) -> int:
-    """The first binary digits of 2/pi behind the point, as an integer: pi by Machin's formula."""
+    """The first binary digits of 2/pi after the point, as an integer: pi by Machin's formula."""
     one = 1 << (count + 64)
 
     def arctan_of_inverse(n: int) -> int:

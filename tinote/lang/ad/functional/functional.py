@@ -360,7 +360,7 @@ def _rows(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
 
 def _products(ran: Run, count: int, seeds: Callable[[int, int], Array]) -> list[Array]:
     """Products of seeds and the Jacobian, several at once where that can be: for each input an array of them.
-    `seeds(first, end)` gives some of the seeds, of the shape of the result behind their number.
+    `seeds(first, end)` gives some of the seeds, of the shape of the result after their number.
     """
     width = directions_for(count)
     try:

@@ -46,7 +46,7 @@ class FwdMode:
 
     A seed with a further, leading axis holds several directions, up to 64: the block computes its values once, and that
     many tangents of each. The products are then in `duals`, when the block has ended: an array of the shape of the
-    loss behind a leading axis of directions, or a list of them for several losses. The fields' own duals take no part,
+    loss after a leading axis of directions, or a list of them for several losses. The fields' own duals take no part,
     and need not be there. Numbers that depend on the parameters cannot go through Python then.
 
     Inside of a tape or a function that is differentiated in reverse, the duals that the block leaves are values, which

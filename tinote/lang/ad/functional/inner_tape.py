@@ -157,8 +157,8 @@ def run_again(again: Again, journal: SecondOrder, directions: Mapping[Buffer, Ar
 
 
 def leave_tangents(journal: SecondOrder, seeds: Mapping[Buffer, Array], outer: CustomSweep) -> None:
-    """A reverse sweep that begins with adjoints `seeds`, of gradients, and has those from behind as their tangents: the
-    tangents that it leads to become the adjoints of the sweep around it.
+    """A reverse sweep that begins with adjoints `seeds`, of gradients, and has those of later operations as tangents:
+    the tangents that it leads to become the adjoints of the sweep around it.
     """
     touched = journal.changed_gradients() | set(seeds)
     for gradient in touched:

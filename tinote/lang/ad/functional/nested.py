@@ -11,9 +11,9 @@
 For the recording around it, an inner derivative is one record. Let g be the gradient of f that the call gives. Where
 the outer mode is reverse, the adjoint w of g goes back as that of the number w · g, whose gradient is the tangent of g
 along w, since second derivatives are symmetric: f runs again along w as the direction, and its reverse sweep carries
-tangents (`second_order.py`). The adjoints that come from behind take part as tangents of the adjoints that this sweep
-starts with, so that what f leaves in fields is differentiated by the same sweep. Where the outer mode is forward, f
-runs in this way at once, along the tangents that there are.
+tangents (`second_order.py`). The adjoints that later operations give are tangents of those that this sweep starts with,
+so that what f leaves in fields is differentiated by the same sweep. Where the outer mode is forward, f runs in this way
+at once, along the tangents that there are.
 
 The two levels stay apart: numbers of the inner recording belong to a trace of its own inside of the outer one, inner
 gradients take the place of the outer ones in memory only as long as the inner sweep lasts, and no launch has tangents
@@ -412,8 +412,8 @@ def _refuse_written(bound: Bound, inner: Inner) -> None:
 
 
 class _Cells:
-    """What the variables of outer functions hold that `f`, and the functions among these, use: the next turn of a loop
-    gives them other values.
+    """What the variables of outer functions hold that `f`, and the functions among these, use: the next iteration of
+    a loop gives them other values.
     """
 
     def __init__(self, f: Any) -> None:
@@ -611,7 +611,7 @@ class _Recorded:
         )
 
     def _sweep(self, outer: CustomSweep, run: Run, value_adjoint: Array, adjoints: list[Array], tangent: Array) -> None:
-        """Through the run, with the adjoints from behind as tangents of adjoints; and to seeds and directions."""
+        """Through the run, with adjoints of later operations as tangents of adjoints; and to seeds and directions."""
         touched = _gradients(run)
         for gradient in touched:
             if gradient.tangent is None:

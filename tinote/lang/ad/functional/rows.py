@@ -70,8 +70,8 @@ class SeveralRows:
         return cls(run, events, launches, directions)
 
     def pull_back(self, seeds: Array) -> list[Array]:
-        """The products of seeds, of the shape of the result behind their number, and the Jacobian: for each input of
-        its shape behind the same number. There are at most as many as directions.
+        """The products of seeds, of the shape of the result after their number, and the Jacobian: for each input of
+        its shape after the same number. There are at most as many as directions.
         """
         self._adjoints = TemporaryAdjoints(self._carrying, directions=self._directions)
         (result,) = self._run.results

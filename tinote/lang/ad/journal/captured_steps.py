@@ -114,7 +114,7 @@ class StepRegions(NamedTuple):
 
 class Way:
     """One way through a step, with its reverse sweep. `registers`: the numbers of the first part that the second reads,
-    with those of its seeds behind; `blocks`: the memory that it reads, and where that begins in what a record keeps;
+    followed by those of its seeds; `blocks`: the memory that it reads, and where that begins in what a record keeps;
     `lent`: the temporary adjoints that it gets, by their blocks. `number`: which of the ways it is.
     """
 

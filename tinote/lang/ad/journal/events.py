@@ -165,7 +165,7 @@ class Custom:
     held then. `notices_stale`: what is launched and read in it is checked for elements whose values are gone, so that
     not all has to be kept. `numbers`: the traced numbers from outside that went into it. `active`: of what it loaded,
     the memory without a gradient that held differentiated values, with the place where these were put there.
-    `reads_active`: of a stretch that passes adjoints of such memory on: from where those are that something behind it
+    `reads_active`: of a stretch that passes adjoints of such memory on: from where those are that something after it
     needs, also where those are that it needs itself. `kept_bytes`: what it keeps for its gradient at most, as far as it
     says. `made`: ndarrays that hold its results, and were not there before.
     """

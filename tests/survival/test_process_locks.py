@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tinote.runtime import turns
-from tinote.runtime.turns import turn
+from tinote.runtime import process_locks
+from tinote.runtime.process_locks import process_lock
 
 # Each child says that it is ready, waits for a line, and calls kernels that are long enough to be compiled at once.
 CHILD = """
@@ -81,35 +81,35 @@ def test_what_several_processes_need_is_compiled_once(tmp_path: Path) -> None:
 
 def test_a_killed_holder_lets_the_next_one_in(tmp_path: Path) -> None:
     text = (
-        "import sys, time\nfrom pathlib import Path\nfrom tinote.runtime.turns import turn\n"
-        "with turn(Path(sys.argv[1]), 'abcd'):\n    print('has it', flush=True)\n    time.sleep(600)\n"
+        "import sys, time\nfrom pathlib import Path\nfrom tinote.runtime.process_locks import process_lock\n"
+        "with process_lock(Path(sys.argv[1]), 'abcd'):\n    print('has it', flush=True)\n    time.sleep(600)\n"
     )
     holder = subprocess.Popen([sys.executable, "-c", text, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert _line(holder) == "has it"
     entered = threading.Event()
 
     def enter() -> None:
-        with turn(tmp_path, "abcd"):
+        with process_lock(tmp_path, "abcd"):
             entered.set()
 
     waiting = threading.Thread(target=enter, daemon=True)
     waiting.start()
     assert not entered.wait(0.3)
-    with turn(tmp_path, "0123"):
+    with process_lock(tmp_path, "0123"):
         pass  # another key: nobody waits
     holder.send_signal(signal.SIGKILL)
-    assert entered.wait(turns.LONGEST_WAIT - 10)
+    assert entered.wait(process_locks.LONGEST_WAIT - 10)
     waiting.join()
     holder.communicate()
 
 
 def test_nobody_waits_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "LONGEST_WAIT", 0.2)
+    monkeypatch.setattr(process_locks, "LONGEST_WAIT", 0.2)
     held: list[Any] = []
     release = threading.Event()
 
     def hold() -> None:
-        with turn(tmp_path, "ab"):
+        with process_lock(tmp_path, "ab"):
             held.append(1)
             release.wait(120)
 
@@ -118,26 +118,26 @@ def test_nobody_waits_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     while not held:
         time.sleep(0.01)
     begun = time.monotonic()
-    with turn(tmp_path, "ab"):
+    with process_lock(tmp_path, "ab"):
         assert time.monotonic() - begun >= 0.2
-    with turn(tmp_path, "cd"), turn(tmp_path, "ab"):
-        pass  # whoever has a turn waits for no other one
+    with process_lock(tmp_path, "cd"), process_lock(tmp_path, "ab"):
+        pass  # whoever holds one waits for no other one
     release.set()
     holder.join()
-    with turn(tmp_path / "missing", "ab"):
+    with process_lock(tmp_path / "missing", "ab"):
         pass
 
 
 def test_a_wait_is_interrupted(tmp_path: Path) -> None:
     text = (
-        "import sys, time\nfrom pathlib import Path\nfrom tinote.runtime.turns import turn\n"
+        "import sys, time\nfrom pathlib import Path\nfrom tinote.runtime.process_locks import process_lock\n"
         "print('waits', flush=True)\n"
-        "try:\n    with turn(Path(sys.argv[1]), 'ab'):\n        print('has it')\n"
+        "try:\n    with process_lock(Path(sys.argv[1]), 'ab'):\n        print('has it')\n"
         "except KeyboardInterrupt:\n    print('interrupted')\n"
     )
-    with turn(tmp_path, "ab"):
+    with process_lock(tmp_path, "ab"):
         child = subprocess.Popen([sys.executable, "-c", text, str(tmp_path)], stdout=subprocess.PIPE, text=True)
         assert _line(child) == "waits"
         time.sleep(0.2)
         child.send_signal(signal.SIGINT)
-        assert child.communicate(timeout=turns.LONGEST_WAIT - 10)[0].strip() == "interrupted"
+        assert child.communicate(timeout=process_locks.LONGEST_WAIT - 10)[0].strip() == "interrupted"

@@ -1,13 +1,13 @@
-"""Turns between processes: of several that are about to make the same entry of a store, one makes it, the others wait.
+"""Locks between processes: of several that are about to make the same entry of a store, one makes it, the others wait.
 
-    with turn(store.folder, key):
+    with process_lock(store.folder, key):
         data = store.get(key)       # another process may have made it meanwhile
         if data is None:
             store.put(key, make())
 
-A turn is a lock on one of a few files beside the entries, which the system takes back when its holder ends, however
-that ends. Nothing is wrong without it, there is only more work: so nobody waits longer than `LONGEST_WAIT`, a thread
-that has a turn waits for no other one, and where files cannot be locked everybody goes on at once.
+It is a lock on one of a few files beside the entries, which the system releases when its holder ends, however that
+ends. Nothing is wrong without it, there is only more work: so nobody waits longer than `LONGEST_WAIT`, a thread
+that holds one waits for no other one, and where files cannot be locked everybody goes on at once.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ LONGEST_WAIT = 60.0
 """Seconds, after which whoever waits does the work itself: the holder may be stopped, or on its way for long."""
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02
-_FILE = ".turn-"
+_FILE = ".lock-"
 _LETTERS = 2  # of a key that tell files apart: there are 256 of them at most
 
 _mine = threading.local()
 
 
 @contextmanager
-def turn(folder: Path, key: str) -> Iterator[None]:
+def process_lock(folder: Path, key: str) -> Iterator[None]:
     """Alone among the processes that use this folder with this key, as far as that can be had."""
     file = _open(folder, key)
     if file is None:
