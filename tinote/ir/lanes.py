@@ -1,5 +1,15 @@
 """What only loops in lanes do: several iterations of a parallel loop at once, one in each lane of a vector register.
 
+    op  = MaskedLoad   v = buffer[a] where mask             a scalar offset: consecutive elements; lanes: each its own
+        | MaskedStore  buffer[a] where mask = a
+        | LoadTile     v = rows of buffer[a], a step and a width in bytes, where mask
+        | StoreTile    the same rows = a
+        | Broadcast    v = a in each lane
+        | Ramp         v = a, a + step, a + 2 step, …
+        | Reduce       v = all lanes of a, combined by a primitive
+
+As text:
+
     for parallel %i: i32, %m: u1x16 in 0i32 .. %n:          16 iterations at once, from %i; %m: which of them are < %n
       %at: i64x16 = ramp %offset, 4i64                      %offset, %offset + 4, %offset + 8, ...
       %a: f32x16 = load @x.flat[%offset] where %m           consecutive elements

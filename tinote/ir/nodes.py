@@ -26,7 +26,14 @@ assignment.
 An operation *binds* variables (`outs`) and is not its own value, so that a body is edited without its users changing
 identity and the same `Var` lines up across stages. Nodes are compared by identity and never mutated once they are part
 of a region. All operands stand in `args` and all nested code in `regions`, whatever the operation: a pass can handle
-operations that it does not know. `CustomVJP` lives in `custom_vjp.py`, what only loops in lanes do in `lanes.py`.
+operations that it does not know. `CustomVJP` lives in `custom_vjp.py`.
+
+Two modules have operations of their own, each with its grammar at its top:
+
+    ir/lanes.py              in loops whose iterations run in lanes: MaskedLoad, MaskedStore, LoadTile, StoreTile,
+                             Broadcast, Ramp, Reduce
+    frontend/activations.py  of recursive functions, until the front end has made loops of them: Call, _Goto, _Suspend,
+                             _Return
 """
 
 from __future__ import annotations

@@ -22,6 +22,13 @@ and stacks already, so that nothing below the front end knows of recursion. The 
 any depth leaves the machine's stack alone, whatever threads there are, and the depth is limited by a check like any
 other. Stacks also have an adjoint (a stack: `autodiff/reverse.py`), so that recursion has a derivative. The cost is a
 jump by table for each call and return, in place of the machine's own.
+
+The operations that this takes are gone when `lower_recursion` has run:
+
+    op  = Call      v… = routine a…
+        | _Goto     end of a block, after which another one runs
+        | _Suspend  end of a block that calls: routine a…, after whose return another block runs
+        | _Return   end of a block and of its function
 """
 
 from __future__ import annotations
