@@ -11,7 +11,7 @@ import pytest
 import tinote as ti
 from tests.autodiff.framework_programs import PROGRAMS, Made
 from tinote.errors import DifferentiationError
-from tinote.lang.ad.frameworks.array_function import ArrayFunction, Facts
+from tinote.lang.ad.frameworks.array_function import ArrayFacts, ArrayFunction
 
 Array = np.ndarray[Any, Any]
 H = 1e-6
@@ -117,13 +117,13 @@ def test_arrays_that_are_inputs_are_not_written() -> None:
     ("given", "kind"),
     [
         ([], "count"),
-        ([Facts((4,), np.dtype(np.float64))] * 2, "count"),
-        ([Facts((5,), np.dtype(np.float64))], "shape"),
-        ([Facts((4,), np.dtype(np.float32))], "dtype"),
-        ([Facts((4,), np.dtype(np.int64))], "dtype"),
+        ([ArrayFacts((4,), np.dtype(np.float64))] * 2, "count"),
+        ([ArrayFacts((5,), np.dtype(np.float64))], "shape"),
+        ([ArrayFacts((4,), np.dtype(np.float32))], "dtype"),
+        ([ArrayFacts((4,), np.dtype(np.int64))], "dtype"),
     ],
 )
-def test_what_does_not_fit_is_told(given: list[Facts], kind: str) -> None:
+def test_what_does_not_fit_is_told(given: list[ArrayFacts], kind: str) -> None:
     ti.init(default_fp=ti.f64)
     x = ti.field(ti.f64, 4, needs_grad=True)
     program = ArrayFunction("torch_function", lambda: None, x, x)

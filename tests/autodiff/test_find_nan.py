@@ -18,7 +18,7 @@ from tinote.config import Config
 from tinote.errors import DifferentiationError, KernelFiniteError
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
-from tinote.ir.nodes import Memory
+from tinote.ir.nodes import MemoryOp
 from tinote.ir.parse import parse
 from tinote.ir.verify import Form, verify
 
@@ -417,7 +417,7 @@ def test_the_first_operation_is_blamed(value: float, message: str):
     checked = check_finite(fn)
     verify(checked, Form.SCALAR)
     memory = DictMemory()
-    x, y = (op.buffer for op in fn.region.body if isinstance(op, Memory))
+    x, y = (op.buffer for op in fn.region.body if isinstance(op, MemoryOp))
     memory.store(x, (1,), value)
     if message:
         with pytest.raises(KernelFiniteError) as stopped:

@@ -17,7 +17,7 @@ from tinote.config import Config
 from tinote.ir.checked_accesses import CheckedAccesses, Kind, Ledger
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
-from tinote.ir.nodes import Function, Load, Memory
+from tinote.ir.nodes import Function, Load, MemoryOp
 from tinote.ir.parse import parse
 from tinote.ir.query import walk
 from tinote.ir.verify import Form, verify
@@ -74,7 +74,7 @@ def typed(text: str) -> Function:
 def test_steering_reads(text: str, names: str) -> None:
     fn = typed(f"func f():\n {text}\n")
     reads = controlling_reads(fn)
-    assert sorted(op.buffer.name for op in reads if isinstance(op, Memory)) == list(names)
+    assert sorted(op.buffer.name for op in reads if isinstance(op, MemoryOp)) == list(names)
 
 
 # ---- checks

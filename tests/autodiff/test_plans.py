@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.lang.capture import planned, simplify
+from tinote.lang.capture import plan, planned, simplify
 from tinote.lang.session.state import session as state
 from tinote.runtime.pool import WARM_FROM, pool
 
@@ -630,7 +630,7 @@ def test_threads_that_call_one_derivative() -> None:
     assert not wrong
 
 
-def steps_of(found: Space, program: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def steps_of(found: Space, program: str, monkeypatch: pytest.MonkeyPatch) -> list[type[plan.PlanStep]]:
     """The kinds of the steps of a program's plan."""
     made: list[Any] = []
     run = planned.MemoryPlan.run
@@ -640,7 +640,7 @@ def steps_of(found: Space, program: str, monkeypatch: pytest.MonkeyPatch) -> lis
     found.run(program)
     for _ in range(5):
         found["call"]()
-    return [type(step).__name__ for step in made[-1]._plan.root.steps]
+    return [type(step) for step in made[-1]._plan.root.steps]
 
 
 #: How often plans copy: gradients and duals are the plans' own, arguments and data stay where they are.
@@ -659,8 +659,8 @@ COPIES = {
 def test_plans_copy_little(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program, wanted = COPIES[name]
     steps = steps_of(space(), program, monkeypatch)
-    assert steps.count("Copy") == wanted
-    assert steps.count("Launch") == 2
+    assert steps.count(plan.CopyStep) == wanted
+    assert steps.count(plan.LaunchStep) == 2
 
 
 @pytest.mark.parametrize("count", [6, 20_000])

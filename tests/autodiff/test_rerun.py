@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.lang.capture import planned, rerun
+from tinote.lang.capture import plan, planned, rerun
 
 N = 8
 STEPS = 3
@@ -106,12 +106,12 @@ class Counted:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.runs = 0
-        self.steps: Counter[str] = Counter()
+        self.steps: Counter[type[plan.PlanStep]] = Counter()
         run = planned.MemoryPlan.run
 
         def counted(plan: Any, *given: Any, **how: Any) -> Any:
             self.runs += how.get("counts", True)
-            self.steps = Counter([type(step).__name__ for step in plan._plan.root.steps])
+            self.steps = Counter([type(step) for step in plan._plan.root.steps])
             return run(plan, *given, **how)
 
         monkeypatch.setattr(planned.MemoryPlan, "run", counted)
@@ -170,8 +170,8 @@ def test_cheap_launches_run_again_and_nothing_is_saved_of_them(
     (wanted, saving), (given, again) = found
     assert given == wanted
     # Of each step but the last one, the first stage runs again; what it wrote was saved and brought back.
-    assert again["Launch"] == saving["Launch"] + STEPS - 1
-    assert again["Copy"] == saving["Copy"] - 2 * (STEPS - 1)
+    assert again[plan.LaunchStep] == saving[plan.LaunchStep] + STEPS - 1
+    assert again[plan.CopyStep] == saving[plan.CopyStep] - 2 * (STEPS - 1)
 
 
 #: They write a part of an array, two arrays, add to one, or compute much for an element.
@@ -214,7 +214,7 @@ def test_what_launches_fill_again_is_put_back_where_the_gradient_fails(
     memory[0].from_numpy(y)
     gradient(x)
     assert counted.runs == 3
-    assert counted.steps["Launch"] > 3 * STEPS + 1 + 3 * STEPS + 1
+    assert counted.steps[plan.LaunchStep] > 3 * STEPS + 1 + 3 * STEPS + 1
     assert bits([one.to_numpy() for one in memory]) == after
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.browser.harness import ACTIVE_IS_SELECTED, BOTH_FRONT_ENDS, TIMED_KEY, new_page
 from tests.browser.waiting import expect, poll, still_box
 from tests.viz.explored import parsed_stages
-from tinote.viz.explorer.widget import Explorer, View
+from tinote.viz.explorer.widget import Explorer, ExplorerView
 
 GRAVITY = """\
 import tinote as ti
@@ -321,7 +321,7 @@ def test_five_thousand_operations_stay_fluid(notebook):
 
 def test_the_page_of_its_own_works_without_a_kernel(standalone):
     hostile = 'x = "</script><script>document.title=`hacked`</script><!-- &lt;b&gt;"'
-    explorer = Explorer("</title><b>name", [View("kernel", lambda: parsed_stages(hostile))])
+    explorer = Explorer("</title><b>name", [ExplorerView("kernel", lambda: parsed_stages(hostile))])
     page = standalone(explorer)
     expect(page).to_have_title("</title><b>name: IR explorer")
     expect(page.locator(".source .code").first).to_have_text(hostile)
@@ -335,7 +335,7 @@ def test_the_page_of_its_own_works_without_a_kernel(standalone):
 
 def test_search_finds_and_walks(standalone):
     stages = parsed_stages("y = x * 0.5")
-    page = standalone(Explorer("small", [View("kernel", lambda: stages)]))
+    page = standalone(Explorer("small", [ExplorerView("kernel", lambda: stages)]))
     page.keyboard.press("/")
     page.get_by_role("listbox").focus()
     page.keyboard.press("/")
@@ -440,7 +440,7 @@ def shown(page) -> dict[str, str]:
 
 
 def test_a_link_opens_a_page_as_it_was_shown(standalone, chromium):
-    page = standalone(Explorer("small", [View("kernel", lambda: parsed_stages("y = x * 0.5"))]))
+    page = standalone(Explorer("small", [ExplorerView("kernel", lambda: parsed_stages("y = x * 0.5"))]))
     poll(lambda: shown(page), {})
     page.get_by_role("listbox", name="Stages").focus()
     page.keyboard.press("ArrowUp")

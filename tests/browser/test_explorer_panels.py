@@ -11,7 +11,7 @@ from tests.browser.looks import WIDTHS, unreadable
 from tests.browser.test_explorer import FLUID_MS, OF_SMALL, current_line, having, lit, pointed, rows
 from tests.browser.waiting import expect, poll, still_box
 from tests.viz.explored import big_stages, parsed_stages
-from tinote.viz.explorer.widget import Explorer, View, explore
+from tinote.viz.explorer.widget import Explorer, ExplorerView, explore
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_panels_can_be_read_and_fit(standalone, kernel, pictures):
 
 @pytest.fixture
 def small(standalone):
-    return standalone(Explorer("small", [View("kernel", lambda: parsed_stages("y = x * 0.5"))]))
+    return standalone(Explorer("small", [ExplorerView("kernel", lambda: parsed_stages("y = x * 0.5"))]))
 
 
 def test_a_click_on_a_variable_goes_to_its_definition(small):
@@ -238,7 +238,7 @@ def test_a_graph_of_five_thousand_operations_stays_fluid(standalone):
     times = {}
     for count in (5000, 100):
         stages = big_stages(count)
-        times[count] = walked(standalone(Explorer("walk", [View("kernel", lambda stages=stages: stages)])))
+        times[count] = walked(standalone(Explorer("walk", [ExplorerView("kernel", lambda stages=stages: stages)])))
     print(f"\nwalks along the data flow in ms, by operations: {times}")
     assert min(times[5000]) < max(FLUID_MS, OF_SMALL * min(times[100]))
 

@@ -12,7 +12,7 @@ from tests.browser.harness import TIMED_KEY
 from tests.browser.test_explorer import PAINTED, ROOT, having, lit, pointed
 from tests.browser.waiting import expect, poll
 from tests.viz.explored import big_stages
-from tinote.viz.explorer.widget import Explorer, View, explore
+from tinote.viz.explorer.widget import Explorer, ExplorerView, explore
 
 FIRST = """\
 def energy():
@@ -134,7 +134,7 @@ def test_two_specialisations_stand_side_by_side(standalone, pictures):
 
 
 def test_without_an_earlier_version_there_is_nothing_to_press(standalone):
-    page = standalone(Explorer("big", [View("kernel", lambda: big_stages(40))]))
+    page = standalone(Explorer("big", [ExplorerView("kernel", lambda: big_stages(40))]))
     expect(page.get_by_role("button", name="Previous run")).to_have_count(0)
     page.get_by_role("listbox", name="Stages").focus()
     page.keyboard.press("r")
@@ -142,7 +142,9 @@ def test_without_an_earlier_version_there_is_nothing_to_press(standalone):
 
 
 def test_five_thousand_operations_stay_fluid_beside_earlier_ones(standalone):
-    page = standalone(Explorer("big", [View("kernel", lambda: big_stages(5000), None, lambda: big_stages(4990))]))
+    page = standalone(
+        Explorer("big", [ExplorerView("kernel", lambda: big_stages(5000), None, lambda: big_stages(4990))])
+    )
     page.get_by_role("button", name="Previous run").click()
     page.wait_for_function(f"() => {COMPARED}")
     times = [page.evaluate(TIMED_KEY, [0, key]) for key in ["ArrowDown", "ArrowUp", "ArrowUp", "ArrowDown"]]

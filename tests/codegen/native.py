@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinote.compiler.codegen.llvm.module import Module, Options, generate
+from tinote.compiler.codegen.llvm.module import LlvmModule, Options, generate
 from tinote.compiler.passes.lower_access import lower_access
 from tinote.compiler.passes.lower_arrays import lower_arrays
 from tinote.compiler.passes.offload import offload
@@ -125,7 +125,7 @@ def execute(
         launcher.release(block)
 
 
-def _results(fn: Function, module: Module, slots: memoryview) -> tuple[Any, ...]:
+def _results(fn: Function, module: LlvmModule, slots: memoryview) -> tuple[Any, ...]:
     found: list[Any] = []
     for y, offset in zip(fn.region.yields, module.layout.results, strict=True):
         assert isinstance(y.type, Scalar)

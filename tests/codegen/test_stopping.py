@@ -10,7 +10,7 @@ import pytest
 from tests.codegen.native import lowered
 from tinote.compiler.codegen.llvm.module import generate
 from tinote.runtime.jit import compile_module
-from tinote.runtime.launch import Block, Launcher, LaunchStopped
+from tinote.runtime.launch import LaunchBlock, Launcher, LaunchStopped
 from tinote.runtime.memory import Memory
 
 HEAD = "buffer @x: f32 field (8)\nfunc f(%n: i64, %m: i32):\n"
@@ -60,7 +60,7 @@ def test_stops(name: str, threads: int) -> None:
     launcher.release(block)
 
 
-def lateness(launcher: Launcher, block: Block) -> float:
+def lateness(launcher: Launcher, block: LaunchBlock) -> float:
     """Seconds from the request to stop, a tenth of a second after the start, to the end of the launch."""
     asked: list[float] = []
 

@@ -10,7 +10,7 @@ import pytest
 from tinote.ir.access_region import regions_of
 from tinote.ir.buffers import Buffer
 from tinote.ir.interpret import interpret
-from tinote.ir.launch_values import ExactNodes, Launch, SymbolicRegions, exact_values
+from tinote.ir.launch_values import ExactNodes, LaunchInputs, SymbolicRegions, exact_values
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Function, Load, Var
 from tinote.ir.parse import parse
@@ -90,7 +90,7 @@ def test_both_domains_agree_with_the_interpreter() -> None:
             count = rng.choice(EXTREMES)
             wanted = run(fn, arguments, count)
             memory = memory_of(fn, count)
-            launch = Launch(arguments, [LENGTH for _ in nodes.lengths], memory.load)
+            launch = LaunchInputs(arguments, [LENGTH for _ in nodes.lengths], memory.load)
             known = exact_values(nodes.all, [root for root in roots if root is not None], launch)
             assert None not in roots
             assert known == list(wanted)
@@ -125,7 +125,7 @@ def test_what_a_launch_does_not_determine_is_unknown() -> None:
     memory = DictMemory({x: [10, 20, 30, 40]})
 
     def values(arguments: list[int], bound: dict[int, int] | None = None) -> list[int | float | None]:
-        return exact_values(nodes.all, (total, inner), Launch(arguments, (), memory.load), bound)
+        return exact_values(nodes.all, (total, inner), LaunchInputs(arguments, (), memory.load), bound)
 
     assert values([3, 2]) == [41, None]
     assert values([3, 2], {index: 5}) == [41, 8]

@@ -10,7 +10,7 @@ import pytest
 from tinote.compiler.frontend import activations
 from tinote.ir import lanes, nodes
 from tinote.ir.custom_vjp import CustomVJP
-from tinote.ir.nodes import Memory, Op
+from tinote.ir.nodes import MemoryOp, Op
 
 
 def _operations(module: ModuleType) -> set[str]:
@@ -29,7 +29,7 @@ def test_the_grammar_lists_every_operation() -> None:
     operations = _operations(nodes) | {CustomVJP.__name__}
     found = _listed(nodes)
     assert len(found) == len(set(found))
-    assert set(found) == {name for name in operations if not name.startswith("_")} - {Op.__name__, Memory.__name__}
+    assert set(found) == {name for name in operations if not name.startswith("_")} - {Op.__name__, MemoryOp.__name__}
 
 
 @pytest.mark.parametrize("module", [lanes, activations])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from tests.passes.running import shuffled
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory, Index, Number
-from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, For, Function, Memory, Op, Print, Region, Task
+from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, For, Function, MemoryOp, Op, Print, Region, Task
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.text import show_op
 
@@ -119,12 +119,12 @@ class _Marker(Rewriter):
         super().visit(op)
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
-        if isinstance(op, Memory):
+        if isinstance(op, MemoryOp):
             # A private copy belongs to a thread: that all of its updates are plain is no promise about iterations.
             if isinstance(op, Atomic) and op.plain and self.shared and op.buffer.kind is not BufferKind.PRIVATE:
                 self.emit(Print(("plain",), ()))
             new = op.rebuilt(op.args)
-            assert isinstance(new, Memory)
+            assert isinstance(new, MemoryOp)
             new.buffer = self.field(op.buffer)
             self.out.append(new)
             return new.outs

@@ -12,30 +12,30 @@ import pytest
 
 from tinote.runtime import store as cache
 from tinote.runtime.digest import digest
-from tinote.runtime.store import Store, folder_of, limit_of
+from tinote.runtime.store import DiskStore, folder_of, limit_of
 
 KEY = digest("a", "key")
 OTHER = digest("another")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "cache")
+def store(tmp_path: Path) -> DiskStore:
+    return DiskStore(tmp_path / "cache")
 
 
-def files(store: Store) -> list[Path]:
+def files(store: DiskStore) -> list[Path]:
     """All but the note of how much was written."""
     return sorted(path for path in store.folder.iterdir() if path.name != ".written")
 
 
-def test_what_was_put_is_got(store: Store) -> None:
+def test_what_was_put_is_got(store: DiskStore) -> None:
     assert store.get(KEY) is None
     store.put(KEY, b"content")
     store.put(OTHER, b"")
     assert store.get(KEY) == b"content"
     assert store.get(OTHER) == b""
     store.put(KEY, b"newer")
-    assert Store(store.folder).get(KEY) == b"newer"
+    assert DiskStore(store.folder).get(KEY) == b"newer"
     assert store.usage().entries == 2
 
 
@@ -45,14 +45,14 @@ def test_keys_tell_parts_apart() -> None:
 
 
 @pytest.mark.parametrize("key", ["", "../x", "ABC", "a/b", "zz", ".writing-1"])
-def test_only_digests_are_keys(store: Store, key: str) -> None:
+def test_only_digests_are_keys(store: DiskStore, key: str) -> None:
     with pytest.raises(ValueError, match="not a key"):
         store.get(key)
     with pytest.raises(ValueError, match="not a key"):
         store.put(key, b"")
 
 
-def test_any_flipped_bit_is_noticed_and_the_entry_written_anew(store: Store) -> None:
+def test_any_flipped_bit_is_noticed_and_the_entry_written_anew(store: DiskStore) -> None:
     content = random.Random(1).randbytes(300)
     store.put(KEY, content)
     (path,) = files(store)
@@ -67,7 +67,7 @@ def test_any_flipped_bit_is_noticed_and_the_entry_written_anew(store: Store) -> 
     assert store.get(KEY) == content
 
 
-def test_cut_lengthened_and_renamed_entries_are_refused(store: Store) -> None:
+def test_cut_lengthened_and_renamed_entries_are_refused(store: DiskStore) -> None:
     store.put(KEY, b"content")
     (path,) = files(store)
     whole = path.read_bytes()
@@ -78,7 +78,7 @@ def test_cut_lengthened_and_renamed_entries_are_refused(store: Store) -> None:
     assert store.get(OTHER) is None, "a good entry under another's name answers another question"
 
 
-def test_links_folders_and_pipes_are_no_entries(store: Store, tmp_path: Path) -> None:
+def test_links_folders_and_pipes_are_no_entries(store: DiskStore, tmp_path: Path) -> None:
     store.put(OTHER, b"content")
     (store.folder / KEY).symlink_to(store.folder / OTHER)
     assert store.get(KEY) is None
@@ -92,31 +92,31 @@ def test_links_folders_and_pipes_are_no_entries(store: Store, tmp_path: Path) ->
     assert store.get(KEY) is None
 
 
-def test_the_folder_is_the_users_own(store: Store) -> None:
+def test_the_folder_is_the_users_own(store: DiskStore) -> None:
     store.put(KEY, b"content")
     assert stat.S_IMODE(store.folder.stat().st_mode) == 0o700
     assert stat.S_IMODE(files(store)[0].stat().st_mode) == 0o600
     store.folder.chmod(0o755)
-    assert Store(store.folder).get(KEY) == b"content"
+    assert DiskStore(store.folder).get(KEY) == b"content"
     assert stat.S_IMODE(store.folder.stat().st_mode) == 0o700, "others can no longer look in"
     store.folder.chmod(0o777)
-    shared = Store(store.folder)
+    shared = DiskStore(store.folder)
     assert shared.get(KEY) is None
     assert "others may write" in shared.problem
     shared.put(OTHER, b"x")
     assert len(files(store)) == 1
 
 
-def test_a_folder_or_entry_of_somebody_else_is_not_used(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_or_entry_of_somebody_else_is_not_used(store: DiskStore, monkeypatch: pytest.MonkeyPatch) -> None:
     store.put(KEY, b"content")
-    other = Store(store.folder)
+    other = DiskStore(store.folder)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     assert store.get(KEY) is None, "the entry is another user's"
     assert other.get(KEY) is None
     assert "another user" in other.problem
 
 
-def test_a_disk_that_takes_nothing_is_survived(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_takes_nothing_is_survived(store: DiskStore, monkeypatch: pytest.MonkeyPatch) -> None:
     store.put(KEY, b"content")
 
     def full(*_: object) -> int:
@@ -136,7 +136,7 @@ def test_a_disk_that_takes_nothing_is_survived(store: Store, monkeypatch: pytest
 def test_a_folder_that_cannot_be_made_is_survived(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for folder in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/tinote")):
-        store = Store(folder)
+        store = DiskStore(folder)
         store.put(KEY, b"x")
         assert store.get(KEY) is None
         assert store.problem
@@ -144,7 +144,7 @@ def test_a_folder_that_cannot_be_made_is_survived(tmp_path: Path) -> None:
 
 
 def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
-    store = Store(tmp_path, limit=64_000)
+    store = DiskStore(tmp_path, limit=64_000)
     keys = [digest(str(number)) for number in range(60)]
     for number, key in enumerate(keys):
         store.put(key, bytes(2_000))
@@ -158,12 +158,12 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
 
 
 def test_an_entry_too_large_for_the_limit_is_not_kept(tmp_path: Path) -> None:
-    store = Store(tmp_path / "cache", limit=10_000)
+    store = DiskStore(tmp_path / "cache", limit=10_000)
     store.put(KEY, bytes(9_000))
     assert store.get(KEY) is None
 
 
-def test_what_killed_processes_left_is_swept(store: Store) -> None:
+def test_what_killed_processes_left_is_swept(store: DiskStore) -> None:
     store.put(KEY, b"x")
     old, fresh = store.folder / ".writing-1-0-aaaa", store.folder / ".writing-2-0-aaaa"
     for path in (old, fresh):
@@ -174,7 +174,7 @@ def test_what_killed_processes_left_is_swept(store: Store) -> None:
     assert fresh.exists(), "somebody may still be writing it"
 
 
-def test_clear_says_what_it_removed_and_touches_nothing_else(store: Store) -> None:
+def test_clear_says_what_it_removed_and_touches_nothing_else(store: DiskStore) -> None:
     store.put(KEY, b"x")
     (store.folder / "notes.txt").write_text("mine")
     usage = store.usage()
@@ -185,7 +185,7 @@ def test_clear_says_what_it_removed_and_touches_nothing_else(store: Store) -> No
 
 
 def _hammer(folder: Path, seed: int, failures: object) -> None:
-    store = Store(folder, limit=40_000)
+    store = DiskStore(folder, limit=40_000)
     generator = random.Random(seed)
     for _ in range(300):
         key = digest(str(generator.randrange(12)))
@@ -205,7 +205,7 @@ def test_several_processes_at_once(tmp_path: Path) -> None:
         process.join(600)
     assert [process.exitcode for process in processes] == [0, 0, 0]
     assert failures.empty()
-    store = Store(tmp_path / "cache", limit=40_000)
+    store = DiskStore(tmp_path / "cache", limit=40_000)
     names = {path.name for path in files(store)}
     assert names
     assert all(store.get(name) == name.encode() * 50 for name in names), "no half-written entry, no left-over"
@@ -232,7 +232,7 @@ def test_a_user_without_a_home_has_no_store(
     monkeypatch.delenv("HOME", raising=False)
     monkeypatch.setattr("pwd.getpwuid", unknown)
     monkeypatch.chdir(tmp_path)
-    store = Store(folder_of(environment))
+    store = DiskStore(folder_of(environment))
     store.put(KEY, b"x")
     assert store.get(KEY) is None
     assert "no home folder; TINOTE_CACHE_DIR can name another one" in store.problem
@@ -240,7 +240,7 @@ def test_a_user_without_a_home_has_no_store(
 
 
 def test_a_limit_of_nothing_switches_it_off(tmp_path: Path) -> None:
-    store = Store(tmp_path / "cache", limit=0)
+    store = DiskStore(tmp_path / "cache", limit=0)
     store.put(KEY, b"x")
     assert store.get(KEY) is None
     assert not store.folder.exists()

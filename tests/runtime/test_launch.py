@@ -20,7 +20,7 @@ from tinote.errors import (
 )
 from tinote.runtime.jit import compile_module
 from tinote.runtime.launch import Launcher, LaunchStopped
-from tinote.runtime.sites import Bounds, Site, SiteKind, Value
+from tinote.runtime.sites import Bounds, PrintedValue, Site, SiteKind
 from tinote.runtime.threads import stop_all
 from tinote.source import Span
 
@@ -107,7 +107,7 @@ def test_a_fault_becomes_its_located_error() -> None:
     sites = (
         Site(SiteKind.DIVISION, HERE, "//"),
         Site(SiteKind.BOUNDS, HERE, "x", Bounds((10,), (0,))),
-        Site(SiteKind.ASSERT, HERE, "", ("n is ", Value("i64"))),
+        Site(SiteKind.ASSERT, HERE, "", ("n is ", PrintedValue("i64"))),
     )
     expected = {(3, 0): KernelZeroDivisionError, (2, 1): KernelIndexError, (4, 2): KernelAssertionError}
     for (code, site), error in expected.items():
@@ -207,7 +207,7 @@ def counting_print(site: int = 0) -> str:
   br label %next""")
 
 
-PRINT = (Site(SiteKind.PRINT, HERE, "", ("i = ", Value("i64"), " on ", Value("i32"), "\n")),)
+PRINT = (Site(SiteKind.PRINT, HERE, "", ("i = ", PrintedValue("i64"), " on ", PrintedValue("i32"), "\n")),)
 
 
 def test_prints_go_to_standard_output_in_order(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from tinote.errors import (
     KernelOverflowError,
     KernelZeroDivisionError,
 )
-from tinote.runtime.sites import Bounds, Site, SiteKind, Value, fault, format_value, formatter
+from tinote.runtime.sites import Bounds, PrintedValue, Site, SiteKind, fault, format_value, formatter
 from tinote.source import Span
 
 HERE = Span("somewhere.py", 3, 4)
@@ -57,7 +57,7 @@ def test_other_faults() -> None:
     division = fault(3, Site(SiteKind.DIVISION, HERE, "//"), NONE, 0)
     assert isinstance(division, KernelZeroDivisionError) and division.message == "integer division by zero"
     assert fault(3, Site(SiteKind.DIVISION, HERE, "%"), NONE, 0).message == "integer remainder by zero"
-    assertion = fault(4, Site(SiteKind.ASSERT, HERE, "", ("x is ", Value("f32"))), (0x3F800000, *NONE[1:]), 0)
+    assertion = fault(4, Site(SiteKind.ASSERT, HERE, "", ("x is ", PrintedValue("f32"))), (0x3F800000, *NONE[1:]), 0)
     assert isinstance(assertion, KernelAssertionError) and assertion.message == "x is 1.0"
     assert fault(4, Site(SiteKind.ASSERT, HERE), NONE, 0).message == "assertion failed"
     memory = fault(5, Site(SiteKind.MEMORY, HERE), NONE, 3 << 20)
@@ -73,7 +73,7 @@ def test_a_status_that_does_not_fit_its_site_is_a_fault_of_the_compiler() -> Non
 
 def test_unknown_types_are_refused_at_once() -> None:
     with pytest.raises(CompilerBug, match="q7"):
-        formatter((Value("q7"),))
+        formatter((PrintedValue("q7"),))
 
 
 def _word(data: bytes) -> int:
@@ -83,27 +83,27 @@ def _word(data: bytes) -> int:
 @pytest.mark.parametrize(
     ("part", "word", "text"),
     [
-        (Value("i8"), 0xFF, "-1"),
-        (Value("u8"), -1, "255"),
-        (Value("i32"), 0xFFFFFFFF, "-1"),
-        (Value("u32"), -1, "4294967295"),
-        (Value("i64"), -(2**63), str(-(2**63))),
-        (Value("u64"), -1, str(2**64 - 1)),
-        (Value("u1"), 1, "True"),
-        (Value("u1"), 0, "False"),
-        (Value("f32"), _word(struct.pack("<f", 0.1)), "0.1"),
-        (Value("f32"), _word(struct.pack("<f", 3.4028234663852886e38)), "3.4028235e+38"),
-        (Value("f32"), _word(struct.pack("<f", -0.0)), "-0.0"),
-        (Value("f32"), _word(struct.pack("<f", float("nan"))), "nan"),
-        (Value("f64"), _word(struct.pack("<d", 0.1)), "0.1"),
-        (Value("f64"), _word(struct.pack("<d", float("-inf"))), "-inf"),
-        (Value("f16"), _word(struct.pack("<e", 0.1)), "0.1"),
-        (Value("f16"), _word(struct.pack("<e", 65504.0)), "65504.0"),
-        (Value("f64", ".3f"), _word(struct.pack("<d", 2 / 3)), "0.667"),
-        (Value("i32", "05d"), 42, "00042"),
+        (PrintedValue("i8"), 0xFF, "-1"),
+        (PrintedValue("u8"), -1, "255"),
+        (PrintedValue("i32"), 0xFFFFFFFF, "-1"),
+        (PrintedValue("u32"), -1, "4294967295"),
+        (PrintedValue("i64"), -(2**63), str(-(2**63))),
+        (PrintedValue("u64"), -1, str(2**64 - 1)),
+        (PrintedValue("u1"), 1, "True"),
+        (PrintedValue("u1"), 0, "False"),
+        (PrintedValue("f32"), _word(struct.pack("<f", 0.1)), "0.1"),
+        (PrintedValue("f32"), _word(struct.pack("<f", 3.4028234663852886e38)), "3.4028235e+38"),
+        (PrintedValue("f32"), _word(struct.pack("<f", -0.0)), "-0.0"),
+        (PrintedValue("f32"), _word(struct.pack("<f", float("nan"))), "nan"),
+        (PrintedValue("f64"), _word(struct.pack("<d", 0.1)), "0.1"),
+        (PrintedValue("f64"), _word(struct.pack("<d", float("-inf"))), "-inf"),
+        (PrintedValue("f16"), _word(struct.pack("<e", 0.1)), "0.1"),
+        (PrintedValue("f16"), _word(struct.pack("<e", 65504.0)), "65504.0"),
+        (PrintedValue("f64", ".3f"), _word(struct.pack("<d", 2 / 3)), "0.667"),
+        (PrintedValue("i32", "05d"), 42, "00042"),
     ],
 )
-def test_values(part: Value, word: int, text: str) -> None:
+def test_values(part: PrintedValue, word: int, text: str) -> None:
     assert formatter(("<", part, ">"))([word]) == f"<{text}>"
 
 

@@ -14,7 +14,7 @@ from tests.runtime.texts import parallel
 from tinote.errors import KernelAssertionError
 from tinote.runtime import layout
 from tinote.runtime.jit import compile_module
-from tinote.runtime.launch import Block, Launcher
+from tinote.runtime.launch import LaunchBlock, Launcher
 from tinote.runtime.memory import Memory
 from tinote.runtime.sites import Site, SiteKind
 from tinote.runtime.threads import available_cores
@@ -261,7 +261,7 @@ bad:
   ret i32 %status"""
     binary = compile_module(parallel(task), entry_points=("entry",))
     saving = Launcher(binary, "entry", 4, 0, (Site(SiteKind.ASSERT, Span("f.py", 1), "mixed up"),), 8)
-    block: Block = saving.acquire()
+    block: LaunchBlock = saving.acquire()
     block.integers[1] = 20_000
     for _ in range(3):
         saving.run(block)

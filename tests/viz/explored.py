@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 
-from tinote.compiler.inspect.stages import SourceText, Stages, ir_stages
+from tinote.compiler.inspect.stages import KernelSource, Stages, ir_stages
 from tinote.compiler.pipeline import Snapshot
 from tinote.ir.nodes import Function, Op, Region, Store
 from tinote.ir.parse import parse
@@ -55,7 +55,7 @@ def parsed_stages(source: str) -> Stages:
     stored = store.rebuilt((*store.index, body.body[1].out))
     after = first.with_region(Region((), (loop.rebuilt(loop.args, (Region(body.params, (*body.body[:2], stored)),)),)))
     snapshots = [Snapshot("infer_types", first, first, 1e-5), Snapshot("simplify 1: fold", first, after, 2e-4)]
-    text = SourceText("small", "cell", 1, tuple(source.splitlines()))
+    text = KernelSource("small", "cell", 1, tuple(source.splitlines()))
     return Stages("small", False, (text,), tuple(ir_stages(first, snapshots)))
 
 
@@ -87,4 +87,4 @@ def big_stages(count: int) -> Stages:
         Snapshot("turn", dropped, turned, 0.003),
         Snapshot("exchange", turned, changed, 0.002),
     ]
-    return Stages("big", False, (SourceText("big", "cell", 1, tuple(lines)),), tuple(ir_stages(first, snapshots)))
+    return Stages("big", False, (KernelSource("big", "cell", 1, tuple(lines)),), tuple(ir_stages(first, snapshots)))

@@ -7,16 +7,16 @@ import io
 import numpy as np
 from PIL import Image, ImageColor
 
-from tinote.viz.draw.canvas import Canvas
+from tinote.viz.draw.canvas import PictureCanvas
 
 
-def pixels(canvas: Canvas) -> np.ndarray:
+def pixels(canvas: PictureCanvas) -> np.ndarray:
     """(height, width, 3), int."""
     return np.asarray(Image.open(io.BytesIO(canvas.png())).convert("RGB")).astype(int)
 
 
 def test_grounds_keep_their_colours_and_letters_have_soft_edges():
-    canvas = Canvas(100, 60)
+    canvas = PictureCanvas(100, 60)
     canvas.box(0, 30, 100, 60, "#dcebfa")
     canvas.text(10, 10, "tape", "#8b2fa8")
     found = pixels(canvas)
@@ -30,7 +30,7 @@ def test_grounds_keep_their_colours_and_letters_have_soft_edges():
 
 
 def test_any_number_of_colours_is_drawn_with_the_nearest_that_fit():
-    canvas = Canvas(400, 10)
+    canvas = PictureCanvas(400, 10)
     colors = [f"#{n:02x}80{255 - n:02x}" for n in range(0, 256, 2)] + [f"#40{n:02x}00" for n in range(0, 256, 2)]
     for n, color in enumerate(colors):
         canvas.box(n, 0, n + 1, 10, color)

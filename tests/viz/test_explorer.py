@@ -26,7 +26,7 @@ from tinote.ir.query import walk
 from tinote.runtime import jit
 from tinote.source import Span
 from tinote.viz.explorer.picture import KINDS
-from tinote.viz.explorer.widget import Explored, Explorer, View, explore
+from tinote.viz.explorer.widget import Explored, Explorer, ExplorerView, explore
 from tinote.viz.notebook.page import NOTICE
 
 HERE = __file__
@@ -252,7 +252,10 @@ def test_assembly_lines_resolve_their_directives_and_fold_them_away():
 
 
 def test_a_state_names_the_stages_that_an_explorer_opens_with():
-    views = [View("kernel", lambda: parsed_stages("y = x * 0.5")), View("gradient", lambda: big_stages(20))]
+    views = [
+        ExplorerView("kernel", lambda: parsed_stages("y = x * 0.5")),
+        ExplorerView("gradient", lambda: big_stages(20)),
+    ]
     shown = Explorer("two", views).opening["view"]["stages"]
     assert len({stage["key"] for stage in shown}) == len(shown)
     state = {"view": "gradient", "stage": "drop", "left": "exchange"}
@@ -350,7 +353,10 @@ def ask(explorer: Explorer, *messages: dict) -> list[dict]:
 
 
 def test_a_widget_brings_what_is_shown_first_and_other_lines_when_asked():
-    views = [View("kernel", lambda: parsed_stages("x = 1")), View("gradient", lambda: pytest.fail("nobody asked"))]
+    views = [
+        ExplorerView("kernel", lambda: parsed_stages("x = 1")),
+        ExplorerView("gradient", lambda: pytest.fail("nobody asked")),
+    ]
     explorer = Explorer("small", views)
     opening = json.loads(json.dumps(explorer.get_state("opening")["opening"]))
     view = opening["view"]
@@ -372,12 +378,12 @@ def test_a_widget_brings_what_is_shown_first_and_other_lines_when_asked():
 
 
 def test_what_is_shown_first_may_be_an_error():
-    opening = Explorer("small", [View("kernel", lambda: 1 / 0)]).opening
+    opening = Explorer("small", [ExplorerView("kernel", lambda: 1 / 0)]).opening
     assert "ZeroDivisionError" in opening["view"]["problem"] and opening["stages"] == []
 
 
 def test_rows_of_an_inlined_expression_are_its_own_and_its_calls(energy):
-    explored = Explored("energy", [View("kernel", lambda: stages_of(energy.specialise()))], 0)
+    explored = Explored("energy", [ExplorerView("kernel", lambda: stages_of(energy.specialise()))], 0)
     view = explored.view(0)
     texts = [line for source in view["sources"] for line in source["lines"]]
     first = next(n for n, s in enumerate(view["stages"]) if s["name"] == "front end")
@@ -398,7 +404,7 @@ def test_columns_count_characters():
     begin = len('π = "é"; '.encode())
     moved = loop._replace(span=loop.span._replace(column=begin, end_column=begin + len("y = x * 2")))
     stages.stages[0].__dict__["lines"] = (moved,)
-    places = Explored("x", [View("kernel", lambda: stages)], 0).stage(0, 0)["places"]
+    places = Explored("x", [ExplorerView("kernel", lambda: stages)], 0).stage(0, 0)["places"]
     assert source[places[1] : places[2]] == "y = x * 2"
 
 
@@ -421,7 +427,7 @@ def test_a_gradient_that_is_refused_is_shown_as_its_error():
 def test_a_stage_that_fails_says_so():
     stages = parsed_stages("x")
     stages.stages[2]._make = lambda: 1 / 0
-    (sent,) = ask(Explorer("x", [View("kernel", lambda: stages)]), {"kind": "stage", "view": 0, "stage": 2})
+    (sent,) = ask(Explorer("x", [ExplorerView("kernel", lambda: stages)]), {"kind": "stage", "view": 0, "stage": 2})
     assert "ZeroDivisionError" in sent["problem"] and "text" not in sent
 
 
@@ -465,19 +471,19 @@ def test_what_stays_is_a_picture_and_a_stable_text(energy):
 
 def test_a_long_stage_does_not_make_a_long_picture():
     stages = big_stages(3000)
-    picture = Image.open(io.BytesIO(Explorer("big", [View("kernel", lambda: stages)]).picture()))
+    picture = Image.open(io.BytesIO(Explorer("big", [ExplorerView("kernel", lambda: stages)]).picture()))
     assert picture.height < 3000
 
 
 def test_stages_of_very_different_times_have_a_picture():
     stages = parsed_stages("x")
     stages.stages[0].seconds, stages.stages[2].seconds = 40.0, 1e-7
-    assert Image.open(io.BytesIO(Explorer("x", [View("kernel", lambda: stages)]).picture())).width > 0
+    assert Image.open(io.BytesIO(Explorer("x", [ExplorerView("kernel", lambda: stages)]).picture())).width > 0
 
 
 def test_the_page_of_its_own_escapes_what_it_shows(tmp_path):
     hostile = "</script><script>alert(1)</script><!-- \u2028 &"
-    explorer = Explorer('<b>"x"</b>', [View("kernel", lambda: parsed_stages(hostile))])
+    explorer = Explorer('<b>"x"</b>', [ExplorerView("kernel", lambda: parsed_stages(hostile))])
     page = explorer.save(tmp_path / "deep" / "page.html").read_text(encoding="utf-8")
     assert f"/*!\n{NOTICE}\n*/" in page
     assert "<title>&lt;b&gt;&quot;x&quot;&lt;/b&gt;: IR explorer</title>" in page

@@ -12,7 +12,7 @@ from tinote.compiler.inspect.stages import stages_of
 from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict, judge_loops
 from tinote.runtime.jit import Remark
 from tinote.source import Span
-from tinote.viz.explorer.widget import Explored, View, explore
+from tinote.viz.explorer.widget import Explored, ExplorerView, explore
 
 HERE = __file__
 
@@ -150,7 +150,7 @@ def test_a_primal_has_no_costs(kernels):
 
 def test_panels_are_tables_whose_rows_lead_to_the_source(kernels):
     tasks, chain = kernels
-    explored = Explored("tasks", [View("kernel", lambda: stages_of(tasks.specialisations()[-1]))], 0)
+    explored = Explored("tasks", [ExplorerView("kernel", lambda: stages_of(tasks.specialisations()[-1]))], 0)
     view = explored.view(0)
     assert [name for name, _ in view["panels"]] == ["tasks", "loops"]
     texts = [line for source in view["sources"] for line in source["lines"]]
@@ -174,4 +174,6 @@ def test_panels_are_tables_whose_rows_lead_to_the_source(kernels):
 
 def test_a_panel_that_fails_says_so(kernels):
     stages = stages_of(kernels[1].specialise())._replace(judge=lambda: 1 / 0)
-    assert "ZeroDivisionError" in Explored("x", [View("kernel", lambda: stages)], 0).panel(0, "loops")["problem"]
+    assert (
+        "ZeroDivisionError" in Explored("x", [ExplorerView("kernel", lambda: stages)], 0).panel(0, "loops")["problem"]
+    )

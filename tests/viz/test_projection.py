@@ -12,7 +12,7 @@ from tests.viz.live import picture_of, scenario
 from tinote.viz import Particles
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.live.particles import HIDDEN
-from tinote.viz.live.projection import Camera, box_edges, depth, faded, point_at, rasterised, see
+from tinote.viz.live.projection import OrbitCamera, box_edges, depth, faded, point_at, rasterised, see
 from tinote.viz.space.rasterise import Rasteriser
 
 BOX = np.array([[0.0, 1.0]] * 3)
@@ -20,7 +20,7 @@ BOX = np.array([[0.0, 1.0]] * 3)
 
 def test_from_the_x_axis_y_points_to_the_right_and_z_up():
     points = np.array([[0.5, 0.5, 0.5], [0.5, 0.9, 0.5], [0.5, 0.5, 0.9], [0.9, 0.5, 0.5]])
-    seen = see(points, BOX, Camera(0.0, 0.0))
+    seen = see(points, BOX, OrbitCamera(0.0, 0.0))
     at = dict(zip(seen.index.tolist(), seen.positions.tolist(), strict=True))
     assert at[0] == pytest.approx([0.5, 0.5]) and at[3] == pytest.approx([0.5, 0.5])
     assert at[1][0] > 0.6 and at[1][1] == pytest.approx(0.5)
@@ -30,7 +30,7 @@ def test_from_the_x_axis_y_points_to_the_right_and_z_up():
 
 def test_near_things_look_larger():
     ends = np.array([[0.9, 0.4, 0.5], [0.9, 0.6, 0.5], [0.1, 0.4, 0.5], [0.1, 0.6, 0.5]])
-    seen = see(ends, BOX, Camera(0.0, 0.0))
+    seen = see(ends, BOX, OrbitCamera(0.0, 0.0))
     across = np.zeros(4)
     across[seen.index] = seen.positions[:, 0]
     assert across[1] - across[0] > 1.1 * (across[3] - across[2])
@@ -40,7 +40,7 @@ def test_near_things_look_larger():
 def test_the_box_stays_in_sight_however_it_is_turned(aspect):
     rng = np.random.default_rng(0)
     for azimuth, elevation in zip(rng.uniform(0, 360, 30), rng.uniform(-89, 89, 30), strict=True):
-        edges = box_edges(np.array([[0, 3.0], [-1, 1], [5, 6]]), Camera(azimuth, elevation, aspect))
+        edges = box_edges(np.array([[0, 3.0], [-1, 1], [5, 6]]), OrbitCamera(azimuth, elevation, aspect))
         assert edges.shape == (12, 4) and edges.min() >= 0 and edges.max() <= 1
 
 
@@ -75,7 +75,7 @@ def test_a_place_and_a_depth_give_the_point_that_is_seen_there(aspect):
     rng = np.random.default_rng(0)
     bounds = np.array([[0, 3.0], [-1, 1], [5, 6]])
     points = rng.uniform(bounds[:, 0], bounds[:, 1], (20, 3))
-    camera = Camera(rng.uniform(0, 360), rng.uniform(-89, 89), aspect)
+    camera = OrbitCamera(rng.uniform(0, 360), rng.uniform(-89, 89), aspect)
     seen = see(points, bounds, camera)
     for place, index in zip(seen.positions, seen.index, strict=True):
         found = point_at(tuple(place), depth(points[index], bounds, camera), bounds, camera)
@@ -95,7 +95,7 @@ def test_a_particle_in_space_is_dragged_parallel_to_the_picture():
         page.keeps_up = True
         page.say(kind="ready", view="page")
         await page.until(lambda: page.frames)
-        camera = Camera(0.0, 0.0)
+        camera = OrbitCamera(0.0, 0.0)
         begin, end = (
             see(np.array([at]), BOX, camera).positions[0].tolist() for at in ([0.9, 0.3, 0.5], [0.9, 0.6, 0.2])
         )
@@ -137,7 +137,7 @@ def test_many_particles_are_drawn_where_few_are_and_the_nearest_hides(aspect):
     """A picture that has fewer bytes than the positions is rasterised; from a few positions the page paints discs."""
     rng = np.random.default_rng(0)
     bounds = np.array([[0, 3.0], [-1, 1], [5, 6]])
-    camera = Camera(200.0, 35.0, aspect[0] / aspect[1])
+    camera = OrbitCamera(200.0, 35.0, aspect[0] / aspect[1])
     points = rng.uniform(bounds[:, 0] - 0.05, bounds[:, 1] + 0.05, (300, 3)).astype(np.float32)
     points[5] = np.nan
     colors = rng.integers(0, 255, (300, 3)).astype(np.uint8)

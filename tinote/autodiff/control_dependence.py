@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Load, Memory, Op, Push, Region, Set, Store, Var
+from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Load, MemoryOp, Op, Push, Region, Set, Store, Var
 
 
 def controlling_reads(fn: Function, also: Iterable[Atom] = ()) -> set[Op]:
@@ -70,7 +70,7 @@ class _Slice:
             self.buffers.add(op.buffer)
         return len(self.variables) + len(self.buffers) + len(self.reads) > before
 
-    def _is_read(self, op: Memory) -> bool:
+    def _is_read(self, op: MemoryOp) -> bool:
         return any(v in self.variables for v in op.outs)
 
     def _add(self, atoms: Iterable[Atom]) -> None:

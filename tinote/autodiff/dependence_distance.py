@@ -22,7 +22,7 @@ from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses
 from tinote.ir.affine import Affine, variable
 from tinote.ir.buffers import root_of
-from tinote.ir.nodes import Atom, Atomic, Extent, For, If, Lit, Load, Memory, Op, Prim, Region, Store, Var
+from tinote.ir.nodes import Atom, Atomic, Extent, For, If, Lit, Load, MemoryOp, Op, Prim, Region, Store, Var
 from tinote.ir.primitives import Primitive
 from tinote.ir.ranges import Loop
 from tinote.ir.types import is_float
@@ -76,7 +76,7 @@ def find_carried_dependence(accesses: Accesses) -> CarriedDependence | None:
 
 def _in_most_iterations(
     region: Region, ifs: tuple[Region, ...], accesses: Accesses, loop: Loop
-) -> Iterator[tuple[Memory, tuple[Region, ...]]]:
+) -> Iterator[tuple[MemoryOp, tuple[Region, ...]]]:
     """The accesses to floats in most iterations of a loop, with the branches around each. Inner loops count if their
     bounds are the same in all iterations.
     """

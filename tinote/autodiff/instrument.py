@@ -27,7 +27,7 @@ from tinote.autodiff.access_rules import RuleAccesses, numbers_at
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.build import Builder
-from tinote.ir.checked_accesses import CheckedAccesses, Kind, Ledger, Site, Word
+from tinote.ir.checked_accesses import AccessSite, CheckedAccesses, Kind, Ledger, Word
 from tinote.ir.nodes import Atom, Atomic, For, Function, Lit, Load, Op, Region, Store, Var
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import i32, u32
@@ -56,7 +56,7 @@ class _Instrumenter(Rewriter):
         super().__init__()
         self.ledger = Buffer("ledger", u32, (len(Ledger),), kind=BufferKind.ARRAY)
         self.shadows: dict[Buffer, Buffer] = {}
-        self.sites: list[Site] = []
+        self.sites: list[AccessSite] = []
         self._accesses = RuleAccesses(fn)
         self._b = Builder()
         self._first_code = Var(u32, "first_code")
@@ -121,7 +121,7 @@ class _Instrumenter(Rewriter):
     def _site(self, kind: Kind, op: Load | Store | Atomic) -> Var:
         """The code of this access in this launch."""
         number = len(self.sites)
-        self.sites.append(Site(kind, op.buffer, op.loc))
+        self.sites.append(AccessSite(kind, op.buffer, op.loc))
         self._b.loc = op.loc
         with self._b.region() as opened:
             code = self._b.prim(p.add, self._first_code, self._b.lit(number, u32), name="code")

@@ -10,7 +10,7 @@ from tinote.autodiff.overwritten_inputs import Overwrite
 from tinote.autodiff.storage import StoragePlan
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.custom_vjp import CustomVJP
-from tinote.ir.nodes import Atomic, For, Function, If, Lit, Load, Memory, Op, Region, Store, Var, While
+from tinote.ir.nodes import Atomic, For, Function, If, Lit, Load, MemoryOp, Op, Region, Store, Var, While
 from tinote.ir.query import walk
 from tinote.ir.redirect import redirected
 
@@ -27,7 +27,7 @@ def plan_storage(fn: Function, overwrites: Sequence[Overwrite]) -> StoragePlan:
     touched: dict[Op, dict[Buffer, None]] = {}
     for op in fn.region.body:
         for inner in walk(Region((), (op,))):
-            if isinstance(inner, Memory) and inner.buffer in buffers:
+            if isinstance(inner, MemoryOp) and inner.buffer in buffers:
                 touched.setdefault(op, {})[inner.buffer] = None
     tasks = any(isinstance(op, For) and op.parallel for op in fn.region.body)
     fused = frozenset([op for op in touched if tasks and isinstance(op, For | While | If)])
@@ -63,13 +63,13 @@ def begins_anew(fn: Function, buffer: Buffer) -> bool:
     contents do not matter.
     """
     for op in fn.region.body:
-        found = [i for i in walk(Region((), (op,))) if isinstance(i, Memory) and i.buffer is buffer]
+        found = [i for i in walk(Region((), (op,))) if isinstance(i, MemoryOp) and i.buffer is buffer]
         if found:
             return len(found) == 1 and not buffer.element and _fills(op, found[0], ())
     return False
 
 
-def _fills(op: Op, store: Memory, indices: tuple[Var, ...]) -> bool:
+def _fills(op: Op, store: MemoryOp, indices: tuple[Var, ...]) -> bool:
     """Whether `op`, inside loops with these indices, stores to all elements."""
     if op is store:
         return isinstance(op, Store) and op.index == indices

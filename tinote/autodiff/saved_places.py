@@ -34,7 +34,7 @@ class Axis(NamedTuple):
     end: ir.Atom
 
 
-class Saved(Protocol):
+class SavedPlace(Protocol):
     """A value that is saved: where, and a dimension for each loop around what computes it."""
 
     @property
@@ -86,7 +86,7 @@ def buffer_for(name: str, v: ir.Var, axes: Sequence[Axis]) -> ir.Buffer:
     return ir.Buffer(name, v.type, (None,) * max(len(axes), 1), (), ir.BufferKind.ARRAY, noalias=True)
 
 
-def shapes_of(values: Sequence[Saved], nodes: ExactNodes, filled: Container[Saved] = ()) -> SymbolicShapes:
+def shapes_of(values: Sequence[SavedPlace], nodes: ExactNodes, filled: Container[SavedPlace] = ()) -> SymbolicShapes:
     """The shapes of the buffers, as far as the launch determines them. `filled`: what is saved in every iteration."""
     dimensions: list[tuple[tuple[int, int], ...]] = []
     one = ir.Lit(0, i32), ir.Lit(1, i32)
@@ -99,7 +99,7 @@ def shapes_of(values: Sequence[Saved], nodes: ExactNodes, filled: Container[Save
     return SymbolicShapes(buffers, tuple(dimensions), tuple(nodes.all), tuple(nodes.lengths), is_filled)
 
 
-def place(rewriter: Rewriter, value: Saved) -> tuple[ir.Atom, ...]:
+def place(rewriter: Rewriter, value: SavedPlace) -> tuple[ir.Atom, ...]:
     """The index of the present iteration's place, computed where `rewriter` is."""
     op, index = value.op, list[ir.Atom]()
     for axis in value.axes:

@@ -20,29 +20,29 @@ from tinote.autodiff.activity import may_be_active
 from tinote.autodiff.dependence_distance import CarriedDependence, find_carried_dependence, keeps_apart
 from tinote.ir.access import Access, Accesses
 from tinote.ir.buffers import Buffer, root_of
-from tinote.ir.nodes import Atomic, For, Function, If, Load, Memory, Op, Region, Store
+from tinote.ir.nodes import Atomic, For, Function, If, Load, MemoryOp, Op, Region, Store
 from tinote.ir.query import walk
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import Rewriter
 
 
-class Sequential(NamedTuple):
+class SequentialReverse(NamedTuple):
     """A function whose parallel loops may run in any order; or else `dependence` says where they may not."""
 
     function: Function
     dependence: CarriedDependence | None = None
 
 
-def make_sequential(fn: Function, distinct: Set[Buffer] = frozenset()) -> Sequential:
+def make_sequential(fn: Function, distinct: Set[Buffer] = frozenset()) -> SequentialReverse:
     """`fn` with such loops made serial. What is loaded from `distinct` differs in each iteration."""
     if not some_may_matter(fn):
-        return Sequential(fn)
+        return SequentialReverse(fn)
     accesses = Accesses(fn)
     dependence = find_carried_dependence(accesses)
     if dependence is not None:
-        return Sequential(fn, dependence)
+        return SequentialReverse(fn, dependence)
     meeting = ConflictSearch(fn, accesses, distinct, may_be_active).meeting()
-    return Sequential(
+    return SequentialReverse(
         SerialiseLoops({inner for loop in meeting for inner in loops_of(loop)}).run(fn) if meeting else fn
     )
 
@@ -62,7 +62,7 @@ def _may_matter(loop: For) -> bool:
     added: set[Buffer] = set()
     read: set[Buffer] = set()
     for op in walk(loop.body):
-        if isinstance(op, Memory) and op.buffer.dtype.kind == "f":
+        if isinstance(op, MemoryOp) and op.buffer.dtype.kind == "f":
             if isinstance(op, Store):
                 return True
             (added if isinstance(op, Atomic) else read).add(root_of(op.buffer))
@@ -154,7 +154,7 @@ def _by_place(accesses: Iterable[Access]) -> dict[tuple[object, ...], list[Acces
 def _branches(region: Region, around: tuple[If, ...]) -> Iterator[tuple[Op, tuple[If, ...]]]:
     """The accesses in a region, each with the branches that it stands in."""
     for op in region.body:
-        if isinstance(op, Memory):
+        if isinstance(op, MemoryOp):
             yield op, around
         for inner in op.regions:
             yield from _branches(inner, (*around, op) if isinstance(op, If) else around)

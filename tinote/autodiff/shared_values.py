@@ -203,7 +203,7 @@ def _is_parallel(loop: ir.Op) -> bool:
 
 
 def _cost(op: ir.Op) -> float:
-    own = op.prim.cost if isinstance(op, ir.Prim) else 1.0 if isinstance(op, ir.Memory) else 0.0
+    own = op.prim.cost if isinstance(op, ir.Prim) else 1.0 if isinstance(op, ir.MemoryOp) else 0.0
     inside = sum(_cost(inner) for r in op.regions for inner in r.body)
     if not isinstance(op, ir.For | ir.While):
         return own + inside

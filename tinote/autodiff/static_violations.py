@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tinote.autodiff.access_rules import RuleAccesses, numbers_at
 from tinote.ir.checked_accesses import RULES, Kind
-from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Lit, Load, Memory, Op, Prim, Region, Store, Var
+from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Lit, Load, MemoryOp, Op, Prim, Region, Store, Var
 from tinote.ir.query import definitions, walk
 from tinote.source import Span
 
@@ -46,7 +46,7 @@ class StaticViolation(NamedTuple):
 
 def find_static_violations(fn: Function) -> list[StaticViolation]:
     """What is certain about `fn` (FIRST or TYPED form), in the order of the program; each pair of operations once."""
-    if any(isinstance(op, Memory) and op.buffer.primal is not None for op in walk(fn.region)):
+    if any(isinstance(op, MemoryOp) and op.buffer.primal is not None for op in walk(fn.region)):
         return []
     search = _Search(fn)
     search.region(fn.region)

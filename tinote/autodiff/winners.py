@@ -47,7 +47,7 @@ from tinote.ir.nodes import (
     If,
     Lit,
     Load,
-    Memory,
+    MemoryOp,
     Op,
     Prim,
     Region,
@@ -134,7 +134,7 @@ def _kept_in(loop: For) -> Iterator[_Kept]:
                 break
 
 
-def _may_meet(op: Memory, store: Store) -> bool:
+def _may_meet(op: MemoryOp, store: Store) -> bool:
     """Whether an access may touch what `store` does, whose indices are all literal."""
     if op.buffer is not store.buffer:
         return buffers_may_meet(op.buffer, store.buffer)

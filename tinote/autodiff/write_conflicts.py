@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.access import Access, Accesses, Loop
 from tinote.ir.buffers import root_of
-from tinote.ir.nodes import Atomic, Buffer, For, Function, If, Lit, Load, Memory, Op, Region, Store, While
+from tinote.ir.nodes import Atomic, Buffer, For, Function, If, Lit, Load, MemoryOp, Op, Region, Store, While
 from tinote.ir.query import walk
 
 
@@ -30,8 +30,8 @@ def refuse_write_conflicts(fn: Function) -> None:
             _refuse_write_conflicts_in(loop, accesses)
 
 
-def _floats_in(op: For) -> list[Memory]:
-    return [inner for inner in walk(op.body) if isinstance(inner, Memory) and inner.buffer.dtype.kind == "f"]
+def _floats_in(op: For) -> list[MemoryOp]:
+    return [inner for inner in walk(op.body) if isinstance(inner, MemoryOp) and inner.buffer.dtype.kind == "f"]
 
 
 def _reads_what_it_writes(op: For) -> bool:

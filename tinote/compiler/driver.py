@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tinote.compiler.pipeline import Context, Listener, Snapshot
     from tinote.ir.access_region import Effects
     from tinote.runtime.jit import Binary
-    from tinote.runtime.store import Store
+    from tinote.runtime.store import DiskStore
 
 
 def _load(name: str) -> Any:
@@ -383,7 +383,7 @@ class Specialisation:
 
     # ---- from one process to the next
 
-    def _store(self) -> Store | None:
+    def _store(self) -> DiskStore | None:
         if not self.config.offline_cache or self.config.arch != "cpu":
             return None
         store = importlib.import_module("tinote.runtime.store").open_store()

@@ -51,7 +51,7 @@ from tinote.compiler.passes.vectorise import vectorise
 from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request, defaults_of
 from tinote.config import Config
 from tinote.errors import CompilerBug, TinoteError, refusing_deep_nests
-from tinote.ir.nodes import Function, Memory
+from tinote.ir.nodes import Function, MemoryOp
 from tinote.ir.query import walk
 from tinote.ir.verify import Form, InvalidIR, verify
 
@@ -201,7 +201,7 @@ def wasm_machine(config: Config) -> Machine:
 
 def _keep_order(fn: Function, context: Context) -> Function:
     """Where nothing has a derivative, no other order is compared with that of one thread."""
-    accesses = [op for op in walk(fn.region) if isinstance(op, Memory)]
+    accesses = [op for op in walk(fn.region) if isinstance(op, MemoryOp)]
     differentiated = any(op.buffer.adjoint is not None or op.buffer.tangent is not None for op in accesses)
     return importlib.import_module("tinote.autodiff.keep_order").keep_order(fn) if differentiated else fn
 

@@ -34,7 +34,7 @@ class Access:
 
     __slots__ = ("buffer", "forms", "known", "loop", "op")
 
-    def __init__(self, op: ir.Memory, forms: tuple[Affine, ...], loop: Loop | None, known: Known | None) -> None:
+    def __init__(self, op: ir.MemoryOp, forms: tuple[Affine, ...], loop: Loop | None, known: Known | None) -> None:
         self.op = op
         self.buffer = root_of(op.buffer)
         self.forms = forms
@@ -65,7 +65,7 @@ class Accesses(Ranges):
     """Every access of a function (or region), in order, and what may be asked about them."""
 
     def __init__(self, fn: ir.Function | ir.Region) -> None:
-        self._found: list[ir.Memory] = []
+        self._found: list[ir.MemoryOp] = []
         self._contexts: dict[ir.Op, tuple[Loop | None, Known | None]] = {}
         self._made: dict[ir.Op, Access] = {}
         self._inside: dict[Loop, tuple[int, int]] = {}  # where in `_found` the accesses of a loop begin and end
@@ -99,7 +99,7 @@ class Accesses(Ranges):
         """The access that a load, store or atomic is."""
         found = self._made.get(op)
         if found is None:
-            assert isinstance(op, ir.Memory)
+            assert isinstance(op, ir.MemoryOp)
             loop, known = self._contexts[op]
             forms = tuple([self.affine(a) for a in op.index])
             found = self._made[op] = Access(op, forms, loop, known)

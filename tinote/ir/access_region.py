@@ -23,9 +23,9 @@ from tinote.ir.definite_stores import definite_stores, live_in_reads
 from tinote.ir.launch_values import (
     Applied,
     Argument,
-    Constant,
+    BoundedInteger,
     Either,
-    Iterations,
+    LoopIndex,
     Node,
     Nodes,
     Plan,
@@ -33,14 +33,14 @@ from tinote.ir.launch_values import (
     SymbolicRegion,
     SymbolicRegions,
 )
-from tinote.ir.nodes import Atom, Buffer, Extent, For, Function, If, Lit, Load, Memory, Op, Prim, Region, Store, Var
+from tinote.ir.nodes import Atom, Buffer, Extent, For, Function, If, Lit, Load, MemoryOp, Op, Prim, Region, Store, Var
 from tinote.ir.types import Scalar, is_whole
 
 #: How many definite stores of a function are listed.
 MOST_DEFINITE_STORES = 16
 
 
-def regions_of(fn: Function, live_in: Iterable[Memory], before: frozenset[Buffer]) -> SymbolicRegions:
+def regions_of(fn: Function, live_in: Iterable[MemoryOp], before: frozenset[Buffer]) -> SymbolicRegions:
     """What `fn` (scalar form) writes, what the accesses `live_in` reach, and all that read the buffers of `before`."""
     accesses = Accesses(fn)
     nodes = _Bounds(accesses, fn.region.params)
@@ -116,7 +116,7 @@ class _Bounds(Nodes):
         self._parameters = {v: position for position, v in enumerate(parameters)}
         self._numbers: dict[Var, int] = {}
 
-    def regions(self, operations: Iterable[Memory]) -> tuple[SymbolicRegion, ...]:
+    def regions(self, operations: Iterable[MemoryOp]) -> tuple[SymbolicRegion, ...]:
         found: dict[SymbolicRegion, None] = {}
         for op in operations:
             access = self._accesses.of(op)
@@ -126,7 +126,7 @@ class _Bounds(Nodes):
 
     def node(self, atom: Atom) -> int:
         if isinstance(atom, Lit):
-            return self.add(Constant(int(atom.value), int(atom.value)))
+            return self.add(BoundedInteger(int(atom.value), int(atom.value)))
         if atom not in self._numbers:
             self.resolve(atom, self._numbers, self._plan)
         return self._numbers[atom]
@@ -142,7 +142,7 @@ class _Bounds(Nodes):
             return (*form.terms,), lambda: self.add(Sum(form.const, tuple([(k, self.node(w)) for w, k in terms])))
         loop = accesses.indices.get(v)
         if loop is not None:
-            return self._from(loop.op.args[:2], Iterations)
+            return self._from(loop.op.args[:2], LoopIndex)
         op = accesses.definitions.get(v)
         if isinstance(op, Extent):
             return (), lambda: self.length(op.buffer, op.axis)
@@ -152,7 +152,7 @@ class _Bounds(Nodes):
             return self._from(op.args[1:], Either)
         if isinstance(op, Prim) and isinstance(t, Scalar) and all(is_whole(a.type) for a in op.args):
             return self._from(op.args, lambda *args: Applied(op.prim, t, args))
-        return (), lambda: self.add(Constant(*accesses.interval(v)))
+        return (), lambda: self.add(BoundedInteger(*accesses.interval(v)))
 
     def _from(self, sources: Sequence[Atom], make: Callable[..., Node]) -> Plan:
         return sources, lambda: self.add(make(*[self.node(a) for a in sources]))

@@ -42,7 +42,7 @@ class Kind(Enum):
         return buffer.adjoint is not None and self in (Kind.STORE, Kind.COMBINE)
 
 
-class Site(NamedTuple):
+class AccessSite(NamedTuple):
     """One access in a function, with its place in the source. `buffer`: the memory as the code knows it."""
 
     kind: Kind
@@ -81,4 +81,4 @@ class CheckedAccesses(NamedTuple):
 
     shadows: tuple[tuple[Buffer, Buffer], ...]
     ledger: Buffer
-    sites: tuple[Site, ...]
+    sites: tuple[AccessSite, ...]

@@ -266,7 +266,7 @@ class _Machine:
         known = tuple([n for n in buffer.shape if n is not None])
         return known if len(known) == buffer.rank else self.memory.shape(buffer)
 
-    def accessed_indices(self, op: ir.Memory, operands: tuple[ir.Atom, ...]) -> tuple[ir.Buffer, list[Index]]:
+    def accessed_indices(self, op: ir.MemoryOp, operands: tuple[ir.Atom, ...]) -> tuple[ir.Buffer, list[Index]]:
         """The buffer that an access really touches, and the full index of every component."""
         buffer = op.buffer
         index = tuple([int(self.value(a)) for a in operands])

@@ -34,7 +34,7 @@ Known = Mapping[int, Number | None]
 Read = Callable[[Buffer, tuple[int, ...]], Number | None]
 
 
-class Launch(NamedTuple):
+class LaunchInputs(NamedTuple):
     """What exact values ask of a launch: its scalar arguments, the lengths that nodes want, and memory before it."""
 
     arguments: Sequence[Number]
@@ -64,7 +64,7 @@ class Argument(NamedTuple):
         value = int(arguments[self.position])  # NumPy's integers wrap
         return value, value
 
-    def exact(self, launch: Launch, known: Known) -> Number | None:
+    def exact(self, launch: LaunchInputs, known: Known) -> Number | None:
         if self.position >= len(launch.arguments):
             return None
         return cast_number(self.type, launch.arguments[self.position])
@@ -83,11 +83,11 @@ class Length(NamedTuple):
         value = lengths[self.position]
         return value, value
 
-    def exact(self, launch: Launch, known: Known) -> Number | None:
+    def exact(self, launch: LaunchInputs, known: Known) -> Number | None:
         return launch.lengths[self.position]
 
 
-class Constant(NamedTuple):
+class BoundedInteger(NamedTuple):
     """An integer whose bounds are known before the launch."""
 
     low: int
@@ -100,7 +100,7 @@ class Constant(NamedTuple):
     def interval(self, arguments: Sequence[int], lengths: Sequence[int], found: Found) -> Interval:
         return self
 
-    def exact(self, launch: Launch, known: Known) -> Number | None:
+    def exact(self, launch: LaunchInputs, known: Known) -> Number | None:
         return self.low if self.low == self.high else None
 
 
@@ -113,11 +113,11 @@ class Real(NamedTuple):
     def sources(self) -> tuple[int, ...]:
         return ()
 
-    def exact(self, launch: Launch, known: Known) -> Number | None:
+    def exact(self, launch: LaunchInputs, known: Known) -> Number | None:
         return self.value
 
 
-class Iterations(NamedTuple):
+class LoopIndex(NamedTuple):
     """The index of a loop from `first` up to `last`, both nodes; nothing when it makes no iteration."""
 
     first: int
@@ -131,7 +131,7 @@ class Iterations(NamedTuple):
         low, high = found[self.first][0], found[self.last][1] - 1
         return (low, high) if low <= high else _NOTHING
 
-    def exact(self, launch: Launch, known: Known) -> Number | None:
+    def exact(self, launch: LaunchInputs, known: Known) -> Number | None:
         return None
 
 
@@ -151,7 +151,7 @@ class Either(NamedTuple):
             return b
         return a if b[0] > b[1] else (min(a[0], b[0]), max(a[1], b[1]))
 
-    def exact(self, launch: Launch, known: Known) -> Number | None:
+    def exact(self, launch: LaunchInputs, known: Known) -> Number | None:
         one, other = known[self.one], known[self.other]
         return one if one == other else None
 
@@ -176,7 +176,7 @@ class Sum(NamedTuple):
             high += factor * (greatest if factor > 0 else least)
         return low, high
 
-    def exact(self, launch: Launch, known: Known) -> Number | None:
+    def exact(self, launch: LaunchInputs, known: Known) -> Number | None:
         total: Number = self.constant
         for factor, node in self.terms:
             value = known[node]
@@ -208,7 +208,7 @@ class Applied(NamedTuple):
         result = apply_to_intervals(self.primitive, given)
         return whole if result is None or not contains(whole, result) else result
 
-    def exact(self, launch: Launch, known: Known) -> Number | None:
+    def exact(self, launch: LaunchInputs, known: Known) -> Number | None:
         given = [known[node] for node in self.args]
         if any(value is None for value in given):
             return None
@@ -224,11 +224,11 @@ class Index(NamedTuple):
     def sources(self) -> tuple[int, ...]:
         return ()
 
-    def exact(self, launch: Launch, known: Known) -> Number | None:
+    def exact(self, launch: LaunchInputs, known: Known) -> Number | None:
         return None
 
 
-class Element(NamedTuple):
+class InitialElement(NamedTuple):
     """What an element of memory holds before the launch. It has no interval."""
 
     buffer: Buffer
@@ -238,7 +238,7 @@ class Element(NamedTuple):
     def sources(self) -> tuple[int, ...]:
         return self.position
 
-    def exact(self, launch: Launch, known: Known) -> Number | None:
+    def exact(self, launch: LaunchInputs, known: Known) -> Number | None:
         index = tuple([int(value) for node in self.position if (value := known[node]) is not None])
         if len(index) < len(self.position):
             return None
@@ -247,8 +247,8 @@ class Element(NamedTuple):
         return launch.read(self.buffer, index) if inside else None  # out of range: the launch says so
 
 
-BoundedNode = Argument | Length | Constant | Iterations | Either | Sum | Applied
-Node = BoundedNode | Real | Index | Element
+BoundedNode = Argument | Length | BoundedInteger | LoopIndex | Either | Sum | Applied
+Node = BoundedNode | Real | Index | InitialElement
 
 
 #: What a variable's node is made from, and what makes it when they have theirs.
@@ -270,12 +270,12 @@ class Nodes:
         """The number of a node, one for equal ones. What depends on nothing that a launch brings is made a constant."""
         sources = node.sources
         if sources and isinstance(node, BoundedNode) and all(k in self._constants for k in sources):
-            node = Constant(*node.interval((), (), self._constants))
+            node = BoundedInteger(*node.interval((), (), self._constants))
         number = self._known.get((type(node), node))
         if number is None:
             number = self._known[type(node), node] = len(self.all)
             self.all.append(node)
-            if isinstance(node, Constant):
+            if isinstance(node, BoundedInteger):
                 self._constants[number] = node
         return number
 
@@ -322,7 +322,7 @@ class ExactNodes(Nodes):
         """The number of the node for the value of `atom`; None if a launch does not determine it."""
         if isinstance(atom, Lit):
             value = atom.value
-            return self.add(Real(value) if isinstance(value, float) else Constant(int(value), int(value)))
+            return self.add(Real(value) if isinstance(value, float) else BoundedInteger(int(value), int(value)))
         if atom not in self._numbers:
             self.resolve(atom, self._numbers, self._plan)
         return self._numbers[atom]
@@ -344,11 +344,11 @@ class ExactNodes(Nodes):
         known = tuple([a for a in args if a is not None])
         if len(known) < len(args):
             return None
-        return self.add(Element(op.buffer, known) if isinstance(op, Load) else Applied(op.prim, t, known))
+        return self.add(InitialElement(op.buffer, known) if isinstance(op, Load) else Applied(op.prim, t, known))
 
 
 def exact_values(
-    nodes: Sequence[Node], wanted: Iterable[int], launch: Launch, bound: Mapping[int, Number] | None = None
+    nodes: Sequence[Node], wanted: Iterable[int], launch: LaunchInputs, bound: Mapping[int, Number] | None = None
 ) -> list[Number | None]:
     """The exact values of the `wanted` nodes in a launch. `bound`: those that are known, such as the index of a loop in
     one of its iterations.
@@ -413,7 +413,7 @@ class SymbolicShapes(NamedTuple):
         """The shapes for a launch with these scalar arguments, on memory as it is before."""
         lengths = [memory.shape(buffer)[axis] for buffer, axis in self.lengths]
         wanted = [node for dimensions in self.dimensions for pair in dimensions for node in pair]
-        found = iter(exact_values(self.nodes, wanted, Launch(arguments, lengths, memory.load)))
+        found = iter(exact_values(self.nodes, wanted, LaunchInputs(arguments, lengths, memory.load)))
         shapes: list[tuple[int, ...]] = []
         for dimensions in self.dimensions:
             pairs = [(next(found), next(found)) for _ in dimensions]

@@ -32,8 +32,8 @@ Two modules have operations of their own, each with its grammar at its top:
 
     ir/lanes.py              in loops whose iterations run in lanes: MaskedLoad, MaskedStore, LoadTile, StoreTile,
                              Broadcast, Ramp, Reduce
-    frontend/activations.py  of recursive functions, until the front end has made loops of them: Call, _Goto, _Suspend,
-                             _Return
+    frontend/activations.py  of recursive functions, until the front end has made loops of them: RoutineCall, _Goto,
+                             _Suspend, _Return
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Atom", "Atomic", "Buffer", "BufferKind", "Check", "Extent", "FaultKind", "For", "Function", "Get", "If", "Lit",
-    "Load", "Local", "Memory", "NewStack", "Op", "Pop", "Prim", "Print", "Private", "Push", "Region", "Set", "Store",
+    "Load", "Local", "MemoryOp", "NewStack", "Op", "Pop", "Prim", "Print", "Private", "Push", "Region", "Set", "Store",
     "Task", "Var", "While", "false", "row_major", "true",
 ]  # fmt: skip
 
@@ -140,7 +140,7 @@ class Prim(Op):
         self.prim = prim
 
 
-class Memory(Op):
+class MemoryOp(Op):
     """An operation on one buffer. `index` is all index operands: one per dimension, then possibly one per component
     dimension.
     """
@@ -154,7 +154,7 @@ class Memory(Op):
         return self.args
 
 
-class Load(Memory):
+class Load(MemoryOp):
     """Read an element (a tensor for vector and matrix buffers), or one component when component indices are given."""
 
     __slots__ = ()
@@ -172,7 +172,7 @@ class Load(Memory):
         self.buffer = buffer
 
 
-class _Write(Memory):
+class _Write(MemoryOp):
     __slots__ = ()
     writes = True
 
@@ -228,7 +228,7 @@ class Atomic(_Write):
         self.plain = plain
 
 
-class Extent(Memory):
+class Extent(MemoryOp):
     """The length of a buffer along `axis`, an i32. For shapes that are known only at launch."""
 
     __slots__ = ("axis",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 
-from tinote.ir.nodes import Atom, Buffer, Function, Memory, Op, Prim, Region, Task, Var
+from tinote.ir.nodes import Atom, Buffer, Function, MemoryOp, Op, Prim, Region, Task, Var
 from tinote.ir.primitives import Primitive
 
 
@@ -110,7 +110,7 @@ def buffers_of(fn: Function) -> tuple[Buffer, ...]:
     """
     found: dict[Buffer, None] = {}
     for op in walk(fn.region):
-        if isinstance(op, Memory):
+        if isinstance(op, MemoryOp):
             buffer = op.buffer
             while buffer.flat is not None:
                 buffer = buffer.flat

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tinote.ir.buffers import Buffer
-from tinote.ir.nodes import Atom, Function, Memory, Op
+from tinote.ir.nodes import Atom, Function, MemoryOp, Op
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
 
@@ -29,10 +29,10 @@ class _Redirect(Rewriter):
         self.stand_ins = stand_ins
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
-        if not isinstance(op, Memory) or op.buffer not in self.stand_ins:
+        if not isinstance(op, MemoryOp) or op.buffer not in self.stand_ins:
             return KEEP
         changed = op.rebuilt(op.args)
-        assert isinstance(changed, Memory)
+        assert isinstance(changed, MemoryOp)
         changed.buffer = self.stand_ins[op.buffer]
         self.emit(changed)
         return op.outs

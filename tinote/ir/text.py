@@ -164,7 +164,7 @@ def _touched(fn: ir.Function) -> list[ir.Buffer]:
         found[buffer] = None
 
     for op in walk(fn.region):
-        if isinstance(op, ir.Memory):
+        if isinstance(op, ir.MemoryOp):
             add(op.buffer)
         elif isinstance(op, ir.Task):
             for private in op.privates:

@@ -199,7 +199,7 @@ class _Verifier:
                 self.require(inside, "{!r} is made outside of a parallel loop and changed inside", a)
         if isinstance(op, ir.Prim):
             self.prim(op)
-        elif isinstance(op, ir.Memory):
+        elif isinstance(op, ir.MemoryOp):
             self.memory(op)
         elif isinstance(op, ir.For):
             self.for_(op)
@@ -327,7 +327,7 @@ class _Verifier:
         for a in op.args:
             self.same(a, wide.dtype, "what lanes are made of")
 
-    def memory(self, op: ir.Memory) -> None:
+    def memory(self, op: ir.MemoryOp) -> None:
         buffer = op.buffer
         if isinstance(op, ir.Extent):
             self.require(0 <= op.axis < buffer.rank, "{!r} has no axis {}", buffer, op.axis)

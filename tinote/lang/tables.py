@@ -14,7 +14,7 @@ def escaped(text: str) -> str:
     return text.translate(_ESCAPES)
 
 
-class Table:
+class ShownAsTable:
     """Mixed into a list: shows it as a table. `_heads`: of the columns; the first `_left` of them hold text, the others
     numbers. `_nothing`: what is shown where there are no rows.
     """

@@ -146,7 +146,7 @@ class _Prints:
         write(text)
 
 
-class Block:
+class LaunchBlock:
     """One launch in flight. `address` is what native code gets; `slots` its kernel slots as bytes, `integers`, `floats`
     and `singles` as i64, f64 and f32 (a single sits in the low half of its slot: slot `i` is `singles[2 * i]`).
     """
@@ -313,24 +313,24 @@ class Launcher(Stoppable):
         self._launch = self.runtime.launch
         self._prints = bool(self.formats)
         # Lists, because append and pop are atomic: no lock in a launch.
-        free: list[Block] = []
+        free: list[LaunchBlock] = []
         #: takes a block that is free; raises `IndexError` when there is none
-        self.reuse: Callable[[], Block] = free.pop
+        self.reuse: Callable[[], LaunchBlock] = free.pop
         #: gives a block back for the next launch
-        self.release: Callable[[Block], None] = free.append
-        self._blocks: list[Block] = []
+        self.release: Callable[[LaunchBlock], None] = free.append
+        self._blocks: list[LaunchBlock] = []
         super().__init__()
 
-    def acquire(self) -> Block:
+    def acquire(self) -> LaunchBlock:
         """A block for one launch; its slots hold what they held when it was last released."""
         try:
             return self.reuse()
         except IndexError:
-            block = Block(self)
+            block = LaunchBlock(self)
             self._blocks.append(block)
             return block
 
-    def run(self, block: Block) -> None:
+    def run(self, block: LaunchBlock) -> None:
         """Launch and wait. Raises the located error of the kernel's first fault; what a signal handler raised comes as
         itself, with a note on where the kernel was."""
         if self._prints:
@@ -343,7 +343,7 @@ class Launcher(Stoppable):
         if status:
             self.raise_fault(block, status)
 
-    def _run_printing(self, block: Block) -> None:
+    def _run_printing(self, block: LaunchBlock) -> None:
         block.drains_in_parts(True)
         try:
             status = self._launch(block.address)
@@ -364,7 +364,7 @@ class Launcher(Stoppable):
         """Stop all launches of this kernel that run now; returns how many."""
         return sum(block.stop() for block in list(self._blocks))
 
-    def raise_fault(self, block: Block, status: int = layout.STATUS_OK) -> None:
+    def raise_fault(self, block: LaunchBlock, status: int = layout.STATUS_OK) -> None:
         """Raise the error that the block's last launch ended with; nothing if it completed."""
         status = block.status or status
         if status == layout.STATUS_OK:
@@ -380,7 +380,7 @@ class Launcher(Stoppable):
             raise CompilerBug("launch", f"a kernel returned status {status} and no known site ({number})")
         raise fault(status, self.sites[number], block.payload, self.memory_limit)
 
-    def note_interruption(self, error: BaseException, block: Block) -> None:
+    def note_interruption(self, error: BaseException, block: LaunchBlock) -> None:
         """Note on an error where the kernel was that it interrupted."""
         if 0 <= block.site < len(self.sites):
             site = self.sites[block.site]

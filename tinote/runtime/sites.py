@@ -41,7 +41,7 @@ class SiteKind(IntEnum):
     RECURSION = layout.STATUS_RECURSION
 
 
-class Value(NamedTuple):
+class PrintedValue(NamedTuple):
     """A scalar in a printed line or an assertion's message: its type name (`f32`, `i64`, `u1`, ...) and a format
     specification as in an f-string."""
 
@@ -50,7 +50,7 @@ class Value(NamedTuple):
 
 
 # A literal piece of text, or a value that takes the next word.
-Part = str | Value
+Part = str | PrintedValue
 
 
 class Bounds(NamedTuple):
@@ -75,13 +75,13 @@ class Site(NamedTuple):
     | kind | text | arguments | words |
     |---|---|---|---|
     | INTERRUPT | the kernel's name | () | none |
-    | PRINT | (unused) | parts: literals and values, the line break included | one a `Value` |
+    | PRINT | (unused) | parts: literals and values, the line break included | one a `PrintedValue` |
     | BOUNDS | the field's name | `Bounds` | as it says |
     | DIVISION | the operator, `//` or `%` | () | the dividend, if any |
-    | ASSERT | message without values | parts of the message, or () | one a `Value` |
+    | ASSERT | message without values | parts of the message, or () | one a `PrintedValue` |
     | MEMORY | what was to be saved | () | bytes asked for, if any |
-    | OVERFLOW | the operation in words | parts, or () | one a `Value` |
-    | FINITE | the operation in words | parts, or () | one a `Value` |
+    | OVERFLOW | the operation in words | parts, or () | one a `PrintedValue` |
+    | FINITE | the operation in words | parts, or () | one a `PrintedValue` |
     | RECURSION | the message | () | none |
     """
 

@@ -94,7 +94,7 @@ class Usage(NamedTuple):
     nbytes: int
 
 
-class Store:
+class DiskStore:
     """Entries in one folder, at most about `limit` bytes of them: the least recently used go first.
 
     `problem` says why the folder is not used, if so.
@@ -280,13 +280,13 @@ def _write(file: int, data: bytes) -> None:
         rest = rest[os.write(file, rest) :]
 
 
-_stores: dict[tuple[Path, int], Store] = {}
+_stores: dict[tuple[Path, int], DiskStore] = {}
 
 
-def open_store() -> Store:
+def open_store() -> DiskStore:
     """The user's store, as the environment names it now."""
     key = (folder_of(), limit_of())
     found = _stores.get(key)
     if found is None:
-        found = _stores[key] = Store(*key)
+        found = _stores[key] = DiskStore(*key)
     return found

@@ -42,7 +42,7 @@ _SIGNED = (_TABLE_INDEX, _SIGNED_ADDRESS)
 _I32, _FUNCTIONS = 0x7F, 0x70
 
 
-class Module(NamedTuple):
+class WasmModule(NamedTuple):
     """A WebAssembly module. `launched`: of functions, their places in the table; `addresses`: of variables; `end`: of
     the memory that it uses.
     """
@@ -82,7 +82,7 @@ class _Piece(NamedTuple):
     alignment: int = 1
 
 
-def link(image: bytes, exported: Sequence[str], launched: Sequence[str]) -> Module:
+def link(image: bytes, exported: Sequence[str], launched: Sequence[str]) -> WasmModule:
     """A module of an object file, with what its exported functions and those that are launched by their place in the
     table need. Raises `CompilerBug` for a function that nothing defines.
     """
@@ -283,7 +283,7 @@ class _Linker:
             self._segments[segment] = start
             self._end = start + len(source.segments[segment].body)
 
-    def module(self) -> Module:
+    def module(self) -> WasmModule:
         source = self._source
         types = [source.function_types[function] for function in self._functions]
         codes = [
@@ -311,7 +311,7 @@ class _Linker:
             if symbol.kind == _DATA_SYMBOL and symbol.index in self._segments
         }
         launched = {name: self._table[self._index(name)] for name in self._launched}
-        return Module(image, launched, addresses, self._end)
+        return WasmModule(image, launched, addresses, self._end)
 
     def _elements(self) -> bytes:
         """The functions in the table. Its first place is nobody's: a null pointer."""

@@ -11,7 +11,7 @@ import pytest
 from tinote.compiler.cache.codec import Codec, Unencodable
 from tinote.compiler.protocol import function_source
 from tinote.ir.buffers import Buffer, BufferKind
-from tinote.ir.launch_values import Applied, Constant, Iterations, Real, SymbolicShapes
+from tinote.ir.launch_values import Applied, BoundedInteger, LoopIndex, Real, SymbolicShapes
 from tinote.ir.primitives import Primitive, add
 from tinote.ir.types import Scalar, Tensor, f32, i32
 from tinote.source import NOWHERE, Span
@@ -80,7 +80,7 @@ def test_every_kind_of_node_comes_back() -> None:
     shapes = SymbolicShapes(
         (KNOWN[0],),
         (((0, 2),),),
-        (Constant(0, 0), Real(0.1), Applied(add, i32, (0, 0)), Iterations(0, 2)),
+        (BoundedInteger(0, 0), Real(0.1), Applied(add, i32, (0, 0)), LoopIndex(0, 2)),
         ((KNOWN[0], 0),),
         (True,),
     )

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from tinote.compiler.cache.codec import Codec, Unencodable
-from tinote.compiler.cache.lookup import Dependencies, find_dependencies, lookup_of, store_dependencies
+from tinote.compiler.cache.lookup import KernelDependencies, find_dependencies, lookup_of, store_dependencies
 from tinote.compiler.protocol import ArgumentSpec, Capture, FunctionSource, Lowered
 from tinote.config import Config
 from tinote.ir.buffers import Buffer
 from tinote.runtime import jit
 from tinote.runtime.digest import digest
-from tinote.runtime.store import Store
+from tinote.runtime.store import DiskStore
 
 Twins = Mapping[Buffer, Buffer]
 _NO_TWINS: Twins = {}
@@ -25,10 +25,12 @@ class KernelCache:
     `get`, or else by the front end, whose result comes with the first `put`.
     """
 
-    def __init__(self, source: FunctionSource, arguments: Sequence[ArgumentSpec], config: Config, store: Store) -> None:
+    def __init__(
+        self, source: FunctionSource, arguments: Sequence[ArgumentSpec], config: Config, store: DiskStore
+    ) -> None:
         self._store = store
         self._lookup = lookup_of(source, arguments, config, jit.machine_name())
-        self._dependencies: Dependencies | None = None
+        self._dependencies: KernelDependencies | None = None
         self._is_new = True
 
     @property
@@ -71,7 +73,7 @@ class KernelCache:
         except ValueError:
             return None
 
-    def _described(self, lowered: Lowered | None) -> Dependencies | None:
+    def _described(self, lowered: Lowered | None) -> KernelDependencies | None:
         if self._dependencies is None and lowered is not None and lowered.reproducible:
             self._dependencies = store_dependencies(self._lookup, lowered.captures, self._store)
         return self._dependencies
@@ -84,7 +86,7 @@ class KernelCache:
             self._dependencies = None
             self._is_new = current
 
-    def _read(self, found: Dependencies, name: str, kind: type[Fact], twins: Twins) -> Fact | None:
+    def _read(self, found: KernelDependencies, name: str, kind: type[Fact], twins: Twins) -> Fact | None:
         try:
             data = self._store.get(_key(found, name, twins))
         except ValueError:
@@ -97,7 +99,7 @@ class KernelCache:
             return None  # well sealed, and not what this version writes
 
 
-def _key(dependencies: Dependencies, name: str, twins: Twins) -> str:
+def _key(dependencies: KernelDependencies, name: str, twins: Twins) -> str:
     """Raises `ValueError` for temporary companions of a buffer that is not known."""
     numbers = sorted(
         [(dependencies.buffers.index(b), twin.adjoint is None, twin.tangent is None) for b, twin in twins.items()]
@@ -105,7 +107,7 @@ def _key(dependencies: Dependencies, name: str, twins: Twins) -> str:
     return digest("request", dependencies.key, name, *map(str, numbers))
 
 
-def _known(dependencies: Dependencies, twins: Twins) -> tuple[Buffer, ...]:
+def _known(dependencies: KernelDependencies, twins: Twins) -> tuple[Buffer, ...]:
     """The buffers that both processes know: what the code depends on, then twins with their companions."""
     found = list(dependencies.buffers)
     for buffer in dependencies.buffers if twins else ():

@@ -37,7 +37,7 @@ from tinote.compiler.protocol import (
 from tinote.config import Config
 from tinote.ir.nodes import Buffer
 from tinote.runtime.digest import digest
-from tinote.runtime.store import Store, package_stamp
+from tinote.runtime.store import DiskStore, package_stamp
 
 #: Options of a session that say nothing about code.
 _OUTSIDE = ("random_seed", "memory_limit", "offline_cache", "print_ir")
@@ -46,7 +46,7 @@ _MOST_PATHS = 8
 _ANNOTATION = "annotation"
 
 
-class Dependencies(NamedTuple):
+class KernelDependencies(NamedTuple):
     """What a kernel's code depends on, by value: `key` stands for all of it. `captures` as the front end would list
     them, `buffers` and `sources` by the numbers under which stored metadata refers to them.
     """
@@ -189,7 +189,7 @@ def _key(lookup: Lookup, paths: list[_CapturePath], described: Description) -> s
 # ---- the process that compiles
 
 
-def store_dependencies(lookup: Lookup, captures: Sequence[Capture], store: Store) -> Dependencies | None:
+def store_dependencies(lookup: Lookup, captures: Sequence[Capture], store: DiskStore) -> KernelDependencies | None:
     """Store the paths to what the front end captured. Gives `None` when some have none; nothing is stored then."""
     try:
         reachable = _Reachable(lookup)
@@ -210,7 +210,7 @@ def store_dependencies(lookup: Lookup, captures: Sequence[Capture], store: Store
         return None
     known = [others for others in _stored_paths(lookup, store) if others != paths]
     store.put(lookup.key, json.dumps([paths, *known][:_MOST_PATHS]).encode())
-    return Dependencies(key, tuple(captures), buffers, tuple(reachable.sources))
+    return KernelDependencies(key, tuple(captures), buffers, tuple(reachable.sources))
 
 
 def _annotations(sources: Sequence[FunctionSource]) -> Iterator[tuple[int, str]]:
@@ -270,7 +270,7 @@ def _annotated(sources: Sequence[FunctionSource], number: int, dotted: str) -> C
 # ---- the process that looks up
 
 
-def find_dependencies(lookup: Lookup, store: Store) -> Iterator[Dependencies]:
+def find_dependencies(lookup: Lookup, store: DiskStore) -> Iterator[KernelDependencies]:
     """What the code of this kernel would depend on, for each set of paths that was stored for it."""
     for paths in _stored_paths(lookup, store):
         try:
@@ -288,10 +288,10 @@ def find_dependencies(lookup: Lookup, store: Store) -> Iterator[Dependencies]:
             key = _key(lookup, paths, described)
         except (Undescribable, LookupError, AttributeError, ValueError, TypeError, RecursionError):
             continue
-        yield Dependencies(key, tuple(captures[:watched]), buffers, tuple(reachable.sources))
+        yield KernelDependencies(key, tuple(captures[:watched]), buffers, tuple(reachable.sources))
 
 
-def _stored_paths(lookup: Lookup, store: Store) -> list[Any]:
+def _stored_paths(lookup: Lookup, store: DiskStore) -> list[Any]:
     data = store.get(lookup.key)
     if data is None:
         return []

@@ -11,7 +11,7 @@ from tinote.ir.messages import nested_parts, split_message
 from tinote.ir.nodes import Atom, Buffer, Check, FaultKind, Lit, Print
 from tinote.ir.types import element_type, shape_of
 from tinote.runtime.layout import PAYLOAD_WORDS
-from tinote.runtime.sites import Bounds, Part, Site, SiteKind, Value
+from tinote.runtime.sites import Bounds, Part, PrintedValue, Site, SiteKind
 from tinote.source import Span
 
 
@@ -78,7 +78,7 @@ def print_site(op: Print) -> Site:
 
 
 def _parts(atom: Atom, spec: str) -> list[Part]:
-    value = Value(element_type(atom.type).name, spec)
+    value = PrintedValue(element_type(atom.type).name, spec)
     return [value if part is None else part for part in nested_parts(shape_of(atom.type))]
 
 
@@ -93,7 +93,7 @@ def _message(text: str, shown: Sequence[Atom]) -> tuple[Part, ...]:
             continue
         atom = next(rest, None)
         for part in ["..."] if atom is None else _parts(atom, hole.spec):
-            if isinstance(part, Value):
+            if isinstance(part, PrintedValue):
                 room -= 1
             parts.append(part if room >= 0 else "...")
     return tuple(parts)

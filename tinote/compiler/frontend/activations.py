@@ -25,10 +25,10 @@ jump by table for each call and return, in place of the machine's own.
 
 The operations that this takes are gone when `lower_recursion` has run:
 
-    op  = Call      v… = routine a…
-        | _Goto     end of a block, after which another one runs
-        | _Suspend  end of a block that calls: routine a…, after whose return another block runs
-        | _Return   end of a block and of its function
+    op  = RoutineCall  v… = routine a…
+        | _Goto        end of a block, after which another one runs
+        | _Suspend     end of a block that calls: routine a…, after whose return another block runs
+        | _Return      end of a block and of its function
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Routine:
         self.returned = tuple([ir.Var(Ref(t), "result") for t in results])
 
 
-class Call(ir.Op):
+class RoutineCall(ir.Op):
     """A call of a routine, until `lower_recursion` has replaced it: outs = routine args."""
 
     __slots__ = ("routine",)
@@ -106,7 +106,7 @@ class _Suspend(ir.Op):
     block: _Block
     routine: Routine
 
-    def __init__(self, call: Call, block: _Block) -> None:
+    def __init__(self, call: RoutineCall, block: _Block) -> None:
         super().__init__(call.args, (), (), call.loc)
         self.routine = call.routine
         self.block = block
@@ -161,7 +161,7 @@ class _Program:
                 continue
             self.cut(routine)
             assert routine.region is not None
-            pending += [op.routine for op in walk(routine.region) if isinstance(op, Call)]
+            pending += [op.routine for op in walk(routine.region) if isinstance(op, RoutineCall)]
         _Placement(self).run()
         self.find_live()
 
@@ -193,7 +193,9 @@ class _Program:
     def sequence(self, routine: Routine, ops: Sequence[ir.Op], out: list[ir.Op], end: End) -> None:
         """Add operations to a block, which ends with what `end` adds to it or to the last of those that follow."""
         for position, op in enumerate(ops):
-            if isinstance(op, Call) or any(isinstance(inner, Call) for r in op.regions for inner in walk(r)):
+            if isinstance(op, RoutineCall) or any(
+                isinstance(inner, RoutineCall) for r in op.regions for inner in walk(r)
+            ):
                 rest = ops[position + 1 :]
                 self.split(routine, op, out, lambda out, rest=rest: self.sequence(routine, rest, out, end))
                 return
@@ -201,7 +203,7 @@ class _Program:
         end(out)
 
     def split(self, routine: Routine, op: ir.Op, out: list[ir.Op], end: End) -> None:
-        if isinstance(op, Call):
+        if isinstance(op, RoutineCall):
             after = self.block(routine, resumes=True)
             after.body += [
                 ir.Get((cell,), (v,), (), op.loc) for cell, v in zip(op.routine.returned, op.outs, strict=True)

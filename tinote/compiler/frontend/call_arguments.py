@@ -12,35 +12,37 @@ from tinote.compiler.frontend.domains import static_items
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.literals import evaluate_all
 from tinote.compiler.frontend.names import outside
-from tinote.compiler.frontend.plain_functions import Target
+from tinote.compiler.frontend.plain_functions import CallTarget
 from tinote.compiler.protocol import FunctionSource
 from tinote.errors import closest
 
 
-class Known(NamedTuple):
+class KnownArgument(NamedTuple):
     """An argument that has a value before its call is looked at."""
 
     value: Any
 
 
-class Call(NamedTuple):
+class CallSite(NamedTuple):
     """A call: where it is written, and its arguments, with those that are known beforehand."""
 
     node: ast.expr
-    args: Sequence[ast.expr | Known]
-    keywords: Sequence[tuple[str | None, ast.expr | Known]]
+    args: Sequence[ast.expr | KnownArgument]
+    keywords: Sequence[tuple[str | None, ast.expr | KnownArgument]]
 
     @staticmethod
-    def with_values(node: ast.expr, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Call:
-        return Call(node, [Known(a) for a in args], [(name, Known(a)) for name, a in kwargs.items()])
+    def with_values(node: ast.expr, args: Iterable[Any], kwargs: Mapping[str, Any]) -> CallSite:
+        return CallSite(
+            node, [KnownArgument(a) for a in args], [(name, KnownArgument(a)) for name, a in kwargs.items()]
+        )
 
-    def after(self, target: Target) -> Call:
+    def after(self, target: CallTarget) -> CallSite:
         """The call of what `target` leads to."""
         if not target.args and not target.kwargs:
             return self
         given = {name for name, _ in self.keywords}
-        before = [(name, Known(a)) for name, a in target.kwargs.items() if name not in given]
-        return Call(self.node, [*map(Known, target.args), *self.args], [*before, *self.keywords])
+        before = [(name, KnownArgument(a)) for name, a in target.kwargs.items() if name not in given]
+        return CallSite(self.node, [*map(KnownArgument, target.args), *self.args], [*before, *self.keywords])
 
     @property
     def name(self) -> str:
@@ -48,20 +50,20 @@ class Call(NamedTuple):
         return ast.unparse(self.node.func) if isinstance(self.node, ast.Call) else ast.unparse(self.node)
 
 
-def callee_node(call: Call) -> ast.expr:
+def callee_node(call: CallSite) -> ast.expr:
     """What is called, as the program writes it."""
     return call.node.func if isinstance(call.node, ast.Call) else call.node
 
 
-def _value(e: Emitter, argument: ast.expr | Known) -> Any:
-    return argument.value if isinstance(argument, Known) else e.evaluate(argument)
+def _value(e: Emitter, argument: ast.expr | KnownArgument) -> Any:
+    return argument.value if isinstance(argument, KnownArgument) else e.evaluate(argument)
 
 
-def _reference(e: Emitter, argument: ast.expr | Known) -> Any:
-    return argument.value if isinstance(argument, Known) else e.reference(argument)
+def _reference(e: Emitter, argument: ast.expr | KnownArgument) -> Any:
+    return argument.value if isinstance(argument, KnownArgument) else e.reference(argument)
 
 
-def evaluate_arguments(e: Emitter, call: Call, places: int = 0) -> tuple[list[Any], dict[str, Any]]:
+def evaluate_arguments(e: Emitter, call: CallSite, places: int = 0) -> tuple[list[Any], dict[str, Any]]:
     """The values of a call's arguments; the first `places` of them as places."""
     args = [_reference(e, a) for a in call.args[:places]]
     for argument in call.args[places:]:
@@ -81,11 +83,11 @@ def evaluate_arguments(e: Emitter, call: Call, places: int = 0) -> tuple[list[An
     return args, kwargs
 
 
-def _node(argument: ast.expr | Known) -> ast.expr | None:
-    return None if isinstance(argument, Known) else argument
+def _node(argument: ast.expr | KnownArgument) -> ast.expr | None:
+    return None if isinstance(argument, KnownArgument) else argument
 
 
-def match_parameters(e: Emitter, call: Call, source: FunctionSource) -> dict[str, Any]:
+def match_parameters(e: Emitter, call: CallSite, source: FunctionSource) -> dict[str, Any]:
     """Which value each parameter stands for."""
     tree = source.tree.args
     parameters = source.parameters
@@ -94,7 +96,7 @@ def match_parameters(e: Emitter, call: Call, source: FunctionSource) -> dict[str
     arguments: dict[str, Any] = {}
     further: list[Any] = []
     named: dict[str, Any] = {}
-    bound = sum(isinstance(a, Known) for a in call.args)
+    bound = sum(isinstance(a, KnownArgument) for a in call.args)
     count = len(call.args) + len(call.keywords) - bound, len(parameters) - bound
     given = 0
     for argument in call.args:

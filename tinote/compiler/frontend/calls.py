@@ -13,7 +13,7 @@ from typing import Any
 
 from tinote.compiler.frontend import structs, tensors
 from tinote.compiler.frontend.builtins import BUILTINS
-from tinote.compiler.frontend.call_arguments import Call, callee_node, evaluate_arguments, match_parameters
+from tinote.compiler.frontend.call_arguments import CallSite, callee_node, evaluate_arguments, match_parameters
 from tinote.compiler.frontend.callees import expansion_of, is_template_parameter
 from tinote.compiler.frontend.constructors import construct
 from tinote.compiler.frontend.custom_vjp import inline_custom_vjp
@@ -22,7 +22,7 @@ from tinote.compiler.frontend.domains import static_items
 from tinote.compiler.frontend.emitter import Emitter, Expressions, Silenced
 from tinote.compiler.frontend.formatting import format_text
 from tinote.compiler.frontend.functions import inline
-from tinote.compiler.frontend.plain_functions import Target, plain_source_of, target_of
+from tinote.compiler.frontend.plain_functions import CallTarget, plain_source_of, target_of
 from tinote.compiler.frontend.python_calls import (
     call_python,
     evaluate_in_python,
@@ -31,7 +31,7 @@ from tinote.compiler.frontend.python_calls import (
     run_time_argument,
 )
 from tinote.compiler.frontend.recursion import call_real, frames_of, leave_circle, too_deep
-from tinote.compiler.frontend.scopes import Constant, Frame, LocalFunction, Scope
+from tinote.compiler.frontend.scopes import Constant, FunctionFrame, LocalFunction, Scope
 from tinote.compiler.frontend.side_effects import find_side_effect, variation_of
 from tinote.compiler.frontend.values import (
     POISON,
@@ -56,17 +56,17 @@ def call(e: Emitter, node: ast.Call) -> Any:
     wanted, e.wanted = e.wanted, True
     try:
         callee = e.reference(node.func)
-        return _dispatch(e, Call(node, node.args, [(k.arg, k.value) for k in node.keywords]), callee, wanted)
+        return _dispatch(e, CallSite(node, node.args, [(k.arg, k.value) for k in node.keywords]), callee, wanted)
     finally:
         e.wanted = True
 
 
 def call_object(e: Emitter, node: ast.expr, callee: Any, *args: Any) -> Any:
     """Call a Python object with values, for what is written as `node`."""
-    return _dispatch(e, Call.with_values(node, args, {}), callee, True)
+    return _dispatch(e, CallSite.with_values(node, args, {}), callee, True)
 
 
-def _dispatch(e: Emitter, call: Call, callee: Any, wanted: bool) -> Any:
+def _dispatch(e: Emitter, call: CallSite, callee: Any, wanted: bool) -> Any:
     node = call.node
     if isinstance(callee, BoundMethod | UnboundMethod):
         args, kwargs = evaluate_arguments(e, call)
@@ -172,9 +172,9 @@ _CALLING: dict[Any, tuple[Callable[..., Any], int, int]] = {
 # functions that are inlined
 
 
-def _inline_call(e: Emitter, call: Call, callee: Any, source: FunctionSource) -> Any:
+def _inline_call(e: Emitter, call: CallSite, callee: Any, source: FunctionSource) -> Any:
     owner = callee.__tinote_self__
-    arguments = match_parameters(e, call if owner is None else call.after(Target(callee, (owner,))), source)
+    arguments = match_parameters(e, call if owner is None else call.after(CallTarget(callee, (owner,))), source)
     if getattr(callee, "__tinote_replacement__", None) is None:
         return _inlined(e, source, arguments, callee.inner_scope() if isinstance(callee, LocalFunction) else None)
     _refuse_recursion(e, source, arguments)
@@ -206,7 +206,7 @@ def _refuse_recursion(e: Emitter, source: FunctionSource, arguments: dict[str, A
         )
 
 
-def _call_plain(e: Emitter, call: Call, function: types.FunctionType) -> Any:
+def _call_plain(e: Emitter, call: CallSite, function: types.FunctionType) -> Any:
     """A call of a function that nobody has decorated: inlined as a device function is, or, where that fails and all
     arguments are known at compile time, called by Python.
     """
@@ -215,7 +215,7 @@ def _call_plain(e: Emitter, call: Call, function: types.FunctionType) -> Any:
         args, kwargs = evaluate_arguments(e, call)
         if all(e.is_static(a) for a in [*args, *kwargs.values()]):
             return evaluate_in_python(e, function, args, kwargs)
-        call = Call.with_values(call.node, args, kwargs)
+        call = CallSite.with_values(call.node, args, kwargs)
     if variation is not None:
         e.error(f"`{call.name}` {variation.text}", variation.hint, callee_node(call), KernelSyntaxError)
     if (function.__module__ or "").partition(".")[0] == "numpy":
@@ -268,7 +268,7 @@ def _call_plain(e: Emitter, call: Call, function: types.FunctionType) -> Any:
     raise Silenced
 
 
-def _descends(e: Emitter, source: FunctionSource, arguments: dict[str, Any], again: list[Frame]) -> bool:
+def _descends(e: Emitter, source: FunctionSource, arguments: dict[str, Any], again: list[FunctionFrame]) -> bool:
     """Whether a function that calls itself may end: a number that is a template argument differs from that of every
     call around it (`static` then decides where it ends).
     """
@@ -279,7 +279,7 @@ def _descends(e: Emitter, source: FunctionSource, arguments: dict[str, Any], aga
     return bool(names) and key not in around
 
 
-def _template_of(frame: Frame, name: str) -> Any:
+def _template_of(frame: FunctionFrame, name: str) -> Any:
     binding = frame.scope.names.get(name)
     return binding.value if isinstance(binding, Constant) else None
 

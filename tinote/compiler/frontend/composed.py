@@ -14,7 +14,7 @@ from typing import Any
 from tinote.compiler.frontend import analysis
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, parameters_of
-from tinote.compiler.frontend.scopes import Frame, Results
+from tinote.compiler.frontend.scopes import FunctionFrame, Results
 from tinote.compiler.frontend.statements import lower_body
 from tinote.compiler.frontend.values import StaticTensor, is_number
 from tinote.compiler.protocol import PYTHON_FUNCTIONS, FunctionSource
@@ -49,7 +49,7 @@ def composed_expansion(builtin: Any) -> Expansion:
         exact = None if same is None else _exact(e, same, *given.values())
         if exact is not None:
             return exact
-        frame = Frame(source, e.frame, e.b.loc, Results(e.here()), e.depth, builtin=True)
+        frame = FunctionFrame(source, e.frame, e.b.loc, Results(e.here()), e.depth, builtin=True)
         frame.assigned = assigned
         saved = e.frame, e.scope
         e.frame, e.scope = frame, frame.scope

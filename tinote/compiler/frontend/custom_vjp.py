@@ -15,7 +15,7 @@ from tinote.compiler.frontend.values import Value
 from tinote.compiler.protocol import CaptureKind, FunctionSource, function_of
 from tinote.errors import Note
 from tinote.ir.custom_vjp import CustomVJP
-from tinote.ir.nodes import Atom, Load, Memory, Op, Region, Store, Var
+from tinote.ir.nodes import Atom, Load, MemoryOp, Op, Region, Store, Var
 from tinote.ir.query import walk
 from tinote.ir.types import element_type
 
@@ -117,7 +117,7 @@ def _adjoints(
 
 
 def _refuse_memory(e: Emitter, op: Op, source: FunctionSource, what: str) -> None:
-    if isinstance(op, Memory) and (not isinstance(op, Load) or op.buffer.adjoint is not None):
+    if isinstance(op, MemoryOp) and (not isinstance(op, Load) or op.buffer.adjoint is not None):
         verb = "reads" if isinstance(op, Load) else "writes" if isinstance(op, Store) else "changes"
         e.error(
             f"`{source.name}` {what}, and {verb} '{op.buffer.name}'",

@@ -14,7 +14,7 @@ from math import isfinite, prod
 from typing import Any, NamedTuple, NoReturn
 
 from tinote.compiler.frontend.descriptions import describe
-from tinote.compiler.frontend.scopes import Anchor, Completion, Constant, Frame, ParallelNest, Scope
+from tinote.compiler.frontend.scopes import Anchor, Completion, Constant, FunctionFrame, ParallelNest, Scope
 from tinote.compiler.frontend.values import (
     POISON,
     Declared,
@@ -112,7 +112,7 @@ class Emitter:
         self.ip: Scalar = scalar_named(config.default_ip)
         self.defaults = Defaults(self.fp, self.ip)
         self.b = Builder(self.defaults)
-        self.frame: Frame
+        self.frame: FunctionFrame
         self.scope: Scope
         self.errors: list[TinoteError] = []
         #: the last error of a captured object that was given a place in the kernel

@@ -14,7 +14,7 @@ from tinote.compiler.frontend.emitter import Emitter
 Expansion = Callable[[Emitter, list[Any], dict[str, Any]], Any]
 
 
-class Parameters(NamedTuple):
+class BuiltinParameters(NamedTuple):
     """What a built-in takes: names in order, the values of those that may be left out, and the name under which any
     number may follow.
     """
@@ -50,11 +50,11 @@ class Parameters(NamedTuple):
 
 
 @cache
-def parameters_of(definition: FunctionType) -> Parameters:
+def parameters_of(definition: FunctionType) -> BuiltinParameters:
     """The parameters of a Python function that defines a built-in."""
     code, values = definition.__code__, definition.__defaults__ or ()
     names = code.co_varnames[: code.co_argcount]
-    return Parameters(names, dict(zip(names[len(names) - len(values) :], values, strict=True)))
+    return BuiltinParameters(names, dict(zip(names[len(names) - len(values) :], values, strict=True)))
 
 
 def takes_place(expansion: Expansion) -> Expansion:
@@ -71,7 +71,7 @@ def simple(name: str, parameters: str, function: Callable[..., Any]) -> Expansio
     fixed = [n for n in names if not n.startswith("*")]
     optional = {n.rstrip("="): None for n in fixed if n.endswith("=")}
     variadic = names[-1].lstrip("*") if len(fixed) < len(names) else ""
-    taken = Parameters(tuple([n.rstrip("=") for n in fixed]), optional, variadic)
+    taken = BuiltinParameters(tuple([n.rstrip("=") for n in fixed]), optional, variadic)
 
     def expand(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return function(e, *taken.matched(e, name, args, kwargs).values(), *args[len(taken.names) :])

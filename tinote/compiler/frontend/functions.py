@@ -10,7 +10,7 @@ from tinote.compiler.frontend.bindings import declare
 from tinote.compiler.frontend.callees import annotation_value, is_static_call, written_arguments
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.scopes import Annotated, Frame, Results, Scope, Variable
+from tinote.compiler.frontend.scopes import Annotated, FunctionFrame, Results, Scope, Variable
 from tinote.compiler.frontend.statements import lower_body
 from tinote.compiler.frontend.values import CellPlace, PackValue, Place
 from tinote.compiler.protocol import FunctionSource, StructInfo, is_template, struct_of, type_of
@@ -30,7 +30,7 @@ def inline(
     it points to the function and to the call. `scope`: that of a function which is defined in a kernel. `key`: what
     tells a `real_func` apart; `is_routine`: it is lowered as a routine of a recursion.
     """
-    frame = Frame(source, e.frame, e.b.loc, Results(e.here()), e.depth, key=key, is_routine=is_routine)
+    frame = FunctionFrame(source, e.frame, e.b.loc, Results(e.here()), e.depth, key=key, is_routine=is_routine)
     frame.scope = scope or frame.scope
     saved = e.frame, e.scope, e.b.loc, e.loop_options, e.stopped
     e.loop_options = {}
@@ -160,7 +160,7 @@ def result_types(e: Emitter, source: FunctionSource) -> Annotated | None:
     return Annotated(listed, types, parts is not None)
 
 
-def annotated_body(e: Emitter, frame: Frame) -> Any:
+def annotated_body(e: Emitter, frame: FunctionFrame) -> Any:
     """Lower the body of the function of `frame`; its result, which is none only if no type is annotated."""
     failures = e.failures
     result = lower_body(e, frame)

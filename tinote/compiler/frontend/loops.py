@@ -22,7 +22,7 @@ from tinote.compiler.frontend.conditions import evaluate_condition
 from tinote.compiler.frontend.domains import Domain, check_unrolled, domain_of, static_items
 from tinote.compiler.frontend.emitter import Control, Emitter, Statements
 from tinote.compiler.frontend.jumps import none_of, returned_flag, unless
-from tinote.compiler.frontend.scopes import Anchor, Completion, Loop, ParallelNest
+from tinote.compiler.frontend.scopes import Anchor, Completion, LoweredLoop, ParallelNest
 from tinote.compiler.frontend.speculation import safe_to_speculate
 from tinote.compiler.frontend.statements import lower_statements
 from tinote.compiler.frontend.values import FieldDomain, Grouped, IndexRange, NdRange, StaticSequence, Value
@@ -144,7 +144,7 @@ def _loop(e: Emitter, node: ast.For, domain: Domain, leaving: analysis.Jumps, pa
     axes, stepped = _axes(e, domain, node.iter)
     names = _index_names(e, node, domain, len(axes))
     early = leaving.breaks or leaving.returns
-    loop = Loop(parallel)
+    loop = LoweredLoop(parallel)
     if leaving.breaks:
         loop.broken = e.cell(u1, false, "broken")
     if leaving.returns:
@@ -211,7 +211,7 @@ def _bind_indices(e: Emitter, names: list[ast.Name], indices: list[Var], domain:
             e.bind(name.id, Value(index), what)
 
 
-def _iteration(e: Emitter, loop: Loop, body: list[ast.stmt]) -> Completion:
+def _iteration(e: Emitter, loop: LoweredLoop, body: list[ast.stmt]) -> Completion:
     """Lower the body of a loop once. Its `continue` flag, if it needs one, is declared at the point reached now."""
     loop.start = e.here()
     loop.continued = None
@@ -222,7 +222,7 @@ def _iteration(e: Emitter, loop: Loop, body: list[ast.stmt]) -> Completion:
         e.frame.loops.pop()
 
 
-def _stops(e: Emitter, loop: Loop, leaving: analysis.Jumps) -> list[Var]:
+def _stops(e: Emitter, loop: LoweredLoop, leaving: analysis.Jumps) -> list[Var]:
     found = [loop.broken] if loop.broken is not None else []
     if leaving.returns and e.frame.results.returned is not None:
         found.append(e.frame.results.returned)
@@ -230,7 +230,7 @@ def _stops(e: Emitter, loop: Loop, leaving: analysis.Jumps) -> list[Var]:
 
 
 def _counted_while(
-    e: Emitter, lo: Atom, hi: Atom, name: str, loop: Loop, leaving: analysis.Jumps, body: Callable[[Var], Any]
+    e: Emitter, lo: Atom, hi: Atom, name: str, loop: LoweredLoop, leaving: analysis.Jumps, body: Callable[[Var], Any]
 ) -> None:
     """A loop over a range that may stop early."""
     assert isinstance(lo.type, Scalar)
@@ -246,7 +246,7 @@ def _counted_while(
 
 
 def _unrolled(e: Emitter, node: ast.For, items: tuple[Any, ...], leaving: analysis.Jumps) -> None:
-    loop = Loop()
+    loop = LoweredLoop()
     results = e.frame.results
     if leaving.breaks:
         loop.broken = e.cell(u1, false, "broken")
@@ -280,7 +280,7 @@ def while_(e: Emitter, node: ast.While, rest: list[ast.stmt], tail: bool) -> Com
     if node.orelse:
         e.unsupported("`else` after a loop", "set a flag in the loop and test it afterwards", node.orelse[0])
     leaving = analysis.Jumps(node.body)
-    loop = Loop()
+    loop = LoweredLoop()
     if leaving.breaks:
         loop.broken = e.cell(u1, false, "broken")
     if leaving.returns:

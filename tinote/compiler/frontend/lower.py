@@ -10,7 +10,7 @@ from tinote.compiler.frontend.emitter import Emitter, Silenced
 from tinote.compiler.frontend.functions import annotated_body, result_types, survey
 from tinote.compiler.frontend.handlers import HANDLERS
 from tinote.compiler.frontend.names import outside
-from tinote.compiler.frontend.scopes import Annotated, Frame, Results
+from tinote.compiler.frontend.scopes import Annotated, FunctionFrame, Results
 from tinote.compiler.frontend.structs import leaves_of
 from tinote.compiler.frontend.values import POISON, ArrayValue, PackValue, StructValue, Value, indices_of
 from tinote.compiler.protocol import (
@@ -47,7 +47,7 @@ def _lowered(e: Emitter, source: FunctionSource, arguments: Sequence[ArgumentSpe
     with e.b.region() as opened:
         e.top = e.here()
         e.statement = e.top, 0
-        frame = Frame(source, None, None, Results(e.here()))
+        frame = FunctionFrame(source, None, None, Results(e.here()))
         e.frame, e.scope = frame, frame.scope
         yields: tuple[Atom, ...] = ()
         returns: tuple[Scalar | Tensor, ...] | None = None

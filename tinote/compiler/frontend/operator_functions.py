@@ -10,7 +10,7 @@ from typing import Any
 
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, simple
-from tinote.compiler.frontend.scopes import Frame, Results
+from tinote.compiler.frontend.scopes import FunctionFrame, Results
 from tinote.compiler.protocol import FunctionSource
 
 #: What each function gives, of `a` and `b`.
@@ -60,7 +60,7 @@ def _expansion(function: Callable[..., Any]) -> Expansion:
 
     def expand(e: Emitter, *operands: Any) -> Any:
         saved = e.frame, e.scope
-        e.frame = Frame(source, e.frame, e.b.loc, Results(e.here()), e.depth, builtin=True)
+        e.frame = FunctionFrame(source, e.frame, e.b.loc, Results(e.here()), e.depth, builtin=True)
         e.scope = e.frame.scope
         try:
             for name, front in zip(parameters, operands, strict=True):

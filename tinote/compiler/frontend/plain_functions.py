@@ -23,7 +23,7 @@ from tinote.compiler.protocol import (
 )
 
 
-class Target(NamedTuple):
+class CallTarget(NamedTuple):
     """What a call leads to: a function, and the arguments that it gets before, or by name beside, the call's own."""
 
     function: Any
@@ -31,7 +31,7 @@ class Target(NamedTuple):
     kwargs: Mapping[str, Any] = {}
 
 
-def target_of(e: Emitter, callee: Any) -> Target:
+def target_of(e: Emitter, callee: Any) -> CallTarget:
     """Where methods, partial applications, caches and objects that can be called lead to. Each is a capture."""
     function: Any = callee
     args: tuple[Any, ...] = ()
@@ -51,7 +51,7 @@ def target_of(e: Emitter, callee: Any) -> Target:
             function = captured(e, CaptureKind.ATTRIBUTE, function, "__call__", function.__call__)
         else:
             break
-    return Target(function, args, kwargs)
+    return CallTarget(function, args, kwargs)
 
 
 _CACHED = type(functools.lru_cache(len))

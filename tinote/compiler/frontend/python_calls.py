@@ -9,10 +9,10 @@ import types
 from collections.abc import Sequence
 from typing import Any, cast
 
-from tinote.compiler.frontend.call_arguments import Call, callee_node, evaluate_arguments
+from tinote.compiler.frontend.call_arguments import CallSite, callee_node, evaluate_arguments
 from tinote.compiler.frontend.descriptions import in_place_of_call
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.expansion import Parameters
+from tinote.compiler.frontend.expansion import BuiltinParameters
 from tinote.compiler.frontend.names import captured, outside
 from tinote.compiler.frontend.scopes import LocalFunction
 from tinote.compiler.frontend.side_effects import mutates, variation_of
@@ -33,7 +33,7 @@ def is_exact_in_python(e: Emitter, callee: Any, args: list[Any], kwargs: dict[st
     return all(e.is_static(a) for a in [*args, *kwargs.values()])
 
 
-def call_python(e: Emitter, call: Call, callee: Any) -> Any:
+def call_python(e: Emitter, call: CallSite, callee: Any) -> Any:
     """A call of what Python calls, and no part of the language is: a class, or a function without source, which is
     called at compile time.
     """
@@ -76,7 +76,7 @@ def call_python(e: Emitter, call: Call, callee: Any) -> Any:
 def _named_tuple(e: Emitter, kind: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A named tuple of values that exist at run time."""
     defaults = {name: outside(e, value) for name, value in kind._field_defaults.items()}
-    given = Parameters(kind._fields, defaults).matched(e, kind.__name__, args, kwargs)
+    given = BuiltinParameters(kind._fields, defaults).matched(e, kind.__name__, args, kwargs)
     return kind._make(given.values())
 
 
@@ -95,7 +95,7 @@ _NUMPY = {
 }
 
 
-def run_time_argument(e: Emitter, call: Call, args: list[Any]) -> str:
+def run_time_argument(e: Emitter, call: CallSite, args: list[Any]) -> str:
     """The first argument that is not known at compile time, as a message names it."""
     for written, value in zip(call.args, args, strict=False):
         if not e.is_static(value):

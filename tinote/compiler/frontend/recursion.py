@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from tinote.compiler.frontend.activations import Call, Routine, lower_recursion
+from tinote.compiler.frontend.activations import Routine, RoutineCall, lower_recursion
 from tinote.compiler.frontend.callees import annotation_value, is_template_parameter
 from tinote.compiler.frontend.emitter import Emitter, Silenced
 from tinote.compiler.frontend.functions import as_parameter, inline, result_types
-from tinote.compiler.frontend.scopes import Frame, Scope
+from tinote.compiler.frontend.scopes import FunctionFrame, Scope
 from tinote.compiler.frontend.structs import as_struct, leaves_of, rebuilt
 from tinote.compiler.frontend.values import (
     POISON,
@@ -84,7 +84,7 @@ class Pending(NamedTuple):
     source: FunctionSource
     arguments: dict[str, Any]
     scope: Scope | None
-    frame: Frame
+    frame: FunctionFrame
     loc: Span
     stopped: frozenset[Any]
 
@@ -98,14 +98,14 @@ class Recursion:
         self.results: dict[Routine, Any] = {}
 
 
-def frames_of(e: Emitter) -> list[Frame]:
+def frames_of(e: Emitter) -> list[FunctionFrame]:
     """The frames from the innermost out to that of the routine which is being lowered, if one is."""
     chain = e.frame.chain()
     inner = list(takewhile(lambda frame: not frame.is_routine, chain))
     return chain[: len(inner) + 1]
 
 
-def leave_circle(e: Emitter, frame: Frame) -> None:
+def leave_circle(e: Emitter, frame: FunctionFrame) -> None:
     """End the attempt to inline a `real_func` that is called by the function of `frame` and calls that again."""
     for inner in frames_of(e):
         if inner is frame:
@@ -163,7 +163,7 @@ def call_real(e: Emitter, source: FunctionSource, arguments: dict[str, Any], sco
 
 
 def _called(e: Emitter, recursion: Recursion, routine: Routine, given: dict[str, Any]) -> Any:
-    call = Call(routine, _atoms(e, routine, given), e.b.loc)
+    call = RoutineCall(routine, _atoms(e, routine, given), e.b.loc)
     e.b.emit(call)
     return _result(recursion.results[routine], iter(call.outs))
 

@@ -121,7 +121,7 @@ class Completion(IntEnum):
     LEAVES = 2  # the loop or the function
 
 
-class Loop:
+class LoweredLoop:
     """A loop whose body is being lowered. The flags are cells of truth values, there when the body needs them;
     `breaks` counts where `broken` is set.
     """
@@ -165,7 +165,7 @@ class Results:
         self.span: Span | None = None
 
 
-class Frame:
+class FunctionFrame:
     """One function that is being lowered: the kernel, or a device function at one of its calls."""
 
     __slots__ = (
@@ -188,7 +188,7 @@ class Frame:
     def __init__(
         self,
         source: FunctionSource,
-        parent: Frame | None,
+        parent: FunctionFrame | None,
         inlined_at: Span | None,
         results: Results,
         depth: int = 0,
@@ -211,7 +211,7 @@ class Frame:
         #: run-time regions open around the function's body
         self.depth = depth
         self.scope = Scope()
-        self.loops: list[Loop] = []
+        self.loops: list[LoweredLoop] = []
         #: how often each name is assigned: more than once means that it needs a cell
         self.assigned: dict[str, int] = {}
         #: names assigned by the iterations of outermost loops: a variable declared outside of these is shared memory
@@ -219,10 +219,10 @@ class Frame:
         #: names that ended with their block
         self.ended: dict[str, Declared] = {}
 
-    def chain(self) -> list[Frame]:
+    def chain(self) -> list[FunctionFrame]:
         """This frame and those that called it, innermost first."""
-        found: list[Frame] = []
-        frame: Frame | None = self
+        found: list[FunctionFrame] = []
+        frame: FunctionFrame | None = self
         while frame is not None:
             found.append(frame)
             frame = frame.parent

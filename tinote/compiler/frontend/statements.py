@@ -10,7 +10,7 @@ from tinote.compiler.frontend.conditions import evaluate_condition
 from tinote.compiler.frontend.emitter import Emitter, Silenced, Statements
 from tinote.compiler.frontend.formatting import assertion_text
 from tinote.compiler.frontend.jumps import flags_after, unless
-from tinote.compiler.frontend.scopes import Completion, Frame
+from tinote.compiler.frontend.scopes import Completion, FunctionFrame
 from tinote.compiler.frontend.values import POISON
 from tinote.errors import Note, TinoteError
 from tinote.ir.nodes import Check, FaultKind, true
@@ -82,7 +82,7 @@ def pass_(e: Emitter, node: ast.Pass) -> None:
     pass
 
 
-def lower_body(e: Emitter, frame: Frame) -> Any:
+def lower_body(e: Emitter, frame: FunctionFrame) -> Any:
     """Lower the body of the function of `frame`, which is current and has its parameters bound; its result."""
     results = frame.results
     before = e.failures

@@ -18,7 +18,7 @@ from tinote.autodiff.shared_values import SharedValues
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import bytes_of, root_of
-from tinote.ir.launch_values import ExactNodes, Launch, Number, Read, exact_values
+from tinote.ir.launch_values import ExactNodes, LaunchInputs, Number, Read, exact_values
 from tinote.ir.query import buffers_of, definitions, walk
 from tinote.ir.types import Stack, element_type, shape_of
 from tinote.source import NOWHERE, Span
@@ -120,7 +120,7 @@ def _shared(shared: SharedValues, arguments: Sequence[Number], read: Read, lengt
     """The values that a launch saves because its gradient would compute them a second time."""
     _, dimensions, nodes, lengths, _ = shared.shapes
     wanted = [node for pairs in dimensions for pair in pairs for node in pair]
-    launch = Launch(arguments, [length(buffer, axis) for buffer, axis in lengths], read)
+    launch = LaunchInputs(arguments, [length(buffer, axis) for buffer, axis in lengths], read)
     found = iter(exact_values(nodes, wanted, launch))
     for value, pairs in zip(shared.values, dimensions, strict=True):
         count: int | None = 1
@@ -218,7 +218,7 @@ class _Counter:
             if isinstance(op, ir.For):
                 self._indices[op] = nodes.index(op.index)
                 self._bounds_of[op] = nodes.node(op.lo), nodes.node(op.hi)
-        self._launch = Launch(arguments, [length(buffer, axis) for buffer, axis in nodes.lengths], read)
+        self._launch = LaunchInputs(arguments, [length(buffer, axis) for buffer, axis in nodes.lengths], read)
 
     def region(self, region: ir.Region, path: tuple[ir.Op, ...]) -> None:
         for op in region.body:

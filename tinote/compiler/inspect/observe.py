@@ -164,7 +164,7 @@ def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-class Located(Protocol):
+class AddressedMemory(Protocol):
     """Memory at an address."""
 
     @property
@@ -176,7 +176,9 @@ class CopiedMemory:
     `instead`: values that stand at some addresses in place of what is there.
     """
 
-    def __init__(self, memory_of: Callable[[Buffer], Located], instead: Mapping[int, Number] | None = None) -> None:
+    def __init__(
+        self, memory_of: Callable[[Buffer], AddressedMemory], instead: Mapping[int, Number] | None = None
+    ) -> None:
         self._memory_of = memory_of
         self._instead = instead or {}
         self._written: dict[tuple[Buffer, Index], Number] = {}

@@ -85,7 +85,7 @@ class StageLine(NamedTuple):
         return self.span.line
 
 
-class SourceText(NamedTuple):
+class KernelSource(NamedTuple):
     """The source of a kernel or of a device function that it inlines; `first_line` counts in its file or cell."""
 
     name: str
@@ -172,7 +172,7 @@ class Stages(NamedTuple):
 
     name: str
     gradient: bool
-    sources: tuple[SourceText, ...]
+    sources: tuple[KernelSource, ...]
     stages: tuple[Stage, ...]
     judge: Callable[[], Sequence[LoopVerdict]] | None = None
     passes: Callable[[], Sequence[Stage]] | None = None
@@ -253,7 +253,7 @@ def has_gradient(specialisation: Specialisation) -> bool:
     return any(b.adjoint is not None for b in buffers_of(specialisation.lowered.function))
 
 
-def _sources(version: Version) -> tuple[SourceText, ...]:
+def _sources(version: Version) -> tuple[KernelSource, ...]:
     used = {(span.file, span.line) for op in walk(version.function.region) for span in op.loc.chain()}
     texts = [_source_text(s) for s in (version.source, *version.functions)]
     # A device function that is only captured leaves nothing to point at.
@@ -262,11 +262,11 @@ def _sources(version: Version) -> tuple[SourceText, ...]:
     )
 
 
-def _source_text(source: FunctionSource) -> SourceText:
+def _source_text(source: FunctionSource) -> KernelSource:
     lines = source.text.splitlines()
     tree = source.tree
     first = min([tree.lineno, *(d.lineno for d in tree.decorator_list)])
-    return SourceText(source.name, source.file, first, tuple(lines))
+    return KernelSource(source.name, source.file, first, tuple(lines))
 
 
 # Python

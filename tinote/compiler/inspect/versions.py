@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.protocol import FunctionSource, source_of
 from tinote.config import Config
-from tinote.ir.nodes import Buffer, Function, Memory, Op, Region
+from tinote.ir.nodes import Buffer, Function, MemoryOp, Op, Region
 
 
 class Version(NamedTuple):
@@ -59,10 +59,10 @@ class _Detached:
         return Region(region.params, tuple(map(self._operation, region.body)), region.yields)
 
     def _operation(self, op: Op) -> Op:
-        if not op.regions and not isinstance(op, Memory):
+        if not op.regions and not isinstance(op, MemoryOp):
             return op
         new = op.rebuilt(op.args, tuple(map(self._region, op.regions)))
-        if isinstance(new, Memory):
+        if isinstance(new, MemoryOp):
             new.buffer = self._twin(new.buffer)
         return new
 

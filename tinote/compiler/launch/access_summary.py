@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from tinote.ir.buffers import Buffer, BufferKind, root_of
-from tinote.ir.nodes import Atomic, Function, Load, Memory, Region, Store, Task
+from tinote.ir.nodes import Atomic, Function, Load, MemoryOp, Region, Store, Task
 from tinote.ir.query import walk
 
 #: Memory that is there before and after a launch.
@@ -36,7 +36,7 @@ def summarise(region: Region) -> AccessSummary:
     stored: set[Buffer] = set()
     accumulated: set[Buffer] = set()
     for op in walk(region):
-        if not isinstance(op, Memory):
+        if not isinstance(op, MemoryOp):
             continue
         buffer = root_of(op.buffer)
         if buffer.kind not in _OUTSIDE:

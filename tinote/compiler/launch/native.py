@@ -16,7 +16,7 @@ from tinote.errors import CompilerBug
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
-from tinote.runtime.launch import Block, Launcher
+from tinote.runtime.launch import LaunchBlock, Launcher
 from tinote.runtime.layout import SLOTS, WORDS
 from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.profile import profile
@@ -26,7 +26,7 @@ from tinote.runtime.seam import seam
 if TYPE_CHECKING:
     from tinote.compiler.launch.metadata import ExecutableMetadata
     from tinote.runtime.jit import Binary
-    from tinote.runtime.store import Store
+    from tinote.runtime.store import DiskStore
 
 
 ENTRY_POINTS = ("entry",)
@@ -60,7 +60,7 @@ class Binaries:
         self.hits = 0
         self.loaded = 0
 
-    def find(self, code: str, level: int, store: Store | None) -> tuple[Binary, Origin] | None:
+    def find(self, code: str, level: int, store: DiskStore | None) -> tuple[Binary, Origin] | None:
         """The machine code that `code` identifies, compiled at an optimisation level, if it is known."""
         found = self._known.get((code, level))
         if found is not None:
@@ -83,7 +83,7 @@ class Binaries:
         return found, Origin.DISK
 
     def get(
-        self, code: str, text: str, level: int, store: Store | None, enter: Callable[[str], None] | None = None
+        self, code: str, text: str, level: int, store: DiskStore | None, enter: Callable[[str], None] | None = None
     ) -> tuple[Binary, Origin]:
         """The same, made from LLVM text if need be; `enter` is called with what LLVM begins to do."""
         found = self.find(code, level, store)
@@ -341,7 +341,7 @@ class Native:
         """Where each result is, from the begin of the slots."""
         return [(offset - SLOTS, t) for offset, t in self.metadata.results]
 
-    def _bind(self, block: Block, values: Sequence[Any]) -> Sequence[Any]:
+    def _bind(self, block: LaunchBlock, values: Sequence[Any]) -> Sequence[Any]:
         """Tell a launch where its arrays are and how large; gives the scalar arguments."""
         words = block.integers
         for position, part, slot in self._pointers:

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinote.compiler.codegen.python.module import Module, generate
-from tinote.compiler.codegen.python.support import Array, Launch, bytes_at
+from tinote.compiler.codegen.python.module import PythonModule, generate
+from tinote.compiler.codegen.python.support import Array, PythonLaunch, bytes_at
 from tinote.compiler.launch.access_summary import TaskSummary, summarise
 from tinote.compiler.launch.native import BoundArray, Origin, address_sources
 from tinote.compiler.launch.text_code import TextCode
@@ -27,7 +27,7 @@ from tinote.runtime.profile import Clock, profile
 from tinote.source import NOWHERE
 
 
-def generated(fn: Function, config: Config) -> Module:
+def generated(fn: Function, config: Config) -> PythonModule:
     """The Python code of a function under these options."""
     return generate(fn, config.reports_overflow, config.bounds_check)
 
@@ -57,7 +57,7 @@ class PythonCode(TextCode):
         memory_of: Callable[[Buffer], Memory],
         arrays: Sequence[Buffer] = (),
     ) -> None:
-        self._running: list[Launch] = []
+        self._running: list[PythonLaunch] = []
         super().__init__(fn, Origin.PYTHON, [TaskSummary(fn.name, False, summarise(fn.region))])
         self._module = module = generated(fn, config)
         self._function = _compiled(module, fn, namespace)
@@ -87,7 +87,7 @@ class PythonCode(TextCode):
         if self._lent:
             lent = {name: _bound(buffer, values[k], part) for name, buffer, k, part in self._lent}
             memories = {**memories, **lent}
-        launch = Launch(self._module.sites, memories, self._module.temporaries, arrays, self._memory_limit)
+        launch = PythonLaunch(self._module.sites, memories, self._module.temporaries, arrays, self._memory_limit)
         self._running.append(launch)
         started = time.perf_counter_ns()
         try:
@@ -111,7 +111,7 @@ class PythonCode(TextCode):
         return len(running)
 
 
-def _compiled(module: Module, fn: Function, namespace: dict[str, Any]) -> Callable[..., tuple[Any, ...]]:
+def _compiled(module: PythonModule, fn: Function, namespace: dict[str, Any]) -> Callable[..., tuple[Any, ...]]:
     try:
         code = compile(module.tree, fn.loc.file, "exec", dont_inherit=True)
     except (RecursionError, SyntaxError, MemoryError) as error:

@@ -35,7 +35,7 @@ from tinote.ir.nodes import (
     Function,
     If,
     Lit,
-    Memory,
+    MemoryOp,
     Op,
     Prim,
     Region,
@@ -116,7 +116,9 @@ class _Accumulator(Rewriter):
         if not found:
             return {}
         bound = bound_in(body)
-        accesses = [op for r in loop.regions for op in walk(r) if isinstance(op, Memory) and not isinstance(op, Extent)]
+        accesses = [
+            op for r in loop.regions for op in walk(r) if isinstance(op, MemoryOp) and not isinstance(op, Extent)
+        ]
         sums: dict[_Element, _Sum] = {}
         for op, conditional in found.items():
             element = _Element(op.buffer, op.prim, op.index)
@@ -143,7 +145,7 @@ class _Accumulator(Rewriter):
         any_order = dtype.kind != "f" or op.prim in (p.minimum, p.maximum) or (self.fast_math and op.prim is p.add)
         return unordered or any_order
 
-    def disturbs(self, other: Memory, update: Atomic) -> bool:
+    def disturbs(self, other: MemoryOp, update: Atomic) -> bool:
         """Whether it would be noticed that the update comes later than before this access."""
         if not buffers_may_meet(other.buffer, update.buffer):
             return False

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from tinote.compiler.passes.choose_tiles import Tile, choose_tiles
+from tinote.compiler.passes.choose_tiles import RowTile, choose_tiles
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import bytes_of, root_of
@@ -43,12 +43,12 @@ class Columns(NamedTuple):
     lanes: int
 
 
-class Plan(NamedTuple):
+class LanesPlan(NamedTuple):
     """How a loop is to run in lanes: which of its loads read from tiles, and which private copies have columns."""
 
     divergence: Divergence
     lanes: int
-    tiles: Mapping[ir.Op, Tile]
+    tiles: Mapping[ir.Op, RowTile]
     columns: Mapping[ir.Buffer, Columns]
     #: what all iterations of the loop cost, in additions
     cost: float
@@ -112,7 +112,7 @@ def is_left_to_llvm(loop: ir.For | ir.Task) -> bool:
 
 def _may_have_rows(loop: ir.For | ir.Task) -> bool:
     """Whether there is memory whose first index divides it into rows."""
-    roots = [root_of(op.buffer) for op in walk(loop.regions[0]) if isinstance(op, ir.Memory)]
+    roots = [root_of(op.buffer) for op in walk(loop.regions[0]) if isinstance(op, ir.MemoryOp)]
     return any(len(root.shape) > 1 or root.element for root in roots)
 
 
@@ -135,7 +135,7 @@ def _lanes_of_register(loop: ir.For | ir.Task, machine: Machine) -> int:
     """How many of the widest numbers that the loop computes with or moves a vector register holds."""
     widest = 32
     for op in walk(loop.regions[0]):
-        if isinstance(op, ir.Memory):
+        if isinstance(op, ir.MemoryOp):
             widest = max(widest, op.buffer.dtype.bits)
         elif isinstance(op, ir.Prim) and isinstance(op.out.type, Scalar) and op.out.type.kind == "f":
             widest = max(widest, op.out.type.bits)
@@ -168,7 +168,7 @@ class Chooser:
         self.machine = machine
         self.always = always
 
-    def plans(self, loop: ir.For | ir.Task, privates: Sequence[ir.Private]) -> dict[ir.Op, Plan]:
+    def plans(self, loop: ir.For | ir.Task, privates: Sequence[ir.Private]) -> dict[ir.Op, LanesPlan]:
         """How a parallel loop, or those inside of it, are to run in lanes. Of a nest it is the inner ones, unless the
         accesses suit lanes of an outer one so much better that it pays: then the inner ones count inside.
         """
@@ -177,7 +177,7 @@ class Chooser:
         if not inner:
             plan = self.innermost(loop, privates)
             return {} if plan is None else {loop: plan}
-        found: dict[ir.Op, Plan] = {}
+        found: dict[ir.Op, LanesPlan] = {}
         for op in inner:
             found |= self.plans(op, privates)
         if not found and all(is_left_to_llvm(op) for op in inner):
@@ -185,7 +185,7 @@ class Chooser:
         plan = self.outer(loop, found, privates)
         return found if plan is None else {loop: plan}
 
-    def innermost(self, loop: ir.For | ir.Task, privates: Sequence[ir.Private]) -> Plan | None:
+    def innermost(self, loop: ir.For | ir.Task, privates: Sequence[ir.Private]) -> LanesPlan | None:
         if not self.always and is_left_to_llvm(loop) and not _may_have_rows(loop):
             return None
         divergence = Divergence(loop, self.definitions)
@@ -198,8 +198,8 @@ class Chooser:
         return self.plan(loop, lanes, estimate)
 
     def outer(
-        self, loop: ir.For | ir.Task, inside: Mapping[ir.Op, Plan], privates: Sequence[ir.Private]
-    ) -> Plan | None:
+        self, loop: ir.For | ir.Task, inside: Mapping[ir.Op, LanesPlan], privates: Sequence[ir.Private]
+    ) -> LanesPlan | None:
         divergence = Divergence(loop, self.definitions)
         lanes = _lanes_of_register(loop, self.machine)
         count = _trip_count(loop.args[0], loop.args[1])
@@ -222,11 +222,11 @@ class Chooser:
         register = _lanes_of_register(loop, self.machine)
         return _Estimate(loop.regions[0], divergence, register, self.machine, tiles, columns)
 
-    def plan(self, loop: ir.For | ir.Task, lanes: int, estimate: _Estimate) -> Plan:
+    def plan(self, loop: ir.For | ir.Task, lanes: int, estimate: _Estimate) -> LanesPlan:
         count = _trip_count(loop.args[0], loop.args[1])
         times = _UNKNOWN_TRIP_COUNT if count is None else count
         cost = -(-times // estimate.count) * estimate.of_all
-        return Plan(estimate.divergence, lanes, estimate.tiles, estimate.columns, cost)
+        return LanesPlan(estimate.divergence, lanes, estimate.tiles, estimate.columns, cost)
 
 
 def outermost_parallel(region: ir.Region) -> list[ir.For]:
@@ -293,7 +293,7 @@ def _obstacle(loop: ir.For | ir.Task, divergence: Divergence, machine: Machine) 
             return "it prints"
         if isinstance(op, ir.Get) and op.args[0] not in own and not divergence.uniform(*op.args[1:]):
             return "it reads different places of an array that is local outside of it"
-        moved = [op.buffer.dtype] if isinstance(op, ir.Memory) else []
+        moved = [op.buffer.dtype] if isinstance(op, ir.MemoryOp) else []
         if any(isinstance(element_type(t), Tangents) for t in (*moved, *[v.type for v in op.outs])):
             return "its tangents along several directions are vectors already"
         if isinstance(op, ir.For) and op.index.type is u64 and op in divergence.divergent:
@@ -413,7 +413,7 @@ class _Estimate:
         divergence: Divergence,
         count: int,
         machine: Machine,
-        tiles: Mapping[ir.Op, Tile] | None = None,
+        tiles: Mapping[ir.Op, RowTile] | None = None,
         columns: Mapping[ir.Buffer, Columns] | None = None,
         in_lanes: Mapping[ir.Op, float] | None = None,
     ) -> None:
@@ -490,7 +490,7 @@ class _Estimate:
                 total += own_cost(op)
         return total
 
-    def access(self, op: ir.Memory) -> float:
+    def access(self, op: ir.MemoryOp) -> float:
         """How much more an access of all lanes costs than a scalar one."""
         step = self.divergence.step(op.index[0])
         if op in self.tiles:
@@ -611,7 +611,7 @@ def own_cost(op: ir.Op) -> float:
         return op.prim.cost
     if isinstance(op, ir.Atomic):
         return 2.0 if op.plain else _ATOMIC
-    return 1.0 if isinstance(op, ir.Memory | ir.Push | ir.Pop | ir.Get | ir.Set) else 0.0
+    return 1.0 if isinstance(op, ir.MemoryOp | ir.Push | ir.Pop | ir.Get | ir.Set) else 0.0
 
 
 def is_cheap(op: ir.If) -> bool:

@@ -34,7 +34,7 @@ _LONGEST_ROW = 1024
 _SPARSEST = 2
 
 
-class Tile(NamedTuple):
+class RowTile(NamedTuple):
     """The same part of a row of a buffer for each lane: `start`, the bytes before it, and `width`, its bytes (None: the
     whole row, whose length is known at launch).
     """
@@ -67,7 +67,7 @@ def row_of(buffer: ir.Buffer) -> tuple[int, list[int]]:
 class _Access(NamedTuple):
     """An access of the lanes to one place of each one's row; `rest`: what that place is made of, beside a number."""
 
-    op: ir.Memory
+    op: ir.MemoryOp
     rest: dict[ir.Var, int]
     constant: int
     #: the loops of the body around it
@@ -78,11 +78,11 @@ class _Access(NamedTuple):
 
 def choose_tiles(
     loop: ir.For | ir.Task, divergence: Divergence, definitions: Mapping[ir.Var, ir.Op]
-) -> dict[ir.Op, Tile]:
+) -> dict[ir.Op, RowTile]:
     """The tile that each access of the loop is to use, for those that do."""
     finder = _Finder(loop, divergence, definitions)
     finder.region(loop.regions[0], (), True)
-    found: dict[ir.Op, Tile] = {}
+    found: dict[ir.Op, RowTile] = {}
     for root, accesses in finder.accesses.items():
         tile = finder.tile(root, accesses)
         if tile is not None:
@@ -90,7 +90,7 @@ def choose_tiles(
     return found
 
 
-def _shows(tile: Tile, access: _Access) -> bool:
+def _shows(tile: RowTile, access: _Access) -> bool:
     """Whether a tile has the place of an access."""
     if tile.whole:
         return True
@@ -229,7 +229,7 @@ class _Finder:
 
     # what is worth a tile
 
-    def tile(self, root: ir.Buffer, accesses: list[_Access]) -> Tile | None:
+    def tile(self, root: ir.Buffer, accesses: list[_Access]) -> RowTile | None:
         """The rows of a buffer, if iterations access them whole or nearly so."""
         count, written = self.touched[root]
         if written and (not self.may_write or count != len(accesses)):
@@ -241,14 +241,14 @@ class _Finder:
         size, buffer = root.dtype.size, accesses[0].op.buffer
         if any(self.walks(one, root) for one in accesses if one.certain):
             whole = axes or known <= _LONGEST_ROW * size
-            return Tile(buffer, 0, None if axes else known, written) if whole else None
+            return RowTile(buffer, 0, None if axes else known, written) if whole else None
         places = sorted({one.constant for one in accesses if one.certain and not one.rest})
         if not places:
             return None
         start, width = places[0], places[-1] - places[0] + size
         if len(places) == 1 or width > _SPARSEST * len(places) * size:
             return None
-        tile = Tile(buffer, start, width, written)
+        tile = RowTile(buffer, start, width, written)
         return tile if not written or all(not one.rest and _shows(tile, one) for one in accesses) else None
 
     def walks(self, access: _Access, root: ir.Buffer) -> bool:

@@ -92,7 +92,7 @@ class _Truth(NamedTuple):
     facts: tuple[_Fact, ...] = ()
 
 
-class Choice(NamedTuple):
+class IndexChoice(NamedTuple):
     """What an operation is in the middle: one of its operands, a literal, the sum `form`, or (for an `if`) one side."""
 
     facts: tuple[_Fact, ...]
@@ -125,7 +125,7 @@ class Decisions:
         self.literal = {loop.index for loop in nest.loops if all(isinstance(a, ir.Lit) for a in loop.args[:2])}
         self.forms: dict[ir.Var, _Form] = {}
         self.truths: dict[ir.Atom, _Truth] = {ir.true: _Truth(True), ir.false: _Truth(False)}
-        self.choices: dict[ir.Op, Choice] = {}
+        self.choices: dict[ir.Op, IndexChoice] = {}
         self.limits: dict[_Fact, _Limit | bool] = {}
         self.visit(nest.loops[0].body)
 
@@ -230,7 +230,7 @@ class Decisions:
                 self.visit(region)
             return
         side = op.then if truth.holds else op.orelse
-        self.choices[op] = Choice(truth.facts, side=side)
+        self.choices[op] = IndexChoice(truth.facts, side=side)
         self.visit(side)
         for out, y in zip(op.outs, side.yields, strict=True):
             self.becomes(out, y, truth.facts)
@@ -251,7 +251,7 @@ class Decisions:
             truth = self.truths.get(op.args[0])
             if truth is not None:
                 chosen = op.args[1 if truth.holds else 2]
-                self.choices[op] = Choice(truth.facts, chosen)
+                self.choices[op] = IndexChoice(truth.facts, chosen)
                 self.becomes(op.out, chosen, truth.facts)
         elif not is_whole(op.out.type) or not all(is_whole(a.type) for a in op.args):
             return
@@ -281,7 +281,7 @@ class Decisions:
         """Let an integer be an atom or a sum, if the facts hold in all but a few iterations."""
         if not self.holds(facts):
             return False
-        self.choices[op] = Choice(facts, atom, form)
+        self.choices[op] = IndexChoice(facts, atom, form)
         value = self.form(atom).sum if form is None and atom is not None else form
         assert value is not None
         self.forms[op.out] = _Form(value, facts)
@@ -305,7 +305,7 @@ class Decisions:
                 truth = _Truth(not settling, (*known[0].facts, *known[1].facts))
         if truth is not None:
             self.truths[op.out] = truth
-            self.choices[op] = Choice(truth.facts, ir.true if truth.holds else ir.false)
+            self.choices[op] = IndexChoice(truth.facts, ir.true if truth.holds else ir.false)
 
     def comparison(self, op: ir.Prim) -> _Truth | None:
         left, right = self.form(op.args[0]), self.form(op.args[1])
@@ -398,7 +398,7 @@ class Decisions:
         seen: set[ir.Op] = set()
         waiting: list[ir.Atom] = []
         if clamps:
-            waiting = [a for op in walk(self.nest.loops[0].body) if isinstance(op, ir.Memory) for a in op.index]
+            waiting = [a for op in walk(self.nest.loops[0].body) if isinstance(op, ir.MemoryOp) for a in op.index]
         while waiting:
             atom = waiting.pop()
             op = self.ranges.definitions.get(atom) if isinstance(atom, ir.Var) else None

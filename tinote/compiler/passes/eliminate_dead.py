@@ -17,7 +17,7 @@ that may be by zero leave their check behind.
 from __future__ import annotations
 
 from tinote.compiler.passes.check_bounds import check_bounds, may_fault
-from tinote.ir.nodes import Atomic, Buffer, BufferKind, Function, Load, Memory, Op, Store
+from tinote.ir.nodes import Atomic, Buffer, BufferKind, Function, Load, MemoryOp, Op, Store
 from tinote.ir.prune import prune
 from tinote.ir.query import walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
@@ -50,7 +50,7 @@ def _unread_temporaries(fn: Function) -> set[Buffer]:
     written: set[Buffer] = set()
     read: set[Buffer] = set()
     for op in walk(fn.region):
-        if isinstance(op, Memory):
+        if isinstance(op, MemoryOp):
             buffer = op.buffer
             while buffer.flat is not None:
                 buffer = buffer.flat

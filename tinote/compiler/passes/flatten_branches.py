@@ -99,7 +99,7 @@ def _is_access(op: ir.Op) -> bool:
 
 
 def _element(op: ir.Op) -> Element:
-    assert isinstance(op, ir.Memory)
+    assert isinstance(op, ir.MemoryOp)
     return op.buffer, op.index[: op.buffer.rank]
 
 

@@ -29,7 +29,7 @@ from tinote.ir.nodes import (
     Function,
     If,
     Load,
-    Memory,
+    MemoryOp,
     Op,
     Region,
     Store,
@@ -64,7 +64,7 @@ def _meeting(root: Buffer, known: Collection[Buffer]) -> list[Buffer]:
     return [*arrays, root] if root in known else arrays
 
 
-def _index_of(op: Memory) -> Index:
+def _index_of(op: MemoryOp) -> Index:
     return op.buffer.flat is not None, op.index if isinstance(op, Store | Atomic) else op.args
 
 
@@ -207,7 +207,7 @@ def _without_overwritten(body: list[Op], forwarder: _Forwarder) -> list[Op]:
     return kept
 
 
-def _uncover(covered: dict[Buffer, dict[Index, None]], op: Memory, forwarder: _Forwarder | None) -> None:
+def _uncover(covered: dict[Buffer, dict[Index, None]], op: MemoryOp, forwarder: _Forwarder | None) -> None:
     """Take out what `op` reads. Without the forwarder, indices are not compared: they are bound elsewhere."""
     root = root_of(op.buffer)
     for buffer in _meeting(root, covered):

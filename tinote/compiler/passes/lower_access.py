@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from tinote.ir import primitives as p
 from tinote.ir.access import base_and_offset
-from tinote.ir.nodes import Atom, Atomic, Buffer, Extent, Function, Lit, Load, Memory, Op, Prim, Region, Store, Var
+from tinote.ir.nodes import Atom, Atomic, Buffer, Extent, Function, Lit, Load, MemoryOp, Op, Prim, Region, Store, Var
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import definitions
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
@@ -50,7 +50,7 @@ class _Lowering(Rewriter):
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
         between_tasks = self._depth == 1
-        if not isinstance(op, Memory) or isinstance(op, Extent) or op.buffer.flat is not None or between_tasks:
+        if not isinstance(op, MemoryOp) or isinstance(op, Extent) or op.buffer.flat is not None or between_tasks:
             return KEEP
         view, offset = self._view(op.buffer), self._offset(op)
         if isinstance(op, Load):
@@ -68,7 +68,7 @@ class _Lowering(Rewriter):
             self._views[buffer] = found
         return found
 
-    def _offset(self, op: Memory) -> Atom:
+    def _offset(self, op: MemoryOp) -> Atom:
         buffer = op.buffer
         ranks, components = op.index[: buffer.rank], op.index[buffer.rank :]
         terms: list[tuple[Atom, int]] = []
@@ -102,7 +102,7 @@ class _Lowering(Rewriter):
                 return base, added
         return index, 0
 
-    def _row_major(self, op: Memory, indices: tuple[Atom, ...]) -> Atom:
+    def _row_major(self, op: MemoryOp, indices: tuple[Atom, ...]) -> Atom:
         """The number of an element of an array whose extents are known at launch."""
         linear = self._wide(op, indices[0])
         for axis in range(1, len(indices)):

@@ -39,7 +39,7 @@ from tinote.ir.nodes import (
     Lit,
     Load,
     Local,
-    Memory,
+    MemoryOp,
     Op,
     Prim,
     Region,
@@ -71,7 +71,7 @@ def recognise_reductions(fn: Function) -> Function:
 
 def order_iterations(fn: Function) -> Function:
     """`fn`, in the SCALAR form, in which parallel iterations share no variable but by atomic updates."""
-    shared = {op.buffer for op in walk(fn.region) if isinstance(op, Memory) and _is_variable(op.buffer)}
+    shared = {op.buffer for op in walk(fn.region) if isinstance(op, MemoryOp) and _is_variable(op.buffer)}
     if not shared:
         return fn
     settled = _Loops(fn).run()
@@ -198,7 +198,7 @@ class _Loops:
 
 def _components(loop: For) -> dict[Component, list[Op]]:
     """The variables that a loop changes and what it does to each, by component where all of them are known."""
-    found: dict[Buffer, list[Memory]] = {}
+    found: dict[Buffer, list[MemoryOp]] = {}
     for op in walk(loop.body):
         if isinstance(op, Load | Store | Atomic) and _is_variable(op.buffer):
             found.setdefault(op.buffer, []).append(op)

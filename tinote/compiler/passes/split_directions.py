@@ -135,7 +135,7 @@ class _Splitter:
         planes = self.planes(op.buffer)
         found = self.repeated(op, max(len(planes), 1))
         for new, plane in zip(found, planes, strict=False):
-            assert isinstance(new, ir.Memory)
+            assert isinstance(new, ir.MemoryOp)
             new.buffer = plane
         return found
 

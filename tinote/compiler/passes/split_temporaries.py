@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, For, Function, Lit, Load, Memory, Op, Region, Store
+from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, For, Function, Lit, Load, MemoryOp, Op, Region, Store
 from tinote.ir.query import walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 
@@ -24,7 +24,7 @@ def split_temporaries(fn: Function) -> Function:
     if not mixed:
         return fn
     for op in walk(fn.region):
-        if isinstance(op, Memory) and op.buffer in mixed and not _is_of_known_component(op):
+        if isinstance(op, MemoryOp) and op.buffer in mixed and not _is_of_known_component(op):
             mixed.discard(op.buffer)
     return _Splitting(mixed).run(fn) if mixed else fn
 
@@ -37,14 +37,14 @@ def _mixed(region: Region) -> set[Buffer]:
             continue
         uses: dict[Buffer, set[object]] = {}
         for op in walk(loop.body):
-            if isinstance(op, Memory) and op.buffer.kind is BufferKind.TEMPORARY and op.buffer.element:
+            if isinstance(op, MemoryOp) and op.buffer.kind is BufferKind.TEMPORARY and op.buffer.element:
                 use = op.prim if isinstance(op, Atomic) and not op.outs else type(op)
                 uses.setdefault(op.buffer, set()).add(use)
         found |= {b for b, kinds in uses.items() if len(kinds) > 1 and not kinds <= {Load, Store}}
     return found
 
 
-def _is_of_known_component(op: Memory) -> bool:
+def _is_of_known_component(op: MemoryOp) -> bool:
     known = isinstance(op, Load | Store | Atomic) and not op.buffer.shape and len(op.index) == len(op.buffer.element)
     return known and all(isinstance(a, Lit) for a in op.index)
 

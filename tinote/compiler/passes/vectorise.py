@@ -37,8 +37,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from tinote.compiler.passes.choose_lanes import Chooser, Columns, Machine, Plan, are_apart, is_cheap
-from tinote.compiler.passes.choose_tiles import Tile, row_of
+from tinote.compiler.passes.choose_lanes import Chooser, Columns, LanesPlan, Machine, are_apart, is_cheap
+from tinote.compiler.passes.choose_tiles import RowTile, row_of
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.atoms import false, true
@@ -48,8 +48,7 @@ from tinote.ir.lanes import Broadcast, LoadTile, MaskedLoad, MaskedStore, Ramp, 
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import definitions, uses, walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
-from tinote.ir.types import Lanes, Ref, Scalar, Stack, Type, element_type, i32, i64, shape_of, u1
-from tinote.ir.types import Tile as TileType
+from tinote.ir.types import Lanes, Ref, Scalar, Stack, Tile, Type, element_type, i32, i64, shape_of, u1
 
 
 def vectorise(fn: ir.Function, machine: Machine, *, always: bool = False) -> ir.Function:
@@ -64,7 +63,7 @@ class _Vectoriser(Rewriter):
         super().__init__()
         self.chooser = chooser
         self.privates: tuple[ir.Private, ...] = ()
-        self.plans: dict[ir.Op, Plan] = {}
+        self.plans: dict[ir.Op, LanesPlan] = {}
         #: the private copies of the task that have columns
         self.columns: dict[ir.Buffer, Columns] = {}
 
@@ -112,7 +111,7 @@ class _Vectoriser(Rewriter):
         return DROP
 
 
-def _common_columns(task: ir.Task, plans: dict[ir.Op, Plan]) -> dict[ir.Buffer, Columns]:
+def _common_columns(task: ir.Task, plans: dict[ir.Op, LanesPlan]) -> dict[ir.Buffer, Columns]:
     """The private copies for which all loops in lanes that update them want as many columns."""
     found: dict[ir.Buffer, Columns] = {}
     refused: set[ir.Buffer] = set()
@@ -132,7 +131,7 @@ class _Loop:
     first lane's, keeps its variable.
     """
 
-    def __init__(self, loop: ir.For | ir.Task, plan: Plan, columns: dict[ir.Buffer, Columns]) -> None:
+    def __init__(self, loop: ir.For | ir.Task, plan: LanesPlan, columns: dict[ir.Buffer, Columns]) -> None:
         self.loop = loop
         self.divergence = plan.divergence
         self.lanes = plan.lanes
@@ -140,7 +139,7 @@ class _Loop:
         self.tiles = plan.tiles
         self.columns = columns
         #: for each tile its variable, and the operands that say where its rows are
-        self.loaded: dict[Tile, tuple[ir.Var, tuple[ir.Atom, ...]]] = {}
+        self.loaded: dict[RowTile, tuple[ir.Var, tuple[ir.Atom, ...]]] = {}
         self.out: list[ir.Op] = []
         self.wide: dict[ir.Var, ir.Var] = {}
         #: what was put into `wide` in each region that is open: it goes with the region
@@ -315,7 +314,7 @@ class _Loop:
             args = tuple([self.each(a) for a in op.args])
             self.emit(ir.Prim(op.prim, args, (self.lanes_for(op.out),), op.loc, op.origin))
 
-    def offset(self, op: ir.Memory) -> ir.Atom:
+    def offset(self, op: ir.MemoryOp) -> ir.Atom:
         """Where the lanes find their elements: the first lane's offset if they follow each other, else each one's."""
         (offset,) = op.index
         step = self.divergence.step(offset)
@@ -327,7 +326,7 @@ class _Loop:
         self.emit(Ramp((offset, self.step(offset)), (out,), (), op.loc))
         return out
 
-    def load_tile(self, tile: Tile) -> None:
+    def load_tile(self, tile: RowTile) -> None:
         """Before all else: the rows of all lanes."""
         known, axes = row_of(tile.buffer)
         step: ir.Atom = ir.Lit(known, i64)
@@ -340,11 +339,11 @@ class _Loop:
         if tile.start:
             first = self.prim(p.add, first, ir.Lit(tile.start, i64), t=i64)
         where = (first, step, step if tile.width is None else ir.Lit(tile.width, i64), self.mask)
-        rows = ir.Var(TileType(self.type(tile.buffer.dtype)), root_of(tile.buffer).name)
+        rows = ir.Var(Tile(self.type(tile.buffer.dtype)), root_of(tile.buffer).name)
         self.emit(LoadTile(tile.buffer, where, (rows,), self.op.loc))
         self.loaded[tile] = rows, where
 
-    def on_tile(self, op: ir.Load | ir.Store | ir.Atomic, tile: Tile) -> None:
+    def on_tile(self, op: ir.Load | ir.Store | ir.Atomic, tile: RowTile) -> None:
         """An access to one place of all rows."""
         rows, (first, *_) = self.loaded[tile]
         place = self.prim(p.sub, op.index[0], first, t=i64)
@@ -368,7 +367,7 @@ class _Loop:
         dtype = element_type(cell.type)
         if isinstance(op, ir.Local):
             count = math.prod(shape_of(cell.type.content))
-            memory = self.cells[cell] = ir.Var(TileType(self.type(dtype)), cell.name)
+            memory = self.cells[cell] = ir.Var(Tile(self.type(dtype)), cell.name)
             self.emit(ir.Local((ir.Lit(count * dtype.size, i64),), (memory,), (), op.loc, op.origin))
             for initial in op.args:
                 self.emit(ir.Set((memory, ir.Lit(0, i64), self.spread(initial)), (), (), op.loc, op.origin))

@@ -38,7 +38,7 @@ _PLACE = "__tinote_loop__"
 _LEARNING = StepCapture("learning")
 
 
-class Loop:
+class CheckpointedLoop:
     """What is known of a function whose steps are checkpointed. `spent`: what its launches have cost in Python, in
     seconds, beyond those of the present call; `how`: how its steps run.
     """
@@ -51,7 +51,7 @@ class Loop:
 
     def __reduce__(self) -> Any:
         """In another process, and in a copy of who has it, nothing is known."""
-        return Loop, ()
+        return CheckpointedLoop, ()
 
     def program(self, step: Callable[[int], Any], t: int, outer: Journal) -> LoopProgram | None:
         """The captured program of its steps, which is captured if need be; None where they run as the function."""
@@ -84,22 +84,22 @@ class Loop:
         return found
 
 
-def loop_of(step: Callable[[int], Any]) -> Loop:
+def loop_of(step: Callable[[int], Any]) -> CheckpointedLoop:
     """What is known of a function, or of a method of an object; it is kept with that."""
     place: Any = step
     key = _PLACE
     while isinstance(place, partial):
         place = place.func
     if place is not step:
-        return Loop()
+        return CheckpointedLoop()
     if isinstance(place, MethodType):
         place, key = place.__self__, f"{_PLACE}{place.__name__}"
     held = getattr(place, "__dict__", None)
     if not isinstance(held, dict):
-        return Loop()
+        return CheckpointedLoop()
     found = held.get(key)
-    if not isinstance(found, Loop):
-        found = held[key] = Loop()
+    if not isinstance(found, CheckpointedLoop):
+        found = held[key] = CheckpointedLoop()
     return found
 
 

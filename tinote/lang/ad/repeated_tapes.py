@@ -33,7 +33,7 @@ from tinote.lang.ad.journal.events import Launch
 from tinote.lang.capture.automatic import LARGEST_STATE
 from tinote.lang.capture.explore import capturing
 from tinote.lang.capture.plan import Plan
-from tinote.lang.capture.planned import MOST_STEPS, PLAIN_CALLS, Attempt, MemoryPlan, Signature, may_plan
+from tinote.lang.capture.planned import MOST_STEPS, PLAIN_CALLS, Attempt, CallSignature, MemoryPlan, may_plan
 from tinote.lang.capture.recording import Listening, Tables
 from tinote.lang.capture.simplify import simplified
 from tinote.lang.capture.straight import StraightDependencies
@@ -84,7 +84,7 @@ def _is_same(a: Any, b: Any) -> bool:
     return a != 0 or math.copysign(1.0, a) == math.copysign(1.0, b)
 
 
-class Entry:
+class TapePlace:
     """What is known of a place where tapes are opened. `expected`: what their blocks do, in order. Of the tape that was
     recorded, `copied`, `kept` and `active` are what it tells of itself. It holds no kernels, which hold fields.
     """
@@ -161,7 +161,7 @@ def begin(tape: Any, place: tuple[str, int]) -> Callable[[], object] | None:
     if entry is None:
         if len(places) >= _MOST_PLACES:
             places.clear()
-        entry = places[place] = Entry(places, place, tape.options)
+        entry = places[place] = TapePlace(places, place, tape.options)
     if entry is OVER:
         return None
     entry.calls += 1
@@ -224,7 +224,7 @@ class _Attempt(Attempt):
 class Noted:
     """A block that is recorded, or runs beside its plan."""
 
-    def __init__(self, tape: Any, entry: Entry) -> None:
+    def __init__(self, tape: Any, entry: TapePlace) -> None:
         self.tape = tape
         self.entry = entry
         self.noted: list[Written | Launched] = []
@@ -291,7 +291,7 @@ class Noted:
             self._attempt.close()
         capturing.release()
 
-    def _make(self, entry: Entry, launches: Sequence[Launched]) -> None:
+    def _make(self, entry: TapePlace, launches: Sequence[Launched]) -> None:
         """Make a plan of what was heard."""
         attempt, tables, events = self._attempt, self._tables, self.tape.events
         attempt.finish(())
@@ -308,7 +308,7 @@ class Noted:
         plan.root.steps = simplified(plan, attempt.steps, tables.natives, attempt.launched)
         touched = frozenset([b for event in events for b in event.touched])
         fields = [f for f in session.fields if f.is_placed and f.buffer in touched]
-        made = MemoryPlan(plan, tables, _no_dependencies(), attempt, Signature((), [], [], fields), None)
+        made = MemoryPlan(plan, tables, _no_dependencies(), attempt, CallSignature((), [], [], fields), None)
         made.forget_instances()
         size = made.nbytes + sum([memory.nbytes for memory in made.memories])
         if size > LARGEST_STATE:
@@ -320,7 +320,7 @@ class Noted:
         entry.buffers = touched
         entry.keep_for([*made.buffers, *touched])
 
-    def _prove(self, entry: Entry, plan: MemoryPlan) -> None:
+    def _prove(self, entry: TapePlace, plan: MemoryPlan) -> None:
         """Run the plan from where the block has begun, and trust it if it does the same."""
         if self.noted != entry.expected:
             entry.tried()
@@ -361,7 +361,7 @@ def _no_dependencies() -> StraightDependencies:
 class Ahead:
     """The launches of a block that wait. `at`: how much of what is expected has come."""
 
-    def __init__(self, tape: Any, entry: Entry, plan: MemoryPlan) -> None:
+    def __init__(self, tape: Any, entry: TapePlace, plan: MemoryPlan) -> None:
         self.tape = tape
         self.at = 0
         self._entry = entry

@@ -33,7 +33,7 @@ from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.tape import Tape
 from tinote.lang.index_regions import IndexRegion, slices_of
 from tinote.lang.session.state import gradient_memories, session
-from tinote.lang.tables import Table
+from tinote.lang.tables import ShownAsTable
 from tinote.runtime.memory import readable_size
 from tinote.source import Span, caller
 
@@ -111,7 +111,7 @@ class KernelShare:
     kept_bytes: int
 
 
-class KernelShares(Table, list[KernelShare]):
+class KernelShares(ShownAsTable, list[KernelShare]):
     """Kernels, the one with the longest gradients first."""
 
     _heads = ("kernel", "launches", "forward ms", "backward ms", "share", "kept")

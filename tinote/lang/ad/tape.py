@@ -255,12 +255,14 @@ class Tape(Journal):
         self.noted = noted
         self.__class__ = _Noted  # type: ignore[assignment]  # pyright: ignore
 
-    def look(self, entry: repeated_tapes.Entry) -> None:
+    def look(self, entry: repeated_tapes.TapePlace) -> None:
         """In the end, tell what it has recorded."""
         self.entry = entry
         self.__class__ = _Looking  # type: ignore[assignment]  # pyright: ignore
 
-    def was_planned(self, launches: Sequence[tuple[Instance, tuple[Any, ...]]], entry: repeated_tapes.Entry) -> None:
+    def was_planned(
+        self, launches: Sequence[tuple[Instance, tuple[Any, ...]]], entry: repeated_tapes.TapePlace
+    ) -> None:
         """Its launches run by a plan. What it recorded is found out when it is asked for."""
         self.active, self.saved.copied, self.saved.log.nbytes = entry.active, entry.copied, entry.kept
         self.planned = launches

@@ -27,7 +27,17 @@ from tinote.ir.types import scalar_named
 from tinote.lang.capture.dependencies import Dependencies, place_of, why_not
 from tinote.lang.capture.explore import capturing, merge
 from tinote.lang.capture.how import StepCapture
-from tinote.lang.capture.plan import Compute, Constant, End, Launch, Load, Operand, Path, Plan, Step
+from tinote.lang.capture.plan import (
+    ComputeStep,
+    EndStep,
+    LaunchStep,
+    LoadStep,
+    Operand,
+    Path,
+    Plan,
+    PlanConstant,
+    PlanStep,
+)
 from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.prepare import NOWHERE_READY, Prepared
 from tinote.lang.capture.program import Program
@@ -590,13 +600,13 @@ class _Live:
         self.replays += 1
         return True
 
-    def _leave(self, step: Step | None) -> None:
+    def _leave(self, step: PlanStep | None) -> None:
         """A step has failed: variables are what they were before it."""
         number = self._prepared.number
         for (holder, key), operand in zip(self._variables, self._marks.get(id(step), ()), strict=False):
             holder[key] = number(operand)
 
-    def _finish(self, end: End) -> None:
+    def _finish(self, end: EndStep) -> None:
         number = self._prepared.number
         for place, operand in end.updates:
             holder, key = self._variables[place]
@@ -628,13 +638,13 @@ def _may_overflow(plan: Plan) -> Span | None:
     def of_path(path: Path, known: dict[int, tuple[int, int] | None]) -> Span | None:
         known = dict(known)
         for step in path.steps:
-            if isinstance(step, Load):
+            if isinstance(step, LoadStep):
                 if step.source.type == "u64":
                     return step.span
                 known[step.register.number] = _range_of(step.source.type)
-            elif isinstance(step, Launch):
+            elif isinstance(step, LaunchStep):
                 known.update({register.number: _range_of(name) for _, name, register in step.results})
-            elif isinstance(step, Compute):
+            elif isinstance(step, ComputeStep):
                 fits, found = _computed(step, known)
                 if not fits:
                     return step.span
@@ -649,13 +659,15 @@ def _range_of(name: str) -> tuple[int, int]:
     return (t.lowest, t.highest) if t.kind in "iu" else (0, 1)
 
 
-def _computed(step: Compute, known: dict[int, tuple[int, int] | None]) -> tuple[bool, tuple[int, int] | None]:
+def _computed(step: ComputeStep, known: dict[int, tuple[int, int] | None]) -> tuple[bool, tuple[int, int] | None]:
     """Whether the operation has a result for all operands, and the range of it; None for what depends on inputs
     alone.
     """
-    ranges = [((one.bits, one.bits) if isinstance(one, Constant) else known.get(one.number)) for one in step.operands]
+    ranges = [
+        ((one.bits, one.bits) if isinstance(one, PlanConstant) else known.get(one.number)) for one in step.operands
+    ]
     integers = [one.kind in "ib" for one in step.operands]
-    if all(isinstance(one, Constant) or known.get(one.number, _WORDS) is None for one in step.operands):
+    if all(isinstance(one, PlanConstant) or known.get(one.number, _WORDS) is None for one in step.operands):
         return True, None
     given = [_WORDS if one is None else one for one in ranges]
     largest = [max(-low, high) for low, high in given]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinote.errors import CaptureError
-from tinote.lang.capture.plan import End, Plan, Result
+from tinote.lang.capture.plan import EndStep, Plan, Result
 from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.capture.recording import Tables, kind_of
@@ -128,7 +128,7 @@ class Captured:
             prepared.set_counter()
         return prepared.run()
 
-    def _finish(self, end: End) -> Any:
+    def _finish(self, end: EndStep) -> Any:
         prepared = self.prepared
         number = prepared.number
         for place, operand in end.updates:
@@ -139,7 +139,7 @@ class Captured:
         return _returned(end.result, prepared)
 
 
-def _is_nothing(end: End) -> bool:
+def _is_nothing(end: EndStep) -> bool:
     return end.result == Result("constant", (None,)) and not end.updates and not end.seeds
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tinote.errors import CaptureError
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.dependencies import Dependencies
-from tinote.lang.capture.plan import Decision, Path, Plan, Step
+from tinote.lang.capture.plan import BranchStep, Path, Plan, PlanStep
 from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.recording import Listening, Recording, Tables
 from tinote.lang.capture.trial import Trial
@@ -137,13 +137,13 @@ def _first_branch(path: Path) -> Span:
     return NOWHERE if path.branch is None else path.branch.span
 
 
-def merge(path: Path, steps: Sequence[Step]) -> Path:
+def merge(path: Path, steps: Sequence[PlanStep]) -> Path:
     """Add what one call did; gives the path that it ended with. Raises `CaptureError` where calls differ without a
     condition that says why.
     """
     known = bool(path.steps) or path.branch is not None
     for at, step in enumerate(steps):
-        if type(step) is Decision:
+        if type(step) is BranchStep:
             branch = path.branch
             if known and (at != len(path.steps) or branch is None or branch._replace(taken=step.taken) != step):
                 raise _differs(step)
@@ -156,7 +156,7 @@ def merge(path: Path, steps: Sequence[Step]) -> Path:
     return path
 
 
-def _differs(step: Step) -> CaptureError:
+def _differs(step: PlanStep) -> CaptureError:
     span = getattr(step, "span", NOWHERE)
     return CaptureError(
         "this cannot be captured: another call does something else here, and no number that the step reads says why",

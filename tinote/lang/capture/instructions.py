@@ -9,23 +9,23 @@ from typing import Any
 
 from tinote.ir.types import scalar_named
 from tinote.lang.capture.plan import (
-    Clear,
-    Compute,
-    Constant,
-    Copy,
-    Decision,
-    End,
-    Fill,
-    Launch,
-    Load,
+    BlockView,
+    BranchStep,
+    ClearStep,
+    ComputeStep,
+    CopyStep,
+    EndStep,
+    FillStep,
+    LaunchStep,
+    LoadStep,
     Operand,
     Path,
     Plan,
+    PlanConstant,
+    PlanStep,
     Register,
     Result,
-    Seed,
-    Step,
-    View,
+    SeedStep,
     set_by,
 )
 from tinote.lang.session.state import SEED_STEP, session
@@ -54,14 +54,14 @@ class Instructions(ABC):
 
     def __init__(self, plan: Plan, length: int | None = None, ready: Callable[[Path], bool] | None = None) -> None:
         self.plan = plan
-        self.ends: list[End] = []
+        self.ends: list[EndStep] = []
         self.words: list[int] = []
         self.spans: dict[int, Span] = {}
-        self.launches: dict[int, Launch] = {}
+        self.launches: dict[int, LaunchStep] = {}
         self._length = length
         self._ready = ready
         self.main = 0
-        self.begins: dict[int, Step] = {}
+        self.begins: dict[int, PlanStep] = {}
         self.always: list[tuple[int, int, int]] = []
         self._filled: dict[int, int] = {}  # where each scratch block was filled last
         paths = plan.root.all()
@@ -83,7 +83,7 @@ class Instructions(ABC):
     @property
     def draws(self) -> bool:
         """Whether launches draw random numbers."""
-        return any(type(step) is Seed for path in self.plan.root.all() for step in path.steps)
+        return any(type(step) is SeedStep for path in self.plan.root.all() for step in path.steps)
 
     # ---- memory
 
@@ -96,12 +96,12 @@ class Instructions(ABC):
         """Where a register or a cell is."""
 
     @abstractmethod
-    def launch_block(self, step: Launch) -> tuple[int, memoryview]:
+    def launch_block(self, step: LaunchStep) -> tuple[int, memoryview]:
         """The address of the launch block of a launch, and its slots; addresses and extents are in it. Launches of the
         same code with the same arrays share one.
         """
 
-    def result_offsets(self, step: Launch) -> list[int]:
+    def result_offsets(self, step: LaunchStep) -> list[int]:
         """Where the results of a launch are, from the begin of its slots."""
         return [offset for offset, _, _ in step.results]
 
@@ -113,7 +113,7 @@ class Instructions(ABC):
             self.spans[len(self.words)] = span
         self.words += words
 
-    def _end(self, end: End) -> None:
+    def _end(self, end: EndStep) -> None:
         """Emit what an end of the step is."""
         self._emit(None, layout.REPLAY_END, len(self.ends))
         self.ends.append(end)
@@ -152,8 +152,8 @@ class Instructions(ABC):
 
         def decide(path: Path, known: frozenset[int]) -> None:
             for step in path.steps:
-                if isinstance(step, Compute) and all(
-                    isinstance(one, Constant) or one.number in known for one in step.operands
+                if isinstance(step, ComputeStep) and all(
+                    isinstance(one, PlanConstant) or one.number in known for one in step.operands
                 ):
                     self._compute(step)
                     known |= {step.register.number}
@@ -179,45 +179,45 @@ class Instructions(ABC):
         for at in jumps:
             self.words[at + 2] = self.main
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: PlanStep) -> None:
         self.begins[len(self.words)] = step
         match step:
-            case Launch():
+            case LaunchStep():
                 self._launch_step(step)
-            case Clear(block, offset, nbytes):
+            case ClearStep(block, offset, nbytes):
                 self._emit(None, layout.REPLAY_CLEAR, self.block_address(block) + offset, nbytes)
-            case Copy(target, source, _, always):
+            case CopyStep(target, source, _, always):
                 begin = len(self.words)
                 self._copy(target, source)
                 if self.plan.blocks[target.block].kind == "scratch":
                     self._filled[target.block] = begin
                 if always and source.block in self._filled:
                     self.always.append((self._filled[source.block], begin, len(self.words)))
-            case Fill(target, value, span):
+            case FillStep(target, value, span):
                 self._fill(target, value, span)
-            case Load(register, source, span):
+            case LoadStep(register, source, span):
                 self._load(source.type, register, self._address_of(source), span)
-            case Compute():
+            case ComputeStep():
                 self._compute(step)
-            case Seed(register):
+            case SeedStep(register):
                 base = _signed(session.config.random_seed * SEED_STEP)
                 self._emit(None, layout.REPLAY_SEED, register.number, self.counter_register, base)
-            case End():
+            case EndStep():
                 self._end(step)
-            case Decision():
+            case BranchStep():
                 raise AssertionError("a decision is a branch")
 
-    def _address_of(self, view: View) -> int:
+    def _address_of(self, view: BlockView) -> int:
         return self.block_address(view.block) + view.offset
 
-    def _launch_step(self, step: Launch) -> None:
+    def _launch_step(self, step: LaunchStep) -> None:
         address, given = self.launch_block(step)
         slots = address + layout.SLOTS
         shared = self._constants[launch_key(step)]
         for k, (argument, (name, offset)) in enumerate(
             zip(step.arguments, self.plan.codes[step.code].parameters, strict=True)
         ):
-            if isinstance(argument, Constant):
+            if isinstance(argument, PlanConstant):
                 packed = struct.pack(f"<{layout.WORDS[name]}", self._plain(argument, name))
                 if shared[k]:
                     given[offset : offset + 8] = packed
@@ -235,7 +235,7 @@ class Instructions(ABC):
             self._load(name, register, slots + offset, step.span)
 
     @staticmethod
-    def _plain(argument: Constant, name: str) -> Any:
+    def _plain(argument: PlanConstant, name: str) -> Any:
         found = plain(argument)
         return float(found) if name.startswith("f") else found
 
@@ -246,11 +246,11 @@ class Instructions(ABC):
     def _load(self, name: str, register: Register, address: int, span: Span) -> None:
         self._emit(span, layout.REPLAY_LOAD, _type(name), register.number, address)
 
-    def _fill(self, target: View, value: Operand, span: Span) -> None:
+    def _fill(self, target: BlockView, value: Operand, span: Span) -> None:
         address = self._address_of(target)
         size = scalar_named(target.type).size
         axes = _merged(target.shape, (target.strides,), size)
-        if isinstance(value, Constant) and not value.bits and (not axes or axes == [(axes[0][0], size)]):
+        if isinstance(value, PlanConstant) and not value.bits and (not axes or axes == [(axes[0][0], size)]):
             self._emit(None, layout.REPLAY_CLEAR, address, size * (axes[0][0] if axes else 1))
             return
         if not axes:
@@ -260,7 +260,7 @@ class Instructions(ABC):
         flat = [word for axis in axes for word in axis]
         self._emit(span, layout.REPLAY_FILL, _type(target.type), number, real, address, len(axes), *flat)
 
-    def _copy(self, target: View, source: View) -> None:
+    def _copy(self, target: BlockView, source: BlockView) -> None:
         if 0 in target.shape:
             return
         size = scalar_named(target.type).size
@@ -276,7 +276,7 @@ class Instructions(ABC):
         to, origin = self._address_of(target), self._address_of(source)
         self._emit(None, layout.REPLAY_COPY, size, to, origin, len(axes), *flat)
 
-    def _compute(self, step: Compute) -> None:
+    def _compute(self, step: ComputeStep) -> None:
         operation = getattr(layout, f"REPLAY_{step.operation.upper()}")
         whole = all(one.kind in "ib" for one in step.operands)
         exact = step.operation in _COMPARISONS
@@ -298,7 +298,7 @@ class Instructions(ABC):
         number, real = self._operand(operand)
         if real:
             return number
-        if isinstance(operand, Constant) and abs(operand.bits) <= _EXACT:
+        if isinstance(operand, PlanConstant) and abs(operand.bits) <= _EXACT:
             return self._cell("raw", struct.unpack("<q", struct.pack("<d", float(operand.bits)))[0])
         made = self._new_cell(0)
         self._emit(span, layout.REPLAY_EXACT if exact else layout.REPLAY_REAL, made, number)
@@ -316,12 +316,12 @@ class Instructions(ABC):
         return len(self.cells) - 1
 
 
-def launch_key(step: Launch) -> Any:
+def launch_key(step: LaunchStep) -> Any:
     """What launches that share a block have in common."""
     return step.code, step.pointers, step.extents
 
 
-def plain(operand: Constant) -> Any:
+def plain(operand: PlanConstant) -> Any:
     """The number that a constant is."""
     return operand.bits if operand.kind == "i" else _float(operand.bits)
 
@@ -338,12 +338,12 @@ def _registers(path: Path) -> list[int]:
 
 
 def _arguments(path: Path) -> int:
-    return sum(len(step.arguments) for step in path.steps if isinstance(step, Launch))
+    return sum(len(step.arguments) for step in path.steps if isinstance(step, LaunchStep))
 
 
 def _results(path: Path) -> int:
     """How many numbers a path returns at most."""
-    return sum(_count(step.result) for step in path.steps if isinstance(step, End))
+    return sum(_count(step.result) for step in path.steps if isinstance(step, EndStep))
 
 
 def _count(result: Result) -> int:
@@ -362,7 +362,7 @@ def _shared_constants(paths: Sequence[Path]) -> dict[Any, list[bool]]:
     found: dict[Any, list[bool]] = {}
     for path in paths:
         for step in path.steps:
-            if isinstance(step, Launch):
+            if isinstance(step, LaunchStep):
                 key = launch_key(step)
                 first = known.setdefault(key, step.arguments)
                 shared = found.setdefault(key, [True] * len(first))

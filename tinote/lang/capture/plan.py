@@ -1,12 +1,12 @@
 """A captured step as data: what it does, in order, to blocks of memory and to numbers.
 
-    Launch      machine code, with the blocks that its addresses point into and its arguments
-    Clear, Copy, Fill      views of blocks get zeros, what another view holds, or a number
-    Load        a register gets an element
-    Compute     a register gets what arithmetic makes of others
-    Seed        a register gets the seed of a launch that draws random numbers
-    Branch      what follows depends on a register
-    End         what the step returns, and what globals are after it
+    LaunchStep   machine code, with the blocks that its addresses point into and its arguments
+    ClearStep, CopyStep, FillStep   views of blocks get zeros, what another view holds, or a number
+    LoadStep     a register gets an element
+    ComputeStep  a register gets what arithmetic makes of others
+    SeedStep     a register gets the seed of a launch that draws random numbers
+    BranchStep   what follows depends on a register
+    EndStep      what the step returns, and what globals are after it
 
 Nothing here is an address or belongs to this process: blocks are numbers, code is known by the digest of the text that
 it was compiled from. What a step needs is in a `Plan`; `prepare.py` puts it into memory.
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from tinote.source import NOWHERE, Span
 
 
-class Constant(NamedTuple):
+class PlanConstant(NamedTuple):
     """A number that is the same each time. Floats are their bits, which compare as what they are."""
 
     kind: str  # "f" or "i"
@@ -36,10 +36,10 @@ class Register(NamedTuple):
     number: int
 
 
-Operand = Constant | Register
+Operand = PlanConstant | Register
 
 
-class View(NamedTuple):
+class BlockView(NamedTuple):
     """Numbers of a type in a block, from a byte on. `strides`: bytes from one index to the next."""
 
     block: int
@@ -49,7 +49,7 @@ class View(NamedTuple):
     strides: tuple[int, ...]
 
 
-class Block(NamedTuple):
+class PlanBlock(NamedTuple):
     """Memory. `kind`: "field" for that of the session's, of this `name`; "scratch" for what a step needs meanwhile;
     "data" for constants, which are `data`; "input" for arrays that a plan is called with.
     """
@@ -60,7 +60,7 @@ class Block(NamedTuple):
     data: bytes = b""
 
 
-class Code(NamedTuple):
+class PlanCode(NamedTuple):
     """A kernel, or a gradient. `digest`: of the text that it was compiled from; `pointers`: where addresses are in a
     launch block, as bytes from its slots' begin, with the block and the byte in it; `parameters`: the type and the
     place of each scalar argument.
@@ -72,7 +72,7 @@ class Code(NamedTuple):
     parameters: tuple[tuple[str, int], ...]
 
 
-class Launch(NamedTuple):
+class LaunchStep(NamedTuple):
     """`code`: its number; `pointers`, `extents`: of the arrays that this launch gets; `results`: where each of the
     code's results is, its type, and the register that gets it.
     """
@@ -85,49 +85,49 @@ class Launch(NamedTuple):
     span: Span
 
 
-class Clear(NamedTuple):
+class ClearStep(NamedTuple):
     block: int
     offset: int
     nbytes: int
     span: Span = NOWHERE
 
 
-class Copy(NamedTuple):
+class CopyStep(NamedTuple):
     """Both views have one shape. Where floats have another type in the target they are rounded to that. `always`: also
     where the step fails before, once the source is there.
     """
 
-    target: View
-    source: View
+    target: BlockView
+    source: BlockView
     span: Span = NOWHERE
     always: bool = False
 
 
-class Fill(NamedTuple):
-    target: View
+class FillStep(NamedTuple):
+    target: BlockView
     value: Operand
     span: Span
 
 
-class Load(NamedTuple):
+class LoadStep(NamedTuple):
     register: Register
-    source: View
+    source: BlockView
     span: Span
 
 
-class Compute(NamedTuple):
+class ComputeStep(NamedTuple):
     operation: str
     register: Register
     operands: tuple[Operand, ...]
     span: Span
 
 
-class Seed(NamedTuple):
+class SeedStep(NamedTuple):
     register: Register
     span: Span = NOWHERE
 
 
-class Decision(NamedTuple):
+class BranchStep(NamedTuple):
     """In one call: which side of a branch it took."""
 
     register: Register
@@ -144,7 +144,7 @@ class Result(NamedTuple):
     parts: tuple[Any, ...]
 
 
-class End(NamedTuple):
+class EndStep(NamedTuple):
     """`updates`: globals and attributes by their place, and the operand that each is then; `seeds`: the last seed of
     each instance that drew random numbers.
     """
@@ -155,15 +155,15 @@ class End(NamedTuple):
     span: Span = NOWHERE
 
 
-Step = Launch | Clear | Copy | Fill | Load | Compute | Seed | Decision | End
+PlanStep = LaunchStep | ClearStep | CopyStep | FillStep | LoadStep | ComputeStep | SeedStep | BranchStep | EndStep
 
 
 @dataclass(eq=False)
 class Path:
-    """Steps without a choice. They end with an `End`, or with a choice by `register`; `sides`: what follows."""
+    """Steps without a choice. They end with an `EndStep`, or with a choice by `register`; `sides`: what follows."""
 
-    steps: list[Step] = field(default_factory=list)
-    branch: Decision | None = None
+    steps: list[PlanStep] = field(default_factory=list)
+    branch: BranchStep | None = None
     sides: dict[bool, Path] = field(default_factory=dict)
 
     def all(self) -> list[Path]:
@@ -194,32 +194,32 @@ class Path:
 class Plan:
     """`inputs`: the registers that hold the arguments, and then the globals that are traced."""
 
-    blocks: list[Block] = field(default_factory=list)
-    codes: list[Code] = field(default_factory=list)
+    blocks: list[PlanBlock] = field(default_factory=list)
+    codes: list[PlanCode] = field(default_factory=list)
     inputs: list[Register] = field(default_factory=list)
     root: Path = field(default_factory=Path)
 
 
-def read_by(step: Step) -> tuple[Operand, ...]:
+def read_by(step: PlanStep) -> tuple[Operand, ...]:
     """The numbers that a step reads."""
     match step:
-        case Launch():
+        case LaunchStep():
             return step.arguments
-        case Fill():
+        case FillStep():
             return (step.value,)
-        case Compute():
+        case ComputeStep():
             return step.operands
-        case End():
+        case EndStep():
             return (*_numbers_in(step.result), *[one for _, one in (*step.updates, *step.seeds)])
     return ()
 
 
-def set_by(step: Step) -> tuple[Register, ...]:
+def set_by(step: PlanStep) -> tuple[Register, ...]:
     """The registers that a step sets."""
     match step:
-        case Load() | Compute() | Seed():
+        case LoadStep() | ComputeStep() | SeedStep():
             return (step.register,)
-        case Launch():
+        case LaunchStep():
             return tuple([register for _, _, register in step.results])
     return ()
 

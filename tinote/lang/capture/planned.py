@@ -29,10 +29,10 @@ from tinote.errors import CaptureError, TinoteError, at_users_frames, users_trac
 from tinote.ir.buffers import Buffer
 from tinote.ir.types import scalar_named
 from tinote.lang.capture.explore import capturing
-from tinote.lang.capture.plan import Decision, End, Fill, Launch, Plan, Register, Result
+from tinote.lang.capture.plan import BranchStep, EndStep, FillStep, LaunchStep, Plan, Register, Result
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.capture.recording import Listening, Recording, Symbol, Tables
-from tinote.lang.capture.rerun import Launched
+from tinote.lang.capture.rerun import HeardLaunches
 from tinote.lang.capture.simplify import blocks_to_give, simplified
 from tinote.lang.capture.straight import StraightDependencies
 from tinote.lang.data.captured_arrays import CapturedArray
@@ -63,7 +63,7 @@ MOST_STEPS = 4096
 _MOST_BYTES = 64 << 20
 
 
-class Signature(NamedTuple):
+class CallSignature(NamedTuple):
     """What a call was called with: `key` of what may not differ, and what may, in order."""
 
     key: tuple[Any, ...]
@@ -72,13 +72,13 @@ class Signature(NamedTuple):
     fields: list[Field]
 
 
-def _signature(args: tuple[Any, ...]) -> Signature | None:
+def _signature(args: tuple[Any, ...]) -> CallSignature | None:
     """None for arguments that there are no plans for."""
     arrays: list[Array] = []
     numbers: list[float] = []
     fields: list[Field] = []
     key = _kinds(args, arrays, numbers, fields)
-    return None if key is None else Signature(key, arrays, numbers, fields)
+    return None if key is None else CallSignature(key, arrays, numbers, fields)
 
 
 def _kinds(
@@ -201,7 +201,7 @@ class Planned:
             return self._run(*args)
         return self._tried(entry, signature, args)
 
-    def _enter(self, signature: Signature) -> _Entry:
+    def _enter(self, signature: CallSignature) -> _Entry:
         """A signature that was not seen before."""
         known = self._known
         plans = [key for key, entry in known.items() if entry.plan is not None]
@@ -227,7 +227,7 @@ class Planned:
                 del self._known[key]
         return True
 
-    def _tried(self, entry: _Entry, signature: Signature, args: tuple[Any, ...]) -> Any:
+    def _tried(self, entry: _Entry, signature: CallSignature, args: tuple[Any, ...]) -> Any:
         """A call that is recorded, or runs beside its plan."""
         if not capturing.acquire(blocking=False):
             return self._run(*args)
@@ -244,7 +244,7 @@ class Planned:
             capturing.release()
         return self._run(*args)
 
-    def _recorded(self, entry: _Entry, signature: Signature, args: tuple[Any, ...]) -> Any:
+    def _recorded(self, entry: _Entry, signature: CallSignature, args: tuple[Any, ...]) -> Any:
         dependencies = StraightDependencies()
         try:
             dependencies.scan(self._function)
@@ -280,7 +280,7 @@ class Planned:
             entry.tries = _MOST_TRIES
         return found
 
-    def _proved(self, entry: _Entry, signature: Signature, args: tuple[Any, ...]) -> Any:
+    def _proved(self, entry: _Entry, signature: CallSignature, args: tuple[Any, ...]) -> Any:
         """Run the call and its plan from the same state, and trust the plan if they do the same."""
         plan = entry.plan
         assert plan is not None
@@ -349,7 +349,7 @@ class Attempt(Recording):
         self._makes_arrays = makes_arrays
         #: how often each of `instances` was launched
         self.launches = Counter[tuple[int, Any]]()
-        self.launched = Launched()
+        self.launched = HeardLaunches()
 
     def prepared(self, kernel: Any, key: Any, instance: Any) -> None:
         super().prepared(kernel, key, instance)
@@ -378,10 +378,10 @@ class Attempt(Recording):
             except CaptureError:
                 return
             end = self.steps[-1]
-            assert isinstance(end, End)
+            assert isinstance(end, EndStep)
             if not all(self._is_made_anew(kind, part) for kind, part in _leaves(end.result)):
                 self.refuse("a result that is no number or array of its own")
-            if any(type(step) is Decision for step in self.steps):
+            if any(type(step) is BranchStep for step in self.steps):
                 self.refuse("a condition on a number")
 
     def _is_made_anew(self, kind: str, part: Any) -> bool:
@@ -406,7 +406,7 @@ class Attempt(Recording):
     def _note_launch(self, code: Any, values: Any) -> None:
         """A launch was recorded: whether it is that of a kernel itself, which might run again."""
         step = self.steps[-1]
-        assert isinstance(step, Launch)
+        assert isinstance(step, LaunchStep)
         for _, _, instance in self.instances.values():
             if instance.primal is code:
                 plain = [value.value if type(value) is Traced else value for value in values]
@@ -468,7 +468,7 @@ class MemoryPlan:
         tables: Tables,
         dependencies: StraightDependencies,
         attempt: Attempt,
-        signature: Signature,
+        signature: CallSignature,
         attaches: Callable[[], object] | None,
     ) -> None:
         self._attaches = attaches
@@ -538,7 +538,7 @@ class MemoryPlan:
                 return False
         return self._dependencies.changed() is None
 
-    def point(self, signature: Signature) -> bool:
+    def point(self, signature: CallSignature) -> bool:
         """Go to these arrays. Gives whether they, and the floats, are such that it may."""
         if signature.numbers and any(self._largest < abs(one) < math.inf for one in signature.numbers):
             return False  # kernels refuse it
@@ -585,12 +585,12 @@ def _largest_number(plan: Plan) -> float:
     names = {
         name
         for step in plan.root.steps
-        if isinstance(step, Launch)
+        if isinstance(step, LaunchStep)
         for argument, (name, _) in zip(step.arguments, plan.codes[step.code].parameters, strict=False)
         if isinstance(argument, Register) and name.startswith("f")
     }
     for step in plan.root.steps:
-        if isinstance(step, Fill) and isinstance(step.value, Register):
+        if isinstance(step, FillStep) and isinstance(step.value, Register):
             names.add(step.target.type)
     return min([float(np.finfo(numpy_type(scalar_named(name))).max) for name in names], default=math.inf)
 

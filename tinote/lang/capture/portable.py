@@ -53,15 +53,15 @@ from tinote.ir.buffers import bytes_of
 from tinote.ir.nodes import Buffer, BufferKind
 from tinote.lang.capture.instructions import Instructions, launch_key
 from tinote.lang.capture.plan import (
-    Clear,
-    Constant,
-    Copy,
-    Fill,
-    Launch,
-    Load,
+    ClearStep,
+    CopyStep,
+    FillStep,
+    LaunchStep,
+    LoadStep,
     Operand,
     Path,
     Plan,
+    PlanConstant,
     Result,
 )
 from tinote.lang.capture.program import Program
@@ -285,7 +285,7 @@ class _Builder:
             self.fill(self._ring, bytes(content))
         return self._ring
 
-    def launch_block(self, step: Launch, code: _Code, blocks: Sequence[int]) -> tuple[int, memoryview]:
+    def launch_block(self, step: LaunchStep, code: _Code, blocks: Sequence[int]) -> tuple[int, memoryview]:
         """The address of a launch block with addresses and extents, and its slots."""
         metadata, native = code.metadata, code.native
         content = bytearray(layout.HEADER_BYTES + layout.SLOTS + 8 * max(1, metadata.slots))
@@ -410,7 +410,7 @@ class _Function(Instructions):
             return self._builder.block(memory)
         return self._builder.data(block.data) if block.kind == "data" else self._builder.take(block.nbytes)
 
-    def _code(self, step: Launch) -> _Code:
+    def _code(self, step: LaunchStep) -> _Code:
         return self._builder.code(self._captured.tables.natives[step.code])
 
     # ---- memory
@@ -421,7 +421,7 @@ class _Function(Instructions):
     def register_address(self, number: int) -> int:
         return self._registers + 8 * number
 
-    def launch_block(self, step: Launch) -> tuple[int, memoryview]:
+    def launch_block(self, step: LaunchStep) -> tuple[int, memoryview]:
         key = launch_key(step)
         found = self._launch_blocks.get(key)
         if found is None:
@@ -429,7 +429,7 @@ class _Function(Instructions):
             self._launch_blocks[key] = found
         return found
 
-    def result_offsets(self, step: Launch) -> list[int]:
+    def result_offsets(self, step: LaunchStep) -> list[int]:
         return [offset - layout.SLOTS for offset, _ in self._code(step).metadata.results]
 
     # ---- what the description says
@@ -505,21 +505,21 @@ class _Needs:
         """The blocks of which a step needs something, and those that it overwrites."""
         plan = self._plan
         match step:
-            case Launch():
+            case LaunchStep():
                 written = self._overwritten[step.code]
                 given = {number for _, number, _ in step.pointers}
                 read = {number for _, number, _ in plan.codes[step.code].pointers} - written
                 return read | given, written - given
-            case Clear(block, offset, nbytes):
+            case ClearStep(block, offset, nbytes):
                 whole = offset == 0 and nbytes >= plan.blocks[block].nbytes
                 return (set(), {block}) if whole else ({block}, set())
-            case Copy(target, source):
+            case CopyStep(target, source):
                 return ({source.block}, {target.block}) if _is_whole(target, plan) else (
                     {source.block, target.block}, set()
                 )  # fmt: skip
-            case Fill(target, _, _):
+            case FillStep(target, _, _):
                 return (set(), {target.block}) if _is_whole(target, plan) else ({target.block}, set())
-            case Load(_, source, _):
+            case LoadStep(_, source, _):
                 return {source.block}, set()
             case _:
                 return set(), set()
@@ -550,7 +550,7 @@ def _number(kind: str, value: Any) -> Any:
 
 
 def _described_operand(operand: Operand) -> list[Any]:
-    if isinstance(operand, Constant):
+    if isinstance(operand, PlanConstant):
         return ["constant", operand.kind, str(operand.bits)]
     return [operand.kind, operand.number]
 

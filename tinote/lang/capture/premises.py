@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tinote.lang.capture.dependencies import Dependencies
-from tinote.lang.capture.plan import Clear, Plan
-from tinote.lang.session.state import Watcher, gradient_memories, session
+from tinote.lang.capture.plan import ClearStep, Plan
+from tinote.lang.session.state import OutsideWatcher, gradient_memories, session
 from tinote.runtime.memory import Memory
 from tinote.runtime.owner import SESSION, current_owner
 
@@ -62,7 +62,7 @@ class Premises:
         self._known = session.gradients
         return True
 
-    def hold(self, watchers: tuple[Watcher, ...] = ()) -> bool:
+    def hold(self, watchers: tuple[OutsideWatcher, ...] = ()) -> bool:
         """Whether a replay does what the function does. `watchers`: the recordings that know of it."""
         if session.generation != self._generation or session.watchers != watchers or not self.are_owned:
             return False
@@ -95,4 +95,4 @@ def _all_gradients() -> set[Memory]:
 def _clears_fields(plan: Plan) -> bool:
     """Whether memory of fields is set to zero as a whole."""
     steps = [step for path in plan.root.all() for step in path.steps]
-    return any(type(step) is Clear and plan.blocks[step.block].kind == "field" for step in steps)
+    return any(type(step) is ClearStep and plan.blocks[step.block].kind == "field" for step in steps)

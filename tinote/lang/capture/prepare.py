@@ -13,11 +13,11 @@ from tinote.compiler.launch.native import Native
 from tinote.errors import KernelOverflowError, KernelZeroDivisionError
 from tinote.ir.types import scalar_named
 from tinote.lang.capture.instructions import NOWHERE_READY, Instructions, launch_key, plain
-from tinote.lang.capture.plan import Constant, Launch, Operand, Path, Plan, Step, View
+from tinote.lang.capture.plan import BlockView, LaunchStep, Operand, Path, Plan, PlanConstant, PlanStep
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.session.state import session
 from tinote.runtime import layout
-from tinote.runtime.launch import Block, Launcher, LaunchStopped
+from tinote.runtime.launch import LaunchBlock, Launcher, LaunchStopped
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span
 
@@ -66,11 +66,11 @@ class Prepared(Instructions):
             None if number in given else _block(block, memory)
             for number, (block, memory) in enumerate(zip(plan.blocks, memories, strict=True))
         ]
-        self._blocks: dict[Any, Block] = {}
+        self._blocks: dict[Any, LaunchBlock] = {}
         #: by block of an input, or of what is given: what holds addresses in it, as memory, index of the word and byte
         self._places: dict[int, list[tuple[memoryview, int, int]]] = {}
         self._within: list[tuple[int, _Within]] = []
-        self._held: list[tuple[Launcher, Block]] = []
+        self._held: list[tuple[Launcher, LaunchBlock]] = []
         self._registers = Memory(8 * self.most_cells)
         self.assemble()
         view = self._registers.view().cast("q")
@@ -122,21 +122,21 @@ class Prepared(Instructions):
 
     def number(self, operand: Operand) -> Any:
         """What a register holds, or a constant."""
-        if isinstance(operand, Constant):
+        if isinstance(operand, PlanConstant):
             return plain(operand)
         if operand.kind == "f":
             return self.floats[operand.number]
         found = self.integers[operand.number]
         return bool(found) if operand.kind == "b" else found & 0xFFFFFFFFFFFFFFFF if operand.kind == "s" else found
 
-    def array(self, view: View, dtype: str) -> Any:
+    def array(self, view: BlockView, dtype: str) -> Any:
         """A copy of what a view holds, row by row."""
         memory = self._memories[view.block]
         assert memory is not None
         begin = memory.view()[view.offset :]
         return np.ndarray(view.shape, dtype, begin).copy() if 0 not in view.shape else np.zeros(view.shape, dtype)
 
-    def memory_of(self, view: View) -> np.ndarray[Any, Any]:
+    def memory_of(self, view: BlockView) -> np.ndarray[Any, Any]:
         """The numbers of a view, where they are."""
         memory = self._memories[view.block]
         assert memory is not None
@@ -179,7 +179,7 @@ class Prepared(Instructions):
     def register_address(self, number: int) -> int:
         return self._registers.address + 8 * number
 
-    def launch_block(self, step: Launch) -> tuple[int, memoryview]:
+    def launch_block(self, step: LaunchStep) -> tuple[int, memoryview]:
         key = launch_key(step)
         block = self._blocks.get(key)
         if block is None:
@@ -204,7 +204,7 @@ class Prepared(Instructions):
     # ---- what goes wrong
 
     @property
-    def failed(self) -> Step | None:
+    def failed(self) -> PlanStep | None:
         """The step that the last run ended at with an exception."""
         known = [at for at in self.begins if at <= self._block.site]
         return self.begins[max(known)] if known else None
@@ -225,7 +225,7 @@ class Prepared(Instructions):
         finally:
             integers[0] = self._code.address
 
-    def _launching(self, site: int) -> tuple[Launcher, Block] | None:
+    def _launching(self, site: int) -> tuple[Launcher, LaunchBlock] | None:
         """What launches at this word."""
         step = self.launches.get(site)
         return None if step is None else (self._natives[step.code].launcher, self._blocks[launch_key(step)])

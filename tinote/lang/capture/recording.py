@@ -17,28 +17,28 @@ from tinote.compiler.launch.native import BoundArray, Native
 from tinote.errors import CaptureError
 from tinote.ir.types import Scalar, i64
 from tinote.lang.capture.plan import (
-    Block,
-    Clear,
-    Code,
-    Compute,
-    Constant,
-    Copy,
-    Decision,
-    End,
-    Fill,
-    Launch,
-    Load,
+    BlockView,
+    BranchStep,
+    ClearStep,
+    ComputeStep,
+    CopyStep,
+    EndStep,
+    FillStep,
+    LaunchStep,
+    LoadStep,
     Operand,
     Plan,
+    PlanBlock,
+    PlanCode,
+    PlanConstant,
+    PlanStep,
     Register,
     Result,
-    Seed,
-    Step,
-    View,
+    SeedStep,
 )
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
-from tinote.lang.data.layout import Part
+from tinote.lang.data.layout import MemoryPart
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.ndarrays import CopiedArray
 from tinote.lang.data.traced import Trace, Traced, holds_traced, objects, traced_array
@@ -110,45 +110,45 @@ class Tables:
             known = self._codes[native] = len(self.natives)
             self.natives.append(native)
             name = native.metadata.sites[0].text if native.metadata.sites else ""
-            self.plan.codes.append(Code(name, native.metadata.code, pointers, parameters))
+            self.plan.codes.append(PlanCode(name, native.metadata.code, pointers, parameters))
         return known
 
     def field(self, memory: Memory, name: str) -> int:
         """The number of a block of the session's memory."""
         known = self._blocks.get(id(memory))
         if known is None:
-            known = self._blocks[id(memory)] = self._add(Block("field", name, memory.nbytes), memory)
+            known = self._blocks[id(memory)] = self._add(PlanBlock("field", name, memory.nbytes), memory)
         return known
 
     def scratch(self, number: int, nbytes: int) -> int:
         """The number of the block that a call makes as its `number`th."""
         known = self._scratch.get((number, nbytes))
         if known is None:
-            known = self._scratch[number, nbytes] = self._add(Block("scratch", f"scratch {number}", nbytes), None)
+            known = self._scratch[number, nbytes] = self._add(PlanBlock("scratch", f"scratch {number}", nbytes), None)
         return known
 
     def data(self, data: bytes) -> int:
         """The number of a block of constants."""
         known = self._data.get(data)
         if known is None:
-            known = self._data[data] = self._add(Block("data", "data", len(data), data), None)
+            known = self._data[data] = self._add(PlanBlock("data", "data", len(data), data), None)
         return known
 
     def lent(self, whose: Any, name: str, nbytes: int) -> int:
         """The number of the block that `whose` has from others."""
         known = self.lent_blocks.get(whose)
         if known is None:
-            known = self.lent_blocks[whose] = self._add(Block("input", name, nbytes), None)
+            known = self.lent_blocks[whose] = self._add(PlanBlock("input", name, nbytes), None)
         return known
 
     def input(self, number: int, nbytes: int) -> int:
         """The number of the block that is the input array `number`."""
         known = self._inputs.get(number)
         if known is None:
-            known = self._inputs[number] = self._add(Block("input", f"input {number}", nbytes), None)
+            known = self._inputs[number] = self._add(PlanBlock("input", f"input {number}", nbytes), None)
         return known
 
-    def _add(self, block: Block, memory: Memory | None) -> int:
+    def _add(self, block: PlanBlock, memory: Memory | None) -> int:
         self.plan.blocks.append(block)
         self.memories.append(memory)
         return len(self.memories) - 1
@@ -232,7 +232,7 @@ class Recording(Listener):
     ) -> None:
         super().__init__()
         self._prints = prints
-        self.steps: list[Step] = []
+        self.steps: list[PlanStep] = []
         self.refused: CaptureError | None = None
         self.is_open = True
         #: whether other elements may be touched for other arguments: who records then sees to it
@@ -258,7 +258,7 @@ class Recording(Listener):
         #: memory that came into being meanwhile, and whether as zeros
         self._born: list[tuple[Memory, bool]] = []
 
-    def add(self, step: Step) -> None:
+    def add(self, step: PlanStep) -> None:
         """The call is about to do something."""
         self.steps.append(step)
 
@@ -291,7 +291,7 @@ class Recording(Listener):
             if type(instance.last_seed) is Traced:
                 seeds.append((number, self.operand(instance.last_seed)))
                 instance.last_seed = instance.last_seed.value
-        self.add(End(self._result(returned), updates, tuple(seeds)))
+        self.add(EndStep(self._result(returned), updates, tuple(seeds)))
 
     def close(self) -> None:
         """It is over: numbers are plain."""
@@ -347,9 +347,9 @@ class Recording(Listener):
                 return symbol.register
             value = value.value
         if isinstance(value, bool | np.bool_ | int | np.integer):
-            return Constant("i", int(value))
+            return PlanConstant("i", int(value))
         if isinstance(value, float | np.floating):
-            return Constant("f", float_bits(float(value)))
+            return PlanConstant("f", float_bits(float(value)))
         raise self._refusal(f"{type(value).__name__} among numbers")
 
     def _word(self, value: Any) -> Operand:
@@ -358,7 +358,7 @@ class Recording(Listener):
         return found
 
     def _check_word(self, operand: Operand) -> None:
-        if isinstance(operand, Constant) and operand.kind == "i" and not i64.lowest <= operand.bits <= i64.highest:
+        if isinstance(operand, PlanConstant) and operand.kind == "i" and not i64.lowest <= operand.bits <= i64.highest:
             raise self._refusal("an integer of more than 64 bits with its sign")
 
     def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
@@ -375,7 +375,7 @@ class Recording(Listener):
             raise self._refusal(f"'{operation}' of numbers in Python")
         kind = "f" if not whole or operation == "true_divide" else "i"
         register = self.register(kind)
-        self.add(Compute(operation, register, given, caller("numpy")))
+        self.add(ComputeStep(operation, register, given, caller("numpy")))
         return Symbol(self, register)
 
     def decided(self, operation: str, a: Any, b: Any, found: bool) -> bool:
@@ -383,12 +383,12 @@ class Recording(Listener):
         span = caller("numpy")
         self._refuse_whole_vectors((a, b))
         register = self.register("b")
-        self.add(Compute(operation, register, (self._word(a), self._word(b)), span))
+        self.add(ComputeStep(operation, register, (self._word(a), self._word(b)), span))
         if self._decided == _MOST_DECISIONS:
             raise self._refusal(f"the step decides more than {_MOST_DECISIONS} conditions on numbers that it reads")
         taken = self._decisions[self._decided] if self._decided < len(self._decisions) else found
         self._decided += 1
-        self.add(Decision(register, taken, span))
+        self.add(BranchStep(register, taken, span))
         return taken
 
     def _refuse_whole_vectors(self, operands: Sequence[Any]) -> None:
@@ -418,7 +418,7 @@ class Recording(Listener):
                 raise self._refusal(f"a float goes to an argument of type {name}")
         results = [(offset, t.name, self.register(_register_kind(t))) for offset, t in code.metadata_results()]
         extents = tuple(code.bound_extents(arrays))
-        self.add(Launch(number, pointers, extents, arguments, tuple(results), span))
+        self.add(LaunchStep(number, pointers, extents, arguments, tuple(results), span))
         plain = [value.value if type(value) is Traced else value for value in numbers]
         found = self.run_code(code, (*arrays, *plain))
         return tuple([self.number(register, value) for (_, _, register), value in zip(results, found, strict=True)])
@@ -434,23 +434,23 @@ class Recording(Listener):
         if not memory.is_whole:
             return  # it is told as what it is
         block, offset = self._place(memory.address, memory.nbytes, memory)
-        self.add(Clear(block, offset, memory.nbytes))
+        self.add(ClearStep(block, offset, memory.nbytes))
 
     def copying(self, target: Any, source: Any) -> None:
-        if isinstance(target, Part) or isinstance(source, Part):
+        if isinstance(target, MemoryPart) or isinstance(source, MemoryPart):
             return  # so are its copies
         if isinstance(source, ExternalMemory) and not self._is_known(source.address):
             block = self._tables.data(bytes(source.view()))
-            given = View(block, 0, "u8", (source.nbytes,), (1,))
+            given = BlockView(block, 0, "u8", (source.nbytes,), (1,))
         else:
             given = self._view(source)
         self._copy(self._view(target, fresh=True), given)
 
-    def _copy(self, target: View, source: View) -> None:
+    def _copy(self, target: BlockView, source: BlockView) -> None:
         types = {target.type, source.type}
         if target.shape != source.shape or not (len(types) == 1 or types <= {"f16", "f32", "f64"}):
             raise self._refusal("a copy from one type of numbers to another")
-        self.add(Copy(target, source, caller("numpy"), self.unwinds))
+        self.add(CopyStep(target, source, caller("numpy"), self.unwinds))
 
     def assigning(self, array: Any, position: Any, numbers: Any, value: Any) -> None:
         place = position if isinstance(position, tuple) else (position,)
@@ -476,7 +476,7 @@ class Recording(Listener):
         whole = np.ascontiguousarray(np.broadcast_to(data, target.shape))
         block = self._tables.data(whole.tobytes())
         to = self._view(target)
-        self.add(Copy(to, View(block, 0, to.type, whole.shape, whole.strides), caller("numpy")))
+        self.add(CopyStep(to, BlockView(block, 0, to.type, whole.shape, whole.strides), caller("numpy")))
 
     def reading(self, array: Any, position: Any, value: Any) -> Any:
         if not isinstance(value, np.ndarray):
@@ -489,7 +489,7 @@ class Recording(Listener):
 
     def seed(self, value: int) -> Any:
         register = self.register("s")
-        self.add(Seed(register))
+        self.add(SeedStep(register))
         return self.number(register, value)
 
     def choosing(self, numbers: Any, what: str) -> Any:
@@ -507,24 +507,24 @@ class Recording(Listener):
         self._check_word(value)
         if value.kind == "f" and not view.type.startswith("f") and isinstance(value, Register):
             raise self._refusal(f"a float is written to numbers of type {view.type}")
-        self.add(Fill(view, value, caller("numpy")))
+        self.add(FillStep(view, value, caller("numpy")))
 
     def _load(self, source: Array, value: Any) -> Traced:
         register = self.register(kind_of(value))
         self._types[register.number] = source.dtype.name
-        self.add(Load(register, self._view(source), caller("numpy")))
+        self.add(LoadStep(register, self._view(source), caller("numpy")))
         return self.number(register, value)
 
     # ---- where memory is
 
-    def _view(self, held: Any, *, fresh: bool = False) -> View:
+    def _view(self, held: Any, *, fresh: bool = False) -> BlockView:
         """An array or a block; `fresh`: it may have come into being just now."""
         if isinstance(held, Memory):
             block, offset = self._place(held.address, held.nbytes, held if fresh else None)
-            return View(block, offset, "u8", (held.nbytes,), (1,))
+            return BlockView(block, offset, "u8", (held.nbytes,), (1,))
         address = _address(held)
         block, offset = self._place(address, held.itemsize, held if fresh else None, held.nbytes)
-        return View(block, offset, _TYPES[held.dtype.name], held.shape, held.strides)
+        return BlockView(block, offset, _TYPES[held.dtype.name], held.shape, held.strides)
 
     def _place(self, address: int, nbytes: int = 1, fresh: Any = None, size: int | None = None) -> tuple[int, int]:
         """The block that an address is in, and the byte in it. `fresh`: what is there, `size` bytes, if it may have
@@ -546,7 +546,7 @@ class Recording(Listener):
             if memory.address <= address and address + nbytes <= memory.address + memory.nbytes:
                 block = self._make(memory.address, memory.nbytes, memory)
                 if cleared:
-                    self.add(Clear(block, 0, memory.nbytes))
+                    self.add(ClearStep(block, 0, memory.nbytes))
                 return block, address - memory.address
         raise self._refusal("an array that others manage", "use a field or a ti.ndarray")
 
@@ -607,7 +607,7 @@ class Following(Recording):
         self.marks: list[tuple[Operand, ...]] = []
         self._variables = variables
 
-    def add(self, step: Step) -> None:
+    def add(self, step: PlanStep) -> None:
         super().add(step)
         self.marks.append(tuple([self._variable(holder[key], key) for holder, key in self._variables]))
 

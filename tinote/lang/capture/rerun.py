@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 from tinote.compiler.launch.native import Native
 from tinote.ir.buffers import bytes_of
 from tinote.ir.types import scalar_named
-from tinote.lang.capture.plan import Clear, Copy, Fill, Launch, Plan, Step, View
+from tinote.lang.capture.plan import BlockView, ClearStep, CopyStep, FillStep, LaunchStep, Plan, PlanStep
 from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.arguments import arguments_of
 from tinote.runtime.layout import SLOTS
@@ -58,7 +58,7 @@ class Rerun(NamedTuple):
 
 
 #: What it takes to run a launch again; None where it may not run again.
-Reruns = Callable[[Launch], Rerun | None]
+Reruns = Callable[[LaunchStep], Rerun | None]
 
 
 def rerun_of(instance: Any, native: Native, values: Sequence[Any]) -> Rerun | None:
@@ -101,18 +101,18 @@ def _span(buffer: Any, regions: list[IndexRegion] | None) -> Bytes | None:
     return size * min([first for ((first, _),) in regions]), size * max([last for ((_, last),) in regions])
 
 
-class Launched:
+class HeardLaunches:
     """Which launches a recording has heard. As `Reruns` it tells what it takes to run one of them again."""
 
     def __init__(self) -> None:
         self._launched: dict[tuple[int, tuple[tuple[int, int], ...]], tuple[Any, Native, tuple[Any, ...]]] = {}
         self._known: dict[tuple[int, tuple[tuple[int, int], ...]], Rerun | None] = {}
 
-    def note(self, step: Launch, instance: Any, native: Native, values: Sequence[Any]) -> None:
+    def note(self, step: LaunchStep, instance: Any, native: Native, values: Sequence[Any]) -> None:
         """An instance has run its primal code."""
         self._launched.setdefault((step.code, step.extents), (instance, native, tuple(values)))
 
-    def __call__(self, step: Launch) -> Rerun | None:
+    def __call__(self, step: LaunchStep) -> Rerun | None:
         key = step.code, step.extents
         if key not in self._known:
             launched = self._launched.get(key)
@@ -122,11 +122,11 @@ class Launched:
 
 def rerunning(
     plan: Plan,
-    steps: Sequence[Step],
+    steps: Sequence[PlanStep],
     reruns: Reruns,
-    used: Callable[[Step], set[int]],
-    written: Callable[[Launch], set[int]],
-) -> list[Step]:
+    used: Callable[[PlanStep], set[int]],
+    written: Callable[[LaunchStep], set[int]],
+) -> list[PlanStep]:
     """The steps, with launches in place of copies that bring back what these left. `used`, `written`: the blocks that a
     step uses, and that a launch may write to. What saved is left for `simplify` to take out.
     """
@@ -136,7 +136,7 @@ def rerunning(
 class _Made(NamedTuple):
     """How a version of a block came into being: a launch, and the versions of what it reads, by block and bytes."""
 
-    launch: Launch
+    launch: LaunchStep
     inputs: tuple[tuple[int, int, Bytes], ...]
 
 
@@ -155,21 +155,21 @@ class _Rerunning:
     def __init__(
         self,
         plan: Plan,
-        steps: list[Step],
+        steps: list[PlanStep],
         reruns: Reruns,
-        used: Callable[[Step], set[int]],
-        written: Callable[[Launch], set[int]],
+        used: Callable[[PlanStep], set[int]],
+        written: Callable[[LaunchStep], set[int]],
     ) -> None:
         self.plan = plan
         self.steps = steps
         self.reruns = reruns
         self.used = used
         self.written = written
-        self.out: list[Step] = []
+        self.out: list[PlanStep] = []
         self.held: dict[int, _Held] = {}
         self.kept: dict[int, _Held] = {}
         self.made: dict[int, _Made] = {}
-        self.due: dict[int, tuple[Copy, int]] = {}
+        self.due: dict[int, tuple[CopyStep, int]] = {}
         self.rerun: set[int] = set()
         self.versions = 0
         self.saves, self.puts_back = self._copies_there_and_back()
@@ -178,14 +178,18 @@ class _Rerunning:
             copy.target.block for copy in self.saves.values() if plan.blocks[copy.target.block].nbytes >= LEAST_BYTES
         }
 
-    def steps_with_launches(self) -> list[Step]:
+    def steps_with_launches(self) -> list[PlanStep]:
         if not self.targets:
             return self.steps
         for step in self.steps:
-            if isinstance(step, Copy) and self._is_due(step):
+            if isinstance(step, CopyStep) and self._is_due(step):
                 continue
             for block in sorted(self.used(step) & self.due.keys()):
-                if isinstance(step, Copy) and step.target == self.due[block][0].target and step.source.block != block:
+                if (
+                    isinstance(step, CopyStep)
+                    and step.target == self.due[block][0].target
+                    and step.source.block != block
+                ):
                     del self.due[block]  # nobody has read it
                 elif block in self.due:
                     self._bring_back(block)
@@ -196,7 +200,7 @@ class _Rerunning:
                 self._bring_back(block)
         return self._with_whole_blocks() if self.rerun else self.steps
 
-    def _copies_there_and_back(self) -> tuple[dict[int, Copy], dict[int, tuple[Copy, Copy]]]:
+    def _copies_there_and_back(self) -> tuple[dict[int, CopyStep], dict[int, tuple[CopyStep, CopyStep]]]:
         """The scratch blocks in which a part of a block is saved to be brought back once, with the copy that brings it
         back; and the blocks that are put back in the end, with both copies, if nothing but copies writes to them
         between these.
@@ -206,19 +210,19 @@ class _Rerunning:
         for at, step in enumerate(self.steps):
             for block in self.used(step):
                 uses[block].append(at)
-            if isinstance(step, Copy):
+            if isinstance(step, CopyStep):
                 if step.always:
                     back[step.target.block].append(at)
-            elif isinstance(step, Launch | Clear | Fill):
-                for block in self.written(step) if isinstance(step, Launch) else self.used(step):
+            elif isinstance(step, LaunchStep | ClearStep | FillStep):
+                for block in self.written(step) if isinstance(step, LaunchStep) else self.used(step):
                     writes[block].append(at)
-        saves: dict[int, Copy] = {}
-        puts_back: dict[int, tuple[Copy, Copy]] = {}
+        saves: dict[int, CopyStep] = {}
+        puts_back: dict[int, tuple[CopyStep, CopyStep]] = {}
         for block, places in uses.items():
             if self.plan.blocks[block].kind != "scratch" or len(places) != 2:
                 continue
             save, restore = (self.steps[at] for at in places)
-            if not (isinstance(save, Copy) and isinstance(restore, Copy) and not save.always):
+            if not (isinstance(save, CopyStep) and isinstance(restore, CopyStep) and not save.always):
                 continue
             target = restore.target.block
             if (restore.target, restore.source) != (save.source, save.target) or save.target.block != block:
@@ -231,7 +235,7 @@ class _Rerunning:
                 puts_back[target] = save, restore
         return saves, puts_back
 
-    def _is_due(self, step: Copy) -> bool:
+    def _is_due(self, step: CopyStep) -> bool:
         """Whether what a copy brings back may wait until somebody reads it."""
         source, target = step.source.block, step.target.block
         held = self.kept.get(source)
@@ -283,22 +287,22 @@ class _Rerunning:
         found = self.held[block] = _Held(self.versions, (0, self.plan.blocks[block].nbytes))
         return found
 
-    def _note(self, step: Step) -> None:
+    def _note(self, step: PlanStep) -> None:
         """What a step does to blocks."""
-        if isinstance(step, Copy):
+        if isinstance(step, CopyStep):
             self._note_copy(step)
-        elif isinstance(step, Launch):
+        elif isinstance(step, LaunchStep):
             written = self.written(step)
             made = self._made_by(step) if len(written) == 1 and written <= self.targets else None
             for block in written:
                 version = self._change(block).version
                 if made is not None and made[0] == block:
                     self.made[version] = made[1]
-        elif isinstance(step, Clear | Fill):
+        elif isinstance(step, ClearStep | FillStep):
             for block in self.used(step):
                 self._change(block)
 
-    def _note_copy(self, step: Copy) -> None:
+    def _note_copy(self, step: CopyStep) -> None:
         source, target = step.source.block, step.target.block
         span = self._span(step.source)
         if target in self.saves or any(save.target.block == target for save, _ in self.puts_back.values()):
@@ -310,7 +314,7 @@ class _Rerunning:
         if self.saves.get(source) is step and kept is not None:
             self.held[target] = kept
 
-    def _made_by(self, step: Launch) -> tuple[int, _Made] | None:
+    def _made_by(self, step: LaunchStep) -> tuple[int, _Made] | None:
         """The block that a launch fills, and how, if it may run again."""
         rerun = self.reruns(step)
         if rerun is None:
@@ -332,10 +336,10 @@ class _Rerunning:
                 inputs.append((block, held.version, known))
         return target, _Made(step, tuple(inputs))
 
-    def _pointers(self, step: Launch) -> tuple[tuple[int, int, int], ...]:
+    def _pointers(self, step: LaunchStep) -> tuple[tuple[int, int, int], ...]:
         return (*self.plan.codes[step.code].pointers, *step.pointers)
 
-    def _span(self, view: View) -> Bytes | None:
+    def _span(self, view: BlockView) -> Bytes | None:
         """The bytes of a view; None if they do not lie one after the other."""
         step = scalar_named(view.type).size
         for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
@@ -344,13 +348,13 @@ class _Rerunning:
             step *= extent
         return view.offset, view.offset + math.prod(view.shape) * scalar_named(view.type).size
 
-    def _with_whole_blocks(self) -> list[Step]:
+    def _with_whole_blocks(self) -> list[PlanStep]:
         """Put back all of the blocks that launches have filled again: they write more than copies brought back."""
-        replaced: dict[int, Step] = {}
+        replaced: dict[int, PlanStep] = {}
         for block in self.rerun & self.puts_back.keys():
             save, restore = self.puts_back[block]
             nbytes, number = self.plan.blocks[block].nbytes, save.target.block
-            there, here = (View(one, 0, "u8", (nbytes,), (1,)) for one in (number, block))
+            there, here = (BlockView(one, 0, "u8", (nbytes,), (1,)) for one in (number, block))
             self.plan.blocks[number] = self.plan.blocks[number]._replace(nbytes=nbytes)
             replaced[id(save)] = save._replace(target=there, source=here)
             replaced[id(restore)] = restore._replace(target=here, source=there)

@@ -26,15 +26,28 @@ from collections.abc import Callable, Sequence
 
 from tinote.compiler.launch.native import Native
 from tinote.ir.types import scalar_named
-from tinote.lang.capture.plan import Block, Clear, Constant, Copy, End, Fill, Launch, Load, Plan, Result, Step, View
+from tinote.lang.capture.plan import (
+    BlockView,
+    ClearStep,
+    CopyStep,
+    EndStep,
+    FillStep,
+    LaunchStep,
+    LoadStep,
+    Plan,
+    PlanBlock,
+    PlanConstant,
+    PlanStep,
+    Result,
+)
 from tinote.lang.capture.rerun import Reruns, rerunning
 from tinote.runtime.layout import SLOTS
 from tinote.runtime.pool import WARM_FROM
 
 
 def simplified(
-    plan: Plan, steps: Sequence[Step], natives: Sequence[Native], reruns: Reruns | None = None
-) -> list[Step]:
+    plan: Plan, steps: Sequence[PlanStep], natives: Sequence[Native], reruns: Reruns | None = None
+) -> list[PlanStep]:
     """The steps that matter. `natives`: the plan's codes; `reruns`: which launches may run again in place of copies
     that bring back what they wrote. Blocks that no step uses any more are empty afterwards.
     """
@@ -51,11 +64,11 @@ def simplified(
     used = set().union(*[blocks_used(plan, step) for step in found])
     for number, block in enumerate(plan.blocks):
         if number not in used:
-            plan.blocks[number] = Block("unused", block.name, 0)
+            plan.blocks[number] = PlanBlock("unused", block.name, 0)
     return found
 
 
-def _without_waste(plan: Plan, steps: Sequence[Step], natives: Sequence[Native]) -> list[Step]:
+def _without_waste(plan: Plan, steps: Sequence[PlanStep], natives: Sequence[Native]) -> list[PlanStep]:
     """Without copies and writes that change nothing."""
     found, left = list(steps), len(steps) + 1
     while len(found) < left:
@@ -65,37 +78,41 @@ def _without_waste(plan: Plan, steps: Sequence[Step], natives: Sequence[Native])
     return found
 
 
-def _without_idle_copies(plan: Plan, steps: Sequence[Step], natives: Sequence[Native]) -> list[Step]:
+def _without_idle_copies(plan: Plan, steps: Sequence[PlanStep], natives: Sequence[Native]) -> list[PlanStep]:
     """Leave out copies to where the same numbers are already."""
-    found: list[Step] = []
+    found: list[PlanStep] = []
     version = defaultdict[int, int](int)  # how often a block was written
-    equal: dict[View, tuple[View, int, int]] = {}  # what a view was copied from, and the versions of both then
+    equal: dict[
+        BlockView, tuple[BlockView, int, int]
+    ] = {}  # what a view was copied from, and the versions of both then
     for step in steps:
         match step:
-            case Copy(target, source):
+            case CopyStep(target, source):
                 if any(_is_still(equal, version, a, b) for a, b in ((source, target), (target, source))):
                     continue
                 version[target.block] += 1
                 if target.block != source.block:
                     equal[target] = source, version[target.block], version[source.block]
-            case Clear(block):
+            case ClearStep(block):
                 version[block] += 1
-            case Fill(target):
+            case FillStep(target):
                 version[target.block] += 1
-            case Launch():
+            case LaunchStep():
                 for block in _written(plan, step, natives):
                     version[block] += 1
         found.append(step)
     return found
 
 
-def _is_still(equal: dict[View, tuple[View, int, int]], version: dict[int, int], copy: View, origin: View) -> bool:
+def _is_still(
+    equal: dict[BlockView, tuple[BlockView, int, int]], version: dict[int, int], copy: BlockView, origin: BlockView
+) -> bool:
     """Whether a view is a copy of another one as that is now."""
     known = equal.get(copy)
     return known == (origin, version[copy.block], version[origin.block])
 
 
-def _in_scratch(plan: Plan, steps: list[Step], block: int) -> list[Step]:
+def _in_scratch(plan: Plan, steps: list[PlanStep], block: int) -> list[PlanStep]:
     """Where a field's memory is saved, cleared, used and put back, let the steps use a block of the plan's own instead.
     What fails on the way leaves the field as it is, as does putting it back.
     """
@@ -103,7 +120,7 @@ def _in_scratch(plan: Plan, steps: list[Step], block: int) -> list[Step]:
     if len(uses) < 3:
         return steps
     save, clear, last = (steps[at] for at in (uses[0], uses[1], uses[-1]))
-    if not (type(save) is Copy and type(clear) is Clear and type(last) is Copy and last.always):
+    if not (type(save) is CopyStep and type(clear) is ClearStep and type(last) is CopyStep and last.always):
         return steps
     saved = save.target.block
     is_saved = (
@@ -113,12 +130,12 @@ def _in_scratch(plan: Plan, steps: list[Step], block: int) -> list[Step]:
         and _is_whole(plan, save.source)
         and [at for at, step in enumerate(steps) if saved in blocks_used(plan, step)] == [uses[0], uses[-1]]
     )
-    if not is_saved or clear != Clear(block, 0, plan.blocks[block].nbytes, clear.span):
+    if not is_saved or clear != ClearStep(block, 0, plan.blocks[block].nbytes, clear.span):
         return steps
     renamed = {at: _renamed(plan, steps[at], block, saved, writes=True) for at in uses[1:-1]}
     if None in renamed.values():
         return steps
-    for code in {step.code for step in renamed.values() if isinstance(step, Launch)}:
+    for code in {step.code for step in renamed.values() if isinstance(step, LaunchStep)}:
         # What a code uses by its name, it uses in each of its launches: these are all.
         own = plan.codes[code]
         plan.codes[code] = own._replace(pointers=_pointing(own.pointers, block, saved))
@@ -129,7 +146,7 @@ def _pointing(pointers: tuple[tuple[int, int, int], ...], block: int, to: int) -
     return tuple([(slot, to if one == block else one, offset) for slot, one, offset in pointers])
 
 
-def _reading_originals(plan: Plan, steps: Sequence[Step], natives: Sequence[Native]) -> list[Step]:
+def _reading_originals(plan: Plan, steps: Sequence[PlanStep], natives: Sequence[Native]) -> list[PlanStep]:
     """Let steps read what a scratch block was copied from, where neither is written as long as the copy is read. The
     copy, which nobody reads then, is a dead write.
     """
@@ -141,7 +158,7 @@ def _reading_originals(plan: Plan, steps: Sequence[Step], natives: Sequence[Nati
         for block in blocks_used(plan, step):
             uses[block].append(at)
     for at, step in enumerate(steps):
-        if not (type(step) is Copy and step.target.type == step.source.type and not step.always):
+        if not (type(step) is CopyStep and step.target.type == step.source.type and not step.always):
             continue
         copy, origin = step.target.block, found[at].source.block  # type: ignore[union-attr]
         if plan.blocks[copy].kind != "scratch" or not (_is_whole(plan, step.target) and _is_whole(plan, step.source)):
@@ -160,32 +177,32 @@ def _reading_originals(plan: Plan, steps: Sequence[Step], natives: Sequence[Nati
     return found
 
 
-def _renamed(plan: Plan, step: Step, block: int, to: int, *, writes: bool = False) -> Step | None:
+def _renamed(plan: Plan, step: PlanStep, block: int, to: int, *, writes: bool = False) -> PlanStep | None:
     """A step that reads another block in place of `block`, and writes to it if it `writes`; None where it cannot."""
 
-    def moved(view: View) -> View:
+    def moved(view: BlockView) -> BlockView:
         return view._replace(block=to) if view.block == block else view
 
     match step:
-        case Copy(target, source, _, always):
+        case CopyStep(target, source, _, always):
             if not always:
                 return step._replace(source=moved(source), target=moved(target) if writes else target)
-        case Load(_, source):
+        case LoadStep(_, source):
             return step._replace(source=moved(source))
-        case Launch(code, pointers):
+        case LaunchStep(code, pointers):
             # What a code uses by its name is for its launches together.
             if writes or all(one != block for _, one, _ in plan.codes[code].pointers):
                 return step._replace(pointers=_pointing(pointers, block, to))
-        case End(result) if plan.blocks[to].kind == "scratch":
+        case EndStep(result) if plan.blocks[to].kind == "scratch":
             return step._replace(result=_result_with(result, moved))
-        case Clear() if writes:
+        case ClearStep() if writes:
             return step._replace(block=to)
-        case Fill(target) if writes:
+        case FillStep(target) if writes:
             return step._replace(target=moved(target))
     return None
 
 
-def _result_with(result: Result, moved: Callable[[View], View]) -> Result:
+def _result_with(result: Result, moved: Callable[[BlockView], BlockView]) -> Result:
     """A result with other views."""
     if result.kind == "array":
         return result._replace(parts=(moved(result.parts[0]), *result.parts[1:]))
@@ -194,37 +211,37 @@ def _result_with(result: Result, moved: Callable[[View], View]) -> Result:
     return result
 
 
-def _writes(plan: Plan, step: Step, natives: Sequence[Native]) -> set[int]:
+def _writes(plan: Plan, step: PlanStep, natives: Sequence[Native]) -> set[int]:
     """The blocks that a step may write to."""
     match step:
-        case Copy(target) | Fill(target):
+        case CopyStep(target) | FillStep(target):
             return {target.block}
-        case Clear(block):
+        case ClearStep(block):
             return {block}
-        case Launch():
+        case LaunchStep():
             return _written(plan, step, natives)
     return set()
 
 
-def _without_dead_writes(plan: Plan, steps: Sequence[Step]) -> list[Step]:
+def _without_dead_writes(plan: Plan, steps: Sequence[PlanStep]) -> list[PlanStep]:
     """Leave out what is written and not looked at before something else is there."""
-    found: list[Step] = []
+    found: list[PlanStep] = []
     live = {number for number, block in enumerate(plan.blocks) if block.kind in ("field", "input")}
     for step in reversed(steps):
         match step:
-            case Copy(target, source, _, always):
+            case CopyStep(target, source, _, always):
                 if target.block not in live:
                     continue
                 if _is_whole(plan, target) and (always or plan.blocks[target.block].kind == "scratch"):
                     live.discard(target.block)
                 live.add(source.block)
-            case Clear(block, offset, nbytes):
+            case ClearStep(block, offset, nbytes):
                 if block not in live:
                     continue
                 if plan.blocks[block].kind == "scratch" and (offset, nbytes) == (0, plan.blocks[block].nbytes):
                     live.discard(block)
-            case Fill(target, value):
-                if target.block not in live and isinstance(value, Constant):
+            case FillStep(target, value):
+                if target.block not in live and isinstance(value, PlanConstant):
                     continue
             case _:
                 live |= blocks_used(plan, step)
@@ -232,20 +249,20 @@ def _without_dead_writes(plan: Plan, steps: Sequence[Step]) -> list[Step]:
     return found[::-1]
 
 
-def blocks_used(plan: Plan, step: Step) -> set[int]:
+def blocks_used(plan: Plan, step: PlanStep) -> set[int]:
     """All that a step uses."""
     match step:
-        case Copy(target, source):
+        case CopyStep(target, source):
             return {target.block, source.block}
-        case Clear(block):
+        case ClearStep(block):
             return {block}
-        case Fill(target):
+        case FillStep(target):
             return {target.block}
-        case Load(_, source):
+        case LoadStep(_, source):
             return {source.block}
-        case Launch(code, pointers):
+        case LaunchStep(code, pointers):
             return {block for _, block, _ in (*plan.codes[code].pointers, *pointers) if block >= 0}
-        case End(result):
+        case EndStep(result):
             return {view.block for view in _views(result)}
     return set()
 
@@ -255,7 +272,7 @@ def blocks_to_give(plan: Plan) -> dict[int, int]:
     are used: every run can have memory of its own for them, and give it away with its result, which need not be copied.
     """
     end = plan.root.steps[-1]
-    assert isinstance(end, End)
+    assert isinstance(end, EndStep)
     found: dict[int, int] = {}
     parts = _views(end.result)
     for view in parts:
@@ -268,17 +285,17 @@ def blocks_to_give(plan: Plan) -> dict[int, int]:
     return found
 
 
-def _sets_all(plan: Plan, step: Step, block: int) -> bool:
+def _sets_all(plan: Plan, step: PlanStep, block: int) -> bool:
     """Whether a step gives all of a block other contents, whatever they were."""
     match step:
-        case Clear(_, offset, nbytes):
+        case ClearStep(_, offset, nbytes):
             return (offset, nbytes) == (0, plan.blocks[block].nbytes)
-        case Copy(target, source):
+        case CopyStep(target, source):
             return target.block == block != source.block and _is_whole(plan, target)
     return False
 
 
-def _written(plan: Plan, launch: Launch, natives: Sequence[Native]) -> set[int]:
+def _written(plan: Plan, launch: LaunchStep, natives: Sequence[Native]) -> set[int]:
     """The blocks that a launch may write to."""
     native = natives[launch.code]
     written = {buffer for task in native.tasks for buffer in task.accesses.written}
@@ -287,7 +304,7 @@ def _written(plan: Plan, launch: Launch, natives: Sequence[Native]) -> set[int]:
     return {block for slot, block, _ in pointers if slot in slots}
 
 
-def _views(result: Result) -> list[View]:
+def _views(result: Result) -> list[BlockView]:
     """The arrays of a result."""
     if result.kind == "array":
         return [result.parts[0]]
@@ -296,7 +313,7 @@ def _views(result: Result) -> list[View]:
     return []
 
 
-def _is_whole(plan: Plan, view: View) -> bool:
+def _is_whole(plan: Plan, view: BlockView) -> bool:
     """Whether a view is all of its block, as it lies there."""
     step = scalar_named(view.type).size
     if view.offset or math.prod(view.shape) * step != plan.blocks[view.block].nbytes:

@@ -13,7 +13,17 @@ import numpy as np
 from tinote.errors import CaptureError, TinoteError
 from tinote.lang.capture.captured import NUMBERS, Captured
 from tinote.lang.capture.dependencies import Dependencies, place_of
-from tinote.lang.capture.plan import Clear, Copy, Decision, Fill, Launch, Operand, Plan, Register, Step
+from tinote.lang.capture.plan import (
+    BranchStep,
+    ClearStep,
+    CopyStep,
+    FillStep,
+    LaunchStep,
+    Operand,
+    Plan,
+    PlanStep,
+    Register,
+)
 from tinote.lang.capture.recording import Listening, Recording, Wary, blocks_of, kind_of
 from tinote.lang.capture.watching import ended_after, forbidding
 from tinote.lang.data.captured_arrays import CapturedArray
@@ -147,8 +157,8 @@ class Trial:
         except Exception as error:
             if recording.refused is not None:
                 raise recording.refused from None
-            if any(type(step) is Decision for step in recording.steps):
-                last = [step for step in recording.steps if type(step) is Decision][-1]
+            if any(type(step) is BranchStep for step in recording.steps):
+                last = [step for step in recording.steps if type(step) is BranchStep][-1]
                 raise CaptureError(
                     f"this cannot be captured: under this condition, one side raises {type(error).__name__}: {error}",
                     last.span,
@@ -270,17 +280,17 @@ def place_of_function(function: Any) -> Span:
     return NOWHERE if code is None else place_of(code)
 
 
-def _in_words(step: Step | None) -> str:
+def _in_words(step: PlanStep | None) -> str:
     match step:
         case None:
             return "all its steps"
-        case Launch():
+        case LaunchStep():
             return "this launch"
-        case Clear():
+        case ClearStep():
             return "a clear"
-        case Copy():
+        case CopyStep():
             return "a copy"
-        case Fill():
+        case FillStep():
             return "this write"
     return "this"
 
@@ -308,7 +318,7 @@ class _States(Recording):
         self.seen: list[list[bytes]] = []
         self._memories = memories
 
-    def add(self, step: Step) -> None:
+    def add(self, step: PlanStep) -> None:
         if self.steps:
             self.seen.append([bytes(memory.view()) for memory in self._memories])
         super().add(step)

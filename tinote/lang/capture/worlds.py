@@ -19,11 +19,23 @@ import numpy as np
 from tinote.compiler.launch.native import Native
 from tinote.errors import CaptureError, Note, TinoteError
 from tinote.lang.capture.captured import Captured
-from tinote.lang.capture.plan import Clear, Copy, End, Fill, Launch, Operand, Path, Plan, Result, Seed, View
+from tinote.lang.capture.plan import (
+    BlockView,
+    ClearStep,
+    CopyStep,
+    EndStep,
+    FillStep,
+    LaunchStep,
+    Operand,
+    Path,
+    Plan,
+    Result,
+    SeedStep,
+)
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.session.state import session
 from tinote.runtime import layout
-from tinote.runtime.launch import Block, Launcher
+from tinote.runtime.launch import LaunchBlock, Launcher
 from tinote.runtime.memory import Memory
 from tinote.source import Span
 
@@ -88,7 +100,7 @@ class Worlds:
             self.taken_blocks.append((block, memory.nbytes, self._entry(memory.address), 0))
         self._private = private
         self._data = [_filled(block.data) if block.kind == "data" else None for block in plan.blocks]
-        ends = [step for path in plan.root.all() for step in path.steps if isinstance(step, End)]
+        ends = [step for path in plan.root.all() for step in path.steps if isinstance(step, EndStep)]
         self._structure = _structure(ends[0].result)
         if any(_structure(end.result) != self._structure for end in ends):
             raise CaptureError(
@@ -196,7 +208,7 @@ class Worlds:
             (site,) = struct.unpack_from("<i", view, at + layout.LANE_SITE)
             yield lane, (world, status, site)
 
-    def _fail(self, block: Block, status: int, lanes: int, count: int) -> NoReturn:
+    def _fail(self, block: LaunchBlock, status: int, lanes: int, count: int) -> NoReturn:
         failed = block.integers[2]
         for lane, (world, found, site) in self._reports(lanes):
             if world == failed and found and status not in (layout.STATUS_INTERRUPT, layout.STATUS_LOST):
@@ -243,12 +255,12 @@ class _Lane(Prepared):
             self._take(nbytes, self.block_address(block), entry, stride)
         super().assemble()
 
-    def _end(self, end: End) -> None:
+    def _end(self, end: EndStep) -> None:
         parts = _parts(end.result)
         for row in self._worlds.rows:
             for entry, _ in row.entries:
                 part = next(parts)
-                if isinstance(part, View):
+                if isinstance(part, BlockView):
                     address = self._address_of(part)
                 elif row.given == "<f8":
                     address = self.register_address(self._real(part, False, end.span))
@@ -311,7 +323,7 @@ def _leaves(structure: Any) -> Iterator[tuple[str, tuple[int, ...], str, str]]:
             yield from _leaves(one[1] if kind == "dict" else one)
 
 
-def _parts(result: Result) -> Iterator[Operand | View]:
+def _parts(result: Result) -> Iterator[Operand | BlockView]:
     """The numbers and views of a result, in the order of `_leaves`."""
     kind, parts = result
     if kind in ("array", "number", "bool"):
@@ -344,11 +356,11 @@ def _written(plan: Plan, natives: Sequence[Native]) -> set[int]:
     found: set[int] = set()
     for path in plan.root.all():
         for step in path.steps:
-            if isinstance(step, Clear):
+            if isinstance(step, ClearStep):
                 found.add(step.block)
-            elif isinstance(step, Copy | Fill):
+            elif isinstance(step, CopyStep | FillStep):
                 found.add(step.target.block)
-            elif isinstance(step, Launch):
+            elif isinstance(step, LaunchStep):
                 offsets = natives[step.code].written_addresses()
                 pointers = *plan.codes[step.code].pointers, *step.pointers
                 found |= {block for slot, block, _ in pointers if slot in offsets}
@@ -358,7 +370,7 @@ def _written(plan: Plan, natives: Sequence[Native]) -> set[int]:
 def _draws(path: Path) -> int:
     """How many launches draw random numbers at most, from a path on."""
     further = [_draws(side) for side in path.sides.values()]
-    return sum(isinstance(step, Seed) for step in path.steps) + max(further, default=0)
+    return sum(isinstance(step, SeedStep) for step in path.steps) + max(further, default=0)
 
 
 def _filled(data: bytes) -> Memory:

@@ -14,7 +14,7 @@ from tinote.lang.data.traced import stored
 from tinote.runtime.seam import heard
 
 
-class Element:
+class ElementPlace:
     """Where the components of a vector or matrix that Python got from a field stand: the element of `field` at
     `position`. What is written to them is written there.
     """

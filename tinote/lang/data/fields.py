@@ -18,7 +18,7 @@ from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
 from tinote.lang.data.assigned import assigned_name
 from tinote.lang.data.captured_arrays import taken_copy
-from tinote.lang.data.components import ComponentField, Element
+from tinote.lang.data.components import ComponentField, ElementPlace
 from tinote.lang.data.exchange import Exchanged
 from tinote.lang.data.layout import LETTERS, Layout, Placement, array_over, dense, part_of
 from tinote.lang.data.matrix import Matrix, Vector, as_stored
@@ -670,7 +670,7 @@ class MatrixField(Field):
             values = listener.reading(self._array, position, values)
         if open_recorder is not None:
             values = open_recorder.reading(self.buffer, position, values)
-        return (Vector if len(self.element) == 1 else Matrix)(values, _parent=Element(self, position))
+        return (Vector if len(self.element) == 1 else Matrix)(values, _parent=ElementPlace(self, position))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)

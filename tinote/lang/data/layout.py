@@ -2,7 +2,7 @@
 
 A field of its own is dense: row-major unless `order` says otherwise. The components of one element lie together
 (`Layout.AOS`), or each component has an array of its own (`Layout.SOA`). Fields that are placed together under one
-level of a layout tree are interleaved: they share a block of memory, and each is a `Part` of it.
+level of a layout tree are interleaved: they share a block of memory, and each is a `MemoryPart` of it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Placement(NamedTuple):
     memory: Memory
 
 
-class Part(Memory):
+class MemoryPart(Memory):
     """One field's bytes in a block that it shares with others: its numbers begin at `start`, with other fields'
     between them. `nbytes` counts its own bytes only.
     """
@@ -99,7 +99,7 @@ class Part(Memory):
         return np.frombuffer(packed.view(), dtype=self._array.dtype, count=count).reshape(self._array.shape)
 
 
-class ResidentPart(Part):
+class ResidentPart(MemoryPart):
     """The same of a block that lives on a device: it has no array between two uses, so that the block is not lent."""
 
     __slots__ = ("_form", "_start")
@@ -129,9 +129,9 @@ class ResidentPart(Part):
         return _strided(self._owner, *self._form)
 
 
-def part_of(block: Memory, start: int, dtype: Scalar, extents: tuple[int, ...], strides: tuple[int, ...]) -> Part:
+def part_of(block: Memory, start: int, dtype: Scalar, extents: tuple[int, ...], strides: tuple[int, ...]) -> MemoryPart:
     """One field's bytes in a block."""
-    return (ResidentPart if block.is_resident else Part)(block, start, dtype, extents, strides)
+    return (ResidentPart if block.is_resident else MemoryPart)(block, start, dtype, extents, strides)
 
 
 def _strided(

@@ -17,7 +17,7 @@ from tinote.compiler.protocol import swizzle
 from tinote.errors import FieldError, no_attribute
 from tinote.ir.primitives import cast_number
 from tinote.ir.types import Scalar
-from tinote.lang.data.components import Element
+from tinote.lang.data.components import ElementPlace
 from tinote.lang.data.traced import Traced, as_components, as_number, holds_traced, plain, traced_array, with_values
 from tinote.lang.session.state import scalar_type
 from tinote.runtime.seam import heard
@@ -159,7 +159,7 @@ class Matrix:
         m: int | None = None,
         dt: Any = None,
         *,
-        _parent: Element | None = None,
+        _parent: ElementPlace | None = None,
         **options: Any,
     ) -> None:
         if options:

@@ -38,7 +38,7 @@ from typing import Any, NamedTuple, Protocol, final
 import numpy as np
 
 from tinote.errors import DifferentiationError, Note
-from tinote.lang.data.traced_derivatives import RULES, Dual, Rule
+from tinote.lang.data.traced_derivatives import RULES, Dual, ScalarRule
 from tinote.lang.session.state import recorder
 from tinote.runtime.seam import heard
 from tinote.source import Span, caller, line_text
@@ -58,7 +58,7 @@ class Computed:
 
     __slots__ = ("operands", "result", "rule")
 
-    def __init__(self, result: Traced, rule: Rule, operands: tuple[Traced | float, ...]) -> None:
+    def __init__(self, result: Traced, rule: ScalarRule, operands: tuple[Traced | float, ...]) -> None:
         self.result = result
         self.rule = rule
         self.operands = operands
@@ -546,7 +546,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, np.ndarray) and not value.ndim and value.dtype.kind in "biuf"
 
 
-def _by_operator(rule: Rule, python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+def _by_operator(rule: ScalarRule, python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     x = a.value if type(a) is Traced else a
     y = b.value if type(b) is Traced else b
     if not (type(x) is float or _is_number(x)) or not (type(y) is float or _is_number(y)):
@@ -566,7 +566,7 @@ def _by_operator(rule: Rule, python: Callable[[Any, Any], Any], a: Any, b: Any) 
     return _compute(rule, value, (a, b))
 
 
-def _compute(rule: Rule, value: Any, operands: Sequence[Any]) -> Any:
+def _compute(rule: ScalarRule, value: Any, operands: Sequence[Any]) -> Any:
     """What Python computes of numbers, of which some are traced."""
     for one in operands:
         if type(one) is Traced and one.is_captured:
@@ -575,7 +575,7 @@ def _compute(rule: Rule, value: Any, operands: Sequence[Any]) -> Any:
     return _differentiated(rule, value, operands, None)
 
 
-def _differentiated(rule: Rule, value: Any, operands: Sequence[Any], captured: Traced | None) -> Any:
+def _differentiated(rule: ScalarRule, value: Any, operands: Sequence[Any], captured: Traced | None) -> Any:
     """The same, as a number of the recording, if it is one. `captured`: as a number of the step that is captured."""
     constant = value if captured is None else captured
     if rule.slopes is None:
@@ -614,7 +614,7 @@ def _differentiated(rule: Rule, value: Any, operands: Sequence[Any], captured: T
     return found
 
 
-def computed_again(rule: Rule, operands: Sequence[Any]) -> Any:
+def computed_again(rule: ScalarRule, operands: Sequence[Any]) -> Any:
     """What a rule makes of these operands, as a number of the present recording."""
     return _differentiated(rule, rule.value(*constants(tuple(operands))), operands, None)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Rule(NamedTuple):
+class ScalarRule(NamedTuple):
     """An operation on numbers. `value`: of floats; `slopes`: of the result and the operands, as `Dual`s; None where the
     operation is constant in steps.
     """
@@ -190,19 +190,19 @@ def _length(a: Dual, b: Dual) -> Dual:
     return RULES["hypot"].of(a, b)
 
 
-def _unary(name: str, value: Callable[[Any], Any], slope: Callable[[Dual, Dual], Dual] | None) -> Rule:
+def _unary(name: str, value: Callable[[Any], Any], slope: Callable[[Dual, Dual], Dual] | None) -> ScalarRule:
     compute = _by_numpy(value) if isinstance(value, np.ufunc) else value
-    return Rule(name, compute, None if slope is None else lambda y, x: (slope(y, x),))
+    return ScalarRule(name, compute, None if slope is None else lambda y, x: (slope(y, x),))
 
 
 def _binary(
     name: str, value: Callable[[Any, Any], Any], slopes: Callable[[Dual, Dual, Dual], tuple[Dual, Dual]] | None
-) -> Rule:
-    return Rule(name, _by_numpy(value) if isinstance(value, np.ufunc) else value, slopes)
+) -> ScalarRule:
+    return ScalarRule(name, _by_numpy(value) if isinstance(value, np.ufunc) else value, slopes)
 
 
 #: By the names that NumPy has for them.
-RULES: dict[str, Rule] = {
+RULES: dict[str, ScalarRule] = {
     **{name: _unary(name, *rule) for name, rule in _UNARY.items()},
     **{name: _binary(name, *rule) for name, rule in _BINARY.items()},
 }

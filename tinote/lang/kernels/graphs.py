@@ -64,7 +64,7 @@ class Arg:
         return f"ti.graph.Arg({self.name!r}: {self.kind.value}{f' of {self.dtype!r}' if self.dtype else ''})"
 
 
-class Launch(NamedTuple):
+class GraphLaunch(NamedTuple):
     """A kernel and its arguments, some of which are named."""
 
     kernel: Any
@@ -75,7 +75,7 @@ class Sequential:
     """Launches in their order, as part of a graph."""
 
     def __init__(self) -> None:
-        self._parts: list[Launch | Sequential] = []
+        self._parts: list[GraphLaunch | Sequential] = []
 
     def dispatch(self, kernel: Any, *args: Any) -> None:
         """Add a launch of `kernel`. `args`: an `Arg`, or a value that is the same in every run, for each parameter; a
@@ -88,7 +88,7 @@ class Sequential:
         bound = getattr(kernel, "args", ())
         parameters: Parameters = getattr(kernel, "kernel", kernel)._parameters
         parameters.in_order((*bound, *args), {})
-        self._parts.append(Launch(kernel, args))
+        self._parts.append(GraphLaunch(kernel, args))
 
     def append(self, sequential: Sequential) -> None:
         """Add another sequence, with all that it has when the graph is compiled. Raises `KernelArgumentError` for what
@@ -105,7 +105,7 @@ class Sequential:
         """Whether the other sequence is this one, or part of it."""
         return other is self or any(isinstance(part, Sequential) and part.contains(other) for part in self._parts)
 
-    def launches(self) -> Iterator[Launch]:
+    def launches(self) -> Iterator[GraphLaunch]:
         """All launches in their order."""
         for part in self._parts:
             if isinstance(part, Sequential):
@@ -129,7 +129,7 @@ class GraphBuilder(Sequential):
 class Graph:
     """Launches whose arguments have names: `graph.run({"x": array, "n": 3})`."""
 
-    def __init__(self, launches: tuple[Launch, ...]) -> None:
+    def __init__(self, launches: tuple[GraphLaunch, ...]) -> None:
         self.launches = launches
         self.args = {arg.name: arg for launch in launches for arg in launch.args if isinstance(arg, Arg)}
 

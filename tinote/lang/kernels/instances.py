@@ -16,7 +16,7 @@ from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.structured import results_of
 from tinote.lang.kernels.aliasing import families_of, meet_views
 from tinote.lang.session.state import BufferCache
-from tinote.lang.tables import Table
+from tinote.lang.tables import ShownAsTable
 
 _LONGEST_VALUE = 40
 
@@ -235,7 +235,7 @@ def _owner_of(capture: Capture) -> Any:
     return capture.owner
 
 
-class Instances(Table, list[Instance]):
+class Instances(ShownAsTable, list[Instance]):
     """A kernel's instances, the newest last; shows itself as a table."""
 
     _heads = ("signature", "version", "compile time", "machine code", "calls", "cache hits")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tinote.lang.tables import Table
+from tinote.lang.tables import ShownAsTable
 from tinote.runtime.memory import readable_size
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict
 
 
-class LoopTable(Table, list["LoopVerdict"]):
+class LoopTable(ShownAsTable, list["LoopVerdict"]):
     """One row per loop that runs in lanes or that LLVM has judged, in the order of the source; a table in a page."""
 
     _heads = ("line", "loop", "in short", "reasons")
@@ -35,7 +35,7 @@ def _width(verdict: LoopVerdict) -> str:
     return f"interleaved{several}" if several else "one at a time"
 
 
-class TaskTable(Table, list["TaskPlan"]):
+class TaskTable(ShownAsTable, list["TaskPlan"]):
     """One row per task of a launch, in the order in which they run; shows itself as a table."""
 
     _heads = ("task", "line", "schedule", "iterations", "private copies", "atomics", "checks")

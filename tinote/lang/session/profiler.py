@@ -13,7 +13,7 @@ from __future__ import annotations
 from tinote.errors import TinoteError
 from tinote.lang.session.missing import refusing
 from tinote.lang.session.state import session
-from tinote.lang.tables import Table, table_as_text
+from tinote.lang.tables import ShownAsTable, table_as_text
 from tinote.runtime.profile import Measured, profile
 from tinote.source import location_name
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-class ProfileTable(Table, list[Measured]):
+class ProfileTable(ShownAsTable, list[Measured]):
     """One row per task, the most expensive first; shows itself as a table. Times in milliseconds."""
 
     _heads = ("task", "place", "share", "launches", "total ms", "least ms", "mean ms", "most ms")

@@ -136,7 +136,7 @@ class Recorder:
 recorder: ContextVar[Recorder | None] = ContextVar("tinote_recorder", default=None)
 
 
-class Watcher(Protocol):
+class OutsideWatcher(Protocol):
     """An open recording, as writes from outside of its context see it."""
 
     def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
@@ -147,7 +147,7 @@ class Watcher(Protocol):
 
 
 #: The recording that this context has opened itself.
-_own_watcher: ContextVar[Watcher | None] = ContextVar("tinote_watcher", default=None)
+_own_watcher: ContextVar[OutsideWatcher | None] = ContextVar("tinote_watcher", default=None)
 
 
 #: How far apart the seeds of sessions with neighbouring `random_seed` begin.
@@ -184,7 +184,7 @@ class Session:
             weakref.WeakKeyDictionary()
         )  # the owner of a gradient, if a view has computed it
         self.has_owners = False  # whether there may be any; asked by each tape, where asking `owners` would tell
-        self.watchers: tuple[Watcher, ...] = ()  # of all contexts
+        self.watchers: tuple[OutsideWatcher, ...] = ()  # of all contexts
         #: launches that wait, if any do, in memory that is to be had by `memory_of` alone (`ad/repeated_tapes.py`)
         self.ahead: Any = None
         self.launches = 0
@@ -302,13 +302,13 @@ def clears_duals() -> bool:
     return open_recorder is not None and open_recorder.clears_duals
 
 
-def watch(watcher: Watcher) -> Token[Watcher | None]:
+def watch(watcher: OutsideWatcher) -> Token[OutsideWatcher | None]:
     """From now on, tell `watcher` what other contexts write."""
     session.watchers += (watcher,)
     return _own_watcher.set(watcher)
 
 
-def end_watch(watcher: Watcher, token: Token[Watcher | None]) -> None:
+def end_watch(watcher: OutsideWatcher, token: Token[OutsideWatcher | None]) -> None:
     """The end of what `watch` began."""
     others = session.watchers
     session.watchers = () if others == (watcher,) else tuple([other for other in others if other is not watcher])

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tinote.ir.checked_accesses import RULES, Kind
-from tinote.lang.ad.access_rules.violations import Access, Fix, Violation
+from tinote.lang.ad.access_rules.violations import Fix, ProgramAccess, Violation
 from tinote.runtime.memory import readable_size
 from tinote.source import Span, location_name
 from tinote.viz.access_rules.edits import edited
@@ -94,7 +94,7 @@ def _sources(violation: Violation) -> list[dict[str, Any]]:
     return [_source(file, lines) for file, lines in marks.items()]
 
 
-def _note(access: Access) -> str:
+def _note(access: ProgramAccess) -> str:
     if access.outside:
         return "found here: written through an array that shares the memory"
     done = {Kind.READ: "read", Kind.STORE: "written", Kind.ADD: "added to"}.get(access.kind, "changed")
@@ -192,7 +192,7 @@ def _chain(violation: Violation) -> list[dict[str, str]]:
     ]
 
 
-def _step(kind: str, access: Access, does: str) -> dict[str, str]:
+def _step(kind: str, access: ProgramAccess, does: str) -> dict[str, str]:
     if access.launch is None:
         return {"kind": kind, "when": "Python", "name": location_name(access.span), "does": does}
     return {"kind": kind, "when": f"launch {access.launch}", "name": access.kernel, "does": does}

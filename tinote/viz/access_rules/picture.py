@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from tinote.viz.draw.canvas import EDGE, FACE, INK, MUTED, PAPER, Canvas
+from tinote.viz.draw.canvas import EDGE, FACE, INK, MUTED, PAPER, PictureCanvas
 
 ROW = 19
 MARGIN = 16
@@ -20,13 +20,13 @@ MAP_HEIGHT = 150
 def draw_findings(findings: Sequence[dict[str, Any]], width: int) -> bytes:
     """A PNG file, `width` points wide at two pixels per point."""
     # Drawn twice: first to measure the height, then into the picture.
-    height = _draw(Canvas(width, 1), findings, width)
-    canvas = Canvas(width, height)
+    height = _draw(PictureCanvas(width, 1), findings, width)
+    canvas = PictureCanvas(width, height)
     _draw(canvas, findings, width)
     return canvas.png()
 
 
-def _draw(canvas: Canvas, findings: Sequence[dict[str, Any]], width: int) -> int:
+def _draw(canvas: PictureCanvas, findings: Sequence[dict[str, Any]], width: int) -> int:
     count = len(findings)
     if not count:
         canvas.text(MARGIN, 11, "Access rules: no violation was found", INK, bold=True, size=14)
@@ -56,11 +56,11 @@ def _draw(canvas: Canvas, findings: Sequence[dict[str, Any]], width: int) -> int
     return _draw_fixes(canvas, found["fixes"], bottom)
 
 
-def _heading(canvas: Canvas, x: float, y: float, text: str) -> None:
+def _heading(canvas: PictureCanvas, x: float, y: float, text: str) -> None:
     canvas.text(x, y + 9, text.upper(), MUTED, bold=True, size=11)
 
 
-def _draw_source(canvas: Canvas, source: dict[str, Any], y: int, right: int) -> int:
+def _draw_source(canvas: PictureCanvas, source: dict[str, Any], y: int, right: int) -> int:
     _heading(canvas, MARGIN, y, "Source")
     canvas.text(right - MARGIN, y + 9, _cut(source["place"], 60, front=True), MUTED, right=True, size=11)
     y += 32
@@ -90,7 +90,7 @@ def _draw_source(canvas: Canvas, source: dict[str, Any], y: int, right: int) -> 
     return y
 
 
-def _draw_chain(canvas: Canvas, chain: Sequence[dict[str, str]], y: int, left: int) -> int:
+def _draw_chain(canvas: PictureCanvas, chain: Sequence[dict[str, str]], y: int, left: int) -> int:
     _heading(canvas, left + MARGIN, y, "Launches")
     y += 34
     at = left + MARGIN + 6
@@ -110,7 +110,7 @@ def _draw_chain(canvas: Canvas, chain: Sequence[dict[str, str]], y: int, left: i
     return y + 4
 
 
-def _draw_map(canvas: Canvas, found: dict[str, Any], y: int, left: int, width: int) -> int:
+def _draw_map(canvas: PictureCanvas, found: dict[str, Any], y: int, left: int, width: int) -> int:
     _heading(canvas, left + MARGIN, y, "Elements")
     y += 32
     rows, columns = found["size"]
@@ -135,7 +135,7 @@ def _draw_map(canvas: Canvas, found: dict[str, Any], y: int, left: int, width: i
     return y
 
 
-def _draw_fixes(canvas: Canvas, fixes: Sequence[dict[str, Any]], y: int) -> int:
+def _draw_fixes(canvas: PictureCanvas, fixes: Sequence[dict[str, Any]], y: int) -> int:
     _heading(canvas, MARGIN, y, "Ways to mend it" if len(fixes) > 1 else "How to mend it")
     y += 34
     for fix in fixes:

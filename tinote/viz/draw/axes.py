@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tinote.viz.draw.canvas import MUTED, Canvas
+from tinote.viz.draw.canvas import MUTED, PictureCanvas
 from tinote.viz.draw.chart import nice_ticks, tick_text
 
 Place = Callable[[float], float]
@@ -30,7 +30,7 @@ def linear(low: float, high: float, label: str, *, whole: bool = False, apart: i
     return place, {"label": label, "ticks": [{"at": place(one), "text": tick_text(one, step)} for one in ticks]}
 
 
-def draw_axes(canvas: Canvas, x: Axis, y: Axis, box: tuple[float, float, float, float]) -> None:
+def draw_axes(canvas: PictureCanvas, x: Axis, y: Axis, box: tuple[float, float, float, float]) -> None:
     """Lines at the ticks of `y`, the ticks' texts and both labels, around `box`: left, top, right, bottom."""
     left, top, right, bottom = box
     for tick in y["ticks"]:

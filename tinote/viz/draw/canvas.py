@@ -22,7 +22,7 @@ MOST_SHADES = 12
 INK, MUTED, ACCENT = "#1f2328", "#59636e", "#1a6fd0"
 
 
-class Canvas:
+class PictureCanvas:
     """A picture `width` by `height` points, at two pixels per point, on white."""
 
     def __init__(self, width: int, height: int) -> None:

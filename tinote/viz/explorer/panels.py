@@ -19,7 +19,7 @@ from tinote.viz.explorer.rows import Rows
 Json = dict[str, Any]
 
 
-class Panel(NamedTuple):
+class ExplorerPanel(NamedTuple):
     """`make(stages, rows)` gives the tables and notes of a panel that `applies` to a view."""
 
     title: str
@@ -180,7 +180,7 @@ def _accumulated(costs: GradientCosts, rows: Rows) -> Json:
 
 
 PANELS = {
-    "tasks": Panel("Tasks", lambda stages: stages.last is not None and bool(plan_tasks(stages.last)), _tasks),
-    "loops": Panel("Vectorisation", lambda stages: stages.judge is not None, _loops),
-    "costs": Panel("Saved and recomputed", lambda stages: stages.gradient and stages.last is not None, _costs),
+    "tasks": ExplorerPanel("Tasks", lambda stages: stages.last is not None and bool(plan_tasks(stages.last)), _tasks),
+    "loops": ExplorerPanel("Vectorisation", lambda stages: stages.judge is not None, _loops),
+    "costs": ExplorerPanel("Saved and recomputed", lambda stages: stages.gradient and stages.last is not None, _costs),
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinote.compiler.inspect.stages import Stage, StageKind, Stages
-from tinote.viz.draw.canvas import ACCENT, FACE, INK, MUTED, Canvas
+from tinote.viz.draw.canvas import ACCENT, FACE, INK, MUTED, PictureCanvas
 from tinote.viz.draw.syntax import coloured
 from tinote.viz.explorer.previous import Change
 
@@ -66,7 +66,7 @@ def draw_explorer(
     left_out = sum(1 if isinstance(row, Change) else row for row in shown[MOST_LINES:])
     rows = len(source) + len(lines) + bool(left_out)
     height = 40 + max(30 + 24 * len(listed) + 30, 28 + ROW * rows + 56)
-    canvas = Canvas(width, height)
+    canvas = PictureCanvas(width, height)
     canvas.box(0, 40, LIST_WIDTH, height, FACE)
     canvas.text(14, 11, name, INK, bold=True, code=True, size=15)
     canvas.text(
@@ -121,7 +121,7 @@ def _in_short(changes: Sequence[Change]) -> list[Change | int]:
     return found
 
 
-def _draw_list(canvas: Canvas, stages: Sequence[Stage], final: Stage) -> None:
+def _draw_list(canvas: PictureCanvas, stages: Sequence[Stage], final: Stage) -> None:
     canvas.text(14, 50, "STAGES", MUTED, bold=True, size=11)
     slowest = max((s.seconds or 0.0 for s in stages), default=0.0) or 1.0
     y = 72
@@ -149,7 +149,7 @@ def _duration(seconds: float) -> str:
     return f"{seconds * 1e3:.2g} ms" if seconds < 0.0995 else f"{seconds:.2g} s"
 
 
-def _draw_source(canvas: Canvas, source: Sequence[str], first: int, width: int, fresh: Sequence[int]) -> int:
+def _draw_source(canvas: PictureCanvas, source: Sequence[str], first: int, width: int, fresh: Sequence[int]) -> int:
     y = 48
     for number, text in enumerate(source, first):
         if number - first in fresh:
@@ -161,14 +161,14 @@ def _draw_source(canvas: Canvas, source: Sequence[str], first: int, width: int, 
     return y + 6
 
 
-def _draw_mark(canvas: Canvas, y: float, mark: str, width: int) -> None:
+def _draw_mark(canvas: PictureCanvas, y: float, mark: str, width: int) -> None:
     """The background of a row, extended up and down as far as its neighbours leave room."""
     canvas.box(LIST_WIDTH + 1, y - 2, width, y - 2 + ROW, GROUNDS[mark])
     canvas.box(LIST_WIDTH + 1, y - 2, LIST_WIDTH + 4, y - 2 + ROW, EDGES[mark])
     canvas.text(LIST_WIDTH + 10, y, SIGNS[mark], EDGES[mark], bold=True, code=True)
 
 
-def _draw_line(canvas: Canvas, y: float, change: Change, kind: StageKind, width: int) -> None:
+def _draw_line(canvas: PictureCanvas, y: float, change: Change, kind: StageKind, width: int) -> None:
     line = change.line
     if change.mark != " ":
         _draw_mark(canvas, y, change.mark, width)
@@ -187,7 +187,7 @@ def _draw_line(canvas: Canvas, y: float, change: Change, kind: StageKind, width:
 
 def _draw_problem(name: str, problem: str, width: int) -> bytes:
     lines = problem.strip("\n").splitlines()
-    canvas = Canvas(width, 60 + ROW * len(lines))
+    canvas = PictureCanvas(width, 60 + ROW * len(lines))
     canvas.text(14, 11, name, INK, bold=True, code=True, size=15)
     canvas.line(0, 40, width, 40)
     canvas.box(0, 40, 3, 60 + ROW * len(lines), "#c0392b")

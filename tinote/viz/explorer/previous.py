@@ -16,7 +16,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from typing import NamedTuple
 
-from tinote.compiler.inspect.stages import SourceText, Stage, StageKind, StageLine, Stages
+from tinote.compiler.inspect.stages import KernelSource, Stage, StageKind, StageLine, Stages
 from tinote.errors import TinoteError
 from tinote.source import NOWHERE, Span
 from tinote.viz.explorer.align import Mark, align
@@ -112,7 +112,7 @@ class _MovedLine(NamedTuple):
     indented: int
 
 
-def _lines_that_stay(earlier: Sequence[SourceText], now: Sequence[SourceText]) -> dict[tuple[str, int], _MovedLine]:
+def _lines_that_stay(earlier: Sequence[KernelSource], now: Sequence[KernelSource]) -> dict[tuple[str, int], _MovedLine]:
     """The lines of the earlier texts that there still are, if only under another `if`."""
     found: dict[tuple[str, int], _MovedLine] = {}
     present = {text.name: text for text in now}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tinote.compiler.inspect.stages import SourceText, StageLine
+from tinote.compiler.inspect.stages import KernelSource, StageLine
 from tinote.source import Span
 
 
@@ -14,7 +14,7 @@ class Rows:
     characters.
     """
 
-    def __init__(self, sources: Sequence[SourceText]) -> None:
+    def __init__(self, sources: Sequence[KernelSource]) -> None:
         self._rows: dict[tuple[str, int], int] = {}
         self._texts: list[str] = []
         for source in sources:

@@ -22,7 +22,7 @@ import traitlets
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.inspect.explanations import explanation
 from tinote.compiler.inspect.glossary import GLOSSARY
-from tinote.compiler.inspect.stages import SourceText, Stage, StageKind, Stages, has_gradient, stages_of
+from tinote.compiler.inspect.stages import KernelSource, Stage, StageKind, Stages, has_gradient, stages_of
 from tinote.errors import TinoteError
 from tinote.source import Span, location_name
 from tinote.viz.explorer.panels import PANELS
@@ -55,7 +55,7 @@ PAGE_SCRIPTS = (*SCRIPTS, "explorer_page.js")
 STYLES = ("theme.css", "explorer.css", "explorer_panels.css", "kernel.css")
 
 
-class View(NamedTuple):
+class ExplorerView(NamedTuple):
     """One way through the compiler that the explorer can show: the kernel's own, or its gradient's. `make` may raise a
     located error, which is then shown in place of the stages. `specialisation`: what values can be observed in, if
     anything. `previous`: the same of the kernel as it was before it changed last, if that is known, or of the one that
@@ -92,7 +92,7 @@ class Explorer(anywidget.AnyWidget):
     def __init__(
         self,
         name: str,
-        views: Sequence[View],
+        views: Sequence[ExplorerView],
         start: int = 0,
         state: Mapping[str, str] | None = None,
         given: str = "",
@@ -166,7 +166,7 @@ class Explored:
     def __init__(
         self,
         name: str,
-        views: Sequence[View],
+        views: Sequence[ExplorerView],
         start: int,
         state: Mapping[str, str] | None = None,
         given: str = "",
@@ -402,7 +402,7 @@ def _facts(stage: Stage) -> dict[str, Any]:
     return {"seconds": stage.seconds, "operations": stage.operations}
 
 
-def _source(text: SourceText) -> dict[str, Any]:
+def _source(text: KernelSource) -> dict[str, Any]:
     place = location_name(Span(text.file, text.first_line)).rpartition(", line ")[0]
     return {"name": text.name, "place": place, "first": text.first_line, "lines": list(text.lines)}
 
@@ -435,9 +435,9 @@ def explore(kernel: Any, gradient: bool = False, *, beside: Any = None, state: s
     else:
         earlier, other = None if isinstance(kernel, Specialisation) else kernel.earlier(), ""
 
-    def view(title: str, gradient: bool) -> View:
+    def view(title: str, gradient: bool) -> ExplorerView:
         previous = None if earlier is None else partial(stages_of, earlier, gradient)
-        return View(title, partial(stages_of, specialisation, gradient), specialisation, previous, other)
+        return ExplorerView(title, partial(stages_of, specialisation, gradient), specialisation, previous, other)
 
     views = [view("kernel", False)]
     if gradient or has_gradient(specialisation):

@@ -6,7 +6,7 @@ import textwrap
 from typing import Any
 
 from tinote.viz.draw.axes import draw_axes
-from tinote.viz.draw.canvas import EDGE, FACE, INK, MUTED, Canvas
+from tinote.viz.draw.canvas import EDGE, FACE, INK, MUTED, PictureCanvas
 from tinote.viz.draw.chart import COLORS
 
 HEIGHTS = {"norms": 220, "times": 150, "memory": 100, "horizons": 200}
@@ -20,13 +20,13 @@ BAR_WIDTH = 150
 def draw_gradients(shown: dict[str, Any], width: int) -> bytes:
     """A PNG file, `width` points wide at two pixels per point."""
     # Drawn twice: first to measure the height, then into the picture.
-    height = _draw(Canvas(width, 1), shown, width)
-    canvas = Canvas(width, height)
+    height = _draw(PictureCanvas(width, 1), shown, width)
+    canvas = PictureCanvas(width, height)
     _draw(canvas, shown, width)
     return canvas.png()
 
 
-def _draw(canvas: Canvas, shown: dict[str, Any], width: int) -> int:
+def _draw(canvas: PictureCanvas, shown: dict[str, Any], width: int) -> int:
     canvas.text(MARGIN, 11, shown["title"], INK, bold=True, size=14)
     canvas.line(0, 40, width, 40)
     y = 50
@@ -39,7 +39,7 @@ def _draw(canvas: Canvas, shown: dict[str, Any], width: int) -> int:
     return _draw_kernels(canvas, shown["kernels"], y + 6, width)
 
 
-def _draw_chart(canvas: Canvas, chart: dict[str, Any], y: int, width: int) -> int:
+def _draw_chart(canvas: PictureCanvas, chart: dict[str, Any], y: int, width: int) -> int:
     canvas.text(MARGIN, y, chart["title"], INK, bold=True)
     across = MARGIN + 14 + canvas.width_of(chart["title"]) * 1.12
     canvas.text(across, y, chart["about"], MUTED)
@@ -81,7 +81,7 @@ def _draw_chart(canvas: Canvas, chart: dict[str, Any], y: int, width: int) -> in
     return bottom + 38
 
 
-def _draw_kernels(canvas: Canvas, kernels: dict[str, Any], y: int, width: int) -> int:
+def _draw_kernels(canvas: PictureCanvas, kernels: dict[str, Any], y: int, width: int) -> int:
     if not kernels["rows"]:
         return y + 6
     canvas.line(0, y, width, y)

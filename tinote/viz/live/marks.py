@@ -13,7 +13,7 @@ from tinote.viz.draw.arrays import ViewError, as_colors
 from tinote.viz.draw.colormap import ColorScale
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.live.mark_values import NO_EDGE, as_arrows, as_inks, as_pairs, is_single
-from tinote.viz.live.projection import Camera, depth, faded, project
+from tinote.viz.live.projection import OrbitCamera, depth, faded, project
 from tinote.viz.live.strokes import (
     HIDDEN,
     Strokes,
@@ -93,7 +93,7 @@ class Space(NamedTuple):
     """A box in space, (3, 2), as a camera sees it."""
 
     bounds: tuple[tuple[float, float], ...]
-    camera: Camera
+    camera: OrbitCamera
 
     def places(self, points: np.ndarray) -> np.ndarray:
         low, high = np.array(self.bounds).T

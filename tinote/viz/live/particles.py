@@ -20,7 +20,7 @@ from tinote.viz.live.cover import DENSITY_COUNT, Cover, density, discs
 from tinote.viz.live.mark_values import as_inks, as_radii, is_single
 from tinote.viz.live.marks import ARROW_COLOR, EDGE_COLOR, Inks, Marks, Plane, Sight, Space, read_inks
 from tinote.viz.live.pointer import Pointer
-from tinote.viz.live.projection import Camera, box_edges, depth, faded, point_at, rasterised, see
+from tinote.viz.live.projection import OrbitCamera, box_edges, depth, faded, point_at, rasterised, see
 from tinote.viz.live.simulation import TIMELINE_MEGABYTES, UNATTENDED_FRAMES, LiveSimulation, Quantities
 from tinote.viz.live.strokes import HIDDEN, paint_glows
 from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, static_source
@@ -419,8 +419,8 @@ class Particles(LiveSimulation):
         """How far positions on the stage, (N, 2), are from another one, all as fractions of it."""
         return np.hypot(*((positions - [across, up]) * [self.width, self.height]).T)
 
-    def _camera(self) -> Camera:
-        return Camera(self.azimuth, self.elevation, self.width / self.height)
+    def _camera(self) -> OrbitCamera:
+        return OrbitCamera(self.azimuth, self.elevation, self.width / self.height)
 
     def turn(self, azimuth: float, elevation: float) -> None:
         """Put the camera elsewhere: degrees around the z axis and above the xy plane."""

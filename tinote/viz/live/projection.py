@@ -28,7 +28,7 @@ AS_THEY_ARE = Lighting((1.0, 1.0, 1.0), (1.0, 1.0, 1.0), ())
 """Colours are shown without light and shadow, as the page paints them."""
 
 
-class Camera(NamedTuple):
+class OrbitCamera(NamedTuple):
     """Where the camera stands: angles in degrees, `azimuth` from the x axis around z, `elevation` above the xy plane;
     `aspect` is the picture's width over its height.
     """
@@ -38,7 +38,7 @@ class Camera(NamedTuple):
     aspect: float = 1.0
 
 
-class Seen(NamedTuple):
+class ProjectedPoints(NamedTuple):
     """Points as fractions of the picture from its bottom left, shape (M, 2); how near each is, from 0 to 1; and which
     of the points they are. The farthest comes first, so that later ones lie over it.
     """
@@ -48,17 +48,17 @@ class Seen(NamedTuple):
     index: np.ndarray
 
 
-def see(points: np.ndarray, bounds: np.ndarray, camera: Camera) -> Seen:
+def see(points: np.ndarray, bounds: np.ndarray, camera: OrbitCamera) -> ProjectedPoints:
     """What the camera sees of `points` (N, 3): those within `bounds`, shape (3, 2)."""
     low, high = bounds.T
     with np.errstate(invalid="ignore"):
         index = np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))
     positions, nearness = project(points[index], bounds, camera)
     order = np.argsort(nearness, kind="stable")
-    return Seen(positions[order], nearness[order], index[order])
+    return ProjectedPoints(positions[order], nearness[order], index[order])
 
 
-def box_edges(bounds: np.ndarray, camera: Camera) -> np.ndarray:
+def box_edges(bounds: np.ndarray, camera: OrbitCamera) -> np.ndarray:
     """The twelve edges of the box as fractions of the picture, shape (12, 4): x and y of either end."""
     corners = np.array(list(itertools.product(*bounds)))
     positions, _ = project(corners, bounds, camera)
@@ -73,7 +73,7 @@ def faded(colors: np.ndarray, nearness: np.ndarray) -> np.ndarray:
     return (colors * (1.0 - fog) + FOG * fog + 0.5).astype(np.uint8)
 
 
-def eye_of(bounds: np.ndarray, camera: Camera) -> Eye:
+def eye_of(bounds: np.ndarray, camera: OrbitCamera) -> Eye:
     """The camera of this view in the units of the scene."""
     center, radius = _sphere(bounds)
     towards = _axes(camera)[2]
@@ -87,7 +87,7 @@ def rasterised(
     rasteriser: Rasteriser,
     points: np.ndarray,
     bounds: np.ndarray,
-    camera: Camera,
+    camera: OrbitCamera,
     size: tuple[int, int],
     radii: float | np.ndarray,
     colors: np.ndarray,
@@ -110,7 +110,7 @@ def rasterised(
     return Cover(found.cover, found.picture, found.within, is_sharp=True)
 
 
-def depth(points: np.ndarray, bounds: np.ndarray, camera: Camera) -> Any:
+def depth(points: np.ndarray, bounds: np.ndarray, camera: OrbitCamera) -> Any:
     """How far in front of the middle of the box points (..., 3) lie, towards the camera, in radii of the sphere around
     the box.
     """
@@ -118,7 +118,7 @@ def depth(points: np.ndarray, bounds: np.ndarray, camera: Camera) -> Any:
     return (points - center) @ _axes(camera)[2] / radius
 
 
-def point_at(position: tuple[float, float], depth: float, bounds: np.ndarray, camera: Camera) -> np.ndarray:
+def point_at(position: tuple[float, float], depth: float, bounds: np.ndarray, camera: OrbitCamera) -> np.ndarray:
     """The point (3,) at that depth that the camera sees at a place of the picture, given as fractions from its bottom
     left.
     """
@@ -133,7 +133,7 @@ def _sphere(bounds: np.ndarray) -> tuple[np.ndarray, float]:
     return bounds.mean(axis=1), 0.5 * float(np.linalg.norm(bounds[:, 1] - bounds[:, 0]))
 
 
-def _axes(camera: Camera) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _axes(camera: OrbitCamera) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Unit vectors to the picture's right, upwards in it, and towards the camera."""
     around, above = math.radians(camera.azimuth), math.radians(camera.elevation)
     towards = np.array([math.cos(above) * math.cos(around), math.cos(above) * math.sin(around), math.sin(above)])
@@ -141,7 +141,7 @@ def _axes(camera: Camera) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return right, np.cross(towards, right), towards
 
 
-def _extent(camera: Camera) -> np.ndarray:
+def _extent(camera: OrbitCamera) -> np.ndarray:
     """Half the picture's width and height; its nearer edges are 1 from the middle."""
     return np.array([max(camera.aspect, 1.0), max(1.0 / camera.aspect, 1.0)])
 
@@ -151,7 +151,7 @@ def _scale(depth: Any) -> Any:
     return math.sqrt(DISTANCE**2 - 1.0) / (DISTANCE - depth)
 
 
-def project(points: np.ndarray, bounds: np.ndarray, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
+def project(points: np.ndarray, bounds: np.ndarray, camera: OrbitCamera) -> tuple[np.ndarray, np.ndarray]:
     """Fractions of the picture and nearness of points, in units of the sphere around the box."""
     right, up, towards = _axes(camera)
     center, radius = _sphere(bounds)

@@ -18,7 +18,7 @@ import traitlets
 from tinote.viz.draw.arrays import ViewError, as_colors
 from tinote.viz.draw.pictures import Picture, as_jpeg
 from tinote.viz.live.simulation import TIMELINE_MEGABYTES, UNATTENDED_FRAMES, LiveSimulation, Quantities
-from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, Outcome, static_source
+from tinote.viz.notebook.view import VIEW_SCRIPTS, Frame, JobOutcome, static_source
 from tinote.viz.pages.sources import Sources
 from tinote.viz.space.camera import CLOSEST, Eye, Vector, fitted
 from tinote.viz.space.content import (
@@ -381,7 +381,7 @@ class Scene(LiveSimulation):
         """Tell a copy of the view what is at a place."""
         if self.comm is None:
             return  # The view has been closed since this was asked for.
-        outcome: Outcome[str] = await self._hired().run(lambda: self._apart(partial(self._words_at, across, up)))
+        outcome: JobOutcome[str] = await self._hired().run(lambda: self._apart(partial(self._words_at, across, up)))
         if outcome.error is not None:
             self._fail(outcome.error)
         elif outcome.value is not None:

@@ -41,7 +41,7 @@ from tinote.viz.live.recording import LONGEST_RECORDING, FrameRecorder
 from tinote.viz.notebook.error_view import error_as_html
 from tinote.viz.notebook.front_end import remember_output, stored_size
 from tinote.viz.notebook.progress import progress
-from tinote.viz.notebook.view import Frame, LiveView, Outcome, Value, Worker, describe_error
+from tinote.viz.notebook.view import Frame, JobOutcome, LiveView, Value, Worker, describe_error
 from tinote.viz.pages.sources import BoundSlider, Sources, ViewFunctions
 
 UNATTENDED_FRAMES = 60
@@ -487,7 +487,7 @@ class LiveSimulation(LiveView):
                 self._interrupted = stopped
                 raise
 
-        outcome: Outcome[Frame] = await self._hired().run(noting)
+        outcome: JobOutcome[Frame] = await self._hired().run(noting)
         if outcome.value is None:
             if outcome.error is not None:
                 self._fail(outcome.error)

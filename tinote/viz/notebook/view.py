@@ -229,7 +229,7 @@ def _finish(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-class Outcome(NamedTuple, Generic[Value]):
+class JobOutcome(NamedTuple, Generic[Value]):
     """The outcome of a job on a worker: its value, or the exception that it raised."""
 
     value: Value | None
@@ -252,16 +252,16 @@ class Worker:
         while (job := self._jobs.get()) is not None:
             job()
 
-    async def run(self, function: Callable[[], Value]) -> Outcome[Value]:
+    async def run(self, function: Callable[[], Value]) -> JobOutcome[Value]:
         """Run `function` on the worker's thread and return its outcome; other tasks run meanwhile."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Outcome[Value]] = loop.create_future()
+        future: asyncio.Future[JobOutcome[Value]] = loop.create_future()
 
         def job() -> None:
             try:
-                outcome: Outcome[Value] = Outcome(function(), None)
+                outcome: JobOutcome[Value] = JobOutcome(function(), None)
             except BaseException as error:
-                outcome = Outcome(None, error)
+                outcome = JobOutcome(None, error)
             with contextlib.suppress(RuntimeError):  # The loop has been closed meanwhile.
                 loop.call_soon_threadsafe(lambda: future.done() or future.set_result(outcome))
 

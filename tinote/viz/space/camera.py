@@ -43,7 +43,7 @@ class Eye(NamedTuple):
     far: float = 1000.0
 
 
-class Frame(NamedTuple):
+class CameraFrame(NamedTuple):
     """How a camera maps space to a picture of `columns` × `rows` pixels.
 
     `view` (3, 4): space to view coordinates. A point of view coordinates (x, y, -w) is seen at column `across * x / w +
@@ -85,7 +85,7 @@ def view_matrix(eye: Eye) -> np.ndarray:
     return np.concatenate([rotation, -(rotation @ np.asarray(eye.position, float))[:, None]], axis=1)
 
 
-def framed(eye: Eye, columns: int, rows: int) -> Frame:
+def framed(eye: Eye, columns: int, rows: int) -> CameraFrame:
     """The mapping of a camera to a picture of that size."""
     if eye.box is None:
         across = upwards = rows / (2.0 * math.tan(math.radians(eye.field_of_view) / 2.0))
@@ -94,10 +94,10 @@ def framed(eye: Eye, columns: int, rows: int) -> Frame:
         left, right, bottom, top = eye.box
         across, upwards = columns / (right - left), rows / (top - bottom)
         center = (-left * across, top * upwards)
-    return Frame(view_matrix(eye), across, upwards, center, eye.near, eye.far, eye.box is None, columns, rows)
+    return CameraFrame(view_matrix(eye), across, upwards, center, eye.near, eye.far, eye.box is None, columns, rows)
 
 
-def point_seen(frame: Frame, column: float, row: float, depth: float) -> Vector:
+def point_seen(frame: CameraFrame, column: float, row: float, depth: float) -> Vector:
     """The point in space, at that depth, that is seen at a place of the picture, in pixels from its top left."""
     w = depth if frame.perspective else 1.0
     seen = [(column - frame.center[0]) * w / frame.across, (frame.center[1] - row) * w / frame.upwards, -depth]

@@ -27,7 +27,7 @@ from tinote.lang.kernels.func import func
 from tinote.lang.maths.arithmetic import bit_cast, cast
 from tinote.lang.maths.elementary import sqrt
 from tinote.lang.maths.language import atomic_min, ndrange
-from tinote.viz.space.camera import Eye, Frame, axes, framed
+from tinote.viz.space.camera import CameraFrame, Eye, axes, framed
 from tinote.viz.space.content import Content, Lighting, Lines, Mesh, Spheres
 from tinote.viz.space.geometry import fixed
 
@@ -56,7 +56,7 @@ GLOSS = 0.10
 SHININESS = 32
 
 
-def camera_numbers(frame: Frame) -> np.ndarray:
+def camera_numbers(frame: CameraFrame) -> np.ndarray:
     """What kernels read of a camera: 12 numbers of the view matrix, then `across`, `upwards`, the centre, `near`,
     `far`, and whether it is a perspective.
     """
@@ -560,7 +560,7 @@ def _numbered(parts: list[np.ndarray], counts: list[int]) -> np.ndarray:
     return np.concatenate([part + start for part, start in zip(parts, starts, strict=True)])
 
 
-def _all_spheres(items: list[Spheres], frame: Frame) -> Spheres:
+def _all_spheres(items: list[Spheres], frame: CameraFrame) -> Spheres:
     """All spheres of a scene. Where only some have radii in pixels, those are turned into the units of the scene."""
     if not items:
         return Spheres(np.zeros((1, 3), np.float32), np.zeros(1, np.float32), np.zeros((1, 3), np.uint8))
@@ -729,7 +729,7 @@ class Rasteriser:
         )  # fmt: skip
 
     def _cover(
-        self, content: Content, frame: Frame, fine: int = 1, box: Sequence[Sequence[float]] = EVERYWHERE
+        self, content: Content, frame: CameraFrame, fine: int = 1, box: Sequence[Sequence[float]] = EVERYWHERE
     ) -> _Covered:
         """Find the samples that each thing covers, `fine` × `fine` a pixel, and leave its number there."""
         columns, rows = frame.columns, frame.rows

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinote.viz.draw.axes import draw_axes
-from tinote.viz.draw.canvas import INK, MUTED, Canvas
+from tinote.viz.draw.canvas import INK, MUTED, PictureCanvas
 
 MARGIN, ROW = 16, 19
 PLOT_HEIGHT, LEFT = 220, 74
@@ -18,13 +18,13 @@ DOT, BEST, FAILED, TO_COME = "#2f6fd0", "#c96012", "#b02a1e", "#d8dbe0"
 
 def draw_sweep(shown: dict[str, Any], places: np.ndarray[Any, Any] | None, width: int) -> bytes:
     """A PNG file, `width` points wide at two pixels per point. `places`: of the best point's particles."""
-    height = _draw(Canvas(width, 1), shown, places, width)
-    canvas = Canvas(width, height)
+    height = _draw(PictureCanvas(width, 1), shown, places, width)
+    canvas = PictureCanvas(width, height)
     _draw(canvas, shown, places, width)
     return canvas.png()
 
 
-def _draw(canvas: Canvas, shown: dict[str, Any], places: np.ndarray[Any, Any] | None, width: int) -> int:
+def _draw(canvas: PictureCanvas, shown: dict[str, Any], places: np.ndarray[Any, Any] | None, width: int) -> int:
     canvas.text(MARGIN, 11, shown["title"], INK, bold=True, size=14)
     canvas.line(0, 40, width, 40)
     y = 50
@@ -48,7 +48,7 @@ def _draw(canvas: Canvas, shown: dict[str, Any], places: np.ndarray[Any, Any] | 
     return _draw_rows(canvas, shown, y, width)
 
 
-def _draw_plot(canvas: Canvas, shown: dict[str, Any], y: int, right: float) -> None:
+def _draw_plot(canvas: PictureCanvas, shown: dict[str, Any], y: int, right: float) -> None:
     plot = shown["plot"]
     top, bottom = y + 20, y + PLOT_HEIGHT
     canvas.text(MARGIN, y, plot["y"]["label"], MUTED, size=11)
@@ -64,7 +64,7 @@ def _draw_plot(canvas: Canvas, shown: dict[str, Any], y: int, right: float) -> N
         canvas.box(x - 4, up - 4, x + 4, up + 4, BEST)
 
 
-def _draw_places(canvas: Canvas, places: np.ndarray[Any, Any], left: float, y: int, side: int) -> None:
+def _draw_places(canvas: PictureCanvas, places: np.ndarray[Any, Any], left: float, y: int, side: int) -> None:
     canvas.text(left, y, "particles of the best point", MUTED, size=11)
     flat = places[:, :2][np.isfinite(places[:, :2]).all(1)]
     if not len(flat):
@@ -77,7 +77,7 @@ def _draw_places(canvas: Canvas, places: np.ndarray[Any, Any], left: float, y: i
         canvas.path([(left + side / 2 + px * room, y + 20 + room / 2 - py * room)], DOT)
 
 
-def _draw_rows(canvas: Canvas, shown: dict[str, Any], y: int, width: int) -> int:
+def _draw_rows(canvas: PictureCanvas, shown: dict[str, Any], y: int, width: int) -> int:
     rows = [row for row in shown["rows"] if row[-1] != "to come"]
     best = [row for row in rows if row[0] == shown["best"]]
     rows = [*best, *[row for row in rows if row[0] != shown["best"]]][:MOST_SHOWN]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinote.compiler.codegen.llvm.emitter import Emitter
+from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
 from tinote.compiler.codegen.llvm.memory import load_cell, store_cell
 from tinote.compiler.codegen.llvm.ranges import range_of
 from tinote.compiler.codegen.llvm.stacks import Stacks
@@ -16,7 +16,7 @@ from tinote.ir.types import Ref, Scalar, Tensor, Tile, element_type, shape_of, u
 _LARGEST_ON_STACK = 16 << 10
 
 
-def local(e: Emitter, stacks: Stacks, op: Local) -> None:
+def local(e: FunctionEmitter, stacks: Stacks, op: Local) -> None:
     ref = op.out.type
     if isinstance(ref, Tile):
         local_tile(e, stacks, op)
@@ -40,7 +40,7 @@ def local(e: Emitter, stacks: Stacks, op: Local) -> None:
         e.do(f"call void @llvm.memset.p0.i64(ptr align {t.alignment} {address}, i8 0, i64 {size}, i1 false)")
 
 
-def _component(e: Emitter, ref: Atom, indices: tuple[Atom, ...]) -> tuple[Scalar, str]:
+def _component(e: FunctionEmitter, ref: Atom, indices: tuple[Atom, ...]) -> tuple[Scalar, str]:
     assert isinstance(ref.type, Ref)
     content = ref.type.content
     t = element_type(content)
@@ -64,7 +64,7 @@ def _component(e: Emitter, ref: Atom, indices: tuple[Atom, ...]) -> tuple[Scalar
     return t, e.value(f"getelementptr inbounds {MEMORY_TYPES[t]}, ptr {address}, i64 {linear}")
 
 
-def get(e: Emitter, op: Op) -> None:
+def get(e: FunctionEmitter, op: Op) -> None:
     if isinstance(op.args[0].type, Tile):
         get_of_tile(e, op)
         return
@@ -72,7 +72,7 @@ def get(e: Emitter, op: Op) -> None:
     e.env[op.out] = load_cell(e, t, address)
 
 
-def set_(e: Emitter, op: Op) -> None:
+def set_(e: FunctionEmitter, op: Op) -> None:
     if isinstance(op.args[0].type, Tile):
         set_of_tile(e, op)
         return

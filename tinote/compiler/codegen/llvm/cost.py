@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tinote.compiler.codegen.llvm.ranges import Ranges, range_of, result_range
 from tinote.ir.lanes import lanes_of
-from tinote.ir.nodes import Atom, Atomic, For, If, Lit, Memory, Op, Pop, Prim, Print, Push, Region, While
+from tinote.ir.nodes import Atom, Atomic, For, If, Lit, MemoryOp, Op, Pop, Prim, Print, Push, Region, While
 from tinote.ir.query import walk
 from tinote.ir.types import Scalar
 
@@ -149,7 +149,7 @@ def own_cost(op: Op) -> float:
         return 2 if op.plain else _ATOMIC_COST
     if isinstance(op, Print):
         return 200
-    return 1 if isinstance(op, Memory | Push | Pop) else 0
+    return 1 if isinstance(op, MemoryOp | Push | Pop) else 0
 
 
 def _plan(cost: int, long: bool, lanes: int) -> LoopPlan:

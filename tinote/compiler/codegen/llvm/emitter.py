@@ -12,7 +12,7 @@ from tinote.ir.types import Scalar, i32, i64, u1
 from tinote.source import Span
 
 
-class Emitter(FunctionText):
+class FunctionEmitter(FunctionText):
     """`env` says what stands for a variable. `tid` is the thread's number as LLVM text."""
 
     def __init__(self, module: Shared, region: Region, tid: str, loc: Span) -> None:

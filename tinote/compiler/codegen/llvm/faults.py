@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinote.compiler.codegen.llvm.emitter import Emitter
+from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
 from tinote.compiler.codegen.llvm.lanes import first_fault
 from tinote.compiler.codegen.llvm.text import TYPES
 from tinote.compiler.codegen.sites import array_named, bounds_site, fault_site, first_index, print_site, shown_by
@@ -12,7 +12,7 @@ from tinote.ir.types import Lanes, Scalar
 from tinote.runtime.sites import Site
 
 
-def word(e: Emitter, atom: Atom) -> str:
+def word(e: FunctionEmitter, atom: Atom) -> str:
     """A scalar as an i64 of its bits; integers extended."""
     t = atom.type
     if not isinstance(t, Scalar):
@@ -23,7 +23,7 @@ def word(e: Emitter, atom: Atom) -> str:
     return bits if t.bits == 64 else e.value(f"zext i{t.bits} {bits} to i64")
 
 
-def fail_unless(e: Emitter, good: str, site: Site, words: list[str]) -> None:
+def fail_unless(e: FunctionEmitter, good: str, site: Site, words: list[str]) -> None:
     """Leave the task with a located fault unless `good` holds; `words` are i64 values for the message."""
     number = e.module.site(site)
     e.words = max(e.words, len(words))
@@ -44,7 +44,7 @@ def fail_unless(e: Emitter, good: str, site: Site, words: list[str]) -> None:
     e.begin(on)
 
 
-def check(e: Emitter, op: Check) -> None:
+def check(e: FunctionEmitter, op: Check) -> None:
     if isinstance(op.args[0].type, Lanes):
         op = first_fault(e, op)
     condition = op.args[0]
@@ -67,7 +67,7 @@ def check(e: Emitter, op: Check) -> None:
     fail_unless(e, e.use(condition), site, [word(e, index), *words])
 
 
-def print_(e: Emitter, op: Print) -> None:
+def print_(e: FunctionEmitter, op: Print) -> None:
     number = e.module.site(print_site(op))
     e.words = max(e.words, len(op.args))
     for k, a in enumerate(op.args):

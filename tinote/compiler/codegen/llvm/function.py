@@ -10,7 +10,7 @@ from tinote.compiler.codegen.llvm import faults as llvm_faults
 from tinote.compiler.codegen.llvm import lanes as llvm_lanes
 from tinote.compiler.codegen.llvm import memory as llvm_memory
 from tinote.compiler.codegen.llvm.cost import BETWEEN_POLLS, LoopPlan, Loops, Polling, is_latency_bound, is_too_long
-from tinote.compiler.codegen.llvm.emitter import Emitter
+from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
 from tinote.compiler.codegen.llvm.offsets import offset_arithmetic
 from tinote.compiler.codegen.llvm.primitives import emit_prim
 from tinote.compiler.codegen.llvm.ranges import range_of, result_range
@@ -51,7 +51,7 @@ from tinote.ir.types import Lanes, Scalar, i64, u64
 from tinote.source import NOWHERE, Span
 
 
-class TaskText(Emitter):
+class TaskText(FunctionEmitter):
     """Emits the operations of one function."""
 
     def __init__(self, module: Shared, region: Region, tid: str, loc: Span) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinote.compiler.codegen.llvm.emitter import Emitter
+from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
 from tinote.compiler.codegen.llvm.memory import access, from_memory, to_memory
 from tinote.compiler.codegen.llvm.primitives import combine, emit_prim
 from tinote.compiler.codegen.llvm.text import MEMORY_TYPES, TYPES, literal, number
@@ -14,7 +14,7 @@ from tinote.ir.nodes import Atom, Check, Lit, Prim, Var
 from tinote.ir.types import Lanes, Scalar, element_type, u1
 
 
-def _splat(e: Emitter, text: str, t: Lanes) -> str:
+def _splat(e: FunctionEmitter, text: str, t: Lanes) -> str:
     """A scalar in each lane."""
     ty, one = TYPES[t], TYPES[t.dtype]
     if not text.startswith("%"):
@@ -24,13 +24,13 @@ def _splat(e: Emitter, text: str, t: Lanes) -> str:
     return e.value(f"shufflevector {ty} {first}, {ty} poison, <{t.lanes} x i32> zeroinitializer")
 
 
-def broadcast(e: Emitter, op: Broadcast) -> None:
+def broadcast(e: FunctionEmitter, op: Broadcast) -> None:
     t = op.out.type
     assert isinstance(t, Lanes)
     e.env[op.out] = _splat(e, e.use(op.args[0]), t)
 
 
-def ramp(e: Emitter, op: Ramp) -> None:
+def ramp(e: FunctionEmitter, op: Ramp) -> None:
     t = op.out.type
     assert isinstance(t, Lanes)
     first, step = op.args
@@ -48,7 +48,7 @@ def _constant(t: Scalar, values: list[str]) -> str:
     return f"<{', '.join([f'{TYPES[t]} {value}' for value in values])}>"
 
 
-def mask_below(e: Emitter, rest: str, t: Lanes) -> str:
+def mask_below(e: FunctionEmitter, rest: str, t: Lanes) -> str:
     """Which lanes of a loop are in its range, when `rest` iterations (an i64) are left."""
     few = e.value(f"call i64 @llvm.umin.i64(i64 {rest}, i64 {t.lanes})")
     count = e.value(f"trunc nuw nsw i64 {few} to i32")
@@ -58,7 +58,7 @@ def mask_below(e: Emitter, rest: str, t: Lanes) -> str:
     return e.value(f"icmp ugt {ty} {every}, <{', '.join([f'i32 {k}' for k in range(t.lanes)])}>")
 
 
-def prim(e: Emitter, op: Prim) -> None:
+def prim(e: FunctionEmitter, op: Prim) -> None:
     """A primitive on lanes: the code for scalars, on vectors.
 
     Nothing is taken from what is known of its operands' ranges: that holds for the lanes that take part.
@@ -82,7 +82,7 @@ def prim(e: Emitter, op: Prim) -> None:
     e.definitions[out] = Prim(op.prim, scalars, (out,))
 
 
-def _scalar_of(e: Emitter, atom: Atom) -> Atom:
+def _scalar_of(e: FunctionEmitter, atom: Atom) -> Atom:
     """What stands for lanes where it is asked how a scalar was made."""
     if isinstance(atom, Lit) or not isinstance(atom.type, Lanes):
         return atom
@@ -92,14 +92,14 @@ def _scalar_of(e: Emitter, atom: Atom) -> Atom:
     return found
 
 
-def extract(e: Emitter, op: Prim) -> None:
+def extract(e: FunctionEmitter, op: Prim) -> None:
     lanes, lane = op.args
     if not isinstance(lanes.type, Lanes):
         raise CompilerBug("LLVM code", f"a tensor value in machine code: {op!r}")
     e.env[op.out] = e.value(f"extractelement {TYPES[lanes.type]} {e.use(lanes)}, i64 {e.wide(lane)}")
 
 
-def reduce(e: Emitter, op: Reduce) -> None:
+def reduce(e: FunctionEmitter, op: Reduce) -> None:
     t = op.args[0].type
     assert isinstance(t, Lanes)
     text = e.use(op.args[0])
@@ -110,7 +110,7 @@ def reduce(e: Emitter, op: Reduce) -> None:
     e.env[op.out] = combined(e, op.prim, t, text)
 
 
-def combined(e: Emitter, prim: p.Primitive, t: Lanes, text: str) -> str:
+def combined(e: FunctionEmitter, prim: p.Primitive, t: Lanes, text: str) -> str:
     """All lanes of a vector combined into one number."""
     ty, count = TYPES[t.dtype], t.lanes
     while count > 2:
@@ -129,12 +129,12 @@ def combined(e: Emitter, prim: p.Primitive, t: Lanes, text: str) -> str:
     return combine(e, prim, t.dtype, *ends)
 
 
-def _bits(e: Emitter, mask: str, t: Lanes) -> str:
+def _bits(e: FunctionEmitter, mask: str, t: Lanes) -> str:
     """A mask as an integer, with its type before it."""
     return f"i{t.lanes} {e.value(f'bitcast <{t.lanes} x i1> {mask} to i{t.lanes}')}"
 
 
-def _place(e: Emitter, op: MaskedLoad | MaskedStore) -> tuple[str, str, str]:
+def _place(e: FunctionEmitter, op: MaskedLoad | MaskedStore) -> tuple[str, str, str]:
     """The name of the access's intrinsic after `load` or `store`, its address or addresses, and its metadata."""
     buffer = root_of(op.buffer)
     (offset,) = op.index
@@ -148,7 +148,7 @@ def _place(e: Emitter, op: MaskedLoad | MaskedStore) -> tuple[str, str, str]:
     return suffix, f"{pointers} align {buffer.dtype.size} {e.value(address)}", access(e, buffer)
 
 
-def masked_load(e: Emitter, op: MaskedLoad) -> None:
+def masked_load(e: FunctionEmitter, op: MaskedLoad) -> None:
     t = op.out.type
     assert isinstance(t, Lanes)
     suffix, address, metadata = _place(e, op)
@@ -161,7 +161,7 @@ def masked_load(e: Emitter, op: MaskedLoad) -> None:
     e.env[op.out] = from_memory(e, t, value)
 
 
-def masked_store(e: Emitter, op: MaskedStore) -> None:
+def masked_store(e: FunctionEmitter, op: MaskedStore) -> None:
     t = op.value.type
     assert isinstance(t, Lanes)
     suffix, address, metadata = _place(e, op)
@@ -171,7 +171,7 @@ def masked_store(e: Emitter, op: MaskedStore) -> None:
     e.do(f"call void @llvm.masked.{name}.{suffix}({memory} {value}, {address}, {mask}){metadata}")
 
 
-def first_fault(e: Emitter, op: Check) -> Check:
+def first_fault(e: FunctionEmitter, op: Check) -> Check:
     """A check on lanes as one on scalars: whether it holds for all, and what it shows of the first that fails."""
     t = op.args[0].type
     assert isinstance(t, Lanes)

@@ -14,7 +14,7 @@ from tinote.ir.query import buffers_of
 FIRST = 128
 
 
-class Layout:
+class BlockLayout:
     """`slots` is the number of 8-byte slots from `FIRST` on; `scratch_bytes` what one thread needs for private copies.
 
     `buffers` are the fields and arrays whose addresses a launch provides, in the order of `pointers`. `extents` are
@@ -51,9 +51,9 @@ def buffer_bytes(buffer: Buffer) -> int:
     return size
 
 
-def make_layout(fn: Function) -> Layout:
+def make_layout(fn: Function) -> BlockLayout:
     """The layout for a function's parameters, buffers and results."""
-    layout = Layout()
+    layout = BlockLayout()
     at = FIRST
 
     def take(size: int = 8) -> int:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from tinote.compiler.codegen.llvm.emitter import Emitter
+from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
 from tinote.compiler.codegen.llvm.primitives import combine, tangent_at
 from tinote.compiler.codegen.llvm.text import MEMORY_TYPES, TYPES
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
-from tinote.ir.nodes import Atomic, Buffer, BufferKind, Extent, Lit, Load, Memory, Store
+from tinote.ir.nodes import Atomic, Buffer, BufferKind, Extent, Lit, Load, MemoryOp, Store
 from tinote.ir.types import Lanes, Scalar, Tangents, element_type, f16, u1
 
 
-def _address(e: Emitter, op: Memory) -> tuple[Buffer, str]:
+def _address(e: FunctionEmitter, op: MemoryOp) -> tuple[Buffer, str]:
     buffer = root_of(op.buffer)
     base = e.pointer(buffer)
     if buffer is op.buffer:
@@ -25,13 +25,13 @@ def _address(e: Emitter, op: Memory) -> tuple[Buffer, str]:
     return buffer, e.value(f"getelementptr inbounds i8, ptr {base}, i64 {e.use(offset)}")
 
 
-def access(e: Emitter, buffer: Buffer, groups: str = "") -> str:
+def access(e: FunctionEmitter, buffer: Buffer, groups: str = "") -> str:
     """The metadata of an access; `groups`: the parallel loops in whose promise of independence it takes part."""
     text = e.module.aliasing.of(buffer)
     return text + groups if buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY) else text
 
 
-def load(e: Emitter, op: Load) -> None:
+def load(e: FunctionEmitter, op: Load) -> None:
     buffer = root_of(op.buffer)
     if buffer.kind is BufferKind.TEMPORARY and buffer not in e.written and all(type(a) is Lit for a in op.index):
         e.env[op.out] = e.constant_temporary(buffer, int(op.index[0].value) if op.index else 0)  # type: ignore[union-attr]
@@ -40,28 +40,28 @@ def load(e: Emitter, op: Load) -> None:
     e.env[op.out] = load_cell(e, buffer.dtype, address, access(e, buffer, e.group_text))
 
 
-def load_cell(e: Emitter, t: Scalar | Lanes, address: str, metadata: str = "") -> str:
+def load_cell(e: FunctionEmitter, t: Scalar | Lanes, address: str, metadata: str = "") -> str:
     """Load a scalar, or lanes that follow each other."""
     value = e.value(f"load {MEMORY_TYPES[t]}, ptr {address}, align {element_type(t).alignment}{metadata}")
     return from_memory(e, t, value)
 
 
-def from_memory(e: Emitter, t: Scalar | Lanes, value: str) -> str:
+def from_memory(e: FunctionEmitter, t: Scalar | Lanes, value: str) -> str:
     """What was loaded as a value: a truth value is a byte in memory."""
     return e.value(f"icmp ne {MEMORY_TYPES[t]} {value}, zeroinitializer") if element_type(t) is u1 else value
 
 
-def to_memory(e: Emitter, t: Scalar | Lanes, value: str) -> str:
+def to_memory(e: FunctionEmitter, t: Scalar | Lanes, value: str) -> str:
     """A value as it is stored."""
     return e.value(f"zext {TYPES[t]} {value} to {MEMORY_TYPES[t]}") if element_type(t) is u1 else value
 
 
-def store(e: Emitter, op: Store) -> None:
+def store(e: FunctionEmitter, op: Store) -> None:
     buffer, address = _address(e, op)
     store_cell(e, buffer.dtype, e.use(op.value), address, access(e, buffer, e.group_text))
 
 
-def store_cell(e: Emitter, t: Scalar | Lanes, value: str, address: str, metadata: str = "") -> None:
+def store_cell(e: FunctionEmitter, t: Scalar | Lanes, value: str, address: str, metadata: str = "") -> None:
     """Store a scalar, or lanes one after the other."""
     e.do(
         f"store {MEMORY_TYPES[t]} {to_memory(e, t, value)}, ptr {address}, align {element_type(t).alignment}{metadata}"
@@ -71,7 +71,7 @@ def store_cell(e: Emitter, t: Scalar | Lanes, value: str, address: str, metadata
 _WORDS = {p.add: "add", p.and_: "and", p.or_: "or", p.xor: "xor"}
 
 
-def atomic(e: Emitter, op: Atomic) -> None:
+def atomic(e: FunctionEmitter, op: Atomic) -> None:
     buffer, address = _address(e, op)
     t = buffer.dtype
     value = e.use(op.value)
@@ -88,7 +88,7 @@ def atomic(e: Emitter, op: Atomic) -> None:
         e.env[op.out] = old
 
 
-def _atomic_update(e: Emitter, prim: p.Primitive, t: Scalar, address: str, value: str, metadata: str) -> str:
+def _atomic_update(e: FunctionEmitter, prim: p.Primitive, t: Scalar, address: str, value: str, metadata: str) -> str:
     if isinstance(t, Tangents):
         return _update_tangents(e, prim, t, address, value, metadata)
     ty, stored = TYPES[t], MEMORY_TYPES[t]
@@ -133,7 +133,9 @@ def _atomic_update(e: Emitter, prim: p.Primitive, t: Scalar, address: str, value
     return old
 
 
-def _update_tangents(e: Emitter, prim: p.Primitive, t: Tangents, address: str, value: str, metadata: str) -> str:
+def _update_tangents(
+    e: FunctionEmitter, prim: p.Primitive, t: Tangents, address: str, value: str, metadata: str
+) -> str:
     """One direction after the other: each tangent is a number of its own."""
     old = "poison"
     for k in range(t.count):
@@ -143,7 +145,7 @@ def _update_tangents(e: Emitter, prim: p.Primitive, t: Tangents, address: str, v
     return old
 
 
-def extent(e: Emitter, op: Extent) -> None:
+def extent(e: FunctionEmitter, op: Extent) -> None:
     buffer = root_of(op.buffer)
     known = buffer.shape[op.axis]
     e.env[op.out] = str(known) if known is not None else e.extent(buffer, op.axis)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tinote.compiler.codegen.llvm import privates as llvm_privates
 from tinote.compiler.codegen.llvm.cost import PARALLEL_WORTH
 from tinote.compiler.codegen.llvm.function import TaskText
-from tinote.compiler.codegen.llvm.layout import FIRST, Layout
+from tinote.compiler.codegen.llvm.layout import FIRST, BlockLayout
 from tinote.compiler.codegen.llvm.memory import access, load_cell
 from tinote.compiler.codegen.llvm.ranges import range_of
 from tinote.compiler.codegen.llvm.shared import Options, Shared
@@ -43,21 +43,21 @@ declare void @tn_arena_release(ptr, i32, i64) nounwind
 """
 
 
-class Module(NamedTuple):
+class LlvmModule(NamedTuple):
     """`text` for `runtime.jit`; `layout` and `sites` for `runtime.launch`.
 
     `digest` identifies the machine code: the text without debug locations, and the options.
     """
 
     text: str
-    layout: Layout
+    layout: BlockLayout
     sites: tuple[Site, ...]
     digest: str
     #: where in the launch block each task's nanoseconds are, if they are measured
     clocks: tuple[int, ...] = ()
 
 
-def generate(fn: Function, options: Options = _DEFAULT) -> Module:
+def generate(fn: Function, options: Options = _DEFAULT) -> LlvmModule:
     """The module of a lowered function. Raises `CompilerBug` naming what has no machine code."""
     return _ModuleText(fn, options).finish()
 
@@ -81,14 +81,14 @@ class _ModuleText(Shared):
         self._called = "noinline #0" if self._has_many_tasks else "#0"
         self._clearer = ""
 
-    def finish(self) -> Module:
+    def finish(self) -> LlvmModule:
         entry = _Entry(self)
         for op in self.fn.region.body:
             entry.operation(op)
         entry.close(self.fn.region.yields)
         plain, located = self._assemble(False), self._assemble(True)
         code = digest(str(self.options.vector_width), plain)
-        return Module(located, self.layout, tuple(self.sites), code, tuple(entry.clocks))
+        return LlvmModule(located, self.layout, tuple(self.sites), code, tuple(entry.clocks))
 
     def _assemble(self, with_debug: bool) -> str:
         lines: list[str] = []

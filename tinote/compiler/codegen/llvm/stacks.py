@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tinote.compiler.codegen.llvm import memory as llvm_memory
-from tinote.compiler.codegen.llvm.emitter import Emitter
+from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
 from tinote.compiler.codegen.llvm.faults import fail_unless
 from tinote.compiler.codegen.llvm.text import MEMORY_TYPES
 from tinote.errors import CompilerBug
@@ -49,7 +49,7 @@ class Stacks:
 
     __slots__ = ("_e", "_marks", "_open")
 
-    def __init__(self, emitter: Emitter) -> None:
+    def __init__(self, emitter: FunctionEmitter) -> None:
         self._e = emitter
         self._open: dict[Var, _Open] = {}
         #: a mark for each open region that took something from the arena

@@ -4,7 +4,7 @@ local arrays of lanes, which lie alike.
 
 from __future__ import annotations
 
-from tinote.compiler.codegen.llvm.emitter import Emitter
+from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
 from tinote.compiler.codegen.llvm.memory import from_memory, load_cell, store_cell, to_memory
 from tinote.compiler.codegen.llvm.stacks import Stacks
 from tinote.compiler.codegen.llvm.text import MEMORY_TYPES
@@ -18,7 +18,7 @@ from tinote.runtime import library
 _LARGEST_ON_STACK = 16 << 10
 
 
-def load_tile(e: Emitter, stacks: Stacks, op: LoadTile) -> None:
+def load_tile(e: FunctionEmitter, stacks: Stacks, op: LoadTile) -> None:
     tile, width = op.out.type, op.width
     assert isinstance(tile, Tile)
     t, size = tile.content, tile.content.dtype.size
@@ -40,7 +40,7 @@ def load_tile(e: Emitter, stacks: Stacks, op: LoadTile) -> None:
     _move(e, op, t, address)
 
 
-def local_tile(e: Emitter, stacks: Stacks, op: Local) -> None:
+def local_tile(e: FunctionEmitter, stacks: Stacks, op: Local) -> None:
     """A local array of each lane, of zeros."""
     tile, (size,) = op.out.type, op.args
     assert isinstance(tile, Tile) and isinstance(size, Lit)
@@ -54,13 +54,13 @@ def local_tile(e: Emitter, stacks: Stacks, op: Local) -> None:
     e.do(f"call void @llvm.memset.p0.i64(ptr align 8 {address}, i8 0, i64 {room}, i1 false)")
 
 
-def store_tile(e: Emitter, op: StoreTile) -> None:
+def store_tile(e: FunctionEmitter, op: StoreTile) -> None:
     tile = op.value.type
     assert isinstance(tile, Tile)
     _move(e, op, tile.content, e.use(op.value))
 
 
-def _move(e: Emitter, op: LoadTile | StoreTile, t: Lanes, address: str) -> None:
+def _move(e: FunctionEmitter, op: LoadTile | StoreTile, t: Lanes, address: str) -> None:
     """Move all rows between the tile and where the first one is. A library function does it, which gets how far it is
     to the next one, how long they are, how many lanes there are and how many of them have a row.
     """
@@ -81,7 +81,7 @@ def _move(e: Emitter, op: LoadTile | StoreTile, t: Lanes, address: str) -> None:
     e.do(f"call void @{name}(ptr {address}, ptr {start}, {sizes})")
 
 
-def get_of_tile(e: Emitter, op: Op) -> None:
+def get_of_tile(e: FunctionEmitter, op: Op) -> None:
     if not isinstance(op.args[1].type, Lanes):
         e.env[op.out] = load_cell(e, *_place(e, op))
         return
@@ -91,7 +91,7 @@ def get_of_tile(e: Emitter, op: Op) -> None:
     e.env[op.out] = from_memory(e, t, value)
 
 
-def set_of_tile(e: Emitter, op: Op) -> None:
+def set_of_tile(e: FunctionEmitter, op: Op) -> None:
     if not isinstance(op.args[1].type, Lanes):
         t, address, metadata = _place(e, op)
         store_cell(e, t, e.use(op.args[2]), address, metadata)
@@ -101,7 +101,7 @@ def set_of_tile(e: Emitter, op: Op) -> None:
     e.do(f"call void @llvm.masked.scatter.{suffix}({MEMORY_TYPES[t]} {value}, {pointers}, {mask})")
 
 
-def _places(e: Emitter, op: Op) -> tuple[Lanes, str, str, str]:
+def _places(e: FunctionEmitter, op: Op) -> tuple[Lanes, str, str, str]:
     """A place of each lane's own: the type there, and of an intrinsic the suffix, the addresses and the mask."""
     rows, places = op.args[:2]
     tile = rows.type
@@ -116,7 +116,7 @@ def _places(e: Emitter, op: Op) -> tuple[Lanes, str, str, str]:
     return t, suffix, f"<{n} x ptr> align {size} {addresses}", f"<{n} x i1> splat (i1 true)"
 
 
-def _place(e: Emitter, op: Op) -> tuple[Lanes, str, str]:
+def _place(e: FunctionEmitter, op: Op) -> tuple[Lanes, str, str]:
     """What one place of all rows holds: its type, its address and what it aliases."""
     rows, place = op.args[:2]
     tile = rows.type
@@ -126,7 +126,7 @@ def _place(e: Emitter, op: Op) -> tuple[Lanes, str, str]:
     return tile.content, address, e.tiles[rows]  # type: ignore[index]
 
 
-def _square(e: Emitter, t: Lanes) -> int:
+def _square(e: FunctionEmitter, t: Lanes) -> int:
     """How many lanes are transposed at once: as many as fill a vector register."""
     bits = e.module.options.vector_width or 256
     return min(t.lanes, max(2, bits // (8 * t.dtype.size)))

@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tinote.compiler.codegen.python.names import identifier
-from tinote.compiler.codegen.python.order import Order, Ordering, Term
-from tinote.compiler.codegen.python.support import NUMBERS, Launch, python_name
+from tinote.compiler.codegen.python.order import Order, Ordering, PendingTerm
+from tinote.compiler.codegen.python.support import NUMBERS, PythonLaunch, python_name
 from tinote.compiler.codegen.python.terms import RUNTIME, applied, attribute, call, constant, method, read, write
 from tinote.compiler.codegen.sites import bounds_site, fault_site, first_index, print_site, shown_by
 from tinote.errors import CompilerBug
@@ -40,7 +40,7 @@ from tinote.runtime.sites import Site, SiteKind
 from tinote.source import Span
 
 
-class Module(NamedTuple):
+class PythonModule(NamedTuple):
     """Generated code. `tree` defines one function, `name`, of a launch, the addresses of `arrays` and the scalar
     arguments. The launch has the `memories` of fields as attributes and makes the `temporaries`, both by name; `sites`
     is what numbers in the code mean.
@@ -54,7 +54,7 @@ class Module(NamedTuple):
     temporaries: dict[str, ir.Buffer]
 
 
-def generate(fn: ir.Function, reports_overflow: bool = False, checks_division: bool = True) -> Module:
+def generate(fn: ir.Function, reports_overflow: bool = False, checks_division: bool = True) -> PythonModule:
     """Python code of a function in any form before offloading. Indices are always checked: nothing that a kernel does
     may reach other memory.
     """
@@ -76,7 +76,7 @@ class _Writer(Order):
         self.memories: dict[str, ir.Buffer] = {}
         self.temporaries: dict[str, ir.Buffer] = {}
 
-    def module(self) -> Module:
+    def module(self) -> PythonModule:
         for buffer in self.buffers:
             self.memory(buffer)
         fn = self.fn
@@ -94,7 +94,7 @@ class _Writer(Order):
         if "type_params" in definition._fields:  # since Python 3.12
             definition.type_params = []  # type: ignore[attr-defined]
         self.locate(definition, fn.loc)
-        return Module(
+        return PythonModule(
             ast.Module([definition], []),
             name,
             tuple(self.sites),
@@ -115,7 +115,7 @@ class _Writer(Order):
             base = name = identifier(buffer.name) or "field"
             known = self.memories
             number = 0
-            while name in known or name in NUMBERS or hasattr(Launch, name) or name in ("nan", "inf", "stopped"):
+            while name in known or name in NUMBERS or hasattr(PythonLaunch, name) or name in ("nan", "inf", "stopped"):
                 number += 1
                 name = f"{base}_{number}"
             self.references[buffer] = attribute(name)
@@ -306,7 +306,7 @@ class _Writer(Order):
             code = method(array, python_name(op.prim), self.index(op, index), value)
         if op.outs and self.uses.count[op.out]:
             self.settle()
-            self.bind(op, Term(code))
+            self.bind(op, PendingTerm(code))
         else:
             self.do(code)
 
@@ -340,7 +340,7 @@ class _Writer(Order):
         if index:
             position, safe = self.component(op, cell, index, [t.code for t in terms])
             code, ordering = ast.Subscript(code, position, ast.Load()), Ordering.READS if safe else Ordering.FAILS
-        self.give(op, code, [*terms, Term(code, ordering, frozenset([name]))], ordering, shared)
+        self.give(op, code, [*terms, PendingTerm(code, ordering, frozenset([name]))], ordering, shared)
 
     def set(self, op: ir.Set) -> None:
         cell, *index = op.args[:-1]

@@ -28,7 +28,7 @@ class Ordering(IntEnum):
     FAILS = 2  # until something else may fail
 
 
-class Term(NamedTuple):
+class PendingTerm(NamedTuple):
     """An expression that is not evaluated yet. `names`: the variables it mentions; `shared`: it is a list that the
     kernel goes on changing, so that whoever keeps it takes a copy.
     """
@@ -56,7 +56,7 @@ class Order:
         self.out: list[ast.stmt] = []
         #: the Python variable of each variable that has one
         self.env: dict[Var, str] = {}
-        self._waiting: dict[Var, Term] = {}
+        self._waiting: dict[Var, PendingTerm] = {}
         self.names.whole(RUNTIME)
 
     # places in the source
@@ -85,7 +85,7 @@ class Order:
 
     # what waits
 
-    def take(self, atoms: Sequence[Atom]) -> list[Term]:
+    def take(self, atoms: Sequence[Atom]) -> list[PendingTerm]:
         """Operands, in the order in which Python will evaluate them."""
         failing = [v for v, term in self._waiting.items() if term.ordering is Ordering.FAILS]
         wanted = [a for a in atoms if isinstance(a, Var) and a in failing]
@@ -93,14 +93,14 @@ class Order:
             self.settle()
         return [self._term(a) for a in atoms]
 
-    def _term(self, atom: Atom) -> Term:
+    def _term(self, atom: Atom) -> PendingTerm:
         if isinstance(atom, Lit):
-            return Term(constant(atom))
+            return PendingTerm(constant(atom))
         found = self._waiting.pop(atom, None)
         if found is not None:
             return found
         name = self.env[atom]
-        return Term(read(name), Ordering.NONE, frozenset([name]))
+        return PendingTerm(read(name), Ordering.NONE, frozenset([name]))
 
     def settle(self, least: Ordering = Ordering.READS) -> None:
         """Evaluate now what waits under an ordering constraint of at least `least`."""
@@ -111,11 +111,16 @@ class Order:
                 self.assign([self.env[v]], [term])
 
     def give(
-        self, op: Op, code: ast.expr, terms: Sequence[Term], ordering: Ordering = Ordering.NONE, shared: bool = False
+        self,
+        op: Op,
+        code: ast.expr,
+        terms: Sequence[PendingTerm],
+        ordering: Ordering = Ordering.NONE,
+        shared: bool = False,
     ) -> None:
         """The value of an operation, made of `terms`."""
         self.locate(code, op.loc)
-        term = Term(
+        term = PendingTerm(
             code,
             max([ordering, *[t.ordering for t in terms]]),
             frozenset().union(*[t.names for t in terms]),
@@ -138,7 +143,7 @@ class Order:
         self.settle()
         self.emit(ast.Expr(code))
 
-    def bind(self, op: Op, term: Term) -> None:
+    def bind(self, op: Op, term: PendingTerm) -> None:
         """Give the result of an operation a name now."""
         name = self.env[op.out] = self.name(own_name(op), self.uses.start[op], op.out)
         self.emit(ast.Assign([write(name)], term.kept))
@@ -150,7 +155,7 @@ class Order:
             self.settle(Ordering.NONE)
         return name
 
-    def assign(self, names: Sequence[str], terms: Sequence[Term]) -> None:
+    def assign(self, names: Sequence[str], terms: Sequence[PendingTerm]) -> None:
         """`a, b = x, y`, which stands where its first value does; nothing where a variable gets its own value."""
         pairs = [(n, t) for n, t in zip(names, terms, strict=True) if getattr(t.code, "id", None) != n]
         if not pairs:
@@ -168,21 +173,21 @@ class Order:
             self.locate(node, self.loc)
         self.emit(statement)
 
-    def keep(self, term: Term) -> Term:
+    def keep(self, term: PendingTerm) -> PendingTerm:
         """The value that a term has now."""
         if term.ordering is Ordering.NONE and not term.names:
             return term
         name = self.names.temporary()
         self.assign([name], [term])
-        return Term(read(name), Ordering.NONE, frozenset([name]))
+        return PendingTerm(read(name), Ordering.NONE, frozenset([name]))
 
-    def enter(self) -> tuple[list[ast.stmt], dict[Var, Term], Span]:
+    def enter(self) -> tuple[list[ast.stmt], dict[Var, PendingTerm], Span]:
         """Begin a list of statements of its own; gives what `leave` needs to go on with the one at hand."""
         saved = self.out, self._waiting, self.loc
         self.out, self._waiting = [], {}
         return saved
 
-    def leave(self, saved: tuple[list[ast.stmt], dict[Var, Term], Span]) -> list[ast.stmt]:
+    def leave(self, saved: tuple[list[ast.stmt], dict[Var, PendingTerm], Span]) -> list[ast.stmt]:
         """End it; gives its statements."""
         found = self.out
         self.out, self._waiting, self.loc = saved

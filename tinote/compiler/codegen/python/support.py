@@ -33,7 +33,7 @@ from tinote.ir.primitives import Primitive
 from tinote.ir.types import SCALARS, Scalar, scalar_named, u1
 from tinote.runtime.launch import LaunchStopped
 from tinote.runtime.layout import WORDS
-from tinote.runtime.sites import Bounds, Site, Value, fault, formatter
+from tinote.runtime.sites import Bounds, PrintedValue, Site, fault, formatter
 
 Number = Any  # int, float or bool, as the type asks
 Index = tuple[int, ...]
@@ -167,7 +167,7 @@ def bytes_at(address: int, nbytes: int) -> memoryview:
 # ---- a launch
 
 
-class Launch:
+class PythonLaunch:
     """One launch. The numbers of each type and the memory of each field are attributes of it, by name."""
 
     def __init__(
@@ -232,9 +232,9 @@ class Launch:
         size = buffer.dtype.size * math.prod(shape) * math.prod(buffer.element)
         return Array(buffer, memoryview(bytearray(size)), shape)
 
-    def stack(self, dtype: str) -> Stack:
+    def stack(self, dtype: str) -> ValueStack:
         """A stack for saved values."""
-        return Stack(self, scalar_named(dtype).size)
+        return ValueStack(self, scalar_named(dtype).size)
 
     def save(self, nbytes: int, at: int) -> None:
         """Count `nbytes` more that are held for the reverse sweep."""
@@ -294,12 +294,12 @@ class Launch:
         sys.stdout.write(formatter(site.arguments)(_words(site, values)))  # type: ignore[arg-type]
 
 
-class Stack:
+class ValueStack:
     """Values saved on the way forward, and taken back in reverse order."""
 
     __slots__ = ("_launch", "_size", "_values")
 
-    def __init__(self, launch: Launch, size: int) -> None:
+    def __init__(self, launch: PythonLaunch, size: int) -> None:
         self._launch = launch
         self._size = size
         self._values: list[Any] = []
@@ -319,6 +319,6 @@ class Stack:
 
 def _words(site: Site, values: Sequence[Any]) -> list[int]:
     """Values as the 64-bit words in which native code would tell them."""
-    types = [part.type for part in site.arguments if isinstance(part, Value)]
+    types = [part.type for part in site.arguments if isinstance(part, PrintedValue)]
     flat = [n for v in values for n in (v if type(v) in _TENSORS else (v,))]
     return [_WORD.unpack(struct.pack(f"<{WORDS[t]}", v))[0] for t, v in zip(types, flat, strict=False)]

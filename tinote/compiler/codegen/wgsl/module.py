@@ -46,7 +46,7 @@ from tinote.ir.nodes import (
     Lit,
     Load,
     Local,
-    Memory,
+    MemoryOp,
     NewStack,
     Op,
     Pop,
@@ -488,7 +488,7 @@ class _Task:
         n = b.shape[axis]
         return self.param(self.m.extents[b, axis]) if n is None else f"{n}u"
 
-    def place(self, op: Memory) -> _Place:
+    def place(self, op: MemoryOp) -> _Place:
         """Where a component is."""
         b = op.buffer
         size = words_of(b.dtype)
@@ -505,7 +505,7 @@ class _Task:
         by = self.value(f"({start} & {scale - 1}u) * {8 * unit}u")
         return _Place([f"{array}[{start} >> {scale.bit_length() - 1}u]"], self.shared, by)
 
-    def offset(self, op: Memory, unit: int) -> str:
+    def offset(self, op: MemoryOp, unit: int) -> str:
         """How far a component is from the begin of its buffer, in units of `unit` bytes."""
         b = op.buffer
         strides = b.strides

@@ -18,10 +18,10 @@ import numpy as np
 from tinote.compiler.launch.native import BoundArray, Code
 from tinote.compiler.requests import Checks, Request
 from tinote.errors import DifferentiationError
-from tinote.ir.checked_accesses import CheckedAccesses, Kind, Ledger, Site, Word
+from tinote.ir.checked_accesses import AccessSite, CheckedAccesses, Kind, Ledger, Word
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.access_rules.shadows import Array, Shadows, bound_over
-from tinote.lang.ad.access_rules.violations import Access, Violation
+from tinote.lang.ad.access_rules.violations import ProgramAccess, Violation
 from tinote.lang.ad.journal.events import Custom, Write
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.data.layout import array_over
@@ -40,7 +40,7 @@ class _Event(NamedTuple):
     """
 
     first_code: int
-    sites: tuple[Site, ...]
+    sites: tuple[AccessSite, ...]
     kernel: str
     begins: int
     ends: int
@@ -120,7 +120,9 @@ class AccessRules(Observer):
         if launch.ledger[Ledger.VIOLATIONS]:
             self._collect(list(touched))
 
-    def _enter(self, sites: tuple[Site, ...], kernel: str, *, launches: bool = False, outside: bool = False) -> int:
+    def _enter(
+        self, sites: tuple[AccessSite, ...], kernel: str, *, launches: bool = False, outside: bool = False
+    ) -> int:
         """Give the accesses of an event their codes; the first of them."""
         first = self._next_code
         self._next_code += len(sites)
@@ -158,10 +160,10 @@ class AccessRules(Observer):
         """Python copies all of a field into another: that reads it, where a gradient takes the same way."""
         if source.primal is None and (source.adjoint is not None or target.adjoint is not None):
             read = self._shadows.of(source)[..., Word.READ]
-            read[read == 0] = self._enter((Site(Kind.READ, source, caller()),), "")
+            read[read == 0] = self._enter((AccessSite(Kind.READ, source, caller()),), "")
 
     def _store(self, buffer: Buffer, position: Any, *, outside: bool = False) -> None:
-        code = self._enter((Site(Kind.STORE, buffer, caller()),), "", outside=outside)
+        code = self._enter((AccessSite(Kind.STORE, buffer, caller()),), "", outside=outside)
         words = self._shadows.of(buffer)
         read, written = words[..., Word.READ], words[..., Word.WRITE]
         earlier = np.array(read[position])
@@ -256,12 +258,12 @@ class AccessRules(Observer):
             external=isinstance(buffer, ExternalArray),
         )
 
-    def _decoded(self, code: int) -> tuple[Access, _Event]:
+    def _decoded(self, code: int) -> tuple[ProgramAccess, _Event]:
         """The access that a code stands for."""
         event = self._events[bisect_right(self._events, code, key=lambda event: event.first_code) - 1]
         site = event.sites[code - event.first_code]
         launch = event.ends if event.ends > event.begins else None
-        return Access(site.kind, site.span, launch, event.kernel, event.outside), event
+        return ProgramAccess(site.kind, site.span, launch, event.kernel, event.outside), event
 
 
 def _key(buffer: Buffer) -> object:

@@ -28,7 +28,7 @@ class Fix(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ProgramAccess:
     """One access in the program. `span`: file or cell, line, columns, and where it was inlined. `launch`: which launch
     under the tape, counted from 1, of the kernel called `kernel`; None when Python did it itself, or when it was found
     to have happened through an array that shares the memory (`outside`; `span` is then where it was found).
@@ -63,8 +63,8 @@ class Violation:
     field: str
     shape: tuple[int, ...]
     elements: np.ndarray[Any, Any]
-    earlier: Access
-    later: Access
+    earlier: ProgramAccess
+    later: ProgramAccess
     between: tuple[str, ...]
     offset: tuple[int, ...]
     nbytes: int

@@ -19,7 +19,7 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.ad.bars import bar
 from tinote.lang.ad.checks.locate import Suspect, suspects_of
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.inputs import Derivative, shape_of, size_of
+from tinote.lang.ad.functional.inputs import DifferentiatedFunction, shape_of, size_of
 from tinote.lang.ad.functional.runs import pull_back, recorded, refuse_open_recorder
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
@@ -129,7 +129,7 @@ def gradcheck(
     they were. Raises `DifferentiationError` with the report (`error.report`) when something disagrees, or gives the
     report when `raises` is false.
     """
-    task = Derivative("gradcheck", f, wrt, loss)
+    task = DifferentiatedFunction("gradcheck", f, wrt, loss)
     task.require_scalar()
     task.require("grad")
     for one in (*task.wrt, task.loss_field):
@@ -189,7 +189,7 @@ class Compared(NamedTuple):
 
 
 def compare(
-    task: Derivative | Compared,
+    task: DifferentiatedFunction | Compared,
     args: tuple[Any, ...],
     start: State,
     gradients: list[np.ndarray[Any, Any]],
@@ -295,7 +295,7 @@ def _judge(
 
 
 def _compare_modes(
-    task: Derivative,
+    task: DifferentiatedFunction,
     args: tuple[Any, ...],
     start: State,
     gradients: list[np.ndarray[Any, Any]],
@@ -323,7 +323,7 @@ def _compare_modes(
 
 
 def _find_blame(
-    task: Derivative,
+    task: DifferentiatedFunction,
     args: tuple[Any, ...],
     start: State,
     journal: Journal,

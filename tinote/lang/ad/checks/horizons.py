@@ -23,12 +23,12 @@ import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.lang.ad.bars import bar
-from tinote.lang.ad.functional.inputs import Derivative
+from tinote.lang.ad.functional.inputs import DifferentiatedFunction
 from tinote.lang.ad.functional.runs import pull_back, recorded, refuse_open_recorder
 from tinote.lang.ad.memory.states import State, preserving_gradients
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
-from tinote.lang.tables import Table
+from tinote.lang.tables import ShownAsTable
 
 _RUNS = 3  # of the program at each horizon, one of them with its reverse sweep
 
@@ -49,7 +49,7 @@ class Horizon(NamedTuple):
         return abs(self.reverse - self.difference) / largest if largest else 0.0
 
 
-class HorizonReport(Table, list[Horizon]):
+class HorizonReport(ShownAsTable, list[Horizon]):
     """What `gradient_horizons` found, the shortest horizon first. `change`: how far apart the inputs of each difference
     are, in both directions; `tolerance`: the relative deviation up to which the derivative counts as meaningful.
     """
@@ -117,7 +117,7 @@ def gradient_horizons(
     Each horizon costs one recorded run with its reverse sweep and two runs without. All fields are left as they were.
     Raises `DifferentiationError`.
     """
-    task = Derivative("gradient_horizons", program, wrt, loss)
+    task = DifferentiatedFunction("gradient_horizons", program, wrt, loss)
     task.require_scalar()
     task.require("grad")
     refuse_open_recorder("gradient_horizons")

@@ -16,7 +16,7 @@ import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.inputs import Bound, Derivative, shape_of
+from tinote.lang.ad.functional.inputs import Bound, DifferentiatedFunction, shape_of
 from tinote.lang.ad.functional.runs import (
     Run,
     pull_back,
@@ -38,7 +38,7 @@ Shape = tuple[int, ...]
 _one_at_a_time = threading.RLock()
 
 
-class Facts(NamedTuple):
+class ArrayFacts(NamedTuple):
     """What is known of an array before it is there."""
 
     shape: Shape
@@ -71,7 +71,7 @@ class ArrayFunction:
         self._outputs = outputs
         # A field may be both, and is one input of the derivative.
         known = list(dict.fromkeys([*self.fields, *self._results]))
-        self._task = Derivative(what, f, known or None, None, None if known else [])
+        self._task = DifferentiatedFunction(what, f, known or None, None, None if known else [])
         for field in known:
             if field.dtype.kind != "f":
                 raise DifferentiationError(
@@ -85,7 +85,7 @@ class ArrayFunction:
         """What the program is called."""
         return getattr(self.f, "__name__", repr(self.f))
 
-    def mismatch(self, given: Sequence[Facts]) -> Mismatch | None:
+    def mismatch(self, given: Sequence[ArrayFacts]) -> Mismatch | None:
         """What is wrong with arguments, if anything is."""
         if not self.takes_fields:
             if not given:
@@ -114,13 +114,13 @@ class ArrayFunction:
                 )
         return None
 
-    def results(self, given: Sequence[Facts]) -> list[Facts]:
+    def results(self, given: Sequence[ArrayFacts]) -> list[ArrayFacts]:
         """What arguments of these shapes and types give. Raises `DifferentiationError`."""
         if self._results:
             return [facts_of(field) for field in self._results]
         dtype = given[0].dtype if given else np.dtype(np.float64)
         if self._outputs is None:
-            return [Facts((), dtype)]
+            return [ArrayFacts((), dtype)]
         shapes = self._shapes(given)
         several = [shapes] if _is_shape(shapes) else list(shapes) if isinstance(shapes, list | tuple) else []
         if not several or not all(map(_is_shape, several)):
@@ -129,16 +129,16 @@ class ArrayFunction:
                 self._task.span,
                 hint="a shape is a tuple of extents: (8, 3)",
             )
-        return [Facts(tuple(shape), dtype) for shape in several]
+        return [ArrayFacts(tuple(shape), dtype) for shape in several]
 
-    def is_single(self, given: Sequence[Facts]) -> bool:
+    def is_single(self, given: Sequence[ArrayFacts]) -> bool:
         """Whether such arguments give one result that is not in a list."""
         outputs = self._outputs
         return (
             outputs is None or isinstance(outputs, Field) or (not self.takes_fields and _is_shape(self._shapes(given)))
         )
 
-    def _shapes(self, given: Sequence[Facts]) -> Any:
+    def _shapes(self, given: Sequence[ArrayFacts]) -> Any:
         return self._outputs(*[one.shape for one in given]) if callable(self._outputs) else self._outputs
 
     def value(self, inputs: Sequence[Array]) -> list[Array]:
@@ -231,10 +231,10 @@ class ArrayFunction:
             finally:
                 before.put_back()
 
-    def _facts(self, inputs: Sequence[Array]) -> list[Facts]:
-        return self.results([Facts(one.shape, one.dtype) for one in inputs])
+    def _facts(self, inputs: Sequence[Array]) -> list[ArrayFacts]:
+        return self.results([ArrayFacts(one.shape, one.dtype) for one in inputs])
 
-    def _place(self, inputs: Sequence[Array], made: list[Facts]) -> list[Array]:
+    def _place(self, inputs: Sequence[Array], made: list[ArrayFacts]) -> list[Array]:
         """Give the fields their values; gives the arrays that the program writes to."""
         for field, one in zip(self.fields, inputs, strict=False):
             field.from_numpy(one.reshape(field.shape + field.element))
@@ -259,9 +259,9 @@ class ArrayFunction:
         return self._results or [one.field for one in bound.inputs[count:] if one.field is not None]
 
 
-def facts_of(field: Field) -> Facts:
+def facts_of(field: Field) -> ArrayFacts:
     """Shape and type of the array that a field is."""
-    return Facts(shape_of(field), np.dtype(numpy_type(field.dtype)))
+    return ArrayFacts(shape_of(field), np.dtype(numpy_type(field.dtype)))
 
 
 def _directions(tangents: Sequence[Array], bound: Bound) -> list[Array]:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tinote.errors import DifferentiationError
-from tinote.lang.ad.frameworks.array_function import ArrayFunction, Facts
+from tinote.lang.ad.frameworks.array_function import ArrayFacts, ArrayFunction
 from tinote.source import caller
 
 
@@ -61,8 +61,8 @@ def jax_function(f: Callable[..., Any], *, inputs: Any = None, outputs: Any = No
     return function
 
 
-def _facts(array: Any) -> Facts:
-    return Facts(tuple(array.shape), np.dtype(array.dtype))
+def _facts(array: Any) -> ArrayFacts:
+    return ArrayFacts(tuple(array.shape), np.dtype(array.dtype))
 
 
 @functools.cache
@@ -75,7 +75,7 @@ def _primitives(jax: Any) -> Callable[..., Any]:
     mlir = importlib.import_module("jax.interpreters.mlir")
     core = importlib.import_module("jax.extend.core")
 
-    def primitive(name: str, run: Callable[..., Any], like: Callable[..., list[Facts]]) -> Any:
+    def primitive(name: str, run: Callable[..., Any], like: Callable[..., list[ArrayFacts]]) -> Any:
         """`run(program, inputs, further arrays)` computes it: arrays of `like(program, facts of the inputs)`."""
         made = core.Primitive(f"tinote_{name}")
         made.multiple_results = True
@@ -119,7 +119,7 @@ def _primitives(jax: Any) -> Callable[..., Any]:
         batching.primitive_batchers[made] = batched
         return made
 
-    def own(program: ArrayFunction, inputs: list[Facts]) -> list[Facts]:
+    def own(program: ArrayFunction, inputs: list[ArrayFacts]) -> list[ArrayFacts]:
         return inputs
 
     def push_pullback(program: ArrayFunction, inputs: list[Any], further: list[Any]) -> list[Any]:

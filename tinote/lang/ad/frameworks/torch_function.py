@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tinote.errors import DifferentiationError
-from tinote.lang.ad.frameworks.array_function import ArrayFunction, Facts
+from tinote.lang.ad.frameworks.array_function import ArrayFacts, ArrayFunction
 from tinote.source import caller
 
 
@@ -67,9 +67,9 @@ def torch_function(f: Callable[..., Any], *, inputs: Any = None, outputs: Any = 
     return function
 
 
-def _facts(tensor: Any) -> Facts:
+def _facts(tensor: Any) -> ArrayFacts:
     # NumPy says itself what it calls the tensor's type.
-    return Facts(tuple(tensor.shape), tensor.detach().new_empty(0).numpy().dtype)
+    return ArrayFacts(tuple(tensor.shape), tensor.detach().new_empty(0).numpy().dtype)
 
 
 @functools.cache

@@ -39,7 +39,7 @@ from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inputs import (
     Array,
     Bound,
-    Derivative,
+    DifferentiatedFunction,
     arrays_among,
     number_or_array,
     shape_of,
@@ -97,7 +97,7 @@ def value_and_grad(
 def _value_and_grad(
     what: str, f: Callable[..., Any], argnums: Positions, wrt: Fields, loss: Field | None
 ) -> Callable[..., Any]:
-    task = Derivative(what, f, wrt, loss, argnums)
+    task = DifferentiatedFunction(what, f, wrt, loss, argnums)
     task.require_scalar()
     task.require("grad")
 
@@ -128,7 +128,7 @@ def vjp(
     A seed for `loss` with a further, leading axis holds several: their products come with such an axis. One run of `f`
     serves all, and a sweep backwards carries up to 16 of them at once, as for the rows of a Jacobian.
     """
-    task = Derivative("vjp", f, wrt, loss, argnums)
+    task = DifferentiatedFunction("vjp", f, wrt, loss, argnums)
     task.require("grad")
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -168,7 +168,7 @@ def jvp(
     structure of a gradient, by forward mode. `argnums`, `wrt` (fields with `needs_dual=True`) and `loss` say what the
     inputs and the result are, as for `vjp`. Raises `DifferentiationError`.
     """
-    task = Derivative("jvp", f, wrt, loss, argnums)
+    task = DifferentiatedFunction("jvp", f, wrt, loss, argnums)
     task.require("dual")
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -212,7 +212,7 @@ def jacobian(
     the same path. The result is checked along a random direction: a `DifferentiationError` says in which row an element
     is missing from `sparsity`, unless it is smaller than half of the digits of its row.
     """
-    task = Derivative("jacobian", f, wrt, loss, argnums)
+    task = DifferentiatedFunction("jacobian", f, wrt, loss, argnums)
     if mode not in (None, "forward", "reverse"):
         raise DifferentiationError(f"the mode of a Jacobian is 'forward' or 'reverse', not {mode!r}", task.span)
     sparse = sparse or sparsity is not None
@@ -272,7 +272,7 @@ def value_grad_hvp(
 def _value_grad_hvp(
     what: str, f: Callable[..., Any], argnums: Positions, wrt: Fields, loss: Field | None
 ) -> Callable[..., tuple[Any, Any, Any]]:
-    task = Derivative(what, f, wrt, loss, argnums)
+    task = DifferentiatedFunction(what, f, wrt, loss, argnums)
     task.require_scalar()
     task.require("grad")
 
@@ -320,7 +320,7 @@ def _outer() -> Recorder | None:
     return recorder.get()
 
 
-def _planned(task: Derivative, run: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+def _planned(task: DifferentiatedFunction, run: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """The same, by plans where it is called again and again for small arrays. `options`: of `Planned`."""
     planned = Planned(run, task.f, [*task.wrt, *([] if task.loss is None else [task.loss])], **options)
     return _calling(task.f, lambda *args, **kwargs: planned(*args, **kwargs))
@@ -335,7 +335,7 @@ def _calling(f: Callable[..., Any], derivative: Callable[..., Any]) -> Callable[
 # ---- modes of a Jacobian
 
 
-def _forward_is_shorter(task: Derivative, args: tuple[Any, ...]) -> bool:
+def _forward_is_shorter(task: DifferentiatedFunction, args: tuple[Any, ...]) -> bool:
     if not task.has("dual"):
         return False
     if not task.has("grad"):
@@ -345,7 +345,7 @@ def _forward_is_shorter(task: Derivative, args: tuple[Any, ...]) -> bool:
     return sum(int(np.prod(one.shape)) for one in bound.inputs) < outputs
 
 
-def _rows(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Array]:
+def _rows(task: DifferentiatedFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Array]:
     shape = () if task.loss is None else shape_of(task.loss)
     count = math.prod(shape)
 
@@ -393,7 +393,7 @@ class _Columns:
     """
 
     def __init__(
-        self, task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any], count: int | None = None
+        self, task: DifferentiatedFunction, args: tuple[Any, ...], kwargs: dict[str, Any], count: int | None = None
     ) -> None:
         self.task = task
         self._count = count
@@ -518,7 +518,7 @@ def _given_pattern(jacobian: _Columns, sparsity: Any) -> Pattern:
     return Pattern(keys // jacobian.shape[1], keys % jacobian.shape[1], jacobian.shape)
 
 
-def _require_sparse(task: Derivative, mode: str | None) -> None:
+def _require_sparse(task: DifferentiatedFunction, mode: str | None) -> None:
     """Raise where there can be no sparse Jacobian."""
     _scipy_sparse(task)
     if mode == "reverse":
@@ -531,7 +531,7 @@ def _require_sparse(task: Derivative, mode: str | None) -> None:
         )
 
 
-def _scipy_sparse(task: Derivative) -> Any:
+def _scipy_sparse(task: DifferentiatedFunction) -> Any:
     """`scipy.sparse`, which is there only if SciPy is installed."""
     try:
         return importlib.import_module("scipy.sparse")
@@ -547,7 +547,7 @@ def _scipy_sparse(task: Derivative) -> Any:
 
 
 def _pushed(
-    task: Derivative,
+    task: DifferentiatedFunction,
     seeds: Callable[[Bound], list[Array]],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -569,7 +569,7 @@ def _pushed(
 
 
 def _pushed_along(
-    task: Derivative, seeds: list[Array], args: tuple[Any, ...], kwargs: dict[str, Any], *, repeats: bool
+    task: DifferentiatedFunction, seeds: list[Array], args: tuple[Any, ...], kwargs: dict[str, Any], *, repeats: bool
 ) -> Array:
     """The Jacobian of the field `loss` times several directions: of its shape followed by their number. `seeds`: for
     each input of its shape followed by the same. Raises `OneDirectionOnly`.
@@ -584,11 +584,11 @@ def _pushed_along(
         return mode.tangents(task.loss)
 
 
-def _has_several(task: Derivative, seed: Any) -> bool:
+def _has_several(task: DifferentiatedFunction, seed: Any) -> bool:
     """Whether a seed has one axis more than the result."""
     return task.loss is not None and isinstance(seed, np.ndarray) and seed.ndim == len(shape_of(task.loss)) + 1
 
 
-def _seed_for(task: Derivative, seed: Any) -> Array:
+def _seed_for(task: DifferentiatedFunction, seed: Any) -> Array:
     shape = () if task.loss is None else shape_of(task.loss)
     return seed_array(seed, shape, f" of {'the result' if task.loss is None else repr(task.loss.name)}", "it")

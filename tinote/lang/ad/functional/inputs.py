@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 _MOST_IDLE = 16
 
 
-class Derivative:
+class DifferentiatedFunction:
     """A differentiated function: `f`, the fields `wrt` and the positions `argnums` of the arguments that it is
     differentiated with respect to, and the field `loss` with its result; None where it returns that.
     """
@@ -191,7 +191,9 @@ class Input:
 class Bound:
     """One run's inputs, in the order of results: arguments, then fields. `args`: what `f` is called with."""
 
-    def __init__(self, task: Derivative, args: Sequence[Any], trace: Trace, duals: bool, repeats: bool) -> None:
+    def __init__(
+        self, task: DifferentiatedFunction, args: Sequence[Any], trace: Trace, duals: bool, repeats: bool
+    ) -> None:
         found = list(args)
         self.inputs: list[Input] = []
         self._repeats = repeats
@@ -212,7 +214,7 @@ class Bound:
         self._refuse_repeated(task)
         self.args = tuple(found)
 
-    def _refuse_repeated(self, task: Derivative) -> None:
+    def _refuse_repeated(self, task: DifferentiatedFunction) -> None:
         known: dict[Field, str] = {}
         for number, one in enumerate(self.inputs):
             if one.field is None:
@@ -242,7 +244,7 @@ class Bound:
         if not self._repeats:
             self._stand_ins.put_back()
 
-    def give_back(self, task: Derivative) -> None:
+    def give_back(self, task: DifferentiatedFunction) -> None:
         """The run is over, and its results are there: the stand-ins may serve another one."""
         self.args = ()
         self._stand_ins = StandIns(task.span)
@@ -266,7 +268,7 @@ class Bound:
                 fields.append((one.field, direction))
         return fields
 
-    def directions(self, seed: Any, task: Derivative) -> list[Array]:
+    def directions(self, seed: Any, task: DifferentiatedFunction) -> list[Array]:
         """A seed, of the structure of a result, as an array for each input. Raises `DifferentiationError`."""
         parts = task.parts(seed, "seeds")
         return [self._direction(one, part) for one, part in zip(self.inputs, parts, strict=True)]
@@ -278,7 +280,7 @@ class Bound:
         return seed_array(seed, one.shape, "", "the input")
 
 
-def _argument(task: Derivative, position: int, value: Any, trace: Trace, duals: bool) -> Input:
+def _argument(task: DifferentiatedFunction, position: int, value: Any, trace: Trace, duals: bool) -> Input:
     if isinstance(value, Field):
         if not value.has_grad:
             raise DifferentiationError(

@@ -35,7 +35,7 @@ import numpy as np
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.inputs import Array, Bound, Derivative, Input, number_or_array, shape_of
+from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunction, Input, number_or_array, shape_of
 from tinote.lang.ad.functional.runs import Run, recorded_from
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals, inner_trace
 from tinote.lang.ad.functional.seeds import seed_array
@@ -70,7 +70,7 @@ class Inner:
 
     def __init__(
         self,
-        task: Derivative,
+        task: DifferentiatedFunction,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         *,
@@ -322,7 +322,7 @@ def add_adjoint(sweep: CustomSweep, number: int, amount: float) -> None:
         sweep.adjoints[number] = Dual(amount) if known is None else known + Dual(amount)
 
 
-def _result_shape(task: Derivative) -> tuple[int, ...]:
+def _result_shape(task: DifferentiatedFunction) -> tuple[int, ...]:
     return () if task.loss is None else shape_of(task.loss)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tinote.errors import DifferentiationError, Note
-from tinote.lang.ad.functional.inputs import Array, Bound, Derivative, number_in, number_or_array
+from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunction, number_in, number_or_array
 from tinote.lang.ad.functional.seeds import store_seed
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.sweep import Sweep
@@ -70,7 +70,7 @@ def refuse_open_recorder(what: str) -> None:
 
 
 def recorded(
-    task: Derivative,
+    task: DifferentiatedFunction,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     before: MemoryCopies | None = None,
@@ -86,7 +86,7 @@ def recorded(
 
 
 def recorded_from(
-    task: Derivative, bound: Bound, journal: Journal, kwargs: dict[str, Any], results: Sequence[Field] = ()
+    task: DifferentiatedFunction, bound: Bound, journal: Journal, kwargs: dict[str, Any], results: Sequence[Field] = ()
 ) -> Run:
     """Run `f` from these inputs under a journal. `results`: where its results are, instead of what it returns or leaves
     in the loss of `task`.
@@ -112,7 +112,7 @@ def recorded_from(
     return Run(journal, bound, found)
 
 
-def result_of(task: Derivative, returned: Any, trace: Trace) -> Traced | Field:
+def result_of(task: DifferentiatedFunction, returned: Any, trace: Trace) -> Traced | Field:
     """The result of a function that has returned this. Raises `DifferentiationError` where there is none."""
     if task.loss is not None:
         return task.loss

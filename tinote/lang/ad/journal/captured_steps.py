@@ -18,7 +18,7 @@ from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints, temporary_companion
 from tinote.lang.capture.captured import Captured
-from tinote.lang.capture.plan import End, Plan
+from tinote.lang.capture.plan import EndStep, Plan
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.index_regions import IndexRegion, IndexRegions
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, of_several
@@ -135,7 +135,7 @@ class Way:
         self.plan = plan
         self._blocks = blocks
         self._lent = lent
-        ends = [step for path in plan.root.all() for step in path.steps if isinstance(step, End)]
+        ends = [step for path in plan.root.all() for step in path.steps if isinstance(step, EndStep)]
         self._has_adjoints = any(end.result.parts for end in ends)
 
     def use(self, forward: Captured, threads: int | None) -> None:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.events import Custom, Event, Launch, Write
-from tinote.lang.ad.journal.graph_picture import Group, Lane, Mark, Row, draw
+from tinote.lang.ad.journal.graph_picture import GraphMark, GraphRow, Group, Lane, draw
 from tinote.runtime.memory import readable_size
 from tinote.source import Span
 
@@ -41,7 +41,7 @@ class Use(Flag):
 
 
 @dataclass
-class Step:
+class GraphStep:
     """A launch, a stretch with a gradient of its own, or Python giving a whole field new values (`python`). `number`:
     which record it is, counted from 1, or the one that comes next. `copied`: bytes that the tape has kept because of
     it.
@@ -60,14 +60,14 @@ class Step:
         kinds = {b: use & (Use.READS | Use.STORES | Use.ADDS) for b, use in self.uses.items()}
         return self.name, self.span, self.python, frozenset(kinds.items())
 
-    def merge(self, other: Step | Block) -> None:
+    def merge(self, other: GraphStep | Block) -> None:
         """Stand for another step that does the same, too."""
-        assert isinstance(other, Step)
+        assert isinstance(other, GraphStep)
         for buffer, use in other.uses.items():
             self.uses[buffer] |= use
         self.copied += other.copied
 
-    def leaves(self) -> Iterator[Step]:
+    def leaves(self) -> Iterator[GraphStep]:
         """Itself, as a block gives its steps."""
         yield self
 
@@ -76,7 +76,7 @@ class Step:
 class Block:
     """A sequence that was recorded `times` in a row, of steps and of blocks that repeat in it."""
 
-    steps: list[Step | Block]
+    steps: list[GraphStep | Block]
     times: int = 1
 
     @property
@@ -94,13 +94,13 @@ class Block:
         """Blocks that do the same have the same."""
         return self.times, tuple([step.signature for step in self.steps])
 
-    def merge(self, other: Step | Block) -> None:
+    def merge(self, other: GraphStep | Block) -> None:
         """Stand for another block that does the same, too."""
         assert isinstance(other, Block)
         for mine, its in zip(self.steps, other.steps, strict=True):
             mine.merge(its)
 
-    def leaves(self) -> Iterator[Step]:
+    def leaves(self) -> Iterator[GraphStep]:
         """All its steps, also those of the blocks in it."""
         for step in self.steps:
             yield from step.leaves()
@@ -150,12 +150,12 @@ class TapeGraph:
         return "\n".join([*lines, legend])
 
     def _repr_svg_(self) -> str:
-        rows: list[Row] = []
+        rows: list[GraphRow] = []
         for block in self.blocks:
             for step, groups in _grouped(block, ()):
                 marks = {self.fields.index(b): _mark(use) for b, use in step.uses.items()}
                 note = readable_size(step.copied) if step.copied else ""
-                rows.append(Row(str(step.number), step.name, marks, note, step.python, groups))
+                rows.append(GraphRow(str(step.number), step.name, marks, note, step.python, groups))
         lanes = [
             Lane(b.name, b.adjoint is not None, b is self.loss, temporary=b in self.temporaries) for b in self.fields
         ]
@@ -167,12 +167,12 @@ class _TextRow(NamedTuple):
 
     number: str
     name: str
-    step: Step | None
+    step: GraphStep | None
 
 
-def _rows_of(item: Step | Block, depth: int = 0) -> Iterator[_TextRow]:
+def _rows_of(item: GraphStep | Block, depth: int = 0) -> Iterator[_TextRow]:
     number = "" if depth else str(item.number)
-    if isinstance(item, Step):
+    if isinstance(item, GraphStep):
         yield _TextRow(number, "  " * depth + item.name, item)
         return
     repeats = item.times > 1
@@ -182,9 +182,9 @@ def _rows_of(item: Step | Block, depth: int = 0) -> Iterator[_TextRow]:
         yield from _rows_of(step, depth + repeats)
 
 
-def _grouped(item: Step | Block, around: tuple[Group, ...]) -> Iterator[tuple[Step, tuple[Group, ...]]]:
+def _grouped(item: GraphStep | Block, around: tuple[Group, ...]) -> Iterator[tuple[GraphStep, tuple[Group, ...]]]:
     """Every step with its place in the blocks around it that repeat, the outermost first."""
-    if isinstance(item, Step):
+    if isinstance(item, GraphStep):
         yield item, around
         return
     length = len(list(item.leaves()))
@@ -210,12 +210,12 @@ def graph_of(
     for step in steps:
         used.update(dict.fromkeys(step.uses))
     used.pop(loss, None)
-    items: list[Step | Block] = [*steps]
+    items: list[GraphStep | Block] = [*steps]
     blocks = [item if isinstance(item, Block) else Block([item]) for item in _folded(items)]
     return TapeGraph(blocks, launches, loss, [*used, loss], temporaries & used.keys())
 
 
-def _steps(events: Sequence[Event], copied: Iterable[tuple[int, Buffer, int]]) -> Iterator[Step]:
+def _steps(events: Sequence[Event], copied: Iterable[tuple[int, Buffer, int]]) -> Iterator[GraphStep]:
     seen: dict[Buffer, Use] = {}
     copies: dict[int, dict[Buffer, int]] = {}
     for position, buffer, nbytes in copied:
@@ -231,14 +231,14 @@ def _steps(events: Sequence[Event], copied: Iterable[tuple[int, Buffer, int]]) -
             if event.source is not None:
                 uses = {event.source: Use.READS, **uses}
             name = "copy by Python" if event.source is not None else "fill by Python"
-            yield _seen(Step(before + 1, name, event.span, uses, python=True), seen, kept)
+            yield _seen(GraphStep(before + 1, name, event.span, uses, python=True), seen, kept)
         if not isinstance(event, Launch | Custom | CapturedStep):
             continue
         before += 1
         uses = _uses(event)
         in_order = sorted(uses.items(), key=lambda pair: (pair[1].value, pair[0].name))
         shown = {b: u for b, u in in_order if b.primal is None}
-        yield _seen(Step(before, event.name, event.span, shown), seen, kept)
+        yield _seen(GraphStep(before, event.name, event.span, shown), seen, kept)
 
 
 def _is_of_elements(write: Write) -> bool:
@@ -260,7 +260,7 @@ def _uses(event: Launch | Custom | CapturedStep) -> dict[Buffer, Use]:
     return uses
 
 
-def _seen(step: Step, seen: dict[Buffer, Use], kept: dict[Buffer, int]) -> Step:
+def _seen(step: GraphStep, seen: dict[Buffer, Use], kept: dict[Buffer, int]) -> GraphStep:
     """Mark what the step overwrites, and what was copied for that."""
     for buffer, use in step.uses.items():
         before = seen.get(buffer, Use(0))
@@ -276,14 +276,14 @@ def _seen(step: Step, seen: dict[Buffer, Use], kept: dict[Buffer, int]) -> Step:
     return step
 
 
-def _folded(items: list[Step | Block]) -> list[Step | Block]:
+def _folded(items: list[GraphStep | Block]) -> list[GraphStep | Block]:
     """The items with what repeats made blocks, then with what repeats of these, and inside of these."""
     while len(shorter := list(_folded_once(items))) < len(items):
         items = shorter
     return items
 
 
-def _folded_once(items: list[Step | Block]) -> Iterator[Step | Block]:
+def _folded_once(items: list[GraphStep | Block]) -> Iterator[GraphStep | Block]:
     """The repetitions of a sequence made one block, the sequence that covers most first."""
     names: dict[object, int] = {}
     kinds = [names.setdefault(item.signature, len(names)) for item in items]
@@ -314,5 +314,5 @@ def _letter(use: Use | None) -> str:
     return text + ("*" if Use.COPIED in use else "")
 
 
-def _mark(use: Use) -> Mark:
-    return Mark(Use.READS in use, Use.STORES in use, Use.ADDS in use, Use.OVERWRITES in use, Use.COPIED in use)
+def _mark(use: Use) -> GraphMark:
+    return GraphMark(Use.READS in use, Use.STORES in use, Use.ADDS in use, Use.OVERWRITES in use, Use.COPIED in use)

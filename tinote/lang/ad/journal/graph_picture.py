@@ -22,7 +22,7 @@ class Lane(NamedTuple):
     temporary: bool = False
 
 
-class Mark(NamedTuple):
+class GraphMark(NamedTuple):
     """What a launch does to a field."""
 
     reads: bool
@@ -40,20 +40,20 @@ class Group(NamedTuple):
     times: int
 
 
-class Row(NamedTuple):
+class GraphRow(NamedTuple):
     """A launch. `marks`: by the number of the lane. `note`: what stands at its end. `groups`: the sequences that repeat
     around it, the outermost first.
     """
 
     number: str
     name: str
-    marks: dict[int, Mark]
+    marks: dict[int, GraphMark]
     note: str
     python: bool
     groups: tuple[Group, ...]
 
 
-def draw(title: str, lanes: Sequence[Lane], rows: Sequence[Row]) -> str:
+def draw(title: str, lanes: Sequence[Lane], rows: Sequence[GraphRow]) -> str:
     """The picture as SVG text."""
     names = [_short(row.name) for row in rows]
     box = max([90.0, *(len(name) * _LETTER + 24 for name in names)])
@@ -91,7 +91,9 @@ def draw(title: str, lanes: Sequence[Lane], rows: Sequence[Row]) -> str:
     return "\n".join([*parts, "</svg>"])
 
 
-def _row(row: Row, name: str, y: float, margin: float, left: float, box: float, centres: Sequence[float]) -> list[str]:
+def _row(
+    row: GraphRow, name: str, y: float, margin: float, left: float, box: float, centres: Sequence[float]
+) -> list[str]:
     fill = _PYTHON if row.python else _LAUNCH
     parts: list[str] = []
     if not row.groups:
@@ -129,7 +131,7 @@ def _bracket(group: Group, words: str, y: float, left: float) -> list[str]:
     return parts
 
 
-def _marked(mark: Mark, x: float, y: float) -> str:
+def _marked(mark: GraphMark, x: float, y: float) -> str:
     color = _WARN if mark.overwrites else _FIELD
     parts: list[str] = []
     if mark.copied:
@@ -148,12 +150,12 @@ def _marked(mark: Mark, x: float, y: float) -> str:
 
 
 _LEGEND = (
-    (Mark(True, False, False, False, False), "reads"),
-    (Mark(False, True, False, False, False), "writes"),
-    (Mark(True, True, False, False, False), "both"),
-    (Mark(False, False, True, False, False), "adds"),
-    (Mark(False, True, False, True, False), "overwrites"),
-    (Mark(False, True, False, True, True), "and the tape copied it"),
+    (GraphMark(True, False, False, False, False), "reads"),
+    (GraphMark(False, True, False, False, False), "writes"),
+    (GraphMark(True, True, False, False, False), "both"),
+    (GraphMark(False, False, True, False, False), "adds"),
+    (GraphMark(False, True, False, True, False), "overwrites"),
+    (GraphMark(False, True, False, True, True), "and the tape copied it"),
 )
 
 

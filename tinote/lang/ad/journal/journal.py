@@ -50,8 +50,8 @@ from tinote.lang.kernels.arguments import (
 )
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import (
+    OutsideWatcher,
     Recorder,
-    Watcher,
     are_viewed,
     claim_gradients,
     end_watch,
@@ -104,7 +104,7 @@ class Journal(Recorder):
     _usual: Request | None = GRADIENT
     #: launches without arrays with temporary gradients, and for how much active memory
     _lent: dict[tuple[Instance, Request], tuple[int, Arguments]]
-    _tokens: tuple[Token[Recorder | None], Token[Watcher | None]] | None = None
+    _tokens: tuple[Token[Recorder | None], Token[OutsideWatcher | None]] | None = None
     #: gets what gradients held before they change, if they are to hold it again in the end
     gradients_before: MemoryCopies | None = None
     #: what gradients held when the first block inside of this one put its own there

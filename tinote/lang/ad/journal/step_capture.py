@@ -24,16 +24,16 @@ from tinote.lang.capture.explore import capturing, dependencies_of, record_all, 
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.instructions import plain
 from tinote.lang.capture.plan import (
-    Block,
-    Compute,
-    Constant,
-    Decision,
-    End,
+    BranchStep,
+    ComputeStep,
+    EndStep,
     Operand,
     Path,
     Plan,
+    PlanBlock,
+    PlanConstant,
+    PlanStep,
     Register,
-    Step,
     read_by,
     set_by,
 )
@@ -451,8 +451,8 @@ _OF_INTEGERS: dict[str, Callable[..., Any]] = {
 class _Choices:
     """How the numbers that launches touch memory by are computed of what a call begins with."""
 
-    def __init__(self, steps: Sequence[Step], inputs: Sequence[Register]) -> None:
-        self._computed = {step.register: step for step in steps if isinstance(step, Compute)}
+    def __init__(self, steps: Sequence[PlanStep], inputs: Sequence[Register]) -> None:
+        self._computed = {step.register: step for step in steps if isinstance(step, ComputeStep)}
         self._inputs = {register: k for k, register in enumerate(inputs)}
 
     def touching(self, event: Launch) -> Touching:
@@ -466,7 +466,7 @@ class _Choices:
         return Touching(event.arguments, tuple(values), tuple(choices))
 
     def _of(self, operand: Operand, event: Launch) -> Choice:
-        if isinstance(operand, Constant):
+        if isinstance(operand, PlanConstant):
             number = plain(operand)
             return lambda inputs: number
         if operand in self._inputs:
@@ -534,38 +534,38 @@ def _cut(trial: _Trial, plan: Plan, tables: Tables, premises: Premises) -> StepU
     )
 
 
-def _parts(path: Path) -> tuple[Path, list[tuple[End, Path]]]:
+def _parts(path: Path) -> tuple[Path, list[tuple[EndStep, Path]]]:
     """A path up to where the function returns, and from each of these ends on."""
     for at, step in enumerate(path.steps):
-        if isinstance(step, End):
+        if isinstance(step, EndStep):
             return Path(path.steps[: at + 1]), [(step, Path(path.steps[at + 1 :], path.branch, path.sides))]
     found = [(taken, _parts(side)) for taken, side in path.sides.items()]
     backs = [one for _, (_, further) in found for one in further]
     return Path(path.steps, path.branch, {taken: side for taken, (side, _) in found}), backs
 
 
-def _first_end(path: Path, steps: Sequence[Step]) -> End:
+def _first_end(path: Path, steps: Sequence[PlanStep]) -> EndStep:
     """Where in a tree of paths the first part of a call ends."""
     for step in steps:
-        if isinstance(step, Decision):
+        if isinstance(step, BranchStep):
             path = path.sides[step.taken]
-        elif isinstance(step, End):
+        elif isinstance(step, EndStep):
             break
-    return next(step for step in path.steps if isinstance(step, End))
+    return next(step for step in path.steps if isinstance(step, EndStep))
 
 
 def _blocks(plan: Plan, root: Path) -> set[int]:
     return {block for path in root.all() for step in path.steps for block in blocks_used(plan, step)}
 
 
-def _only(blocks: Sequence[Block], used: set[int], kept: set[int]) -> list[Block]:
+def _only(blocks: Sequence[PlanBlock], used: set[int], kept: set[int]) -> list[PlanBlock]:
     """The blocks of one part: those of the other are empty, and those of both are where a record keeps them."""
     return [
-        Block("input", block.name, block.nbytes)
+        PlanBlock("input", block.name, block.nbytes)
         if number in kept
         else block
         if number in used or block.kind == "field"
-        else Block("unused", block.name, 0)
+        else PlanBlock("unused", block.name, 0)
         for number, block in enumerate(blocks)
     ]
 
