@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses
 from tinote.ir.affine import variable
@@ -33,14 +34,13 @@ from tinote.ir.launch_values import (
     SymbolicRegion,
     SymbolicRegions,
 )
-from tinote.ir.nodes import Atom, Buffer, Extent, For, Function, If, Lit, Load, MemoryOp, Op, Prim, Region, Store, Var
 from tinote.ir.types import Scalar, is_whole
 
 #: How many definite stores of a function are listed.
 MOST_DEFINITE_STORES = 16
 
 
-def regions_of(fn: Function, live_in: Iterable[MemoryOp], before: frozenset[Buffer]) -> SymbolicRegions:
+def regions_of(fn: ir.Function, live_in: Iterable[ir.MemoryOp], before: frozenset[ir.Buffer]) -> SymbolicRegions:
     """What `fn` (scalar form) writes, what the accesses `live_in` reach, and all that read the buffers of `before`."""
     accesses = Accesses(fn)
     nodes = _Bounds(accesses, fn.region.params)
@@ -65,7 +65,7 @@ class Effects(NamedTuple):
     work: float = math.inf
 
 
-def effects_of(fn: Function) -> Effects:
+def effects_of(fn: ir.Function) -> Effects:
     """The effects of `fn` (scalar form)."""
     accesses = Accesses(fn)
     touched = regions_of(fn, [access.op for access in live_in_reads(fn, accesses)], frozenset())
@@ -77,30 +77,30 @@ def effects_of(fn: Function) -> Effects:
     return Effects(touched, definite, _work(fn.region, _loops_over_elements(stores)))
 
 
-def _loops_over_elements(stores: Iterable[Access]) -> set[Op]:
+def _loops_over_elements(stores: Iterable[Access]) -> set[ir.Op]:
     """The loops of which each iteration stores to elements of its own."""
     indices = {v for store in stores for form in store.forms[: store.buffer.rank] for v in form.terms}
     return {loop.op for store in stores for loop in store.loops if loop.op.regions[0].params[0] in indices}
 
 
-def _work(region: Region, once: set[Op]) -> float:
+def _work(region: ir.Region, once: set[ir.Op]) -> float:
     """What one run of a region takes, in additions, where an iteration of the loops `once` is all of them."""
     total = 0.0
     for op in region.body:
-        if isinstance(op, For):
+        if isinstance(op, ir.For):
             bounds = op.lo, op.hi
             if op in once:
                 times = 1.0
-            elif all(isinstance(bound, Lit) for bound in bounds):
+            elif all(isinstance(bound, ir.Lit) for bound in bounds):
                 times = max(float(op.hi.value) - float(op.lo.value), 0.0)  # type: ignore[union-attr]
             else:
                 return math.inf
             total += times * _work(op.body, once)
-        elif isinstance(op, If):
+        elif isinstance(op, ir.If):
             total += sum([_work(inner, once) for inner in op.regions])
-        elif isinstance(op, Prim):
+        elif isinstance(op, ir.Prim):
             total += op.prim.cost
-        elif isinstance(op, Load | Store | Extent):
+        elif isinstance(op, ir.Load | ir.Store | ir.Extent):
             total += 1
         else:
             return math.inf
@@ -110,13 +110,13 @@ def _work(region: Region, once: set[Op]) -> float:
 class _Bounds(Nodes):
     """Makes nodes of integers that have intervals."""
 
-    def __init__(self, accesses: Accesses, parameters: Sequence[Var]) -> None:
+    def __init__(self, accesses: Accesses, parameters: Sequence[ir.Var]) -> None:
         super().__init__()
         self._accesses = accesses
         self._parameters = {v: position for position, v in enumerate(parameters)}
-        self._numbers: dict[Var, int] = {}
+        self._numbers: dict[ir.Var, int] = {}
 
-    def regions(self, operations: Iterable[MemoryOp]) -> tuple[SymbolicRegion, ...]:
+    def regions(self, operations: Iterable[ir.MemoryOp]) -> tuple[SymbolicRegion, ...]:
         found: dict[SymbolicRegion, None] = {}
         for op in operations:
             access = self._accesses.of(op)
@@ -124,14 +124,14 @@ class _Bounds(Nodes):
             found[SymbolicRegion(root_of(access.buffer), tuple([self.node(a) for a in op.index[:rank]]))] = None
         return tuple(found)
 
-    def node(self, atom: Atom) -> int:
-        if isinstance(atom, Lit):
+    def node(self, atom: ir.Atom) -> int:
+        if isinstance(atom, ir.Lit):
             return self.add(BoundedInteger(int(atom.value), int(atom.value)))
         if atom not in self._numbers:
             self.resolve(atom, self._numbers, self._plan)
         return self._numbers[atom]
 
-    def _plan(self, v: Var) -> Plan:
+    def _plan(self, v: ir.Var) -> Plan:
         accesses, t = self._accesses, v.type
         if v in self._parameters:
             assert isinstance(t, Scalar)
@@ -144,15 +144,15 @@ class _Bounds(Nodes):
         if loop is not None:
             return self._from(loop.op.args[:2], LoopIndex)
         op = accesses.definitions.get(v)
-        if isinstance(op, Extent):
+        if isinstance(op, ir.Extent):
             return (), lambda: self.length(op.buffer, op.axis)
-        if isinstance(op, If):
+        if isinstance(op, ir.If):
             return self._from([region.yields[op.outs.index(v)] for region in op.regions], Either)
-        if isinstance(op, Prim) and op.prim is p.select:
+        if isinstance(op, ir.Prim) and op.prim is p.select:
             return self._from(op.args[1:], Either)
-        if isinstance(op, Prim) and isinstance(t, Scalar) and all(is_whole(a.type) for a in op.args):
+        if isinstance(op, ir.Prim) and isinstance(t, Scalar) and all(is_whole(a.type) for a in op.args):
             return self._from(op.args, lambda *args: Applied(op.prim, t, args))
         return (), lambda: self.add(BoundedInteger(*accesses.interval(v)))
 
-    def _from(self, sources: Sequence[Atom], make: Callable[..., Node]) -> Plan:
+    def _from(self, sources: Sequence[ir.Atom], make: Callable[..., Node]) -> Plan:
         return sources, lambda: self.add(make(*[self.node(a) for a in sources]))

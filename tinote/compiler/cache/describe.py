@@ -19,25 +19,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from tinote.compiler.protocol import (
-    FunctionSource,
-    StructInfo,
-    axes_of,
-    buffer_of,
-    component_of,
-    constant_of,
-    content_of,
-    function_of,
-    grouped_of,
-    is_array,
-    is_small_array,
-    is_template,
-    members_of,
-    source_of,
-    space_of,
-    struct_of,
-    type_of,
-)
+from tinote.compiler import protocol
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, Tensor
 
@@ -74,7 +56,7 @@ class Describer:
     in an order of their own.
     """
 
-    def __init__(self, sources: list[FunctionSource]) -> None:
+    def __init__(self, sources: list[protocol.FunctionSource]) -> None:
         self.sources = sources
         #: the memory that was met, by number
         self.buffers: list[Buffer] = []
@@ -109,12 +91,14 @@ class Describer:
             facts.append((name, self.buffer(fact) if isinstance(fact, Buffer) else self.describe(fact)))
         return ("memory", len(self.buffers) - 1, *facts)
 
-    def struct(self, info: StructInfo) -> Description:
+    def struct(self, info: protocol.StructInfo) -> Description:
         """A type of structs: its members' names and types, and its device functions."""
-        members = [(n, self.struct(t) if isinstance(t, StructInfo) else self.type(t)) for n, t in info.members.items()]
+        members = [
+            (n, self.struct(t) if isinstance(t, protocol.StructInfo) else self.type(t)) for n, t in info.members.items()
+        ]
         return ("members", info.name, *members, self.describe(dict(info.methods)))
 
-    def source(self, source: FunctionSource) -> Description:
+    def source(self, source: protocol.FunctionSource) -> Description:
         """A function's source: its number, and its text with what Python evaluated for it when it is met first."""
         number = next((n for n, known in enumerate(self.sources) if known is source), None)
         if number is None:
@@ -124,7 +108,7 @@ class Describer:
         self._described.add(number)
         annotations = source.annotations if source.is_func else {"return": source.annotations.get("return")}
         if source.is_plain:
-            annotations = {name: t for name, t in annotations.items() if isinstance(t, str) or is_template(t)}
+            annotations = {name: t for name, t in annotations.items() if isinstance(t, str) or protocol.is_template(t)}
         return (
             "source",
             number,
@@ -165,8 +149,8 @@ class Describer:
             return ("typing", repr(value))
         if kind.__module__ == "numpy" and getattr(value, "shape", None) == () and _is_scalar(kind):
             return ("numpy", str(value.dtype), self.describe(value.item()))
-        if is_small_array(value):
-            return ("numpy", *content_of(value))
+        if protocol.is_small_array(value):
+            return ("numpy", *protocol.content_of(value))
         return self._ours(value, kind)
 
     def _ours(self, value: Any, kind: type) -> Description:
@@ -178,7 +162,7 @@ class Describer:
         if isinstance(value, types.BuiltinFunctionType | types.FunctionType):
             if value.__module__ in _FIXED or _is_ours(value.__module__):
                 return ("function", value.__module__, value.__qualname__)
-            source = source_of(value)
+            source = protocol.source_of(value)
             if source is None:
                 raise Undescribable(f"{value!r} may do anything")
             return ("plain function", self.source(source))
@@ -191,7 +175,7 @@ class Describer:
             return ("cached", self.describe(value.__wrapped__))
         if isinstance(value, types.CodeType):
             return ("code", value.co_name)  # that of a plain function, which its text describes
-        source = function_of(value)
+        source = protocol.function_of(value)
         if source is not None:
             # The gradient of its own, if it has one, is a capture: it may be registered anew.
             tag = "func" if getattr(value, "__tinote_replacement__", None) is None else "func with a gradient"
@@ -199,8 +183,8 @@ class Describer:
             return (tag, self.source(source), None if owner is None else self.describe(owner))
         if not _is_ours(kind.__module__):
             return self._object(value, kind)
-        component, info, members = component_of(value), struct_of(value), members_of(value)
-        space = None if component is None else space_of(value)
+        component, info, members = protocol.component_of(value), protocol.struct_of(value), protocol.members_of(value)
+        space = None if component is None else protocol.space_of(value)
         if space is not None:
             return ("component", component, self.buffer(space))
         if info is not None or members is not None:
@@ -216,7 +200,7 @@ class Describer:
                 )
         if getattr(kind, "__tinote_template__", False):
             return ("template",)
-        if is_array(value):
+        if protocol.is_array(value):
             return ("array", *_name_of(kind), repr(value))
         name = getattr(value, "__tinote_name__", None)
         if isinstance(name, str):
@@ -278,9 +262,9 @@ def _asked(ask: Callable[[Any], Any], value: Any) -> Any:
 
 
 _ASKED: tuple[tuple[Callable[[Any], Any], str], ...] = (
-    (buffer_of, "field"),
-    (constant_of, "constant"),
-    (type_of, "annotation"),
-    (axes_of, "ndrange"),
-    (grouped_of, "grouped"),
+    (protocol.buffer_of, "field"),
+    (protocol.constant_of, "constant"),
+    (protocol.type_of, "annotation"),
+    (protocol.axes_of, "ndrange"),
+    (protocol.grouped_of, "grouped"),
 )

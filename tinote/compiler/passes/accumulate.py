@@ -24,33 +24,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses, buffers_may_meet, indices_differ
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    Extent,
-    For,
-    Function,
-    If,
-    Lit,
-    MemoryOp,
-    Op,
-    Prim,
-    Region,
-    Var,
-    While,
-    false,
-    true,
-)
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import bound_in, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import u1
 
 
-def accumulate(fn: Function, fast_math: bool = False) -> Function:
+def accumulate(fn: ir.Function, fast_math: bool = False) -> ir.Function:
     """`fn` with updates of elements that a loop does not change done once, after the loop."""
     return _Accumulator(Accesses(fn), fast_math).run(fn)
 
@@ -58,26 +41,26 @@ def accumulate(fn: Function, fast_math: bool = False) -> Function:
 class _Element(NamedTuple):
     """What is updated, and how. Literals compare by their bits and variables by identity."""
 
-    buffer: Buffer
+    buffer: ir.Buffer
     prim: Primitive
-    place: tuple[Atom, ...]
+    place: tuple[ir.Atom, ...]
 
 
 class _Sum:
     """An element's accumulator in one loop. `guarded`: its update must not happen unless one did inside of the loop."""
 
-    def __init__(self, first: Atomic, conditional: bool, guarded: bool) -> None:
+    def __init__(self, first: ir.Atomic, conditional: bool, guarded: bool) -> None:
         self.first = first
         self.conditional = conditional
         self.guarded = guarded
         dtype = first.buffer.dtype
-        self.neutral = Lit(p.neutral(first.prim, dtype), dtype)
-        self.carried = Var(dtype, first.buffer.name)
-        self.hit = Var(u1, "hit")
+        self.neutral = ir.Lit(p.neutral(first.prim, dtype), dtype)
+        self.carried = ir.Var(dtype, first.buffer.name)
+        self.hit = ir.Var(u1, "hit")
         self.has_hit = False
 
 
-_LOOPS = (For, While)
+_LOOPS = (ir.For, ir.While)
 
 
 class _Accumulator(Rewriter):
@@ -86,21 +69,21 @@ class _Accumulator(Rewriter):
         self.accesses = accesses
         self.fast_math = fast_math
         #: the loops around, as they were before
-        self.around: list[Op] = []
+        self.around: list[ir.Op] = []
         #: updates that were moved out of loops, and one that each stands for
-        self.moved: dict[Op, Atomic] = {}
+        self.moved: dict[ir.Op, ir.Atomic] = {}
 
-    def nest(self, op: Op) -> None:
-        loops = isinstance(op, For | While)
+    def nest(self, op: ir.Op) -> None:
+        loops = isinstance(op, ir.For | ir.While)
         if loops:
             self.around.append(op)
         super().nest(op)
         if loops:
             self.around.pop()
 
-    def on(self, op: Op) -> Decision | Sequence[Atom]:
+    def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
         # This loop itself counts as around.
-        if not isinstance(op, _LOOPS) or (isinstance(op, For) and op.parallel and len(self.around) == 1):
+        if not isinstance(op, _LOOPS) or (isinstance(op, ir.For) and op.parallel and len(self.around) == 1):
             return KEEP
         sums = self.sums(op)
         if not sums:
@@ -110,14 +93,14 @@ class _Accumulator(Rewriter):
 
     # what can be accumulated
 
-    def sums(self, loop: For | While) -> dict[_Element, _Sum]:
+    def sums(self, loop: ir.For | ir.While) -> dict[_Element, _Sum]:
         body = loop.regions[-1]
         found = dict(_updates(body, False))
         if not found:
             return {}
         bound = bound_in(body)
         accesses = [
-            op for r in loop.regions for op in walk(r) if isinstance(op, MemoryOp) and not isinstance(op, Extent)
+            op for r in loop.regions for op in walk(r) if isinstance(op, ir.MemoryOp) and not isinstance(op, ir.Extent)
         ]
         sums: dict[_Element, _Sum] = {}
         for op, conditional in found.items():
@@ -131,31 +114,31 @@ class _Accumulator(Rewriter):
         iterates = _surely_iterates(loop)
         for s in sums.values():
             s.guarded = s.guarded and (s.conditional or not iterates)
-            s.has_hit = s.guarded and (s.conditional or isinstance(loop, While))
+            s.has_hit = s.guarded and (s.conditional or isinstance(loop, ir.While))
         return sums
 
-    def fits(self, op: Atomic, loop: For | While, bound: set[Var]) -> bool:
+    def fits(self, op: ir.Atomic, loop: ir.For | ir.While, bound: set[ir.Var]) -> bool:
         dtype = op.buffer.dtype
-        if any(a in bound for a in op.index if isinstance(a, Var)):
+        if any(a in bound for a in op.index if isinstance(a, ir.Var)):
             return False
         if dtype is u1 and op.prim not in (p.and_, p.or_, p.xor):
             return False
-        unordered = isinstance(loop, For) and loop.parallel
+        unordered = isinstance(loop, ir.For) and loop.parallel
         # Partial products may overflow or vanish where the product does not.
         any_order = dtype.kind != "f" or op.prim in (p.minimum, p.maximum) or (self.fast_math and op.prim is p.add)
         return unordered or any_order
 
-    def disturbs(self, other: MemoryOp, update: Atomic) -> bool:
+    def disturbs(self, other: ir.MemoryOp, update: ir.Atomic) -> bool:
         """Whether it would be noticed that the update comes later than before this access."""
         if not buffers_may_meet(other.buffer, update.buffer):
             return False
-        same_kind = isinstance(other, Atomic) and other.prim is update.prim and not other.outs
+        same_kind = isinstance(other, ir.Atomic) and other.prim is update.prim and not other.outs
         if same_kind and other.buffer.dtype is update.buffer.dtype:
             return False
         definitions = self.accesses.definitions
         return other.buffer is not update.buffer or not indices_differ(other.index, update.index, definitions)
 
-    def exists(self, op: Atomic) -> bool:
+    def exists(self, op: ir.Atomic) -> bool:
         """Whether the element is in range for certain even if the loop has no iteration."""
         access = self.accesses.of(self.moved.get(op, op))
         known = self.accesses.loops[self.around[-1]].known
@@ -163,22 +146,22 @@ class _Accumulator(Rewriter):
 
     # the loop with its accumulators
 
-    def rewrite(self, loop: For | While, sums: dict[_Element, _Sum]) -> None:
+    def rewrite(self, loop: ir.For | ir.While, sums: dict[_Element, _Sum]) -> None:
         """Emit the loop that carries the sums, and their updates after it."""
         flagged = [s for s in sums.values() if s.has_hit]
         new = [*[s.carried for s in sums.values()], *[s.hit for s in flagged]]
-        initial = (*[s.neutral for s in sums.values()], *[false for _ in flagged])
+        initial = (*[s.neutral for s in sums.values()], *[ir.false for _ in flagged])
         *others, body = loop.regions
         worker = _Summing(sums)
         inner = worker.region(body, {e: s.carried for e, s in sums.items()}, {s: s.hit for s in flagged})
         yields = (*body.yields, *[worker.totals[e] for e in sums], *[worker.hits[s] for s in flagged])
-        regions = [Region((*body.params, *new), inner, yields)]
-        if isinstance(loop, While):
+        regions = [ir.Region((*body.params, *new), inner, yields)]
+        if isinstance(loop, ir.While):
             # Every region has its own parameters.
-            regions.insert(0, Region((*others[0].params, *_fresh(new)), others[0].body, others[0].yields))
+            regions.insert(0, ir.Region((*others[0].params, *_fresh(new)), others[0].body, others[0].yields))
         outs = _fresh(new)
         emitted = loop.rebuilt((*loop.args, *initial), tuple(regions), (*loop.outs, *outs))
-        if isinstance(emitted, For):
+        if isinstance(emitted, ir.For):
             emitted.parallel = False
         self.emit(emitted)
         totals, hits = outs[: len(sums)], dict(zip(flagged, outs[len(sums) :], strict=True))
@@ -190,10 +173,10 @@ class _Accumulator(Rewriter):
                 continue
             hit = hits.get(s)
             if hit is None:
-                assert isinstance(loop, For)
-                hit = Var(u1)
-                self.emit(Prim(p.lt, (loop.lo, loop.hi), (hit,), loop.loc, loop.origin))
-            self.emit(If(hit, Region((), (update,)), Region((), ()), (), s.first.loc, s.first.origin))
+                assert isinstance(loop, ir.For)
+                hit = ir.Var(u1)
+                self.emit(ir.Prim(p.lt, (loop.lo, loop.hi), (hit,), loop.loc, loop.origin))
+            self.emit(ir.If(hit, ir.Region((), (update,)), ir.Region((), ()), (), s.first.loc, s.first.origin))
 
 
 class _Summing:
@@ -201,52 +184,54 @@ class _Summing:
 
     def __init__(self, sums: dict[_Element, _Sum]) -> None:
         self.sums = sums
-        self.totals: dict[_Element, Atom] = {}
-        self.hits: dict[_Sum, Atom] = {}
-        self.out: list[Op] = []
+        self.totals: dict[_Element, ir.Atom] = {}
+        self.hits: dict[_Sum, ir.Atom] = {}
+        self.out: list[ir.Op] = []
 
-    def region(self, region: Region, totals: dict[_Element, Atom], hits: dict[_Sum, Atom]) -> tuple[Op, ...]:
+    def region(
+        self, region: ir.Region, totals: dict[_Element, ir.Atom], hits: dict[_Sum, ir.Atom]
+    ) -> tuple[ir.Op, ...]:
         """The body without updates, starting from these sums; those that it ends with stand in `totals` and `hits`."""
         self.totals, self.hits, self.out = dict(totals), dict(hits), []
         for op in region.body:
             s = self.sum_of(op)
             if s is not None:
-                assert isinstance(op, Atomic)
+                assert isinstance(op, ir.Atomic)
                 self.add(_element(op), op.value, op)
                 if s.has_hit:
-                    self.hits[s] = true
-            elif isinstance(op, If):
+                    self.hits[s] = ir.true
+            elif isinstance(op, ir.If):
                 self.branch(op)
             else:
                 self.out.append(op)
         return tuple(self.out)
 
-    def sum_of(self, op: Op) -> _Sum | None:
-        return self.sums.get(_element(op)) if isinstance(op, Atomic) and not op.outs else None
+    def sum_of(self, op: ir.Op) -> _Sum | None:
+        return self.sums.get(_element(op)) if isinstance(op, ir.Atomic) and not op.outs else None
 
-    def add(self, element: _Element, value: Atom, near: Op) -> None:
+    def add(self, element: _Element, value: ir.Atom, near: ir.Op) -> None:
         known = self.totals.get(element)
         self.totals[element] = value if known is None else self.prim(element.prim, known, value, near)
 
-    def prim(self, prim: Primitive, a: Atom, b: Atom, near: Op) -> Var:
-        out = Var(a.type)
-        self.out.append(Prim(prim, (a, b), (out,), near.loc, near.origin))
+    def prim(self, prim: Primitive, a: ir.Atom, b: ir.Atom, near: ir.Op) -> ir.Var:
+        out = ir.Var(a.type)
+        self.out.append(ir.Prim(prim, (a, b), (out,), near.loc, near.origin))
         return out
 
-    def branch(self, op: If) -> None:
-        touched = dict.fromkeys(_element(inner) for inner, _ in _updates(Region((), (op,)), True))
+    def branch(self, op: ir.If) -> None:
+        touched = dict.fromkeys(_element(inner) for inner, _ in _updates(ir.Region((), (op,)), True))
         mine = [e for e in touched if e in self.sums]
         if not mine:
             self.out.append(op)
             return
         flagged = [self.sums[e] for e in mine if self.sums[e].has_hit]
         totals, hits, out = self.totals, self.hits, self.out
-        regions: list[Region] = []
+        regions: list[ir.Region] = []
         for region in op.regions:
             body = self.region(region, {}, {})
             contributed = [self.totals.get(e, self.sums[e].neutral) for e in mine]
-            contributed += [self.hits.get(s, false) for s in flagged]
-            regions.append(Region((), body, (*region.yields, *contributed)))
+            contributed += [self.hits.get(s, ir.false) for s in flagged]
+            regions.append(ir.Region((), body, (*region.yields, *contributed)))
         self.totals, self.hits, self.out = totals, hits, out
         outs = _fresh([*[self.sums[e].carried for e in mine], *[s.hit for s in flagged]])
         self.out.append(op.rebuilt(op.args, tuple(regions), (*op.outs, *outs)))
@@ -257,25 +242,25 @@ class _Summing:
             self.hits[s] = hit if known is None else self.prim(p.or_, known, hit, op)
 
 
-def _element(op: Atomic) -> _Element:
+def _element(op: ir.Atomic) -> _Element:
     return _Element(op.buffer, op.prim, op.index)
 
 
-def _surely_iterates(loop: For | While) -> bool:
-    if not isinstance(loop, For) or not isinstance(loop.lo, Lit) or not isinstance(loop.hi, Lit):
+def _surely_iterates(loop: ir.For | ir.While) -> bool:
+    if not isinstance(loop, ir.For) or not isinstance(loop.lo, ir.Lit) or not isinstance(loop.hi, ir.Lit):
         return False
     return loop.lo.value < loop.hi.value
 
 
-def _updates(region: Region, conditional: bool) -> Iterable[tuple[Atomic, bool]]:
+def _updates(region: ir.Region, conditional: bool) -> Iterable[tuple[ir.Atomic, bool]]:
     """The updates in a region but not in its loops whose old value nobody asks for, and whether each is in an `if`."""
     for op in region.body:
-        if isinstance(op, Atomic) and not op.outs and op.prim in p.ATOMICS:
+        if isinstance(op, ir.Atomic) and not op.outs and op.prim in p.ATOMICS:
             yield op, conditional
-        elif isinstance(op, If):
+        elif isinstance(op, ir.If):
             for inner in op.regions:
                 yield from _updates(inner, True)
 
 
-def _fresh(variables: Sequence[Var]) -> tuple[Var, ...]:
-    return tuple([Var(v.type, v.name) for v in variables])
+def _fresh(variables: Sequence[ir.Var]) -> tuple[ir.Var, ...]:
+    return tuple([ir.Var(v.type, v.name) for v in variables])

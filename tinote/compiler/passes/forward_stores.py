@@ -17,55 +17,38 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from tinote.ir import nodes as ir
 from tinote.ir.access import buffers_may_meet, indices_differ
 from tinote.ir.buffers import root_of
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    Check,
-    For,
-    Function,
-    If,
-    Load,
-    MemoryOp,
-    Op,
-    Region,
-    Store,
-    Task,
-    Var,
-    While,
-)
 from tinote.ir.query import walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 
 #: Whether the index is a byte offset into a flat view, and the index.
-Index = tuple[bool, tuple[Atom, ...]]
+Index = tuple[bool, tuple[ir.Atom, ...]]
 #: What memory holds, by buffer and index.
-Contents = dict[Buffer, dict[Index, Atom]]
+Contents = dict[ir.Buffer, dict[Index, ir.Atom]]
 
 #: More elements of one buffer than this are not remembered, so that long straight code stays linear.
 _REMEMBERED = 48
 
 
-def forward_stores(fn: Function) -> Function:
+def forward_stores(fn: ir.Function) -> ir.Function:
     """`fn` with loads of known elements replaced and useless stores dropped."""
     return _Forwarder().run(fn)
 
 
-def _meeting(root: Buffer, known: Collection[Buffer]) -> list[Buffer]:
+def _meeting(root: ir.Buffer, known: Collection[ir.Buffer]) -> list[ir.Buffer]:
     """Those of the roots `known` that may share memory with another one."""
-    if root.kind is BufferKind.ARRAY:
+    if root.kind is ir.BufferKind.ARRAY:
         return [other for other in known if buffers_may_meet(other, root)]
-    arrays: list[Buffer] = []
-    if root.kind is BufferKind.FIELD:
-        arrays = [other for other in known if other.kind is BufferKind.ARRAY and not other.noalias]
+    arrays: list[ir.Buffer] = []
+    if root.kind is ir.BufferKind.FIELD:
+        arrays = [other for other in known if other.kind is ir.BufferKind.ARRAY and not other.noalias]
     return [*arrays, root] if root in known else arrays
 
 
-def _index_of(op: MemoryOp) -> Index:
-    return op.buffer.flat is not None, op.index if isinstance(op, Store | Atomic) else op.args
+def _index_of(op: ir.MemoryOp) -> Index:
+    return op.buffer.flat is not None, op.index if isinstance(op, ir.Store | ir.Atomic) else op.args
 
 
 class _Forwarder(Rewriter):
@@ -74,18 +57,18 @@ class _Forwarder(Rewriter):
         self.known: Contents = {}
         self.saved: list[Contents] = []
         self.ended: Contents = {}
-        self.definitions: dict[Var, Op] = {}
-        self.writes: dict[Op, frozenset[Buffer]] = {}
+        self.definitions: dict[ir.Var, ir.Op] = {}
+        self.writes: dict[ir.Op, frozenset[ir.Buffer]] = {}
 
     # what is known
 
-    def differ(self, a: Index, b: Index, buffer: Buffer) -> bool:
+    def differ(self, a: Index, b: Index, buffer: ir.Buffer) -> bool:
         """Whether two indices of one buffer never name the same element."""
         if a[0] is not b[0]:
             return False
         return indices_differ(a[1], b[1], self.definitions, buffer.dtype.size if a[0] else 1)
 
-    def forget(self, buffer: Buffer, index: Index | None = None) -> None:
+    def forget(self, buffer: ir.Buffer, index: Index | None = None) -> None:
         """Forget what a write to `buffer` may change; to all of it, or at one index."""
         root = root_of(buffer)
         for other in _meeting(root, self.known):
@@ -96,52 +79,52 @@ class _Forwarder(Rewriter):
             for key in [k for k in held if not self.differ(k, index, root)]:
                 del held[key]
 
-    def learn(self, buffer: Buffer, index: Index, value: Atom) -> None:
+    def learn(self, buffer: ir.Buffer, index: Index, value: ir.Atom) -> None:
         held = self.known.setdefault(root_of(buffer), {})
         held[index] = value
         if len(held) > _REMEMBERED:
             del held[next(iter(held))]
 
-    def written_in(self, op: Op) -> frozenset[Buffer]:
+    def written_in(self, op: ir.Op) -> frozenset[ir.Buffer]:
         """The buffers that an operation or anything inside it writes."""
         found = self.writes.get(op)
         if found is None:
-            inside: set[Buffer] = set()
+            inside: set[ir.Buffer] = set()
             for region in op.regions:
                 for inner in region.body:
                     if inner.regions:
                         inside |= self.written_in(inner)
-                    elif isinstance(inner, Store | Atomic):
+                    elif isinstance(inner, ir.Store | ir.Atomic):
                         inside.add(root_of(inner.buffer))
             found = self.writes[op] = frozenset(inside)
         return found
 
     # the walk
 
-    def enter(self, region: Region) -> None:
+    def enter(self, region: ir.Region) -> None:
         self.saved.append(self.known)
         self.known = {buffer: dict(held) for buffer, held in self.known.items()}
 
-    def leave(self, region: Region) -> None:
+    def leave(self, region: ir.Region) -> None:
         self.ended = self.known
         self.known = self.saved.pop()
         self.out = _without_overwritten(self.out, self)
 
-    def nest(self, op: Op) -> None:
-        if isinstance(op, If):
+    def nest(self, op: ir.Op) -> None:
+        if isinstance(op, ir.If):
             self.branch(op)
-        elif isinstance(op, For | While):
+        elif isinstance(op, ir.For | ir.While):
             for buffer in self.written_in(op):
                 self.forget(buffer)
             super().nest(op)
-        elif isinstance(op, Task):
+        elif isinstance(op, ir.Task):
             self.known = {}
             super().nest(op)
             self.known = {}
         else:
             super().nest(op)
 
-    def branch(self, op: If) -> None:
+    def branch(self, op: ir.If) -> None:
         """Afterwards memory holds what both sides leave the same."""
         then = self.region(op.then)
         after_then = self.ended
@@ -156,35 +139,35 @@ class _Forwarder(Rewriter):
             if other:
                 self.known[buffer] = {index: v for index, v in held.items() if other.get(index) == v}
 
-    def on(self, op: Op) -> Decision | Sequence[Atom]:
-        if isinstance(op, Load):
+    def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
+        if isinstance(op, ir.Load):
             index = _index_of(op)
             value = self.known.get(root_of(op.buffer), {}).get(index)
             if value is not None and value.type == op.out.type:
                 return (value,)
             self.learn(op.buffer, index, op.out)
-        elif isinstance(op, Store):
+        elif isinstance(op, ir.Store):
             index = _index_of(op)
             if self.known.get(root_of(op.buffer), {}).get(index) == op.value:
                 return DROP
             self.forget(op.buffer, index)
             self.learn(op.buffer, index, op.value)
-        elif isinstance(op, Atomic):
+        elif isinstance(op, ir.Atomic):
             self.forget(op.buffer, _index_of(op))
         elif len(op.outs) == 1:
             self.definitions[op.outs[0]] = op
         return KEEP
 
 
-def _without_overwritten(body: list[Op], forwarder: _Forwarder) -> list[Op]:
+def _without_overwritten(body: list[ir.Op], forwarder: _Forwarder) -> list[ir.Op]:
     """A region's operations without the stores that a later one overwrites before anything could read them."""
-    stored = [root_of(op.buffer) for op in body if isinstance(op, Store)]
+    stored = [root_of(op.buffer) for op in body if isinstance(op, ir.Store)]
     if len(set(stored)) == len(stored):
         return body
-    covered: dict[Buffer, dict[Index, None]] = {}
-    kept: list[Op] = []
+    covered: dict[ir.Buffer, dict[Index, None]] = {}
+    kept: list[ir.Op] = []
     for op in reversed(body):
-        if isinstance(op, Store):
+        if isinstance(op, ir.Store):
             indices = covered.setdefault(root_of(op.buffer), {})
             if _index_of(op) in indices:
                 continue
@@ -192,22 +175,22 @@ def _without_overwritten(body: list[Op], forwarder: _Forwarder) -> list[Op]:
             if len(indices) > _REMEMBERED:
                 del indices[next(iter(indices))]
         elif covered:
-            if isinstance(op, Load | Atomic):
+            if isinstance(op, ir.Load | ir.Atomic):
                 _uncover(covered, op, forwarder)
-            elif isinstance(op, Check | While | Task):
+            elif isinstance(op, ir.Check | ir.While | ir.Task):
                 covered.clear()  # here the launch may end, and then what was stored stays
             elif op.regions:
                 for inner in (i for r in op.regions for i in walk(r)):
-                    if isinstance(inner, Load | Atomic):
+                    if isinstance(inner, ir.Load | ir.Atomic):
                         _uncover(covered, inner, None)
-                    elif isinstance(inner, Check | While):
+                    elif isinstance(inner, ir.Check | ir.While):
                         covered.clear()
         kept.append(op)
     kept.reverse()
     return kept
 
 
-def _uncover(covered: dict[Buffer, dict[Index, None]], op: MemoryOp, forwarder: _Forwarder | None) -> None:
+def _uncover(covered: dict[ir.Buffer, dict[Index, None]], op: ir.MemoryOp, forwarder: _Forwarder | None) -> None:
     """Take out what `op` reads. Without the forwarder, indices are not compared: they are bound elsewhere."""
     root = root_of(op.buffer)
     for buffer in _meeting(root, covered):

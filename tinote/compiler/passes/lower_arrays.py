@@ -19,9 +19,9 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from tinote.errors import CompilerBug
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
-from tinote.ir.nodes import Atom, For, Function, Get, If, Lit, NewStack, Op, Pop, Prim, Print, Push, Region, Var, While
 from tinote.ir.query import walk
 from tinote.ir.types import Ref, Stack, Tensor, Type, i32, i64
 
@@ -29,7 +29,7 @@ from tinote.ir.types import Ref, Stack, Tensor, Type, i32, i64
 _UNROLLED = 16
 
 
-def lower_arrays(fn: Function) -> Function:
+def lower_arrays(fn: ir.Function) -> ir.Function:
     """`fn` without tensor values."""
     if not any(
         _is_array(v.type) for op in walk(fn.region) for v in (*op.outs, *(q for r in op.regions for q in r.params))
@@ -42,7 +42,7 @@ def _is_array(t: Type) -> bool:
     return isinstance(t, Tensor) or (isinstance(t, Stack) and isinstance(t.content, Tensor))
 
 
-Index = tuple[Atom, ...]
+Index = tuple[ir.Atom, ...]
 Component = Callable[[Index], object]
 
 
@@ -52,24 +52,24 @@ class _Liveness:
     For each loop, also those that its iterations read from outside.
     """
 
-    def __init__(self, region: Region) -> None:
-        self.dead_after: dict[Op, set[Var]] = {}
-        self.read_inside: dict[Op, set[Var]] = {}
+    def __init__(self, region: ir.Region) -> None:
+        self.dead_after: dict[ir.Op, set[ir.Var]] = {}
+        self.read_inside: dict[ir.Op, set[ir.Var]] = {}
         self._region(region, set())
 
-    def _region(self, region: Region, needed: set[Var]) -> set[Var]:
+    def _region(self, region: ir.Region, needed: set[ir.Var]) -> set[ir.Var]:
         """Walk a region backwards; `needed`: what is needed after it. Returns what is needed before it."""
         live = needed | _tensors(region.yields)
         for op in reversed(region.body):
             used = _tensors(op.args)
-            inside: set[Var] = set()
-            if isinstance(op, For | While):
+            inside: set[ir.Var] = set()
+            if isinstance(op, ir.For | ir.While):
                 # An iteration is followed by another one: what any iteration reads from outside stays needed
                 # throughout.
                 inside = self.read_inside[op] = {v for r in op.regions for v in self._free(r)}
                 for r in op.regions:
                     # The condition of a `while` must leave the carried values as they are.
-                    kept = _tensors(r.params) if isinstance(op, While) and r is op.condition else set[Var]()
+                    kept = _tensors(r.params) if isinstance(op, ir.While) and r is op.condition else set[ir.Var]()
                     inside = inside | self._region(r, live | inside | kept)
             else:
                 for r in op.regions:
@@ -79,7 +79,7 @@ class _Liveness:
             live = (live | touched) - set(op.outs)
         return live - set(region.params)
 
-    def _free(self, region: Region) -> set[Var]:
+    def _free(self, region: ir.Region) -> set[ir.Var]:
         bound = set(region.params)
         found = _tensors(region.yields)
         for op in region.body:
@@ -90,8 +90,8 @@ class _Liveness:
         return found - bound
 
 
-def _tensors(atoms: Sequence[Atom]) -> set[Var]:
-    return {a for a in atoms if type(a) is Var and isinstance(a.type, Tensor)}
+def _tensors(atoms: Sequence[ir.Atom]) -> set[ir.Var]:
+    return {a for a in atoms if type(a) is ir.Var and isinstance(a.type, Tensor)}
 
 
 class _Lowering:
@@ -100,15 +100,15 @@ class _Lowering:
         self._read_inside = liveness.read_inside
         self._b = Builder()
         #: the cell that holds a tensor variable; the stack that stands for a stack of tensors
-        self._cells: dict[Var, Var] = {}
+        self._cells: dict[ir.Var, ir.Var] = {}
 
-    def whole(self, region: Region) -> Region:
+    def whole(self, region: ir.Region) -> ir.Region:
         with self._b.region() as opened:
             for op in region.body:
                 self._visit(op)
-        return Region(region.params, tuple(opened.body), region.yields)
+        return ir.Region(region.params, tuple(opened.body), region.yields)
 
-    def _inner(self, region: Region) -> Region:
+    def _inner(self, region: ir.Region) -> ir.Region:
         """A region in which no tensor is a parameter or yielded."""
         if not any(_is_array(v.type) for op in walk(region) for v in op.outs) and not any(
             _is_array(a.type) for op in walk(region) for a in op.args
@@ -118,20 +118,20 @@ class _Lowering:
 
     # cells
 
-    def _cell(self, atom: Atom) -> Var:
+    def _cell(self, atom: ir.Atom) -> ir.Var:
         found = self._cells.get(atom)  # type: ignore[arg-type]
         if found is None:
             raise CompilerBug("lower_arrays", f"{atom!r} has no cell")
         return found
 
-    def _new_cell(self, t: Tensor, name: str) -> Var:
+    def _new_cell(self, t: Tensor, name: str) -> ir.Var:
         return self._b.local(t, name=name)
 
     def _each(self, t: Tensor, call: Component) -> None:
         """Call with the indices of each component: with literals for few, in loops for many."""
         if t.count <= _UNROLLED:
             for index in itertools.product(*map(range, t.shape)):
-                call(tuple(Lit(k, i32) for k in index))
+                call(tuple(ir.Lit(k, i32) for k in index))
             return
         self._nest(t.shape, (), call)
 
@@ -139,12 +139,12 @@ class _Lowering:
         if not shape:
             call(index)
             return
-        position = Var(i32)
+        position = ir.Var(i32)
         with self._b.region(position) as opened:
             self._nest(shape[1:], (*index, position), call)
-        self._b.emit(For(Lit(0, i32), Lit(shape[0], i32), (), opened.close(), (), self._b.loc))
+        self._b.emit(ir.For(ir.Lit(0, i32), ir.Lit(shape[0], i32), (), opened.close(), (), self._b.loc))
 
-    def _copy(self, source: Var, target: Var) -> None:
+    def _copy(self, source: ir.Var, target: ir.Var) -> None:
         if source is target:
             return
         content = source.type.content  # type: ignore[union-attr]
@@ -154,21 +154,21 @@ class _Lowering:
 
     # operations
 
-    def _visit(self, op: Op) -> None:
+    def _visit(self, op: ir.Op) -> None:
         b = self._b
         b.loc, b.origin = op.loc, op.origin
-        if isinstance(op, For | While):
+        if isinstance(op, ir.For | ir.While):
             self._loop(op)
-        elif isinstance(op, If):
+        elif isinstance(op, ir.If):
             self._branch(op)
-        elif isinstance(op, Prim) and (op.prim in (p.pack, p.insert, p.extract) or isinstance(op.out.type, Tensor)):
+        elif isinstance(op, ir.Prim) and (op.prim in (p.pack, p.insert, p.extract) or isinstance(op.out.type, Tensor)):
             self._prim(op)
-        elif isinstance(op, NewStack | Push | Pop) and _is_array(
-            (op.out if isinstance(op, NewStack) else op.args[0]).type
+        elif isinstance(op, ir.NewStack | ir.Push | ir.Pop) and _is_array(
+            (op.out if isinstance(op, ir.NewStack) else op.args[0]).type
         ):
             self._stack(op)
         elif any(_is_array(a.type) for a in op.args) or any(_is_array(v.type) for v in op.outs):
-            if isinstance(op, Print):
+            if isinstance(op, ir.Print):
                 self._print(op)
             else:
                 self._cell_access(op)
@@ -179,7 +179,7 @@ class _Lowering:
         else:
             b.emit(op)
 
-    def _prim(self, op: Prim) -> None:
+    def _prim(self, op: ir.Prim) -> None:
         b = self._b
         t = op.out.type
         if op.prim is p.extract:
@@ -195,7 +195,7 @@ class _Lowering:
             b.set(cell, op.args[-1], *op.args[1:-1])
         elif op.prim is p.pack:
             cell = self._new_cell(t, op.out.name)
-            zero = Lit(0, t.dtype)
+            zero = ir.Lit(0, t.dtype)
             if all(a == zero for a in op.args):
                 pass  # a cell starts at zero
             elif t.count > _UNROLLED and len(set(op.args)) == 1:
@@ -203,12 +203,12 @@ class _Lowering:
             else:
                 for index, a in zip(itertools.product(*map(range, t.shape)), op.args, strict=True):
                     if a != zero:
-                        b.set(cell, a, *(Lit(k, i32) for k in index))
+                        b.set(cell, a, *(ir.Lit(k, i32) for k in index))
         else:
             cell = self._elementwise(op, t)
         self._cells[op.out] = cell
 
-    def _elementwise(self, op: Prim, t: Tensor) -> Var:
+    def _elementwise(self, op: ir.Prim, t: Tensor) -> ir.Var:
         """A select between tensors, or any other primitive on them."""
         b = self._b
         cell = self._new_cell(t, op.out.name)
@@ -220,7 +220,7 @@ class _Lowering:
         self._each(t, component)
         return cell
 
-    def _cell_access(self, op: Op) -> None:
+    def _cell_access(self, op: ir.Op) -> None:
         """`local`, `get` and `set` of a whole tensor."""
         b = self._b
         if op.outs and isinstance(op.out.type, Ref):
@@ -237,11 +237,11 @@ class _Lowering:
         else:
             raise CompilerBug("lower_arrays", f"a tensor in {op!r}")
 
-    def _print(self, op: Print) -> None:
+    def _print(self, op: ir.Print) -> None:
         """Tensors print as nested lists."""
         b = self._b
         parts: list[str | None] = []
-        values: list[Atom] = []
+        values: list[ir.Atom] = []
         specs: list[str] = []
         arguments = iter(zip(op.args, op.specs, strict=True))
         for part in op.parts:
@@ -263,32 +263,33 @@ class _Lowering:
                 else:
                     parts.append("[" * opened)
                 parts.append(None)
-                values.append(b.get(self._cell(a), *(Lit(k, i32) for k in index)))
+                values.append(b.get(self._cell(a), *(ir.Lit(k, i32) for k in index)))
                 specs.append(spec)
             parts.append("]" * len(shape))
-        b.emit(Print(tuple(parts), tuple(values), op.loc, tuple(specs)))
+        b.emit(ir.Print(tuple(parts), tuple(values), op.loc, tuple(specs)))
 
     # stacks of tensors
 
-    def _stack(self, op: Op) -> None:
+    def _stack(self, op: ir.Op) -> None:
         b = self._b
-        if isinstance(op, NewStack):
+        if isinstance(op, ir.NewStack):
             assert isinstance(op.out.type, Stack) and isinstance(op.out.type.content, Tensor)
             t = op.out.type.content
             capacity = tuple(
-                Lit(int(a.value) * t.count, i64) if isinstance(a, Lit) else b.prim(p.mul, a, Lit(t.count, i64))
+                ir.Lit(int(a.value) * t.count, i64) if isinstance(a, ir.Lit) else b.prim(p.mul, a, ir.Lit(t.count, i64))
                 for a in op.args
             )
-            fresh = Var(Stack(t.dtype), op.out.name)
+            fresh = ir.Var(Stack(t.dtype), op.out.name)
             b.emit(op.rebuilt(capacity, (), (fresh,)))
             self._cells[op.out] = fresh
             return
         stack = self._cell(op.args[0])
-        if isinstance(op, Push):
+        if isinstance(op, ir.Push):
             source = self._cell(op.args[1])
             assert isinstance(op.args[1].type, Tensor)
             self._each(
-                op.args[1].type, lambda index: b.emit(Push((stack, b.get(source, *index)), (), (), op.loc, op.origin))
+                op.args[1].type,
+                lambda index: b.emit(ir.Push((stack, b.get(source, *index)), (), (), op.loc, op.origin)),
             )
             return
         t = op.out.type
@@ -297,11 +298,11 @@ class _Lowering:
         last = tuple(n - 1 for n in t.shape)
 
         def take(index: Index) -> None:
-            value = Var(t.dtype)
-            b.emit(Pop((stack,), (value,), (), op.loc, op.origin))
+            value = ir.Var(t.dtype)
+            b.emit(ir.Pop((stack,), (value,), (), op.loc, op.origin))
             # Last in, first out: from the last component to the first.
             mirrored = [
-                Lit(n - int(k.value), i32) if isinstance(k, Lit) else b.prim(p.sub, Lit(n, i32), k)
+                ir.Lit(n - int(k.value), i32) if isinstance(k, ir.Lit) else b.prim(p.sub, ir.Lit(n, i32), k)
                 for n, k in zip(last, index, strict=True)
             ]
             b.set(cell, value, *mirrored)
@@ -311,14 +312,14 @@ class _Lowering:
 
     # control flow
 
-    def _loop(self, op: For | While) -> None:
+    def _loop(self, op: ir.For | ir.While) -> None:
         """Carried tensors have one cell each for the whole loop."""
         initial = op.initial
         lead = len(op.args) - len(initial)
         keep = [k for k, a in enumerate(initial) if not isinstance(a.type, Tensor)]
         arrays = [k for k, a in enumerate(initial) if isinstance(a.type, Tensor)]
-        taken: set[Var] = set()
-        cells: list[Var] = []
+        taken: set[ir.Var] = set()
+        cells: list[ir.Var] = []
         for k in arrays:
             source = self._cell(initial[k])
             t = initial[k].type
@@ -331,13 +332,13 @@ class _Lowering:
             taken.add(cell)
             cells.append(cell)
             self._cells[op.outs[k]] = cell
-        regions: list[Region] = []
+        regions: list[ir.Region] = []
         for r in op.regions:
-            head = 1 if isinstance(op, For) else 0
+            head = 1 if isinstance(op, ir.For) else 0
             for k, cell in zip(arrays, cells, strict=True):
                 self._cells[r.params[head + k]] = cell
             params = (*r.params[:head], *(r.params[head + k] for k in keep))
-            is_condition = isinstance(op, While) and r is op.condition
+            is_condition = isinstance(op, ir.While) and r is op.condition
             with self._b.region() as opened:
                 for inner in r.body:
                     self._visit(inner)
@@ -345,15 +346,15 @@ class _Lowering:
                 if not is_condition:
                     self._settle([(r.yields[k], cell) for k, cell in zip(arrays, cells, strict=True)])
             yields = r.yields if is_condition else tuple([r.yields[k] for k in keep])
-            regions.append(Region(params, tuple(opened.body), yields))
+            regions.append(ir.Region(params, tuple(opened.body), yields))
         args = (*op.args[:lead], *(initial[k] for k in keep))
         self._b.emit(op.rebuilt(args, tuple(regions), tuple([op.outs[k] for k in keep])))
 
-    def _settle(self, moves: list[tuple[Atom, Var]]) -> None:
+    def _settle(self, moves: list[tuple[ir.Atom, ir.Var]]) -> None:
         """Bring yielded tensors into the cells where they belong, as if at once."""
         pending = [(self._cell(value), cell) for value, cell in moves]
         targets = {cell for source, cell in pending if source is not cell}
-        held: list[tuple[Var, Var]] = []
+        held: list[tuple[ir.Var, ir.Var]] = []
         for source, cell in pending:
             if source is cell:
                 continue
@@ -366,14 +367,14 @@ class _Lowering:
         for source, cell in held:
             self._copy(source, cell)
 
-    def _branch(self, op: If) -> None:
+    def _branch(self, op: ir.If) -> None:
         """A tensor result has one cell for both sides: that of a dead tensor which a side hands on, if there is one."""
         arrays = [k for k, v in enumerate(op.outs) if isinstance(v.type, Tensor)]
         keep = [k for k, v in enumerate(op.outs) if not isinstance(v.type, Tensor)]
-        taken: set[Var] = set()
-        cells: list[Var] = []
+        taken: set[ir.Var] = set()
+        cells: list[ir.Var] = []
         for k in arrays:
-            cell: Var | None = None
+            cell: ir.Var | None = None
             for r in op.regions:
                 y = _origin(r, r.yields[k])
                 through = self._cells.get(y) if y in self._dead_after[op] else None
@@ -385,35 +386,35 @@ class _Lowering:
                 cell = self._new_cell(t, op.outs[k].name)
             taken.add(cell)
             cells.append(cell)
-        regions: list[Region] = []
+        regions: list[ir.Region] = []
         for r in op.regions:
             with self._b.region() as opened:
                 for inner in r.body:
                     self._visit(inner)
                 self._b.loc = op.loc
                 self._settle([(r.yields[k], cell) for k, cell in zip(arrays, cells, strict=True)])
-            regions.append(Region((), tuple(opened.body), tuple([r.yields[k] for k in keep])))
+            regions.append(ir.Region((), tuple(opened.body), tuple([r.yields[k] for k in keep])))
         for k, cell in zip(arrays, cells, strict=True):
             self._cells[op.outs[k]] = cell
         self._b.loc = op.loc
         self._b.emit(op.rebuilt(op.args, tuple(regions), tuple([op.outs[k] for k in keep])))
 
 
-def _origin(region: Region, atom: Atom) -> Var:
+def _origin(region: ir.Region, atom: ir.Atom) -> ir.Var:
     """The tensor whose cell `atom`, yielded by a branch, will be in if all goes in place."""
-    assert isinstance(atom, Var)
+    assert isinstance(atom, ir.Var)
     made = {v: op for op in region.body for v in op.outs}
     while (op := made.get(atom)) is not None:
-        if isinstance(op, Prim) and op.prim is p.insert:
+        if isinstance(op, ir.Prim) and op.prim is p.insert:
             following = op.args[0]
-        elif isinstance(op, For | While):
+        elif isinstance(op, ir.For | ir.While):
             following = op.initial[op.outs.index(atom)]
         else:
             break
-        assert isinstance(following, Var)
+        assert isinstance(following, ir.Var)
         atom = following
     return atom
 
 
-def _get(cell: Var, index: Index, op: Prim) -> Op:
-    return Get((cell, *index), op.outs, (), op.loc, op.origin)
+def _get(cell: ir.Var, index: Index, op: ir.Prim) -> ir.Op:
+    return ir.Get((cell, *index), op.outs, (), op.loc, op.origin)

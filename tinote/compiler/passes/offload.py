@@ -19,29 +19,10 @@ import math
 from collections.abc import Iterable
 
 from tinote.errors import CompilerBug
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import buffers_may_meet
 from tinote.ir.buffers import root_of
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    Extent,
-    For,
-    Function,
-    Lit,
-    Load,
-    NewStack,
-    Op,
-    Pop,
-    Prim,
-    Push,
-    Region,
-    Store,
-    Task,
-    Var,
-)
 from tinote.ir.prune import prune
 from tinote.ir.query import free_variables, walk
 from tinote.ir.rewrite import Rewriter
@@ -49,40 +30,40 @@ from tinote.ir.types import Scalar, Tensor, i32
 from tinote.source import Span
 
 #: What becomes one task: serial operations, or a parallel loop.
-_Piece = list[Op] | For
+_Piece = list[ir.Op] | ir.For
 
 _SHORT_OUTER_LOOP = 16
 _CHEAP = 24.0
 
 
-def offload(fn: Function) -> Function:
+def offload(fn: ir.Function) -> ir.Function:
     """Offload; a function that consists of tasks already is returned as it is."""
-    if all(isinstance(op, Task | Load) for op in fn.region.body) and not isinstance(_last(fn), Load):
+    if all(isinstance(op, ir.Task | ir.Load) for op in fn.region.body) and not isinstance(_last(fn), ir.Load):
         return fn
     return fn.with_region(_Offloading(fn).region())
 
 
-def _last(fn: Function) -> Op | None:
+def _last(fn: ir.Function) -> ir.Op | None:
     """The last operation that is not the load of a result; a function of loads alone has not been offloaded."""
-    tasks = [op for op in fn.region.body if isinstance(op, Task)]
+    tasks = [op for op in fn.region.body if isinstance(op, ir.Task)]
     return tasks[-1] if tasks else fn.region.body[-1] if fn.region.body else None
 
 
 class _Offloading:
-    def __init__(self, fn: Function) -> None:
+    def __init__(self, fn: ir.Function) -> None:
         self.fn = fn
         self.parameters = set(fn.region.params)
         #: the operations at the top that bind a variable, and the piece each belongs to
-        self.made: dict[Var, Op] = {}
-        self.temporaries: dict[Var, Buffer] = {}
-        self.repeatable: dict[Var, float] = {}
+        self.made: dict[ir.Var, ir.Op] = {}
+        self.temporaries: dict[ir.Var, ir.Buffer] = {}
+        self.repeatable: dict[ir.Var, float] = {}
         self.numbers = itertools.count()
 
-    def region(self) -> Region:
+    def region(self) -> ir.Region:
         pieces = self._pieces()
         yields = self.fn.region.yields
         # Everything that leaves its piece is known before any piece is built: the stores stand where the value is made.
-        home: dict[Var, int] = {}
+        home: dict[ir.Var, int] = {}
         for number, piece in enumerate(pieces):
             if isinstance(piece, list):
                 for op in piece:
@@ -91,24 +72,24 @@ class _Offloading:
                         self.made[out] = op
                         self._note_cost(out, op)
         for number, piece in enumerate(pieces):
-            if isinstance(piece, For):
-                self._export(a for a in piece.args if type(a) is Var)
+            if isinstance(piece, ir.For):
+                self._export(a for a in piece.args if type(a) is ir.Var)
                 wanted = free_variables(piece.body)
             else:
-                wanted = [v for v in free_variables(Region((), tuple(piece))) if home.get(v) != number]
+                wanted = [v for v in free_variables(ir.Region((), tuple(piece))) if home.get(v) != number]
             self._export(v for v in wanted if v not in self.repeatable)
-        self._export(y for y in yields if type(y) is Var)
+        self._export(y for y in yields if type(y) is ir.Var)
 
-        body: list[Op] = []
+        body: list[ir.Op] = []
         for piece in pieces:
-            body += self._parallel(piece) if isinstance(piece, For) else self._serial(piece)
+            body += self._parallel(piece) if isinstance(piece, ir.For) else self._serial(piece)
         results = tuple(self._between(y, body, self.fn.loc) for y in yields)
-        return Region(self.fn.region.params, tuple(body), results)
+        return ir.Region(self.fn.region.params, tuple(body), results)
 
     def _pieces(self) -> list[_Piece]:
         pieces: list[_Piece] = []
         for op in self.fn.region.body:
-            if isinstance(op, For) and op.parallel:
+            if isinstance(op, ir.For) and op.parallel:
                 pieces.append(_inside_out(op))
             elif pieces and isinstance(pieces[-1], list):
                 pieces[-1].append(op)
@@ -116,93 +97,95 @@ class _Offloading:
                 pieces.append([op])
         return _with_stacks_in_one_piece(pieces)
 
-    def _note_cost(self, out: Var, op: Op) -> None:
+    def _note_cost(self, out: ir.Var, op: ir.Op) -> None:
         """Whether a variable is cheap arithmetic on parameters, literals and extents: repeated rather than stored."""
-        if isinstance(op, Extent):
+        if isinstance(op, ir.Extent):
             self.repeatable[out] = 1.0
-        elif isinstance(op, Prim) and isinstance(out.type, Scalar) and op.prim is not p.random_bits:
+        elif isinstance(op, ir.Prim) and isinstance(out.type, Scalar) and op.prim is not p.random_bits:
             cost = op.prim.cost
             for a in op.args:
-                if type(a) is Var and a not in self.parameters:
+                if type(a) is ir.Var and a not in self.parameters:
                     cost += self.repeatable.get(a, math.inf)
             if cost <= _CHEAP:
                 self.repeatable[out] = cost
 
-    def _export(self, variables: Iterable[Var]) -> None:
+    def _export(self, variables: Iterable[ir.Var]) -> None:
         for v in variables:
             if v in self.parameters or v in self.temporaries:
                 continue
             if not isinstance(v.type, Scalar | Tensor):
                 raise CompilerBug("offload", f"{v!r} is used by several tasks")
             dtype, shape = (v.type, ()) if isinstance(v.type, Scalar) else v.type
-            self.temporaries[v] = Buffer(v.name or f"t{len(self.temporaries)}", dtype, (), shape, BufferKind.TEMPORARY)
+            self.temporaries[v] = ir.Buffer(
+                v.name or f"t{len(self.temporaries)}", dtype, (), shape, ir.BufferKind.TEMPORARY
+            )
 
     def _name(self) -> str:
         return f"{self.fn.name}.{next(self.numbers)}"
 
     # building
 
-    def _serial(self, piece: list[Op]) -> list[Op]:
-        body = self._with_imports(Region((), tuple(piece)), {v for op in piece for v in op.outs}).body
-        out: list[Op] = list(body)
+    def _serial(self, piece: list[ir.Op]) -> list[ir.Op]:
+        body = self._with_imports(ir.Region((), tuple(piece)), {v for op in piece for v in op.outs}).body
+        out: list[ir.Op] = list(body)
         for op in piece:
             for v in op.outs:
                 buffer = self.temporaries.get(v)
                 if buffer is not None:
                     _store(out, buffer, v, op.loc)
-        region = prune(Region((), tuple(out)), keep_while=True)
-        return [Task(self._name(), (), region, parallel=False, loc=piece[0].loc)] if region.body else []
+        region = prune(ir.Region((), tuple(out)), keep_while=True)
+        return [ir.Task(self._name(), (), region, parallel=False, loc=piece[0].loc)] if region.body else []
 
-    def _parallel(self, loop: For) -> list[Op]:
-        before: list[Op] = []
+    def _parallel(self, loop: ir.For) -> list[ir.Op]:
+        before: list[ir.Op] = []
         bounds = tuple(self._between(a, before, loop.loc) for a in loop.args[:2])
         body = self._with_imports(loop.body, set())
-        task = Task(self._name(), bounds, body, parallel=True, ordered=loop.ordered, loc=loop.loc)
+        task = ir.Task(self._name(), bounds, body, parallel=True, ordered=loop.ordered, loc=loop.loc)
         task.vectorize = loop.vectorize
         return [*before, task]
 
-    def _between(self, atom: Atom, body: list[Op], loc: Span) -> Atom:
+    def _between(self, atom: ir.Atom, body: list[ir.Op], loc: Span) -> ir.Atom:
         """An atom as the space between tasks can have it.
 
         Loaded from its temporary unless it is a literal or parameter.
         """
-        if type(atom) is Lit or atom in self.parameters:
+        if type(atom) is ir.Lit or atom in self.parameters:
             return atom
-        assert isinstance(atom, Var)
+        assert isinstance(atom, ir.Var)
         if not isinstance(atom.type, Scalar):
             raise CompilerBug("offload", f"{atom!r} is not a scalar but is needed between tasks")
-        fresh = Var(atom.type, atom.name)
-        body.append(Load(self.temporaries[atom], (), (fresh,), loc))
+        fresh = ir.Var(atom.type, atom.name)
+        body.append(ir.Load(self.temporaries[atom], (), (fresh,), loc))
         return fresh
 
-    def _with_imports(self, region: Region, own: set[Var]) -> Region:
+    def _with_imports(self, region: ir.Region, own: set[ir.Var]) -> ir.Region:
         """`region` with what it takes from other pieces loaded, or computed again, at its start."""
-        head: list[Op] = []
-        env: dict[Var, Atom] = {}
+        head: list[ir.Op] = []
+        env: dict[ir.Var, ir.Atom] = {}
         for v in free_variables(region):
             if v not in own and v not in self.parameters:
                 self._import(v, head, env)
         if not env:
             return region
-        inner = Rewriter(env).region(Region((), region.body, region.yields))
-        return Region(region.params, (*head, *inner.body), inner.yields)
+        inner = Rewriter(env).region(ir.Region((), region.body, region.yields))
+        return ir.Region(region.params, (*head, *inner.body), inner.yields)
 
-    def _import(self, v: Var, head: list[Op], env: dict[Var, Atom]) -> Atom:
+    def _import(self, v: ir.Var, head: list[ir.Op], env: dict[ir.Var, ir.Atom]) -> ir.Atom:
         waiting = [v]
         while waiting:
             one = waiting[-1]
             op = self.made[one]
             args = op.args if one in self.repeatable else ()
-            missing = [a for a in args if type(a) is Var and a not in self.parameters and a not in env]
+            missing = [a for a in args if type(a) is ir.Var and a not in self.parameters and a not in env]
             if missing and one not in env:
                 waiting += missing
                 continue
             waiting.pop()
             if one in env:
                 continue
-            fresh = Var(one.type, one.name)
+            fresh = ir.Var(one.type, one.name)
             if one in self.repeatable:
-                head.append(op.rebuilt(tuple([env.get(a, a) if type(a) is Var else a for a in args]), (), (fresh,)))
+                head.append(op.rebuilt(tuple([env.get(a, a) if type(a) is ir.Var else a for a in args]), (), (fresh,)))
             else:
                 _load(head, self.temporaries[one], fresh, op.loc)
             env[one] = fresh
@@ -215,7 +198,7 @@ def _with_stacks_in_one_piece(pieces: list[_Piece]) -> list[_Piece]:
     A serial piece that only reads, and nothing that is written in between, runs right before the one that pops what it
     has pushed. Otherwise all that stands in between becomes serial too.
     """
-    stacks = [{op.out for op in _ops_of(piece) if isinstance(op, NewStack)} for piece in pieces]
+    stacks = [{op.out for op in _ops_of(piece) if isinstance(op, ir.NewStack)} for piece in pieces]
     if not any(stacks):
         return pieces
     used = [_used_by(piece) for piece in pieces]
@@ -231,83 +214,85 @@ def _with_stacks_in_one_piece(pieces: list[_Piece]) -> list[_Piece]:
             joined: list[_Piece] = [*between, [*_ops_of(piece), *_ops_of(pieces[last])]]
         else:
             ops = [op for one in pieces[first : last + 1] for op in _ops_of(one)]
-            joined = [[_in_order(op) if isinstance(op, For) else op for op in ops]]
+            joined = [[_in_order(op) if isinstance(op, ir.For) else op for op in ops]]
         here = slice(first, last + 1)
         pieces[here] = joined
-        stacks[here] = [{op.out for op in _ops_of(one) if isinstance(op, NewStack)} for one in joined]
+        stacks[here] = [{op.out for op in _ops_of(one) if isinstance(op, ir.NewStack)} for one in joined]
         used[here] = [_used_by(one) for one in joined]
     return pieces
 
 
-def _ops_of(piece: _Piece) -> list[Op]:
-    return [piece] if isinstance(piece, For) else piece
+def _ops_of(piece: _Piece) -> list[ir.Op]:
+    return [piece] if isinstance(piece, ir.For) else piece
 
 
-def _used_by(piece: _Piece) -> set[Var]:
-    return set(free_variables(Region((), tuple(_ops_of(piece)))))
+def _used_by(piece: _Piece) -> set[ir.Var]:
+    return set(free_variables(ir.Region((), tuple(_ops_of(piece)))))
 
 
-def _commutes(ops: list[Op], others: list[_Piece]) -> bool:
+def _commutes(ops: list[ir.Op], others: list[_Piece]) -> bool:
     """Whether `ops` may run after `others` instead of before."""
-    reads: set[Buffer] = set()
-    for op in walk(Region((), tuple(ops))):
-        if isinstance(op, Load):
+    reads: set[ir.Buffer] = set()
+    for op in walk(ir.Region((), tuple(ops))):
+        if isinstance(op, ir.Load):
             reads.add(root_of(op.buffer))
-        elif op.writes and not isinstance(op, Push | Pop):
+        elif op.writes and not isinstance(op, ir.Push | ir.Pop):
             return False
     made = {out for op in ops for out in op.outs}
     for other in others:
         if made & _used_by(other):
             return False
-        for op in walk(Region((), tuple(_ops_of(other)))):
-            if isinstance(op, Store | Atomic) and any(buffers_may_meet(root_of(op.buffer), read) for read in reads):
+        for op in walk(ir.Region((), tuple(_ops_of(other)))):
+            if isinstance(op, ir.Store | ir.Atomic) and any(
+                buffers_may_meet(root_of(op.buffer), read) for read in reads
+            ):
                 return False
     return True
 
 
-def _in_order(op: For) -> For:
+def _in_order(op: ir.For) -> ir.For:
     """A loop as a serial one."""
-    return For(op.lo, op.hi, op.initial, op.body, op.outs, op.loc, reverse=op.reverse, origin=op.origin)
+    return ir.For(op.lo, op.hi, op.initial, op.body, op.outs, op.loc, reverse=op.reverse, origin=op.origin)
 
 
-def _components(shape: tuple[int, ...]) -> list[tuple[Lit, ...]]:
-    return [tuple(Lit(k, i32) for k in index) for index in itertools.product(*map(range, shape))]
+def _components(shape: tuple[int, ...]) -> list[tuple[ir.Lit, ...]]:
+    return [tuple(ir.Lit(k, i32) for k in index) for index in itertools.product(*map(range, shape))]
 
 
-def _store(body: list[Op], buffer: Buffer, value: Var, loc: Span) -> None:
+def _store(body: list[ir.Op], buffer: ir.Buffer, value: ir.Var, loc: Span) -> None:
     if isinstance(value.type, Scalar):
-        body.append(Store(buffer, (), value, loc))
+        body.append(ir.Store(buffer, (), value, loc))
         return
     for index in _components(buffer.element):
-        component = Var(buffer.dtype)
-        body.append(Prim(p.extract, (value, *index), (component,), loc))
-        body.append(Store(buffer, index, component, loc))
+        component = ir.Var(buffer.dtype)
+        body.append(ir.Prim(p.extract, (value, *index), (component,), loc))
+        body.append(ir.Store(buffer, index, component, loc))
 
 
-def _load(body: list[Op], buffer: Buffer, out: Var, loc: Span) -> None:
+def _load(body: list[ir.Op], buffer: ir.Buffer, out: ir.Var, loc: Span) -> None:
     if isinstance(out.type, Scalar):
-        body.append(Load(buffer, (), (out,), loc))
+        body.append(ir.Load(buffer, (), (out,), loc))
         return
-    parts: list[Atom] = []
+    parts: list[ir.Atom] = []
     for index in _components(buffer.element):
-        component = Var(buffer.dtype)
-        body.append(Load(buffer, index, (component,), loc))
+        component = ir.Var(buffer.dtype)
+        body.append(ir.Load(buffer, index, (component,), loc))
         parts.append(component)
-    body.append(Prim(p.pack, tuple(parts), (out,), loc))
+    body.append(ir.Prim(p.pack, tuple(parts), (out,), loc))
 
 
-def _length(op: For) -> float:
+def _length(op: ir.For) -> float:
     """The number of iterations; infinite where it is not literal."""
-    return int(op.hi.value) - int(op.lo.value) if isinstance(op.lo, Lit) and isinstance(op.hi, Lit) else math.inf
+    return int(op.hi.value) - int(op.lo.value) if isinstance(op.lo, ir.Lit) and isinstance(op.hi, ir.Lit) else math.inf
 
 
-def _inside_out(outer: For) -> For:
+def _inside_out(outer: ir.For) -> ir.For:
     """A nest of two parallel loops with a short outer one, exchanged, so that there is work for several threads."""
     body = outer.body.body
-    if len(body) != 1 or not isinstance(body[0], For) or not body[0].parallel or _length(outer) >= _SHORT_OUTER_LOOP:
+    if len(body) != 1 or not isinstance(body[0], ir.For) or not body[0].parallel or _length(outer) >= _SHORT_OUTER_LOOP:
         return outer
     inner = body[0]
     if outer.ordered or inner.ordered or outer.index in inner.args or _length(inner) <= _length(outer):
         return outer
-    short = For(outer.lo, outer.hi, (), Region((outer.index,), inner.body.body), (), outer.loc, parallel=True)
-    return For(inner.lo, inner.hi, (), Region((inner.index,), (short,)), (), inner.loc, parallel=True)
+    short = ir.For(outer.lo, outer.hi, (), ir.Region((outer.index,), inner.body.body), (), outer.loc, parallel=True)
+    return ir.For(inner.lo, inner.hi, (), ir.Region((inner.index,), (short,)), (), inner.loc, parallel=True)

@@ -25,30 +25,9 @@ from typing import NamedTuple
 
 from tinote.compiler.passes.forward_stores import forward_stores
 from tinote.compiler.passes.promote_locals import promote_locals
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses, buffers_may_meet
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    For,
-    Function,
-    Get,
-    If,
-    Lit,
-    Load,
-    Local,
-    MemoryOp,
-    Op,
-    Prim,
-    Region,
-    Set,
-    Store,
-    Var,
-    false,
-    true,
-)
 from tinote.ir.primitives import Primitive
 from tinote.ir.prune import prune
 from tinote.ir.query import bound_in, definitions, uses, walk
@@ -57,21 +36,21 @@ from tinote.ir.types import Ref, Scalar, u1
 from tinote.source import NOWHERE, Span
 
 #: A temporary and the component of it; None for all of them, where a component is chosen at run time.
-Component = tuple[Buffer, tuple[Atom, ...] | None]
+Component = tuple[ir.Buffer, tuple[ir.Atom, ...] | None]
 #: What certainly holds a variable's value.
-Holders = frozenset[Var]
+Holders = frozenset[ir.Var]
 
 
-def recognise_reductions(fn: Function) -> Function:
+def recognise_reductions(fn: ir.Function) -> ir.Function:
     """`fn`, in the SCALAR form, in which reductions are atomic updates, and nothing else has changed. In debug mode it
     goes before the checks for overflow, which read the old values: they follow it as they follow `a += x[i]`.
     """
     return _Loops(fn, in_order=False).run()
 
 
-def order_iterations(fn: Function) -> Function:
+def order_iterations(fn: ir.Function) -> ir.Function:
     """`fn`, in the SCALAR form, in which parallel iterations share no variable but by atomic updates."""
-    shared = {op.buffer for op in walk(fn.region) if isinstance(op, MemoryOp) and _is_variable(op.buffer)}
+    shared = {op.buffer for op in walk(fn.region) if isinstance(op, ir.MemoryOp) and _is_variable(op.buffer)}
     if not shared:
         return fn
     settled = _Loops(fn).run()
@@ -81,22 +60,22 @@ def order_iterations(fn: Function) -> Function:
     return settled.with_region(prune(settled.region, keep_while=True))
 
 
-def _is_variable(buffer: Buffer) -> bool:
-    return buffer.kind is BufferKind.TEMPORARY and not buffer.shape
+def _is_variable(buffer: ir.Buffer) -> bool:
+    return buffer.kind is ir.BufferKind.TEMPORARY and not buffer.shape
 
 
 class _Loops:
     """The loops of a function, in which nothing is renamed. Unless `in_order`, only reductions are looked for."""
 
-    def __init__(self, fn: Function, *, in_order: bool = True) -> None:
+    def __init__(self, fn: ir.Function, *, in_order: bool = True) -> None:
         self.fn = fn
         self.only_reductions = not in_order
         self.accesses: Accesses | None = None
 
-    def run(self) -> Function:
-        body: list[Op] = []
+    def run(self) -> ir.Function:
+        body: list[ir.Op] = []
         for k, op in enumerate(self.fn.region.body):
-            if isinstance(op, For) and op.parallel:
+            if isinstance(op, ir.For) and op.parallel:
                 body += self.loop(op, k)
             else:
                 body.append(op)
@@ -104,19 +83,19 @@ class _Loops:
         return (
             self.fn
             if same(body, region.body)
-            else self.fn.with_region(Region(region.params, tuple(body), region.yields))
+            else self.fn.with_region(ir.Region(region.params, tuple(body), region.yields))
         )
 
-    def loop(self, loop: For, position: int) -> list[Op]:
+    def loop(self, loop: ir.For, position: int) -> list[ir.Op]:
         touched = _components(loop)
         if not touched:
             return [loop]
-        before: list[Op] = []
-        rewrites: dict[Op, list[Op]] = {}
+        before: list[ir.Op] = []
+        rewrites: dict[ir.Op, list[ir.Op]] = {}
         own: list[Component] = []
         ordered: list[Component] = []
         for component, ops in touched.items():
-            if not any(isinstance(op, Store) for op in ops) and not _is_mixed(ops):
+            if not any(isinstance(op, ir.Store) for op in ops) and not _is_mixed(ops):
                 continue
             reduction = _Reduction(self, loop, component, ops, self.may_begin_with_nan(component, position))
             if reduction.found():
@@ -129,7 +108,9 @@ class _Loops:
             else:
                 ordered.append(component)
         if ordered:
-            changed = [component for component, ops in touched.items() if not all(isinstance(op, Load) for op in ops)]
+            changed = [
+                component for component, ops in touched.items() if not all(isinstance(op, ir.Load) for op in ops)
+            ]
             return self.in_order(loop, changed, ordered)
         if not rewrites and not own:
             return [loop]
@@ -140,55 +121,55 @@ class _Loops:
         if component[0].dtype.kind != "f":
             return False
         for op in reversed(self.fn.region.body[:position]):
-            if any(_at(inner, component) and not isinstance(inner, Load) for inner in walk(Region((), (op,)))):
-                value = op.args[-1] if isinstance(op, Store) else None
-                return not isinstance(value, Lit) or value.value != value.value
+            if any(_at(inner, component) and not isinstance(inner, ir.Load) for inner in walk(ir.Region((), (op,)))):
+                value = op.args[-1] if isinstance(op, ir.Store) else None
+                return not isinstance(value, ir.Lit) or value.value != value.value
         return True
 
-    def same_value(self, loop: For, ops: Sequence[Op]) -> bool:
+    def same_value(self, loop: ir.For, ops: Sequence[ir.Op]) -> bool:
         """Whether all that happens is that one and the same value is stored."""
-        values = {op.value if isinstance(op, Store) else None for op in ops}
+        values = {op.value if isinstance(op, ir.Store) else None for op in ops}
         (value, *others) = values
         return not others and value is not None and _bound_outside(value, loop)
 
-    def is_scratch(self, loop: For, component: Component, position: int) -> bool:
+    def is_scratch(self, loop: ir.For, component: Component, position: int) -> bool:
         """Whether each iteration writes the variable before it reads it, and nobody reads it afterwards."""
         region = _iteration(loop, component)
         if region is None or _reads_first(region, component, False) is None:
             return False
         written = False
         for op in self.fn.region.body[position + 1 :]:
-            state = _reads_first(Region((), (op,)), component, written)
+            state = _reads_first(ir.Region((), (op,)), component, written)
             if state is None:
                 return False
             written = state
         return True
 
-    def in_order(self, loop: For, components: list[Component], ordered: list[Component]) -> list[Op]:
+    def in_order(self, loop: ir.For, components: list[Component], ordered: list[Component]) -> list[ir.Op]:
         """The loop in order; what it changes is carried, but for what is reached by components chosen at run time."""
         names = ", ".join(dict.fromkeys(f"`{buffer.name}`" for buffer, _ in ordered))
         verb = "is" if len({buffer for buffer, _ in ordered}) == 1 else "are"
         why = f"{names} {verb} carried from one iteration to the next, and not by one of +, *, min, max, &, | and ^"
         new = _in_order(loop, why)
         cells = {component: _cell(component) for component in components if component[1] is not None}
-        before: list[Op] = []
-        after: list[Op] = []
+        before: list[ir.Op] = []
+        after: list[ir.Op] = []
         for (buffer, index), cell in cells.items():
-            start, end = Var(buffer.dtype, buffer.name), Var(buffer.dtype, buffer.name)
+            start, end = ir.Var(buffer.dtype, buffer.name), ir.Var(buffer.dtype, buffer.name)
             assert index is not None
-            before += [Load(buffer, index, (start,), loop.loc), Local((start,), (cell,), (), loop.loc)]
-            after += [Get((cell,), (end,), (), loop.loc), Store(buffer, index, end, loop.loc)]
+            before += [ir.Load(buffer, index, (start,), loop.loc), ir.Local((start,), (cell,), (), loop.loc)]
+            after += [ir.Get((cell,), (end,), (), loop.loc), ir.Store(buffer, index, end, loop.loc)]
         return [*before, _ToCells(cells).one(new), *after]
 
-    def harmless(self, region: Region) -> bool:
+    def harmless(self, region: ir.Region) -> bool:
         """Whether a region may run where it would not have: it has no effect, and cannot fault."""
         for op in region.body:
-            if isinstance(op, Load):
+            if isinstance(op, ir.Load):
                 if self.accesses is None:
                     self.accesses = Accesses(self.fn)
                 if not self.accesses.surely_in_range(self.accesses.of(op)):
                     return False
-            elif not isinstance(op, Prim) or op.prim in (*p.DIVISIONS, p.extract, p.insert):
+            elif not isinstance(op, ir.Prim) or op.prim in (*p.DIVISIONS, p.extract, p.insert):
                 return False
         return True
 
@@ -196,42 +177,44 @@ class _Loops:
 # ---- what a loop touches
 
 
-def _components(loop: For) -> dict[Component, list[Op]]:
+def _components(loop: ir.For) -> dict[Component, list[ir.Op]]:
     """The variables that a loop changes and what it does to each, by component where all of them are known."""
-    found: dict[Buffer, list[MemoryOp]] = {}
+    found: dict[ir.Buffer, list[ir.MemoryOp]] = {}
     for op in walk(loop.body):
-        if isinstance(op, Load | Store | Atomic) and _is_variable(op.buffer):
+        if isinstance(op, ir.Load | ir.Store | ir.Atomic) and _is_variable(op.buffer):
             found.setdefault(op.buffer, []).append(op)
-    components: dict[Component, list[Op]] = {}
+    components: dict[Component, list[ir.Op]] = {}
     for buffer, ops in found.items():
-        known = all(isinstance(a, Lit) for op in ops for a in op.index)
+        known = all(isinstance(a, ir.Lit) for op in ops for a in op.index)
         whole = any(len(op.index) != len(buffer.element) for op in ops)
         for op in ops:
             components.setdefault((buffer, op.index if known and not whole else None), []).append(op)
     return components
 
 
-def _at(op: Op, component: Component) -> bool:
+def _at(op: ir.Op, component: Component) -> bool:
     """Whether an operation touches a variable, or may."""
     buffer, index = component
-    return isinstance(op, Load | Store | Atomic) and op.buffer is buffer and (index is None or op.index == index)
+    return (
+        isinstance(op, ir.Load | ir.Store | ir.Atomic) and op.buffer is buffer and (index is None or op.index == index)
+    )
 
 
-def _is_mixed(ops: Sequence[Op]) -> bool:
+def _is_mixed(ops: Sequence[ir.Op]) -> bool:
     """Whether atomic updates by several operations meet, or one meets a read: then the order counts."""
-    prims = {op.prim for op in ops if isinstance(op, Atomic)}
-    return len(prims) > 1 or (bool(prims) and any(isinstance(op, Load) for op in ops))
+    prims = {op.prim for op in ops if isinstance(op, ir.Atomic)}
+    return len(prims) > 1 or (bool(prims) and any(isinstance(op, ir.Load) for op in ops))
 
 
-def _bound_outside(atom: Atom, loop: For) -> bool:
-    return isinstance(atom, Lit) or atom not in bound_in(loop.body)
+def _bound_outside(atom: ir.Atom, loop: ir.For) -> bool:
+    return isinstance(atom, ir.Lit) or atom not in bound_in(loop.body)
 
 
-def _iteration(loop: For, component: Component) -> Region | None:
+def _iteration(loop: ir.For, component: Component) -> ir.Region | None:
     """What one iteration of a nest of parallel loops runs; None where the variable is touched further out."""
     region = loop.body
     while True:
-        inner = [op for op in region.body if isinstance(op, For) and op.parallel]
+        inner = [op for op in region.body if isinstance(op, ir.For) and op.parallel]
         if not inner:
             return region
         if len(inner) > 1 or any(_at(op, component) for op in region.body):
@@ -239,14 +222,14 @@ def _iteration(loop: For, component: Component) -> Region | None:
         region = inner[0].body
 
 
-def _reads_first(region: Region, component: Component, written: bool) -> bool | None:
+def _reads_first(region: ir.Region, component: Component, written: bool) -> bool | None:
     """Whether the variable is certainly written when `region` ends; None if it is read where it may not have been."""
     for op in region.body:
         if _at(op, component):
-            if not isinstance(op, Store) and not written:
+            if not isinstance(op, ir.Store) and not written:
                 return None
             written = True
-        elif isinstance(op, If):
+        elif isinstance(op, ir.If):
             sides = [_reads_first(inner, component, written) for inner in op.regions]
             if None in sides:
                 return None
@@ -267,7 +250,7 @@ class _Update(NamedTuple):
     which it is not where that is NaN. `loc`: where it is written, if not where the store is."""
 
     prim: Primitive
-    value: Atom
+    value: ir.Atom
     negated: bool = False
     narrowed: bool = False
     compared: bool = False
@@ -278,7 +261,7 @@ class _Reduction:
     """Whether all that a loop does to a variable is to change it by one operation."""
 
     def __init__(
-        self, loops: _Loops, loop: For, component: Component, ops: Sequence[Op], begins_with_nan: bool
+        self, loops: _Loops, loop: ir.For, component: Component, ops: Sequence[ir.Op], begins_with_nan: bool
     ) -> None:
         self.loops = loops
         self.loop = loop
@@ -289,60 +272,60 @@ class _Reduction:
         self.definitions = definitions(loop.body)
         self.counts = uses(loop.body)
         #: what holds the variable's value or is computed from it, and how often what is replaced used it
-        self.consumed: dict[Var, int] = {}
-        self.rewrites: dict[Op, list[Op]] = {}
+        self.consumed: dict[ir.Var, int] = {}
+        self.rewrites: dict[ir.Op, list[ir.Op]] = {}
         #: whether the variable is NaN, computed before the loop
-        self.before: list[Op] = []
-        self.spoiled: Var | None = None
-        self.prims = {op.prim for op in ops if isinstance(op, Atomic)}
-        self.changed = [op.buffer for op in walk(loop.body) if isinstance(op, Store | Atomic)]
-        self.matched: set[Op] = set()
+        self.before: list[ir.Op] = []
+        self.spoiled: ir.Var | None = None
+        self.prims = {op.prim for op in ops if isinstance(op, ir.Atomic)}
+        self.changed = [op.buffer for op in walk(loop.body) if isinstance(op, ir.Store | ir.Atomic)]
+        self.matched: set[ir.Op] = set()
         #: what is bound only where an earlier part of a condition holds
-        self.inside: set[Var] = set()
+        self.inside: set[ir.Var] = set()
 
     def found(self) -> bool:
         """Whether it is so; then `rewrites` says what stands for what, and `before` is to run before the loop."""
-        if self.index is None or any(isinstance(op, Atomic) and op.outs for op in self.ops):
+        if self.index is None or any(isinstance(op, ir.Atomic) and op.outs for op in self.ops):
             return False
         self.region(self.loop.body, frozenset())
-        if len(self.prims) != 1 or not all(op in self.matched for op in self.ops if isinstance(op, Store)):
+        if len(self.prims) != 1 or not all(op in self.matched for op in self.ops if isinstance(op, ir.Store)):
             return False
         return all(self.counts.get(v, 0) == count for v, count in self.consumed.items())
 
-    def hold(self, v: Var, times: int = 0) -> None:
+    def hold(self, v: ir.Var, times: int = 0) -> None:
         """`v` depends on the variable's value, and `times` more of its uses are replaced."""
         self.consumed[v] = self.consumed.get(v, 0) + times
 
-    def region(self, region: Region, current: Holders) -> Holders:
+    def region(self, region: ir.Region, current: Holders) -> Holders:
         """Match the stores of a region. `current` hold the variable's value at its beginning; gives what does at its
         end."""
         for op in region.body:
             inside = [inner for r in op.regions for inner in walk(r) if _at(inner, self.component)]
-            if isinstance(op, Load) and _at(op, self.component):
+            if isinstance(op, ir.Load) and _at(op, self.component):
                 current = self.read(op, current)
-            elif isinstance(op, Store) and _at(op, self.component):
+            elif isinstance(op, ir.Store) and _at(op, self.component):
                 current = self.store(op, current)
-            elif isinstance(op, Atomic) and _at(op, self.component):
+            elif isinstance(op, ir.Atomic) and _at(op, self.component):
                 current = frozenset()
             elif inside:
-                changes = any(not isinstance(inner, Load) for inner in inside)
-                if not (isinstance(op, If) and self.conditional_store(op, current)):
+                changes = any(not isinstance(inner, ir.Load) for inner in inside)
+                if not (isinstance(op, ir.If) and self.conditional_store(op, current)):
                     for inner in op.regions:
-                        self.region(inner, current if isinstance(op, If) or not changes else frozenset())
+                        self.region(inner, current if isinstance(op, ir.If) or not changes else frozenset())
                 if changes:
                     current = frozenset()
                 for inner in inside if not changes else ():
                     current = self.read(inner, current)
         return current
 
-    def read(self, op: Op, current: Holders) -> Holders:
+    def read(self, op: ir.Op, current: Holders) -> Holders:
         self.hold(op.out)
         return current | {op.out}
 
-    def store(self, op: Store, current: Holders) -> Holders:
+    def store(self, op: ir.Store, current: Holders) -> Holders:
         """`a = a + x` and the like; gives what holds the variable's value then."""
         value = op.value
-        if not isinstance(value, Var):
+        if not isinstance(value, ir.Var):
             return frozenset()
         updates = self.updates(value, current)
         if updates:
@@ -350,47 +333,47 @@ class _Reduction:
             self.replace(op, op, updates)
         return frozenset([value])
 
-    def replace(self, op: Op, store: Store, updates: Sequence[_Update]) -> None:
+    def replace(self, op: ir.Op, store: ir.Store, updates: Sequence[_Update]) -> None:
         """Let these updates stand for an operation in which a store is."""
-        new: list[Op] = []
+        new: list[ir.Op] = []
         for update in updates:
             new += self.atomic(update, store)
         self.rewrites[op] = new
         self.matched.add(store)
 
-    def atomic(self, update: _Update, near: Store) -> list[Op]:
+    def atomic(self, update: _Update, near: ir.Store) -> list[ir.Op]:
         assert self.index is not None
-        t, value, made = self.buffer.dtype, update.value, list[Op]()
+        t, value, made = self.buffer.dtype, update.value, list[ir.Op]()
 
-        def apply(prim: Primitive, *args: Atom, type: Scalar = t) -> Var:
-            out = Var(type)
-            made.append(Prim(prim, args, (out,), near.loc, near.origin))
+        def apply(prim: Primitive, *args: ir.Atom, type: Scalar = t) -> ir.Var:
+            out = ir.Var(type)
+            made.append(ir.Prim(prim, args, (out,), near.loc, near.origin))
             return out
 
         if update.narrowed:
-            value = Lit(p.cast_number(t, value.value), t) if isinstance(value, Lit) else apply(p.cast, value)
+            value = ir.Lit(p.cast_number(t, value.value), t) if isinstance(value, ir.Lit) else apply(p.cast, value)
         if update.negated:
             value = apply(p.neg, value)
         if update.compared and self.begins_with_nan:
-            value = apply(p.select, self.is_spoiled(near), Lit(p.neutral(update.prim, t), t), value)
+            value = apply(p.select, self.is_spoiled(near), ir.Lit(p.neutral(update.prim, t), t), value)
         self.prims.add(update.prim)
         loc = near.loc if update.loc is NOWHERE else update.loc
-        return [*made, Atomic(update.prim, self.buffer, self.index, value, (), loc, near.origin)]
+        return [*made, ir.Atomic(update.prim, self.buffer, self.index, value, (), loc, near.origin)]
 
-    def is_spoiled(self, near: Op) -> Var:
+    def is_spoiled(self, near: ir.Op) -> ir.Var:
         """Whether the variable is NaN when the loop begins: then no comparison ever lets it change."""
         if self.spoiled is None:
             assert self.index is not None
-            start, self.spoiled = Var(self.buffer.dtype), Var(u1)
+            start, self.spoiled = ir.Var(self.buffer.dtype), ir.Var(u1)
             self.before = [
-                Load(self.buffer, self.index, (start,), near.loc),
-                Prim(p.isnan, (start,), (self.spoiled,), near.loc),
+                ir.Load(self.buffer, self.index, (start,), near.loc),
+                ir.Prim(p.isnan, (start,), (self.spoiled,), near.loc),
             ]
         return self.spoiled
 
     # ---- what leads from the old value to the new one
 
-    def updates(self, value: Var, current: Holders) -> list[_Update] | None:
+    def updates(self, value: ir.Var, current: Holders) -> list[_Update] | None:
         """The changes that lead from what `current` holds to `value`: the last one, or a chain of operations by each of
         which one more value comes in. Looks at no value twice, and does not recur along a chain.
         """
@@ -398,7 +381,7 @@ class _Reduction:
         if found is not None:
             return found
         seen = {value}
-        chain: list[tuple[Prim, int]] = []
+        chain: list[tuple[ir.Prim, int]] = []
         untried = [self.links(value)]
         while untried:
             step = next(untried[-1], None)
@@ -407,12 +390,12 @@ class _Reduction:
                 del chain[len(untried) - 1 :]
                 continue
             link = step[0].args[step[1]]
-            assert isinstance(link, Var)
+            assert isinstance(link, ir.Var)
             found = [] if link in current else None if link in seen else self.last_change(link, current)
             if found is not None:
                 for op, k in [step, *reversed(chain)]:
                     link, other = op.args[k], op.args[1 - k]
-                    assert isinstance(link, Var)
+                    assert isinstance(link, ir.Var)
                     self.hold(link, 1)
                     negated = op.prim is p.sub
                     found.append(_Update(p.add if negated else op.prim, other, negated=negated, loc=op.loc))
@@ -424,28 +407,28 @@ class _Reduction:
                 untried.append(self.links(link))
         return None
 
-    def last_change(self, value: Var, current: Holders) -> list[_Update] | None:
+    def last_change(self, value: ir.Var, current: Holders) -> list[_Update] | None:
         """The change from what `current` holds to `value`, if it is none that others may follow in a chain."""
         op = self.definitions.get(value)
-        if isinstance(op, If):
+        if isinstance(op, ir.If):
             return self.short_circuit(op, current)
-        if isinstance(op, Prim) and op.prim is p.cast:
+        if isinstance(op, ir.Prim) and op.prim is p.cast:
             return self.in_wider_type(op, current)
-        return self.chosen(op, current) if isinstance(op, Prim) and op.prim is p.select else None
+        return self.chosen(op, current) if isinstance(op, ir.Prim) and op.prim is p.select else None
 
-    def links(self, value: Var) -> Iterator[tuple[Prim, int]]:
+    def links(self, value: ir.Var) -> Iterator[tuple[ir.Prim, int]]:
         """The operation that gives `value`, with the position of each operand that it may have changed."""
         op = self.definitions.get(value)
-        if isinstance(op, Prim) and (op.prim is p.sub or op.prim in p.ATOMICS):
+        if isinstance(op, ir.Prim) and (op.prim is p.sub or op.prim in p.ATOMICS):
             for k in (0, 1) if op.prim is not p.sub else (0,):
-                if isinstance(op.args[k], Var) and op.args[k] is not op.args[1 - k]:
+                if isinstance(op.args[k], ir.Var) and op.args[k] is not op.args[1 - k]:
                     yield op, k
 
-    def in_wider_type(self, op: Prim, current: Holders) -> list[_Update] | None:
+    def in_wider_type(self, op: ir.Prim, current: Holders) -> list[_Update] | None:
         """A change of an f32 that was computed in f64."""
         inner = op.args[0]
-        made = self.definitions.get(inner) if isinstance(inner, Var) else None
-        if not isinstance(made, Prim) or made.prim not in (p.add, p.sub, p.mul, p.minimum, p.maximum):
+        made = self.definitions.get(inner) if isinstance(inner, ir.Var) else None
+        if not isinstance(made, ir.Prim) or made.prim not in (p.add, p.sub, p.mul, p.minimum, p.maximum):
             return None
         wide, narrow = inner.type, op.out.type
         if not isinstance(wide, Scalar) or not isinstance(narrow, Scalar) or "f" not in (wide.kind + narrow.kind):
@@ -454,19 +437,19 @@ class _Reduction:
             return None
         for k in (0, 1) if made.prim is not p.sub else (0,):
             link, other = made.args[k], made.args[1 - k]
-            source = self.definitions.get(link) if isinstance(link, Var) else None
-            if isinstance(source, Prim) and source.prim is p.cast and source.args[0] in current:
+            source = self.definitions.get(link) if isinstance(link, ir.Var) else None
+            if isinstance(source, ir.Prim) and source.prim is p.cast and source.args[0] in current:
                 for v in (source.args[0], link, inner):
-                    assert isinstance(v, Var)
+                    assert isinstance(v, ir.Var)
                     self.hold(v, 1)
                 prim = p.add if made.prim is p.sub else made.prim
                 return [_Update(prim, other, negated=made.prim is p.sub, narrowed=True)]
         return None
 
-    def chosen(self, op: Prim, current: Holders) -> list[_Update] | None:
+    def chosen(self, op: ir.Prim, current: Holders) -> list[_Update] | None:
         """`x if x > a else a`."""
         condition, yes, no = op.args
-        if not isinstance(no, Var) or no not in current or not isinstance(condition, Var):
+        if not isinstance(no, ir.Var) or no not in current or not isinstance(condition, ir.Var):
             return None
         prim = self.comparison(condition, yes, current)
         if prim is None:
@@ -474,80 +457,80 @@ class _Reduction:
         self.hold(no, 1)
         return [_Update(prim, yes, compared=True)]
 
-    def comparison(self, condition: Var, value: Atom, current: Holders) -> Primitive | None:
+    def comparison(self, condition: ir.Var, value: ir.Atom, current: Holders) -> Primitive | None:
         """Maximum if the condition says that `value` is greater than the variable, minimum if it is less. The condition
         is replaced then."""
         op = self.definitions.get(condition)
-        greater = {p.gt: True, p.ge: True, p.lt: False, p.le: False}.get(op.prim) if isinstance(op, Prim) else None
+        greater = {p.gt: True, p.ge: True, p.lt: False, p.le: False}.get(op.prim) if isinstance(op, ir.Prim) else None
         if greater is None:
             return None
         assert op is not None
         for k in (0, 1):
             held = op.args[k]
-            if isinstance(held, Var) and held in current and self.alike(op.args[1 - k], value):
+            if isinstance(held, ir.Var) and held in current and self.alike(op.args[1 - k], value):
                 self.hold(condition, 1)
                 self.hold(held, 1)
                 return p.maximum if greater is (k == 1) else p.minimum
         return None
 
-    def alike(self, a: Atom, b: Atom) -> bool:
+    def alike(self, a: ir.Atom, b: ir.Atom) -> bool:
         """Whether two atoms have one value, though they may be computed twice."""
         pairs = [(a, b)]
-        seen: set[tuple[Atom, Atom]] = set()
+        seen: set[tuple[ir.Atom, ir.Atom]] = set()
         while pairs:
             pair = a, b = pairs.pop()
             if a == b or pair in seen:
                 continue
             seen.add(pair)
-            one = self.definitions.get(a) if isinstance(a, Var) else None
-            other = self.definitions.get(b) if isinstance(b, Var) else None
+            one = self.definitions.get(a) if isinstance(a, ir.Var) else None
+            other = self.definitions.get(b) if isinstance(b, ir.Var) else None
             if one is None or other is None or len(one.args) != len(other.args) or a.type != b.type:
                 return False
-            if isinstance(one, Load) and isinstance(other, Load):
+            if isinstance(one, ir.Load) and isinstance(other, ir.Load):
                 same = one.buffer is other.buffer and not any(buffers_may_meet(one.buffer, c) for c in self.changed)
             else:
-                same = isinstance(one, Prim) and isinstance(other, Prim) and one.prim is other.prim
+                same = isinstance(one, ir.Prim) and isinstance(other, ir.Prim) and one.prim is other.prim
             if not same:
                 return False
             pairs += zip(one.args, other.args, strict=True)
         return True
 
-    def short_circuit(self, op: If, current: Holders) -> list[_Update] | None:
+    def short_circuit(self, op: ir.If, current: Holders) -> list[_Update] | None:
         """`a and x`, where `x` may as well be evaluated if `a` is false."""
         held = op.condition
-        if not isinstance(held, Var) or held not in current or len(op.outs) != 1:
+        if not isinstance(held, ir.Var) or held not in current or len(op.outs) != 1:
             return None
         prim, taken, other = p.and_, op.then, op.orelse
-        if taken.yields[0] == true:
+        if taken.yields[0] == ir.true:
             prim, taken, other = p.or_, op.orelse, op.then
-        settled = false if prim is p.and_ else true
+        settled = ir.false if prim is p.and_ else ir.true
         if other.body or other.yields[0] != settled or not self.loops.harmless(taken):
             return None
         self.hold(held, 1)
         self.rewrites[op] = [*taken.body]
         return [_Update(prim, taken.yields[0])]
 
-    def conditional_store(self, op: If, current: Holders) -> bool:
+    def conditional_store(self, op: ir.If, current: Holders) -> bool:
         """`if x > a: a = x`, also with other conditions beside, which stay."""
         if op.outs or op.orelse.body or not op.then.body:
             return False
         *made, store = op.then.body
-        if not isinstance(store, Store) or not _at(store, self.component):
+        if not isinstance(store, ir.Store) or not _at(store, self.component):
             return False
-        if not all(isinstance(inner, Prim | Load) and not _at(inner, self.component) for inner in made):
+        if not all(isinstance(inner, ir.Prim | ir.Load) and not _at(inner, self.component) for inner in made):
             return False
         prim: Primitive | None = None
-        others: list[Atom] = []
-        pending: list[Atom] = [op.condition]
+        others: list[ir.Atom] = []
+        pending: list[ir.Atom] = [op.condition]
         while pending:
             condition = pending.pop()
-            if prim is None and isinstance(condition, Var):
+            if prim is None and isinstance(condition, ir.Var):
                 prim = self.comparison(condition, store.value, current)
                 if prim is not None:
                     continue
             parts = self.parts(condition)
             if parts:
-                assert isinstance(condition, Var)
+                assert isinstance(condition, ir.Var)
                 self.hold(condition, 1)
                 pending += parts
             else:
@@ -558,16 +541,16 @@ class _Reduction:
         self.replace(op, store, [_Update(prim, store.value, compared=True)])
         self.rewrites[op] = [*made, *self.rewrites[op]]
         for condition in others:
-            inner = Region((), tuple(self.rewrites[op]))
-            self.rewrites[op] = [If(condition, inner, Region((), ()), (), op.loc, op.origin)]
+            inner = ir.Region((), tuple(self.rewrites[op]))
+            self.rewrites[op] = [ir.If(condition, inner, ir.Region((), ()), (), op.loc, op.origin)]
         return True
 
-    def parts(self, condition: Atom) -> list[Atom]:
+    def parts(self, condition: ir.Atom) -> list[ir.Atom]:
         """What all must hold for a condition to hold: the second is perhaps computed only where the first holds."""
-        op = self.definitions.get(condition) if isinstance(condition, Var) else None
-        if isinstance(op, Prim) and op.prim is p.and_:
+        op = self.definitions.get(condition) if isinstance(condition, ir.Var) else None
+        if isinstance(op, ir.Prim) and op.prim is p.and_:
             return list(op.args)
-        if isinstance(op, If) and len(op.outs) == 1 and not op.orelse.body and op.orelse.yields[0] == false:
+        if isinstance(op, ir.If) and len(op.outs) == 1 and not op.orelse.body and op.orelse.yields[0] == ir.false:
             self.inside |= bound_in(op.then)
             return [op.then.yields[0], op.condition]
         return []
@@ -579,52 +562,52 @@ class _Reduction:
 class _Replacing(Rewriter):
     """Puts other operations in the place of some. Nothing is renamed."""
 
-    def __init__(self, rewrites: dict[Op, list[Op]]) -> None:
+    def __init__(self, rewrites: dict[ir.Op, list[ir.Op]]) -> None:
         super().__init__()
         self.rewrites = rewrites
 
-    def visit(self, op: Op) -> None:
+    def visit(self, op: ir.Op) -> None:
         new = self.rewrites.get(op)
         if new is None:
             super().visit(op)
         else:
             self.out += new
 
-    def one(self, loop: For) -> For:
-        (new,) = self.region(Region((), (loop,))).body
-        assert isinstance(new, For)
+    def one(self, loop: ir.For) -> ir.For:
+        (new,) = self.region(ir.Region((), (loop,))).body
+        assert isinstance(new, ir.For)
         return new
 
 
 class _ToCells(_Replacing):
     """Turns accesses to variables into accesses to local cells."""
 
-    def __init__(self, cells: dict[Component, Var]) -> None:
+    def __init__(self, cells: dict[Component, ir.Var]) -> None:
         super().__init__({})
         self.cells = cells
 
-    def on(self, op: Op) -> Decision:
-        cell = self.cells.get((op.buffer, op.index)) if isinstance(op, Load | Store | Atomic) else None
+    def on(self, op: ir.Op) -> Decision:
+        cell = self.cells.get((op.buffer, op.index)) if isinstance(op, ir.Load | ir.Store | ir.Atomic) else None
         if cell is None:
             return KEEP
-        if isinstance(op, Load):
-            self.emit(Get((cell,), op.outs, (), op.loc, op.origin))
-        elif isinstance(op, Store):
-            self.emit(Set((cell, op.value), (), (), op.loc, op.origin))
+        if isinstance(op, ir.Load):
+            self.emit(ir.Get((cell,), op.outs, (), op.loc, op.origin))
+        elif isinstance(op, ir.Store):
+            self.emit(ir.Set((cell, op.value), (), (), op.loc, op.origin))
         else:
-            assert isinstance(op, Atomic)
-            old, new = op.out if op.outs else Var(op.buffer.dtype), Var(op.buffer.dtype)
-            self.emit(Get((cell,), (old,), (), op.loc, op.origin))
-            self.emit(Prim(op.prim, (old, op.value), (new,), op.loc, op.origin))
-            self.emit(Set((cell, new), (), (), op.loc, op.origin))
+            assert isinstance(op, ir.Atomic)
+            old, new = op.out if op.outs else ir.Var(op.buffer.dtype), ir.Var(op.buffer.dtype)
+            self.emit(ir.Get((cell,), (old,), (), op.loc, op.origin))
+            self.emit(ir.Prim(op.prim, (old, op.value), (new,), op.loc, op.origin))
+            self.emit(ir.Set((cell, new), (), (), op.loc, op.origin))
         return DROP
 
 
-def _cell(component: Component) -> Var:
-    return Var(Ref(component[0].dtype), component[0].name)
+def _cell(component: Component) -> ir.Var:
+    return ir.Var(Ref(component[0].dtype), component[0].name)
 
 
-def _with_cells_inside(loop: For, components: list[Component]) -> For:
+def _with_cells_inside(loop: ir.For, components: list[Component]) -> ir.For:
     """`loop` in which each iteration has these variables for itself."""
     if not components:
         return loop
@@ -632,22 +615,22 @@ def _with_cells_inside(loop: For, components: list[Component]) -> For:
     return _declaring(_ToCells(cells).one(loop), tuple(cells.values()))
 
 
-def _declaring(loop: For, cells: tuple[Var, ...]) -> For:
+def _declaring(loop: ir.For, cells: tuple[ir.Var, ...]) -> ir.For:
     """`loop` with cells declared at the beginning of an iteration of the nest that it is."""
-    inner = [op for op in loop.body.body if isinstance(op, For) and op.parallel]
+    inner = [op for op in loop.body.body if isinstance(op, ir.For) and op.parallel]
     if inner:
         body = tuple([_declaring(inner[0], cells) if op is inner[0] else op for op in loop.body.body])
     else:
-        body = (*[Local((), (cell,), (), loop.loc) for cell in cells], *loop.body.body)
-    new = loop.rebuilt(loop.args, (Region(loop.body.params, body, loop.body.yields),))
-    assert isinstance(new, For)
+        body = (*[ir.Local((), (cell,), (), loop.loc) for cell in cells], *loop.body.body)
+    new = loop.rebuilt(loop.args, (ir.Region(loop.body.params, body, loop.body.yields),))
+    assert isinstance(new, ir.For)
     return new
 
 
-def _in_order(loop: For, why: str) -> For:
+def _in_order(loop: ir.For, why: str) -> ir.For:
     """A nest of parallel loops as one of serial loops."""
-    body = tuple([_in_order(op, why) if isinstance(op, For) and op.parallel else op for op in loop.body.body])
-    new = loop.rebuilt(loop.args, (Region(loop.body.params, body, loop.body.yields),))
-    assert isinstance(new, For)
+    body = tuple([_in_order(op, why) if isinstance(op, ir.For) and op.parallel else op for op in loop.body.body])
+    new = loop.rebuilt(loop.args, (ir.Region(loop.body.params, body, loop.body.yields),))
+    assert isinstance(new, ir.For)
     new.parallel, new.because = False, why
     return new

@@ -16,31 +16,31 @@ its iterations shared memory for what they share.
 from __future__ import annotations
 
 from tinote.errors import CompilerBug
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.nodes import Atom, For, Function, Get, If, Lit, Local, Op, Prim, Region, Set, Task, Var, While
 from tinote.ir.rewrite import clone_region
 from tinote.ir.types import Ref, Scalar, Tensor, u1
 
 
-def promote_locals(fn: Function) -> Function:
+def promote_locals(fn: ir.Function) -> ir.Function:
     """`fn` without `Local`, `Get` and `Set`; loops and branches carry and yield the values instead."""
-    assigned: dict[Region, frozenset[Var]] = {}
+    assigned: dict[ir.Region, frozenset[ir.Var]] = {}
     if not _collect(fn.region, assigned):
         return fn
     return fn.with_region(_Promoter(assigned).region(fn.region, {}))
 
 
-def _collect(region: Region, assigned: dict[Region, frozenset[Var]]) -> bool:
+def _collect(region: ir.Region, assigned: dict[ir.Region, frozenset[ir.Var]]) -> bool:
     """Fill `assigned` with the cells that each region below sets and does not declare; whether there is any cell."""
-    found: set[Var] = set()
-    declared: set[Var] = set()
+    found: set[ir.Var] = set()
+    declared: set[ir.Var] = set()
     any_cell = False
     for op in region.body:
-        if isinstance(op, Set):
+        if isinstance(op, ir.Set):
             cell = op.args[0]
-            assert isinstance(cell, Var)
+            assert isinstance(cell, ir.Var)
             found.add(cell)
-        elif isinstance(op, Local):
+        elif isinstance(op, ir.Local):
             declared.add(op.outs[0])
             any_cell = True
         for inner in op.regions:
@@ -50,31 +50,31 @@ def _collect(region: Region, assigned: dict[Region, frozenset[Var]]) -> bool:
     return any_cell
 
 
-Values = dict[Var, Atom]  # what each cell in scope holds
+Values = dict[ir.Var, ir.Atom]  # what each cell in scope holds
 
 
 class _Promoter:
     """Walks in order with the present value of every cell in scope."""
 
-    def __init__(self, assigned: dict[Region, frozenset[Var]]) -> None:
+    def __init__(self, assigned: dict[ir.Region, frozenset[ir.Var]]) -> None:
         self.assigned = assigned
-        self.env: dict[Var, Atom] = {}
-        self.out: list[Op] = []
+        self.env: dict[ir.Var, ir.Atom] = {}
+        self.out: list[ir.Op] = []
         self.values: Values = {}
 
-    def get(self, atom: Atom) -> Atom:
+    def get(self, atom: ir.Atom) -> ir.Atom:
         env = self.env
-        while type(atom) is Var and atom in env:
+        while type(atom) is ir.Var and atom in env:
             atom = env[atom]
         return atom
 
-    def atoms(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+    def atoms(self, atoms: tuple[ir.Atom, ...]) -> tuple[ir.Atom, ...]:
         env = self.env
-        if any(type(a) is Var and a in env for a in atoms):
+        if any(type(a) is ir.Var and a in env for a in atoms):
             return tuple([self.get(a) for a in atoms])
         return atoms
 
-    def walk(self, region: Region, values: Values) -> tuple[list[Op], tuple[Atom, ...]]:
+    def walk(self, region: ir.Region, values: Values) -> tuple[list[ir.Op], tuple[ir.Atom, ...]]:
         """The new body of `region` and its own yields; `values` afterwards holds what the cells hold at its end."""
         saved_out, self.out = self.out, []
         saved_values, self.values = self.values, values
@@ -84,25 +84,25 @@ class _Promoter:
         self.values = saved_values
         return body, self.atoms(region.yields)
 
-    def region(self, region: Region, values: Values) -> Region:
+    def region(self, region: ir.Region, values: Values) -> ir.Region:
         """`region` with its own parameters and yields."""
         body, yields = self.walk(region, values)
         unchanged = len(body) == len(region.body) and all(a is b for a, b in zip(body, region.body, strict=True))
-        return region if unchanged and yields is region.yields else Region(region.params, tuple(body), yields)
+        return region if unchanged and yields is region.yields else ir.Region(region.params, tuple(body), yields)
 
-    def op(self, op: Op) -> None:
+    def op(self, op: ir.Op) -> None:
         kind = type(op)
-        if kind is Local:
+        if kind is ir.Local:
             self.values[op.outs[0]] = self.get(op.args[0]) if op.args else self.zero(op)
-        elif kind is Get:
+        elif kind is ir.Get:
             self.read(op)
-        elif kind is Set:
+        elif kind is ir.Set:
             self.write(op)
-        elif isinstance(op, If):
+        elif isinstance(op, ir.If):
             self.branch(op)
-        elif isinstance(op, For):
+        elif isinstance(op, ir.For):
             self.loop(op)
-        elif isinstance(op, While):
+        elif isinstance(op, ir.While):
             self.while_(op)
         else:
             args = self.atoms(op.args)
@@ -113,58 +113,58 @@ class _Promoter:
             same = args is op.args and all(a is b for a, b in zip(regions, op.regions, strict=True))
             self.out.append(op if same else op.rebuilt(args, regions))
 
-    def refuse(self, op: Op) -> None:
+    def refuse(self, op: ir.Op) -> None:
         """Raise if code that runs in parallel assigns a cell declared outside."""
         for region in op.regions:
             shared = [cell.name for cell in self.assigned[region] if cell in self.values]
-            if shared and (isinstance(op, Task) or (isinstance(op, For) and op.parallel)):
+            if shared and (isinstance(op, ir.Task) or (isinstance(op, ir.For) and op.parallel)):
                 raise CompilerBug(
                     "promote_locals", f"{', '.join(shared)} assigned by parallel iterations at {op.loc!r}"
                 )
 
-    def cell(self, op: Op) -> Var:
+    def cell(self, op: ir.Op) -> ir.Var:
         cell = op.args[0]
-        if not isinstance(cell, Var) or cell not in self.values:
+        if not isinstance(cell, ir.Var) or cell not in self.values:
             raise CompilerBug("promote_locals", f"{op!r} reaches a cell that is not in scope")
         return cell
 
-    def zero(self, op: Op) -> Atom:
+    def zero(self, op: ir.Op) -> ir.Atom:
         assert isinstance(op.outs[0].type, Ref)
         t = op.outs[0].type.content
         if isinstance(t, Scalar):
-            return Lit(0, t)
-        out = Var(t, op.outs[0].name)
-        self.out.append(Prim(p.pack, (Lit(0, t.dtype),) * t.count, (out,), op.loc, op.origin))
+            return ir.Lit(0, t)
+        out = ir.Var(t, op.outs[0].name)
+        self.out.append(ir.Prim(p.pack, (ir.Lit(0, t.dtype),) * t.count, (out,), op.loc, op.origin))
         return out
 
-    def read(self, op: Op) -> None:
+    def read(self, op: ir.Op) -> None:
         value = self.values[self.cell(op)]
         if len(op.args) > 1:
-            self.out.append(Prim(p.extract, (value, *self.atoms(op.args[1:])), op.outs, op.loc, op.origin))
+            self.out.append(ir.Prim(p.extract, (value, *self.atoms(op.args[1:])), op.outs, op.loc, op.origin))
         else:
             self.env[op.outs[0]] = value
 
-    def write(self, op: Op) -> None:
+    def write(self, op: ir.Op) -> None:
         cell = self.cell(op)
         value = self.get(op.args[-1])
         if len(op.args) > 2:
             old = self.values[cell]
             assert isinstance(old.type, Tensor)
-            new = Var(old.type, cell.name)
-            self.out.append(Prim(p.insert, (old, *self.atoms(op.args[1:-1]), value), (new,), op.loc, op.origin))
+            new = ir.Var(old.type, cell.name)
+            self.out.append(ir.Prim(p.insert, (old, *self.atoms(op.args[1:-1]), value), (new,), op.loc, op.origin))
             value = new
         self.values[cell] = value
 
-    def assigned_in(self, op: Op) -> list[Var]:
+    def assigned_in(self, op: ir.Op) -> list[ir.Var]:
         """The cells in scope that some region of `op` assigns, in order of declaration."""
-        touched = frozenset[Var]().union(*[self.assigned[r] for r in op.regions])
+        touched = frozenset[ir.Var]().union(*[self.assigned[r] for r in op.regions])
         return [cell for cell in self.values if cell in touched] if touched else []
 
-    def fresh(self, cell: Var) -> Var:
+    def fresh(self, cell: ir.Var) -> ir.Var:
         assert isinstance(cell.type, Ref)
-        return Var(cell.type.content, cell.name)
+        return ir.Var(cell.type.content, cell.name)
 
-    def branch(self, op: If) -> None:
+    def branch(self, op: ir.If) -> None:
         condition = self.get(op.condition)
         cells = self.assigned_in(op)
         if not cells:
@@ -177,14 +177,14 @@ class _Promoter:
         else_body, else_yields = self.walk(op.orelse, else_values)
         different = [c for c in cells if then_values[c] != else_values[c]]
         outs = tuple([self.fresh(c) for c in different])
-        then = Region((), tuple(then_body), (*then_yields, *[then_values[c] for c in different]))
-        orelse = Region((), tuple(else_body), (*else_yields, *[else_values[c] for c in different]))
+        then = ir.Region((), tuple(then_body), (*then_yields, *[then_values[c] for c in different]))
+        orelse = ir.Region((), tuple(else_body), (*else_yields, *[else_values[c] for c in different]))
         self.out.append(op.rebuilt((condition,), (then, orelse), (*op.outs, *outs)))
         # Both sides may agree on a value that is not the old one: then it comes from outside of them.
         self.values.update({c: then_values[c] for c in cells})
         self.values.update(zip(different, outs, strict=True))
 
-    def loop(self, op: For) -> None:
+    def loop(self, op: ir.For) -> None:
         if op.parallel:
             self.refuse(op)
         args = self.atoms(op.args)
@@ -197,12 +197,12 @@ class _Promoter:
         params, outs = [self.fresh(c) for c in cells], [self.fresh(c) for c in cells]
         values = {**self.values, **dict(zip(cells, params, strict=True))}
         ops, yields = self.walk(op.body, values)
-        body = Region((*op.body.params, *params), tuple(ops), (*yields, *[values[c] for c in cells]))
+        body = ir.Region((*op.body.params, *params), tuple(ops), (*yields, *[values[c] for c in cells]))
         initial = [self.values[c] for c in cells]
         self.out.append(op.rebuilt((*args, *initial), (body,), (*op.outs, *outs)))
         self.values.update(zip(cells, outs, strict=True))
 
-    def while_(self, op: While) -> None:
+    def while_(self, op: ir.While) -> None:
         cells = self.assigned_in(op)
         if any(c in self.assigned[op.condition] for c in cells):
             op = self.evaluated_before(op)
@@ -216,15 +216,15 @@ class _Promoter:
         tests, params, outs = ([self.fresh(c) for c in cells] for _ in range(3))
         values = {**self.values, **dict(zip(cells, tests, strict=True))}
         ops, yields = self.walk(op.condition, values)
-        condition = Region((*op.condition.params, *tests), tuple(ops), yields)
+        condition = ir.Region((*op.condition.params, *tests), tuple(ops), yields)
         values = {**self.values, **dict(zip(cells, params, strict=True))}
         ops, yields = self.walk(op.body, values)
-        body = Region((*op.body.params, *params), tuple(ops), (*yields, *[values[c] for c in cells]))
+        body = ir.Region((*op.body.params, *params), tuple(ops), (*yields, *[values[c] for c in cells]))
         initial = [self.values[c] for c in cells]
         self.out.append(op.rebuilt((*args, *initial), (condition, body), (*op.outs, *outs)))
         self.values.update(zip(cells, outs, strict=True))
 
-    def evaluated_before(self, op: While) -> While:
+    def evaluated_before(self, op: ir.While) -> ir.While:
         """A loop whose condition assigns cells, as one that carries its condition's value, computed ahead of each
         iteration.
 
@@ -234,16 +234,16 @@ class _Promoter:
         for inner in first.body:
             self.op(inner)
         again = self.copy(op.condition, op.body.yields)
-        test, go = Var(u1), Var(u1)
-        params = tuple([Var(q.type, q.name) for q in op.condition.params])
-        condition = Region((*params, test), (), (test,))
-        body = Region((*op.body.params, go), (*op.body.body, *again.body), (*op.body.yields, again.yields[0]))
-        new = While((*op.args, first.yields[0]), condition, body, (*op.outs, Var(u1)), op.loc, op.origin)
+        test, go = ir.Var(u1), ir.Var(u1)
+        params = tuple([ir.Var(q.type, q.name) for q in op.condition.params])
+        condition = ir.Region((*params, test), (), (test,))
+        body = ir.Region((*op.body.params, go), (*op.body.body, *again.body), (*op.body.yields, again.yields[0]))
+        new = ir.While((*op.args, first.yields[0]), condition, body, (*op.outs, ir.Var(u1)), op.loc, op.origin)
         for region in new.regions:
             _collect(region, self.assigned)
         return new
 
-    def copy(self, condition: Region, args: tuple[Atom, ...]) -> Region:
+    def copy(self, condition: ir.Region, args: tuple[ir.Atom, ...]) -> ir.Region:
         """A copy of a condition region whose parameters stand for `args`."""
         copy, _ = clone_region(condition)
         self.env.update(zip(copy.params, args, strict=True))

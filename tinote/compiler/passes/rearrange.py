@@ -36,34 +36,18 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import combinations
 
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import buffers_may_meet
 from tinote.ir.buffers import root_of
 from tinote.ir.magnitudes import Magnitudes, least_exponent
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    Extent,
-    For,
-    Function,
-    Lit,
-    Load,
-    Op,
-    Prim,
-    Region,
-    Store,
-    Task,
-    Var,
-    While,
-)
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import uses, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar, Type, f16, f32, is_float, is_whole, u1
 
 #: A term of a sum, and whether it is subtracted.
-Term = tuple[bool, Atom]
+Term = tuple[bool, ir.Atom]
 Terms = list[Term]
 
 _DIVISIONS = (p.div, p.raw_div)
@@ -78,7 +62,7 @@ _SHARERS = 3
 _LOSS = 2
 
 
-def rearrange(fn: Function) -> Function:
+def rearrange(fn: ir.Function) -> ir.Function:
     """`fn` with cheaper divisions, powers and sums, as fast maths permits."""
     products = _Products(fn, uses(fn.region))
     fn = products.run(fn)
@@ -88,42 +72,42 @@ def rearrange(fn: Function) -> Function:
 class _Divisions:
     """Where a reciprocal is worth its multiplication."""
 
-    def __init__(self, fn: Function) -> None:
+    def __init__(self, fn: ir.Function) -> None:
         #: for the result of each division by a variable, how many divide by the same where the first one is in scope
-        self._sharing: dict[Var, list[Var]] = {}
+        self._sharing: dict[ir.Var, list[ir.Var]] = {}
         #: results of divisions in a loop by what the loop does not change
-        self.invariant: set[Var] = set()
-        self._level: dict[Var, int] = {}
+        self.invariant: set[ir.Var] = set()
+        self._level: dict[ir.Var, int] = {}
         #: the buffers that each open loop writes
-        self._written: list[set[Buffer]] = []
+        self._written: list[set[ir.Buffer]] = []
         #: the results of the divisions by each variable, the first of which is in an open region
-        self._open: dict[Var, list[Var]] = {}
+        self._open: dict[ir.Var, list[ir.Var]] = {}
         self._region(fn.region)
 
-    def sharers(self, op: Prim) -> int:
+    def sharers(self, op: ir.Prim) -> int:
         """How many divisions have the divisor of `op`, itself included, and the first of them in scope."""
         return len(self._sharing.get(op.outs[0], ()))
 
-    def level(self, atom: Atom) -> int:
+    def level(self, atom: ir.Atom) -> int:
         """The number of loops around the place where a value could be computed."""
-        return self._level.get(atom, 0) if type(atom) is Var else 0
+        return self._level.get(atom, 0) if type(atom) is ir.Var else 0
 
-    def _region(self, region: Region) -> None:
-        added: list[Var] = []
+    def _region(self, region: ir.Region) -> None:
+        added: list[ir.Var] = []
         depth = len(self._written)
         for param in region.params:
             self._level[param] = depth
         for op in region.body:
-            if isinstance(op, Prim):
+            if isinstance(op, ir.Prim):
                 level = 0
                 for a in op.args:
-                    if type(a) is Var and (found := self._level.get(a, 0)) > level:
+                    if type(a) is ir.Var and (found := self._level.get(a, 0)) > level:
                         level = found
-                if op.prim in _DIVISIONS and type(op.args[1]) is Var:
+                if op.prim in _DIVISIONS and type(op.args[1]) is ir.Var:
                     self._division(op, op.args[1], added)
-            elif isinstance(op, Load):
+            elif isinstance(op, ir.Load):
                 level = self._level_of_load(op)
-            elif isinstance(op, Extent):
+            elif isinstance(op, ir.Extent):
                 level = 0
             else:
                 level = depth
@@ -131,10 +115,12 @@ class _Divisions:
                 self._level[out] = level
             if not op.regions:
                 continue
-            is_loop = isinstance(op, For | While) or (isinstance(op, Task) and op.parallel)
+            is_loop = isinstance(op, ir.For | ir.While) or (isinstance(op, ir.Task) and op.parallel)
             if is_loop:
                 inside = [inner for r in op.regions for inner in walk(r)]
-                self._written.append({root_of(inner.buffer) for inner in inside if isinstance(inner, Store | Atomic)})
+                self._written.append(
+                    {root_of(inner.buffer) for inner in inside if isinstance(inner, ir.Store | ir.Atomic)}
+                )
             for inner in op.regions:
                 self._region(inner)
             if is_loop:
@@ -142,14 +128,14 @@ class _Divisions:
         for divisor in added:
             del self._open[divisor]
 
-    def _level_of_load(self, op: Load) -> int:
+    def _level_of_load(self, op: ir.Load) -> int:
         level = max(map(self.level, op.args), default=0)
         for depth in range(len(self._written), level, -1):
             if any(buffers_may_meet(op.buffer, b) for b in self._written[depth - 1]):
                 return depth
         return level
 
-    def _division(self, op: Prim, divisor: Var, added: list[Var]) -> None:
+    def _division(self, op: ir.Prim, divisor: ir.Var, added: list[ir.Var]) -> None:
         level = self.level(divisor)
         if level < len(self._written) and level < self.level(op.args[0]):
             self.invariant.add(op.outs[0])
@@ -163,25 +149,25 @@ class _Divisions:
 class _Rearranger(Rewriter):
     """What is replaced stays as dead code: `uses` counts without it."""
 
-    def __init__(self, uses: dict[Var, int]) -> None:
+    def __init__(self, uses: dict[ir.Var, int]) -> None:
         super().__init__()
         self.uses = uses
-        self.definitions: dict[Var, Prim] = {}
+        self.definitions: dict[ir.Var, ir.Prim] = {}
         #: the variables that are bound in the regions that are open, one set each
-        self.bound: list[set[Var]] = []
+        self.bound: list[set[ir.Var]] = []
 
-    def enter(self, region: Region) -> None:
+    def enter(self, region: ir.Region) -> None:
         self.bound.append(set())
 
-    def leave(self, region: Region) -> None:
+    def leave(self, region: ir.Region) -> None:
         self.bound.pop()
 
-    def cheaper(self, op: Prim, t: Scalar) -> Atom | None:
+    def cheaper(self, op: ir.Prim, t: Scalar) -> ir.Atom | None:
         """What stands for an operation from here on."""
         raise NotImplementedError
 
-    def on(self, op: Op) -> Decision | Sequence[Atom]:
-        if not isinstance(op, Prim):
+    def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
+        if not isinstance(op, ir.Prim):
             return KEEP
         t = op.outs[0].type
         found = self.cheaper(op, t) if isinstance(t, Scalar) and t.kind == "f" else None
@@ -189,48 +175,48 @@ class _Rearranger(Rewriter):
             self.note(op)
             return KEEP
         self.retire(op)
-        if type(found) is Var:
+        if type(found) is ir.Var:
             self.uses[found] = self.uses.get(found, 0) + self.uses.get(op.outs[0], 0)
         return (found,)
 
-    def note(self, op: Prim) -> None:
+    def note(self, op: ir.Prim) -> None:
         """Take in an operation that is part of the new function."""
         self.definitions[op.outs[0]] = op
         self.bound[-1].add(op.outs[0])
 
-    def new(self, near: Prim, prim: Primitive, *args: Atom, t: Type | None = None) -> Var:
+    def new(self, near: ir.Prim, prim: Primitive, *args: ir.Atom, t: Type | None = None) -> ir.Var:
         """Emit an operation before `near`."""
-        out = Var(near.outs[0].type if t is None else t)
-        op = Prim(prim, args, (out,), near.loc, near.origin)
+        out = ir.Var(near.outs[0].type if t is None else t)
+        op = ir.Prim(prim, args, (out,), near.loc, near.origin)
         for a in args:
-            if type(a) is Var:
+            if type(a) is ir.Var:
                 self.uses[a] = self.uses.get(a, 0) + 1
         self.emit(op)
         self.note(op)
         return out
 
-    def retire(self, op: Prim) -> None:
+    def retire(self, op: ir.Prim) -> None:
         """Take back the uses of an operation that goes, and of those that nothing else needs."""
         waiting = [op]
         while waiting:
             for a in waiting.pop().args:
-                if type(a) is Var:
+                if type(a) is ir.Var:
                     self.uses[a] -= 1
                     if not self.uses[a] and (made := self.definitions.get(a)) is not None:
                         waiting.append(made)
 
-    def inner(self, atom: Atom) -> Prim | None:
+    def inner(self, atom: ir.Atom) -> ir.Prim | None:
         """The operation that computes `atom` for a single use, in the region at hand."""
-        if type(atom) is not Var or self.uses.get(atom) != 1 or atom not in self.bound[-1]:
+        if type(atom) is not ir.Var or self.uses.get(atom) != 1 or atom not in self.bound[-1]:
             return None
         return self.definitions[atom]
 
-    def product_inside(self, atom: Atom) -> Prim | None:
+    def product_inside(self, atom: ir.Atom) -> ir.Prim | None:
         """The same, if it is a multiplication."""
         made = self.inner(atom)
         return made if made is not None and made.prim is p.mul else None
 
-    def sum_inside(self, atom: Atom) -> Prim | None:
+    def sum_inside(self, atom: ir.Atom) -> ir.Prim | None:
         """The same, if it is an addition or a subtraction."""
         made = self.inner(atom)
         return made if made is not None and made.prim in _SUMS else None
@@ -239,31 +225,31 @@ class _Rearranger(Rewriter):
 class _Products(_Rearranger):
     """Divisions and products."""
 
-    def __init__(self, fn: Function, uses: dict[Var, int]) -> None:
+    def __init__(self, fn: ir.Function, uses: dict[ir.Var, int]) -> None:
         super().__init__(uses)
         self._fn = fn
         self.magnitudes = Magnitudes(self.definitions)
         #: for each variable in scope of whose root or reciprocal root is known, that operation
-        self.roots: dict[Var, Prim] = {}
-        self.roots_added: list[list[Var]] = []
+        self.roots: dict[ir.Var, ir.Prim] = {}
+        self.roots_added: list[list[ir.Var]] = []
 
-    def enter(self, region: Region) -> None:
+    def enter(self, region: ir.Region) -> None:
         super().enter(region)
         self.roots_added.append([])
 
-    def leave(self, region: Region) -> None:
+    def leave(self, region: ir.Region) -> None:
         super().leave(region)
         for variable in self.roots_added.pop():
             del self.roots[variable]
 
-    def note(self, op: Prim) -> None:
+    def note(self, op: ir.Prim) -> None:
         super().note(op)
         of = op.args[0]
-        if op.prim in (p.sqrt, p.rsqrt) and type(of) is Var and of not in self.roots:
+        if op.prim in (p.sqrt, p.rsqrt) and type(of) is ir.Var and of not in self.roots:
             self.roots[of] = op
             self.roots_added[-1].append(of)
 
-    def cheaper(self, op: Prim, t: Scalar) -> Atom | None:
+    def cheaper(self, op: ir.Prim, t: Scalar) -> ir.Atom | None:
         if op.prim in _DIVISIONS:
             return self.quotient(op, t)
         return self.product(op, op.args[0], op.args[1], t) if op.prim is p.mul else None
@@ -274,17 +260,17 @@ class _Products(_Rearranger):
     def divisions(self) -> _Divisions:
         return _Divisions(self._fn)
 
-    def quotient(self, op: Prim, t: Scalar) -> Atom | None:
+    def quotient(self, op: ir.Prim, t: Scalar) -> ir.Atom | None:
         x, y = op.args
-        if type(y) is Lit:
+        if type(y) is ir.Lit:
             inverse = _literal_reciprocal(y, t)
-            return None if inverse is None or type(x) is Lit else self.multiply(op, x, inverse, t)
-        assert type(y) is Var
+            return None if inverse is None or type(x) is ir.Lit else self.multiply(op, x, inverse, t)
+        assert type(y) is ir.Var
         if t is f16:
             return None
         made = self.definitions.get(y)
         is_root = made is not None and made.prim is p.sqrt
-        is_one = type(x) is Lit and x.value == 1.0
+        is_one = type(x) is ir.Lit and x.value == 1.0
         sharers = self.divisions.sharers(op)
         rooted = (t is f32 or sharers > 1) and not is_root and self.is_rooted(y, t, _TERMS) > 0
         if not rooted and is_one:
@@ -300,18 +286,18 @@ class _Products(_Rearranger):
             return self.scaled(op, x, y, t)
         return None
 
-    def has_reciprocal(self, y: Var, t: Scalar) -> bool:
+    def has_reciprocal(self, y: ir.Var, t: Scalar) -> bool:
         """Whether a number is zero, or such that 1/y does not overflow."""
         made = self.definitions.get(y)
         if made is not None and (made.prim is p.sqrt or (made.prim is p.cast and is_whole(made.args[0].type))):
             return True
         return self.magnitudes.of(y)[0] >= least_exponent(t)
 
-    def is_rooted(self, y: Atom, t: Scalar, left: int) -> int:
+    def is_rooted(self, y: ir.Atom, t: Scalar, left: int) -> int:
         """Whether 1/y is best made of reciprocals of roots: how many factors `y` has if so, else 0."""
         if left <= 0 or self.magnitudes.of(y)[0] < least_exponent(t):
             return 0
-        if type(y) is Lit:
+        if type(y) is ir.Lit:
             return int(_literal_reciprocal(y, t) is not None)
         if y in self.roots:
             return 1
@@ -326,14 +312,14 @@ class _Products(_Rearranger):
         second = self.is_rooted(made.args[1], t, left - first) if first else 0
         return first + second if second and first + second <= left else 0
 
-    def root_of_power(self, y: Var, left: int) -> tuple[Var, int] | None:
+    def root_of_power(self, y: ir.Var, left: int) -> tuple[ir.Var, int] | None:
         """The root that `y` is a power of, and the exponent."""
         made = self.definitions.get(y)
         if made is None or left <= 0:
             return None
         if made.prim is p.sqrt:
             return y, 1
-        if made.prim is not p.mul or type(made.args[0]) is not Var or type(made.args[1]) is not Var:
+        if made.prim is not p.mul or type(made.args[0]) is not ir.Var or type(made.args[1]) is not ir.Var:
             return None
         first = self.root_of_power(made.args[0], left - 1)
         second = self.root_of_power(made.args[1], left - first[1]) if first is not None else None
@@ -341,17 +327,17 @@ class _Products(_Rearranger):
             return None
         return first[0], first[1] + second[1]
 
-    def over_power(self, op: Prim, x: Atom, root: Var, exponent: int) -> Atom:
+    def over_power(self, op: ir.Prim, x: ir.Atom, root: ir.Var, exponent: int) -> ir.Atom:
         """x divided by a root, several times: each quotient lies between `x` and the last one."""
-        inverse = self.new(op, p.div, Lit(1.0, root.type), root)  # type: ignore[arg-type]
+        inverse = self.new(op, p.div, ir.Lit(1.0, root.type), root)  # type: ignore[arg-type]
         for _ in range(exponent):
             x = self.new(op, p.mul, x, inverse)
         return x
 
-    def reciprocal(self, op: Prim, y: Atom, t: Scalar, *, rooted: bool) -> Atom:
+    def reciprocal(self, op: ir.Prim, y: ir.Atom, t: Scalar, *, rooted: bool) -> ir.Atom:
         """1/y."""
         if rooted:
-            if type(y) is Lit:
+            if type(y) is ir.Lit:
                 inverse = _literal_reciprocal(y, t)
                 assert inverse is not None
                 return inverse
@@ -359,7 +345,7 @@ class _Products(_Rearranger):
             root = self.roots.get(y)  # type: ignore[arg-type]
             if root is not None:
                 out = root.outs[0]
-                inverse = out if root.prim is p.rsqrt else self.new(op, p.div, Lit(1.0, t), out)
+                inverse = out if root.prim is p.rsqrt else self.new(op, p.div, ir.Lit(1.0, t), out)
                 return self.new(op, p.mul, inverse, inverse)
             assert made is not None
             if made.prim is p.mul:
@@ -367,38 +353,38 @@ class _Products(_Rearranger):
                 same = made.args[0] == made.args[1]
                 second = first if same else self.reciprocal(op, made.args[1], t, rooted=True)
                 return self.new(op, p.mul, first, second)
-        return self.new(op, p.div, Lit(1.0, t), y)
+        return self.new(op, p.div, ir.Lit(1.0, t), y)
 
-    def scaled(self, op: Prim, x: Atom, y: Var, t: Scalar) -> Atom:
+    def scaled(self, op: ir.Prim, x: ir.Atom, y: ir.Var, t: Scalar) -> ir.Atom:
         """x/y as (x · 1/(y·s)) · s, where s is 1 unless `y` is denormal: only what surrounds the loop looks at `y`."""
         size = self.new(op, p.absolute, y)
-        tiny = self.new(op, p.lt, size, Lit(t.smallest_normal, t), t=u1)
-        scale = self.new(op, p.select, tiny, Lit(2.0**t.mantissa, t), Lit(1.0, t))
-        inverse = self.new(op, p.div, Lit(1.0, t), self.new(op, p.mul, y, scale))
+        tiny = self.new(op, p.lt, size, ir.Lit(t.smallest_normal, t), t=u1)
+        scale = self.new(op, p.select, tiny, ir.Lit(2.0**t.mantissa, t), ir.Lit(1.0, t))
+        inverse = self.new(op, p.div, ir.Lit(1.0, t), self.new(op, p.mul, y, scale))
         return self.new(op, p.mul, self.new(op, p.mul, x, inverse), scale)
 
     # products
 
-    def multiply(self, near: Prim, x: Atom, y: Atom, t: Scalar) -> Atom:
+    def multiply(self, near: ir.Prim, x: ir.Atom, y: ir.Atom, t: Scalar) -> ir.Atom:
         """x·y, emitted before `near`."""
         return self.product(near, x, y, t) or self.new(near, p.mul, x, y)
 
-    def product(self, near: Prim, x: Atom, y: Atom, t: Scalar) -> Atom | None:
+    def product(self, near: ir.Prim, x: ir.Atom, y: ir.Atom, t: Scalar) -> ir.Atom | None:
         """x·y computed in another way, if there is a cheaper one."""
-        if type(x) is Lit:
+        if type(x) is ir.Lit:
             x, y = y, x
-        if type(y) is Lit:
+        if type(y) is ir.Lit:
             return self.meeting(near, x, y, t)
         return self.square(near, x, y, t)
 
-    def meeting(self, near: Prim, x: Atom, literal: Lit, t: Scalar) -> Atom | None:
+    def meeting(self, near: ir.Prim, x: ir.Atom, literal: ir.Lit, t: Scalar) -> ir.Atom | None:
         """(a·(b·c))·literal as (a·b)·(c·literal)."""
         made = self.product_inside(x)
         if made is None:
             return None
         for a, other in (made.args, made.args[::-1]):
-            inner = self.definitions.get(other) if type(other) is Var else None
-            if inner is None or inner.prim is not p.mul or type(inner.args[1]) is not Lit or type(a) is Lit:
+            inner = self.definitions.get(other) if type(other) is ir.Var else None
+            if inner is None or inner.prim is not p.mul or type(inner.args[1]) is not ir.Lit or type(a) is ir.Lit:
                 continue
             b, c = inner.args[0], abs(inner.args[1].value)
             factor = t.round(inner.args[1].value * literal.value)
@@ -406,10 +392,10 @@ class _Products(_Rearranger):
                 return self.multiply(near, a, b, t)
             between = c <= 1 <= abs(factor) or 1 <= c <= 2**_LOSS
             if between and t.smallest_normal <= abs(factor) < math.inf:
-                return self.new(near, p.mul, self.multiply(near, a, b, t), Lit(factor, t))
+                return self.new(near, p.mul, self.multiply(near, a, b, t), ir.Lit(factor, t))
         return None
 
-    def square(self, near: Prim, x: Atom, y: Atom, t: Scalar) -> Atom | None:
+    def square(self, near: ir.Prim, x: ir.Atom, y: ir.Atom, t: Scalar) -> ir.Atom | None:
         """(x·a)·a as x·(a·a)."""
         for inner, a in ((x, y), (y, x)):
             made = self.product_inside(inner)
@@ -425,18 +411,18 @@ class _Products(_Rearranger):
 class _Sums(_Rearranger):
     """Additions and subtractions."""
 
-    def __init__(self, fn: Function, uses: dict[Var, int]) -> None:
+    def __init__(self, fn: ir.Function, uses: dict[ir.Var, int]) -> None:
         super().__init__(uses)
         #: what loops carry, as their bodies see it
-        self.carried: set[Var] = set()
+        self.carried: set[ir.Var] = set()
         #: how many sums have both of two terms, where it is more than one
-        self.pairs: dict[frozenset[Atom], int] = {}
+        self.pairs: dict[frozenset[ir.Atom], int] = {}
         self.look_around(fn)
 
-    def cheaper(self, op: Prim, t: Scalar) -> Atom | None:
+    def cheaper(self, op: ir.Prim, t: Scalar) -> ir.Atom | None:
         return self.sum(op) if op.prim in _SUMS else None
 
-    def sum(self, op: Prim) -> Atom | None:
+    def sum(self, op: ir.Prim) -> ir.Atom | None:
         """A cheaper sum: its terms in an order such that more of them are added together with their multiplication, or
         that others share.
         """
@@ -465,7 +451,7 @@ class _Sums(_Rearranger):
             result = self.new(op, p.sub if negative else p.add, result, atom)
         return result
 
-    def shared_pair(self, op: Prim, terms: Terms) -> Terms:
+    def shared_pair(self, op: ir.Prim, terms: Terms) -> Terms:
         """The two terms that most other sums have, too, unless they are added as it is."""
         if not self.pairs:
             return []
@@ -479,29 +465,29 @@ class _Sums(_Rearranger):
         """How many sums have both of two terms."""
         return 0 if any(negative for negative, _ in pair) else self.pairs.get(frozenset(a for _, a in pair), 0)
 
-    def additions(self, op: Prim, left: int) -> list[Prim]:
+    def additions(self, op: ir.Prim, left: int) -> list[ir.Prim]:
         """The operations of a sum."""
         parts = [self.sum_inside(a) for a in op.args] if left else []
         return [op, *[one for part in parts if part is not None for one in self.additions(part, left - 1)]]
 
-    def common_factor(self, op: Prim) -> tuple[Atom, Atom, Lit] | None:
+    def common_factor(self, op: ir.Prim) -> tuple[ir.Atom, ir.Atom, ir.Lit] | None:
         """x, y and c for a sum or difference of x·c and y·c, unless x + y may overflow where the sum does not."""
         first = self.product_inside(op.args[0])
         second = self.product_inside(op.args[1]) if first is not None else None
         if first is None or second is None:
             return None
         (x, c), (y, d) = first.args, second.args
-        return (x, y, c) if type(c) is Lit and c == d and abs(c.value) >= 1 else None
+        return (x, y, c) if type(c) is ir.Lit and c == d and abs(c.value) >= 1 else None
 
-    def look_around(self, fn: Function) -> None:
+    def look_around(self, fn: ir.Function) -> None:
         """Fill `carried` and `pairs`: each sum of more than two terms counts once."""
 
-        def region(r: Region) -> None:
+        def region(r: ir.Region) -> None:
             self.enter(r)
-            sums: list[Prim] = []
-            inside: set[Prim] = set()
+            sums: list[ir.Prim] = []
+            inside: set[ir.Prim] = set()
             for op in r.body:
-                if isinstance(op, Prim):
+                if isinstance(op, ir.Prim):
                     if not is_float(op.outs[0].type):
                         continue
                     if op.prim in _SUMS:
@@ -509,7 +495,7 @@ class _Sums(_Rearranger):
                         inside.update(part for part in map(self.sum_inside, op.args) if part is not None)
                     self.note(op)
                 elif op.regions:
-                    if isinstance(op, For | While):
+                    if isinstance(op, ir.For | ir.While):
                         self.carried.update(param for inner in op.regions for param in inner.params)
                     for inner in op.regions:
                         region(inner)
@@ -528,7 +514,7 @@ class _Sums(_Rearranger):
         self.pairs = {pair: count for pair, count in self.pairs.items() if count > 1}
         self.definitions.clear()
 
-    def collect(self, op: Prim, negative: bool, terms: Terms, left: int) -> int:
+    def collect(self, op: ir.Prim, negative: bool, terms: Terms, left: int) -> int:
         """Add the terms of a sum to `terms`, each with whether it is subtracted. Gives how many of its additions have a
         product to go with. `left`: how far down it looks.
         """
@@ -544,8 +530,8 @@ class _Sums(_Rearranger):
         return fused + deeper
 
 
-def _literal_reciprocal(literal: Lit, t: Scalar) -> Lit | None:
+def _literal_reciprocal(literal: ir.Lit, t: Scalar) -> ir.Lit | None:
     """1/literal, if both are normal."""
     if not t.smallest_normal <= abs(literal.value) <= 1 / t.smallest_normal:
         return None
-    return Lit(t.round(1 / literal.value), t)
+    return ir.Lit(t.round(1 / literal.value), t)

@@ -8,26 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinote.ir.types import scalar_named
-from tinote.lang.capture.plan import (
-    BlockView,
-    BranchStep,
-    ClearStep,
-    ComputeStep,
-    CopyStep,
-    EndStep,
-    FillStep,
-    LaunchStep,
-    LoadStep,
-    Operand,
-    Path,
-    Plan,
-    PlanConstant,
-    PlanStep,
-    Register,
-    Result,
-    SeedStep,
-    set_by,
-)
+from tinote.lang.capture import plan as plans
 from tinote.lang.session.state import SEED_STEP, session
 from tinote.runtime import layout
 from tinote.source import Span
@@ -52,16 +33,18 @@ class Instructions(ABC):
     nothing.
     """
 
-    def __init__(self, plan: Plan, length: int | None = None, ready: Callable[[Path], bool] | None = None) -> None:
+    def __init__(
+        self, plan: plans.Plan, length: int | None = None, ready: Callable[[plans.Path], bool] | None = None
+    ) -> None:
         self.plan = plan
-        self.ends: list[EndStep] = []
+        self.ends: list[plans.EndStep] = []
         self.words: list[int] = []
         self.spans: dict[int, Span] = {}
-        self.launches: dict[int, LaunchStep] = {}
+        self.launches: dict[int, plans.LaunchStep] = {}
         self._length = length
         self._ready = ready
         self.main = 0
-        self.begins: dict[int, PlanStep] = {}
+        self.begins: dict[int, plans.PlanStep] = {}
         self.always: list[tuple[int, int, int]] = []
         self._filled: dict[int, int] = {}  # where each scratch block was filled last
         paths = plan.root.all()
@@ -83,7 +66,7 @@ class Instructions(ABC):
     @property
     def draws(self) -> bool:
         """Whether launches draw random numbers."""
-        return any(type(step) is SeedStep for path in self.plan.root.all() for step in path.steps)
+        return any(type(step) is plans.SeedStep for path in self.plan.root.all() for step in path.steps)
 
     # ---- memory
 
@@ -96,12 +79,12 @@ class Instructions(ABC):
         """Where a register or a cell is."""
 
     @abstractmethod
-    def launch_block(self, step: LaunchStep) -> tuple[int, memoryview]:
+    def launch_block(self, step: plans.LaunchStep) -> tuple[int, memoryview]:
         """The address of the launch block of a launch, and its slots; addresses and extents are in it. Launches of the
         same code with the same arrays share one.
         """
 
-    def result_offsets(self, step: LaunchStep) -> list[int]:
+    def result_offsets(self, step: plans.LaunchStep) -> list[int]:
         """Where the results of a launch are, from the begin of its slots."""
         return [offset for offset, _, _ in step.results]
 
@@ -113,12 +96,12 @@ class Instructions(ABC):
             self.spans[len(self.words)] = span
         self.words += words
 
-    def _end(self, end: EndStep) -> None:
+    def _end(self, end: plans.EndStep) -> None:
         """Emit what an end of the step is."""
         self._emit(None, layout.REPLAY_END, len(self.ends))
         self.ends.append(end)
 
-    def _path(self, path: Path) -> None:
+    def _path(self, path: plans.Path) -> None:
         for step in path.steps:
             if self._length is not None:
                 if not self._length:
@@ -143,17 +126,17 @@ class Instructions(ABC):
             else:
                 self._emit(None, layout.REPLAY_END, NOWHERE_READY)
 
-    def _decide_first(self, root: Path, ready: Callable[[Path], bool]) -> None:
+    def _decide_first(self, root: plans.Path, ready: Callable[[plans.Path], bool]) -> None:
         """Before any step, see which path the inputs lead to: one that is not ready, a fault of arithmetic on inputs
         alone included, ends the run.
         """
         jumps: list[int] = []
         always = self._cell("raw", 0)
 
-        def decide(path: Path, known: frozenset[int]) -> None:
+        def decide(path: plans.Path, known: frozenset[int]) -> None:
             for step in path.steps:
-                if isinstance(step, ComputeStep) and all(
-                    isinstance(one, PlanConstant) or one.number in known for one in step.operands
+                if isinstance(step, plans.ComputeStep) and all(
+                    isinstance(one, plans.PlanConstant) or one.number in known for one in step.operands
                 ):
                     self._compute(step)
                     known |= {step.register.number}
@@ -179,45 +162,45 @@ class Instructions(ABC):
         for at in jumps:
             self.words[at + 2] = self.main
 
-    def _step(self, step: PlanStep) -> None:
+    def _step(self, step: plans.PlanStep) -> None:
         self.begins[len(self.words)] = step
         match step:
-            case LaunchStep():
+            case plans.LaunchStep():
                 self._launch_step(step)
-            case ClearStep(block, offset, nbytes):
+            case plans.ClearStep(block, offset, nbytes):
                 self._emit(None, layout.REPLAY_CLEAR, self.block_address(block) + offset, nbytes)
-            case CopyStep(target, source, _, always):
+            case plans.CopyStep(target, source, _, always):
                 begin = len(self.words)
                 self._copy(target, source)
                 if self.plan.blocks[target.block].kind == "scratch":
                     self._filled[target.block] = begin
                 if always and source.block in self._filled:
                     self.always.append((self._filled[source.block], begin, len(self.words)))
-            case FillStep(target, value, span):
+            case plans.FillStep(target, value, span):
                 self._fill(target, value, span)
-            case LoadStep(register, source, span):
+            case plans.LoadStep(register, source, span):
                 self._load(source.type, register, self._address_of(source), span)
-            case ComputeStep():
+            case plans.ComputeStep():
                 self._compute(step)
-            case SeedStep(register):
+            case plans.SeedStep(register):
                 base = _signed(session.config.random_seed * SEED_STEP)
                 self._emit(None, layout.REPLAY_SEED, register.number, self.counter_register, base)
-            case EndStep():
+            case plans.EndStep():
                 self._end(step)
-            case BranchStep():
+            case plans.BranchStep():
                 raise AssertionError("a decision is a branch")
 
-    def _address_of(self, view: BlockView) -> int:
+    def _address_of(self, view: plans.BlockView) -> int:
         return self.block_address(view.block) + view.offset
 
-    def _launch_step(self, step: LaunchStep) -> None:
+    def _launch_step(self, step: plans.LaunchStep) -> None:
         address, given = self.launch_block(step)
         slots = address + layout.SLOTS
         shared = self._constants[launch_key(step)]
         for k, (argument, (name, offset)) in enumerate(
             zip(step.arguments, self.plan.codes[step.code].parameters, strict=True)
         ):
-            if isinstance(argument, PlanConstant):
+            if isinstance(argument, plans.PlanConstant):
                 packed = struct.pack(f"<{layout.WORDS[name]}", self._plain(argument, name))
                 if shared[k]:
                     given[offset : offset + 8] = packed
@@ -235,22 +218,22 @@ class Instructions(ABC):
             self._load(name, register, slots + offset, step.span)
 
     @staticmethod
-    def _plain(argument: PlanConstant, name: str) -> Any:
+    def _plain(argument: plans.PlanConstant, name: str) -> Any:
         found = plain(argument)
         return float(found) if name.startswith("f") else found
 
-    def _store(self, name: str, operand: Operand, address: int, span: Span) -> None:
+    def _store(self, name: str, operand: plans.Operand, address: int, span: Span) -> None:
         number, real = self._operand(operand)
         self._emit(span, layout.REPLAY_STORE, _type(name), number, real, address)
 
-    def _load(self, name: str, register: Register, address: int, span: Span) -> None:
+    def _load(self, name: str, register: plans.Register, address: int, span: Span) -> None:
         self._emit(span, layout.REPLAY_LOAD, _type(name), register.number, address)
 
-    def _fill(self, target: BlockView, value: Operand, span: Span) -> None:
+    def _fill(self, target: plans.BlockView, value: plans.Operand, span: Span) -> None:
         address = self._address_of(target)
         size = scalar_named(target.type).size
         axes = _merged(target.shape, (target.strides,), size)
-        if isinstance(value, PlanConstant) and not value.bits and (not axes or axes == [(axes[0][0], size)]):
+        if isinstance(value, plans.PlanConstant) and not value.bits and (not axes or axes == [(axes[0][0], size)]):
             self._emit(None, layout.REPLAY_CLEAR, address, size * (axes[0][0] if axes else 1))
             return
         if not axes:
@@ -260,7 +243,7 @@ class Instructions(ABC):
         flat = [word for axis in axes for word in axis]
         self._emit(span, layout.REPLAY_FILL, _type(target.type), number, real, address, len(axes), *flat)
 
-    def _copy(self, target: BlockView, source: BlockView) -> None:
+    def _copy(self, target: plans.BlockView, source: plans.BlockView) -> None:
         if 0 in target.shape:
             return
         size = scalar_named(target.type).size
@@ -276,7 +259,7 @@ class Instructions(ABC):
         to, origin = self._address_of(target), self._address_of(source)
         self._emit(None, layout.REPLAY_COPY, size, to, origin, len(axes), *flat)
 
-    def _compute(self, step: ComputeStep) -> None:
+    def _compute(self, step: plans.ComputeStep) -> None:
         operation = getattr(layout, f"REPLAY_{step.operation.upper()}")
         whole = all(one.kind in "ib" for one in step.operands)
         exact = step.operation in _COMPARISONS
@@ -287,18 +270,18 @@ class Instructions(ABC):
 
     # ---- registers
 
-    def _operand(self, operand: Operand) -> tuple[int, int]:
+    def _operand(self, operand: plans.Operand) -> tuple[int, int]:
         """Where a number is, and whether it is an f64."""
-        if isinstance(operand, Register):
+        if isinstance(operand, plans.Register):
             return operand.number, int(operand.kind == "f")
         return self._cell("raw", _signed(operand.bits)), int(operand.kind == "f")
 
-    def _real(self, operand: Operand, exact: bool, span: Span) -> int:
+    def _real(self, operand: plans.Operand, exact: bool, span: Span) -> int:
         """Where a number is as an f64."""
         number, real = self._operand(operand)
         if real:
             return number
-        if isinstance(operand, PlanConstant) and abs(operand.bits) <= _EXACT:
+        if isinstance(operand, plans.PlanConstant) and abs(operand.bits) <= _EXACT:
             return self._cell("raw", struct.unpack("<q", struct.pack("<d", float(operand.bits)))[0])
         made = self._new_cell(0)
         self._emit(span, layout.REPLAY_EXACT if exact else layout.REPLAY_REAL, made, number)
@@ -316,37 +299,37 @@ class Instructions(ABC):
         return len(self.cells) - 1
 
 
-def launch_key(step: LaunchStep) -> Any:
+def launch_key(step: plans.LaunchStep) -> Any:
     """What launches that share a block have in common."""
     return step.code, step.pointers, step.extents
 
 
-def plain(operand: PlanConstant) -> Any:
+def plain(operand: plans.PlanConstant) -> Any:
     """The number that a constant is."""
     return operand.bits if operand.kind == "i" else _float(operand.bits)
 
 
-def _all_ready(path: Path, ready: Callable[[Path], bool]) -> bool:
+def _all_ready(path: plans.Path, ready: Callable[[plans.Path], bool]) -> bool:
     """Whether whatever follows is ready."""
     if path.branch is None:
         return ready(path)
     return len(path.sides) == 2 and all(_all_ready(side, ready) for side in path.sides.values())
 
 
-def _registers(path: Path) -> list[int]:
-    return [register.number for step in path.steps for register in set_by(step)]
+def _registers(path: plans.Path) -> list[int]:
+    return [register.number for step in path.steps for register in plans.set_by(step)]
 
 
-def _arguments(path: Path) -> int:
-    return sum(len(step.arguments) for step in path.steps if isinstance(step, LaunchStep))
+def _arguments(path: plans.Path) -> int:
+    return sum(len(step.arguments) for step in path.steps if isinstance(step, plans.LaunchStep))
 
 
-def _results(path: Path) -> int:
+def _results(path: plans.Path) -> int:
     """How many numbers a path returns at most."""
-    return sum(_count(step.result) for step in path.steps if isinstance(step, EndStep))
+    return sum(_count(step.result) for step in path.steps if isinstance(step, plans.EndStep))
 
 
-def _count(result: Result) -> int:
+def _count(result: plans.Result) -> int:
     """How many numbers, or arrays, a result consists of."""
     kind, parts = result
     if kind in ("vector", "matrix"):
@@ -356,13 +339,13 @@ def _count(result: Result) -> int:
     return 1
 
 
-def _shared_constants(paths: Sequence[Path]) -> dict[Any, list[bool]]:
+def _shared_constants(paths: Sequence[plans.Path]) -> dict[Any, list[bool]]:
     """Of the launches that share a block, which arguments are one constant in all of them."""
-    known: dict[Any, tuple[Operand, ...]] = {}
+    known: dict[Any, tuple[plans.Operand, ...]] = {}
     found: dict[Any, list[bool]] = {}
     for path in paths:
         for step in path.steps:
-            if isinstance(step, LaunchStep):
+            if isinstance(step, plans.LaunchStep):
                 key = launch_key(step)
                 first = known.setdefault(key, step.arguments)
                 shared = found.setdefault(key, [True] * len(first))

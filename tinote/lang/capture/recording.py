@@ -16,26 +16,7 @@ import numpy as np
 from tinote.compiler.launch.native import BoundArray, Native
 from tinote.errors import CaptureError
 from tinote.ir.types import Scalar, i64
-from tinote.lang.capture.plan import (
-    BlockView,
-    BranchStep,
-    ClearStep,
-    ComputeStep,
-    CopyStep,
-    EndStep,
-    FillStep,
-    LaunchStep,
-    LoadStep,
-    Operand,
-    Plan,
-    PlanBlock,
-    PlanCode,
-    PlanConstant,
-    PlanStep,
-    Register,
-    Result,
-    SeedStep,
-)
+from tinote.lang.capture import plan as plans
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
 from tinote.lang.data.layout import MemoryPart
@@ -86,7 +67,7 @@ def blocks_of(fields: Iterable[Field]) -> list[tuple[Memory, str]]:
 class Tables:
     """What all calls of one capture have in common: the plan's blocks and codes, with what they are in this process."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: plans.Plan) -> None:
         self.plan = plan
         self.natives: list[Native] = []
         #: by block: the session's memory, if it is that
@@ -110,45 +91,47 @@ class Tables:
             known = self._codes[native] = len(self.natives)
             self.natives.append(native)
             name = native.metadata.sites[0].text if native.metadata.sites else ""
-            self.plan.codes.append(PlanCode(name, native.metadata.code, pointers, parameters))
+            self.plan.codes.append(plans.PlanCode(name, native.metadata.code, pointers, parameters))
         return known
 
     def field(self, memory: Memory, name: str) -> int:
         """The number of a block of the session's memory."""
         known = self._blocks.get(id(memory))
         if known is None:
-            known = self._blocks[id(memory)] = self._add(PlanBlock("field", name, memory.nbytes), memory)
+            known = self._blocks[id(memory)] = self._add(plans.PlanBlock("field", name, memory.nbytes), memory)
         return known
 
     def scratch(self, number: int, nbytes: int) -> int:
         """The number of the block that a call makes as its `number`th."""
         known = self._scratch.get((number, nbytes))
         if known is None:
-            known = self._scratch[number, nbytes] = self._add(PlanBlock("scratch", f"scratch {number}", nbytes), None)
+            known = self._scratch[number, nbytes] = self._add(
+                plans.PlanBlock("scratch", f"scratch {number}", nbytes), None
+            )
         return known
 
     def data(self, data: bytes) -> int:
         """The number of a block of constants."""
         known = self._data.get(data)
         if known is None:
-            known = self._data[data] = self._add(PlanBlock("data", "data", len(data), data), None)
+            known = self._data[data] = self._add(plans.PlanBlock("data", "data", len(data), data), None)
         return known
 
     def lent(self, whose: Any, name: str, nbytes: int) -> int:
         """The number of the block that `whose` has from others."""
         known = self.lent_blocks.get(whose)
         if known is None:
-            known = self.lent_blocks[whose] = self._add(PlanBlock("input", name, nbytes), None)
+            known = self.lent_blocks[whose] = self._add(plans.PlanBlock("input", name, nbytes), None)
         return known
 
     def input(self, number: int, nbytes: int) -> int:
         """The number of the block that is the input array `number`."""
         known = self._inputs.get(number)
         if known is None:
-            known = self._inputs[number] = self._add(PlanBlock("input", f"input {number}", nbytes), None)
+            known = self._inputs[number] = self._add(plans.PlanBlock("input", f"input {number}", nbytes), None)
         return known
 
-    def _add(self, block: PlanBlock, memory: Memory | None) -> int:
+    def _add(self, block: plans.PlanBlock, memory: Memory | None) -> int:
         self.plan.blocks.append(block)
         self.memories.append(memory)
         return len(self.memories) - 1
@@ -159,7 +142,7 @@ class Symbol:
 
     __slots__ = ("is_component", "recording", "register")
 
-    def __init__(self, recording: Recording, register: Register, is_component: bool = False) -> None:
+    def __init__(self, recording: Recording, register: plans.Register, is_component: bool = False) -> None:
         self.recording = recording
         self.register = register
         self.is_component = is_component
@@ -232,7 +215,7 @@ class Recording(Listener):
     ) -> None:
         super().__init__()
         self._prints = prints
-        self.steps: list[PlanStep] = []
+        self.steps: list[plans.PlanStep] = []
         self.refused: CaptureError | None = None
         self.is_open = True
         #: whether other elements may be touched for other arguments: who records then sees to it
@@ -258,18 +241,18 @@ class Recording(Listener):
         #: memory that came into being meanwhile, and whether as zeros
         self._born: list[tuple[Memory, bool]] = []
 
-    def add(self, step: PlanStep) -> None:
+    def add(self, step: plans.PlanStep) -> None:
         """The call is about to do something."""
         self.steps.append(step)
 
     # ---- the call
 
-    def register(self, kind: str) -> Register:
+    def register(self, kind: str) -> plans.Register:
         """A new one."""
         self._registers += 1
-        return Register(kind, self._registers - 1)
+        return plans.Register(kind, self._registers - 1)
 
-    def number(self, register: Register, value: Any) -> Traced:
+    def number(self, register: plans.Register, value: Any) -> Traced:
         """What Python gets of a register that holds `value` now."""
         return Traced(self.trace, value, 0.0, 0, Symbol(self, register))
 
@@ -284,14 +267,14 @@ class Recording(Listener):
             raise self.refused
         return returned
 
-    def end(self, returned: Any, updates: tuple[tuple[int, Operand], ...]) -> None:
+    def end(self, returned: Any, updates: tuple[tuple[int, plans.Operand], ...]) -> None:
         """The call has returned."""
-        seeds: list[tuple[int, Operand]] = []
+        seeds: list[tuple[int, plans.Operand]] = []
         for number, (_, _, instance) in enumerate(self._tables.instances.values()):
             if type(instance.last_seed) is Traced:
                 seeds.append((number, self.operand(instance.last_seed)))
                 instance.last_seed = instance.last_seed.value
-        self.add(EndStep(self._result(returned), updates, tuple(seeds)))
+        self.add(plans.EndStep(self._result(returned), updates, tuple(seeds)))
 
     def close(self) -> None:
         """It is over: numbers are plain."""
@@ -301,28 +284,28 @@ class Recording(Listener):
             if type(instance.last_seed) is Traced:
                 instance.last_seed = instance.last_seed.value
 
-    def _result(self, returned: Any) -> Result:
+    def _result(self, returned: Any) -> plans.Result:
         if returned is None or type(returned) in (str, bytes):
-            return Result("constant", (returned,))
+            return plans.Result("constant", (returned,))
         if isinstance(returned, Matrix):
             parts = [self.operand(one) for one in returned.values.ravel().tolist()]
             kind = "vector" if len(returned.shape) == 1 else "matrix"
-            types = {self._types.get(one.number, "") if isinstance(one, Register) else "" for one in parts}
+            types = {self._types.get(one.number, "") if isinstance(one, plans.Register) else "" for one in parts}
             dtype = types.pop() if len(types) == 1 and returned.values.dtype == object else ""
-            return Result(kind, (returned.values.shape, dtype or str(returned.values.dtype), tuple(parts)))
+            return plans.Result(kind, (returned.values.shape, dtype or str(returned.values.dtype), tuple(parts)))
         if type(returned) in (tuple, list):
-            return Result(type(returned).__name__, tuple([self._result(one) for one in returned]))
+            return plans.Result(type(returned).__name__, tuple([self._result(one) for one in returned]))
         if type(returned) is dict:
-            return Result("dict", tuple([(key, self._result(one)) for key, one in returned.items()]))
+            return plans.Result("dict", tuple([(key, self._result(one)) for key, one in returned.items()]))
         if isinstance(returned, np.ndarray) and self._is_known(_address(returned)):
             view = self._view(returned)
             if not returned.flags.c_contiguous:
                 view, apart = self._view(np.ascontiguousarray(returned), fresh=True), view
                 self._copy(view, apart)
-            return Result("array", (view, returned.dtype.str))
+            return plans.Result("array", (view, returned.dtype.str))
         if type(returned) is Traced or isinstance(returned, bool | int | float):
             kind = "bool" if isinstance(returned, bool) else "number"
-            return Result(kind, (self.operand(returned),))
+            return plans.Result(kind, (self.operand(returned),))
         raise self._refusal(f"it returns {type(returned).__name__}", "return numbers, vectors, or tuples of them")
 
     # ---- refusing
@@ -339,7 +322,7 @@ class Recording(Listener):
 
     # ---- numbers
 
-    def operand(self, value: Any) -> Operand:
+    def operand(self, value: Any) -> plans.Operand:
         """A number of the program's."""
         if type(value) is Traced:
             symbol = value.symbol
@@ -347,25 +330,29 @@ class Recording(Listener):
                 return symbol.register
             value = value.value
         if isinstance(value, bool | np.bool_ | int | np.integer):
-            return PlanConstant("i", int(value))
+            return plans.PlanConstant("i", int(value))
         if isinstance(value, float | np.floating):
-            return PlanConstant("f", float_bits(float(value)))
+            return plans.PlanConstant("f", float_bits(float(value)))
         raise self._refusal(f"{type(value).__name__} among numbers")
 
-    def _word(self, value: Any) -> Operand:
+    def _word(self, value: Any) -> plans.Operand:
         found = self.operand(value)
         self._check_word(found)
         return found
 
-    def _check_word(self, operand: Operand) -> None:
-        if isinstance(operand, PlanConstant) and operand.kind == "i" and not i64.lowest <= operand.bits <= i64.highest:
+    def _check_word(self, operand: plans.Operand) -> None:
+        if (
+            isinstance(operand, plans.PlanConstant)
+            and operand.kind == "i"
+            and not i64.lowest <= operand.bits <= i64.highest
+        ):
             raise self._refusal("an integer of more than 64 bits with its sign")
 
     def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
         """What arithmetic makes of numbers."""
         if operation == "positive" and type(operands[0]) is Traced and value == operands[0].value:
             found = self.operand(operands[0])
-            if isinstance(found, Register):
+            if isinstance(found, plans.Register):
                 return Symbol(self, found)
         self._refuse_whole_vectors(operands)
         narrow = any(isinstance(one, np.floating) and not isinstance(one, float) for one in operands)
@@ -375,7 +362,7 @@ class Recording(Listener):
             raise self._refusal(f"'{operation}' of numbers in Python")
         kind = "f" if not whole or operation == "true_divide" else "i"
         register = self.register(kind)
-        self.add(ComputeStep(operation, register, given, caller("numpy")))
+        self.add(plans.ComputeStep(operation, register, given, caller("numpy")))
         return Symbol(self, register)
 
     def decided(self, operation: str, a: Any, b: Any, found: bool) -> bool:
@@ -383,12 +370,12 @@ class Recording(Listener):
         span = caller("numpy")
         self._refuse_whole_vectors((a, b))
         register = self.register("b")
-        self.add(ComputeStep(operation, register, (self._word(a), self._word(b)), span))
+        self.add(plans.ComputeStep(operation, register, (self._word(a), self._word(b)), span))
         if self._decided == _MOST_DECISIONS:
             raise self._refusal(f"the step decides more than {_MOST_DECISIONS} conditions on numbers that it reads")
         taken = self._decisions[self._decided] if self._decided < len(self._decisions) else found
         self._decided += 1
-        self.add(BranchStep(register, taken, span))
+        self.add(plans.BranchStep(register, taken, span))
         return taken
 
     def _refuse_whole_vectors(self, operands: Sequence[Any]) -> None:
@@ -414,11 +401,11 @@ class Recording(Listener):
         arguments = tuple([self.operand(value) for value in numbers])
         span = caller()
         for (name, _), argument in zip(self._tables.plan.codes[number].parameters, arguments, strict=False):
-            if argument.kind == "f" and not name.startswith("f") and isinstance(argument, Register):
+            if argument.kind == "f" and not name.startswith("f") and isinstance(argument, plans.Register):
                 raise self._refusal(f"a float goes to an argument of type {name}")
         results = [(offset, t.name, self.register(_register_kind(t))) for offset, t in code.metadata_results()]
         extents = tuple(code.bound_extents(arrays))
-        self.add(LaunchStep(number, pointers, extents, arguments, tuple(results), span))
+        self.add(plans.LaunchStep(number, pointers, extents, arguments, tuple(results), span))
         plain = [value.value if type(value) is Traced else value for value in numbers]
         found = self.run_code(code, (*arrays, *plain))
         return tuple([self.number(register, value) for (_, _, register), value in zip(results, found, strict=True)])
@@ -434,23 +421,23 @@ class Recording(Listener):
         if not memory.is_whole:
             return  # it is told as what it is
         block, offset = self._place(memory.address, memory.nbytes, memory)
-        self.add(ClearStep(block, offset, memory.nbytes))
+        self.add(plans.ClearStep(block, offset, memory.nbytes))
 
     def copying(self, target: Any, source: Any) -> None:
         if isinstance(target, MemoryPart) or isinstance(source, MemoryPart):
             return  # so are its copies
         if isinstance(source, ExternalMemory) and not self._is_known(source.address):
             block = self._tables.data(bytes(source.view()))
-            given = BlockView(block, 0, "u8", (source.nbytes,), (1,))
+            given = plans.BlockView(block, 0, "u8", (source.nbytes,), (1,))
         else:
             given = self._view(source)
         self._copy(self._view(target, fresh=True), given)
 
-    def _copy(self, target: BlockView, source: BlockView) -> None:
+    def _copy(self, target: plans.BlockView, source: plans.BlockView) -> None:
         types = {target.type, source.type}
         if target.shape != source.shape or not (len(types) == 1 or types <= {"f16", "f32", "f64"}):
             raise self._refusal("a copy from one type of numbers to another")
-        self.add(CopyStep(target, source, caller("numpy"), self.unwinds))
+        self.add(plans.CopyStep(target, source, caller("numpy"), self.unwinds))
 
     def assigning(self, array: Any, position: Any, numbers: Any, value: Any) -> None:
         place = position if isinstance(position, tuple) else (position,)
@@ -476,7 +463,7 @@ class Recording(Listener):
         whole = np.ascontiguousarray(np.broadcast_to(data, target.shape))
         block = self._tables.data(whole.tobytes())
         to = self._view(target)
-        self.add(CopyStep(to, BlockView(block, 0, to.type, whole.shape, whole.strides), caller("numpy")))
+        self.add(plans.CopyStep(to, plans.BlockView(block, 0, to.type, whole.shape, whole.strides), caller("numpy")))
 
     def reading(self, array: Any, position: Any, value: Any) -> Any:
         if not isinstance(value, np.ndarray):
@@ -489,7 +476,7 @@ class Recording(Listener):
 
     def seed(self, value: int) -> Any:
         register = self.register("s")
-        self.add(SeedStep(register))
+        self.add(plans.SeedStep(register))
         return self.number(register, value)
 
     def choosing(self, numbers: Any, what: str) -> Any:
@@ -500,31 +487,31 @@ class Recording(Listener):
     def taking(self, what: str) -> None:
         self.refuse(what)
 
-    def _fill(self, target: Array, value: Operand) -> None:
+    def _fill(self, target: Array, value: plans.Operand) -> None:
         if not target.size:
             return
         view = self._view(target)
         self._check_word(value)
-        if value.kind == "f" and not view.type.startswith("f") and isinstance(value, Register):
+        if value.kind == "f" and not view.type.startswith("f") and isinstance(value, plans.Register):
             raise self._refusal(f"a float is written to numbers of type {view.type}")
-        self.add(FillStep(view, value, caller("numpy")))
+        self.add(plans.FillStep(view, value, caller("numpy")))
 
     def _load(self, source: Array, value: Any) -> Traced:
         register = self.register(kind_of(value))
         self._types[register.number] = source.dtype.name
-        self.add(LoadStep(register, self._view(source), caller("numpy")))
+        self.add(plans.LoadStep(register, self._view(source), caller("numpy")))
         return self.number(register, value)
 
     # ---- where memory is
 
-    def _view(self, held: Any, *, fresh: bool = False) -> BlockView:
+    def _view(self, held: Any, *, fresh: bool = False) -> plans.BlockView:
         """An array or a block; `fresh`: it may have come into being just now."""
         if isinstance(held, Memory):
             block, offset = self._place(held.address, held.nbytes, held if fresh else None)
-            return BlockView(block, offset, "u8", (held.nbytes,), (1,))
+            return plans.BlockView(block, offset, "u8", (held.nbytes,), (1,))
         address = _address(held)
         block, offset = self._place(address, held.itemsize, held if fresh else None, held.nbytes)
-        return BlockView(block, offset, _TYPES[held.dtype.name], held.shape, held.strides)
+        return plans.BlockView(block, offset, _TYPES[held.dtype.name], held.shape, held.strides)
 
     def _place(self, address: int, nbytes: int = 1, fresh: Any = None, size: int | None = None) -> tuple[int, int]:
         """The block that an address is in, and the byte in it. `fresh`: what is there, `size` bytes, if it may have
@@ -546,7 +533,7 @@ class Recording(Listener):
             if memory.address <= address and address + nbytes <= memory.address + memory.nbytes:
                 block = self._make(memory.address, memory.nbytes, memory)
                 if cleared:
-                    self.add(ClearStep(block, 0, memory.nbytes))
+                    self.add(plans.ClearStep(block, 0, memory.nbytes))
                 return block, address - memory.address
         raise self._refusal("an array that others manage", "use a field or a ti.ndarray")
 
@@ -604,14 +591,14 @@ class Following(Recording):
     def __init__(self, tables: Tables, variables: Sequence[tuple[Any, Any]] = ()) -> None:
         super().__init__(tables, prints=True)
         self.calls: dict[Any, int] = {}
-        self.marks: list[tuple[Operand, ...]] = []
+        self.marks: list[tuple[plans.Operand, ...]] = []
         self._variables = variables
 
-    def add(self, step: PlanStep) -> None:
+    def add(self, step: plans.PlanStep) -> None:
         super().add(step)
         self.marks.append(tuple([self._variable(holder[key], key) for holder, key in self._variables]))
 
-    def _variable(self, value: Any, key: Any) -> Operand:
+    def _variable(self, value: Any, key: Any) -> plans.Operand:
         if type(value) is not Traced and type(value) is not int and type(value) is not float:
             raise self._refusal(f"'{key}' is no number any more")
         return self.operand(value)
@@ -682,7 +669,7 @@ class Following(Recording):
 
     def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
         found = self._heard(super().computed, operation, operands, value)
-        return Symbol(self, Register("f", _NULL)) if found is None else found
+        return Symbol(self, plans.Register("f", _NULL)) if found is None else found
 
     def decided(self, operation: str, a: Any, b: Any, found: bool) -> bool:
         self._heard(super().decided, operation, a, b, found)

@@ -20,32 +20,12 @@ from tinote.compiler.codegen.llvm.sums import steps_of_sums
 from tinote.compiler.codegen.llvm.text import TYPES
 from tinote.compiler.codegen.llvm.tiles import load_tile, store_tile
 from tinote.errors import CompilerBug
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.affine import Interval, span_of_type
 from tinote.ir.checks import checks_alone, without_checks
 from tinote.ir.float_ranges import as_integer
 from tinote.ir.lanes import Broadcast, LoadTile, MaskedLoad, MaskedStore, Ramp, Reduce, StoreTile, lanes_of
-from tinote.ir.nodes import (
-    Atomic,
-    Check,
-    Extent,
-    For,
-    Get,
-    If,
-    Load,
-    Local,
-    NewStack,
-    Op,
-    Pop,
-    Prim,
-    Print,
-    Push,
-    Region,
-    Set,
-    Store,
-    Var,
-    While,
-)
 from tinote.ir.query import walk
 from tinote.ir.types import Lanes, Scalar, i64, u64
 from tinote.source import NOWHERE, Span
@@ -54,19 +34,19 @@ from tinote.source import NOWHERE, Span
 class TaskText(FunctionEmitter):
     """Emits the operations of one function."""
 
-    def __init__(self, module: Shared, region: Region, tid: str, loc: Span) -> None:
+    def __init__(self, module: Shared, region: ir.Region, tid: str, loc: Span) -> None:
         super().__init__(module, region, tid, loc)
         self.stacks = Stacks(self)
         self.loops = Loops()
         #: access groups of the parallel loops around the code under construction
         self.groups: tuple[int, ...] = ()
         self._offsets = offset_arithmetic(region)
-        self._sums = steps_of_sums(region) if self.flags else set[Op]()
+        self._sums = steps_of_sums(region) if self.flags else set[ir.Op]()
         self._fuel = ""
 
     # walking
 
-    def region(self, region: Region) -> list[str]:
+    def region(self, region: ir.Region) -> list[str]:
         """Emit a region's operations; its yields as text."""
         self.stacks.enter()
         outer = self.mark
@@ -82,7 +62,7 @@ class TaskText(FunctionEmitter):
         self.stacks.leave(region)
         return yields
 
-    def prim(self, op: Prim) -> None:
+    def prim(self, op: ir.Prim) -> None:
         out = op.outs[0]
         t = out.type
         if isinstance(t, Lanes):
@@ -109,7 +89,7 @@ class TaskText(FunctionEmitter):
         self.env[out] = emit_prim(self, op.prim, t, op.args, operands)
         self.definitions[out] = op
 
-    def _result_range(self, op: Prim, t: Scalar) -> Interval | None:
+    def _result_range(self, op: ir.Prim, t: Scalar) -> Interval | None:
         """What an integer lies between before it is wrapped, if anything is known."""
         made_of = op.args[0].type
         if op.prim is p.cast and isinstance(made_of, Scalar) and made_of.kind == "f":
@@ -118,7 +98,7 @@ class TaskText(FunctionEmitter):
 
     # loops
 
-    def for_(self, op: For) -> None:
+    def for_(self, op: ir.For) -> None:
         plan = self.loops.plans[op]
         index = op.index
         lows, highs = range_of(self.ranges, op.lo), range_of(self.ranges, op.hi)
@@ -143,7 +123,7 @@ class TaskText(FunctionEmitter):
 
     def loop(
         self,
-        body: Region,
+        body: ir.Region,
         lo: str,
         hi: str,
         initial: list[str],
@@ -204,7 +184,7 @@ class TaskText(FunctionEmitter):
 
     def _plain_loop(
         self,
-        body: Region,
+        body: ir.Region,
         lo: str,
         hi: str,
         initial: list[str],
@@ -217,7 +197,7 @@ class TaskText(FunctionEmitter):
         lanes: int,
     ) -> list[str]:
         """The loop itself: entered if it has an iteration, left at its bottom."""
-        if vectorize and any(isinstance(op, Check) for op in walk(body)):
+        if vectorize and any(isinstance(op, ir.Check) for op in walk(body)):
             self._checks_first(body, lo, hi)
             body = without_checks(body)
         index = body.params[0]
@@ -279,7 +259,7 @@ class TaskText(FunctionEmitter):
             for ty, a, b in zip(carried, initial, results, strict=True)
         ]
 
-    def _bind_index(self, index: Var, iteration: str) -> None:
+    def _bind_index(self, index: ir.Var, iteration: str) -> None:
         """Say that the index of a loop is `iteration`, an i64."""
         t = index.type
         assert isinstance(t, Scalar)
@@ -287,7 +267,7 @@ class TaskText(FunctionEmitter):
         self.env[index] = self.value(narrow) if t.bits < 64 else iteration
         self.widened[index] = iteration
 
-    def _checks_first(self, body: Region, lo: str, hi: str) -> None:
+    def _checks_first(self, body: ir.Region, lo: str, hi: str) -> None:
         """Make the checks of all iterations of an independent loop before it: first whether all hold, several
         iterations at once; if not, one iteration after the other up to the fault.
         """
@@ -309,7 +289,7 @@ class TaskText(FunctionEmitter):
         self.do(f"br label %{on}")
         self.begin(on)
 
-    def _loop_note(self, group: int | None, body: Region, *, twice: bool) -> str:
+    def _loop_note(self, group: int | None, body: ir.Region, *, twice: bool) -> str:
         """Loop metadata. `twice`: run two iterations (or vectors of iterations) side by side. LLVM does so for short
         iterations only.
 
@@ -341,7 +321,7 @@ class TaskText(FunctionEmitter):
         self.do(f"br i1 {more}, label %{loop}, label %{done}")
         self.begin(done)
 
-    def while_(self, op: While) -> None:
+    def while_(self, op: ir.While) -> None:
         types = [TYPES[v.type] for v in op.body.params]  # type: ignore[index]
         initial = [self.use(a) for a in op.initial]
         before, head, inside, done = self.block, self.label(), self.label(), self.label()
@@ -366,7 +346,7 @@ class TaskText(FunctionEmitter):
         self.begin(done)
         self.env.update(zip(op.outs, values, strict=True))
 
-    def if_(self, op: If) -> None:
+    def if_(self, op: ir.If) -> None:
         condition = self.use(op.condition)
         then, orelse, join = self.label(), self.label(), self.label()
         otherwise = orelse if op.orelse.body or op.outs else join
@@ -413,28 +393,28 @@ class TaskText(FunctionEmitter):
             self.head.insert(0, f"%words = alloca [{self.words} x i64]")
 
 
-def _carried(body: Region, lanes: int) -> tuple[Var, ...]:
+def _carried(body: ir.Region, lanes: int) -> tuple[ir.Var, ...]:
     """The parameters of a loop after its index, and its mask if it runs in lanes."""
     return body.params[2:] if lanes > 1 else body.params[1:]
 
 
-_HANDLERS: dict[type[Op], Callable[[TaskText, Op], None]] = {
-    Prim: TaskText.prim,
-    Load: llvm_memory.load,
-    Store: llvm_memory.store,
-    Atomic: llvm_memory.atomic,
-    Extent: llvm_memory.extent,
-    For: TaskText.for_,
-    While: TaskText.while_,
-    If: TaskText.if_,
-    Local: lambda e, op: llvm_cells.local(e, e.stacks, op),  # pyright: ignore[reportArgumentType]
-    Get: llvm_cells.get,
-    Set: llvm_cells.set_,
-    NewStack: lambda e, op: e.stacks.new(op),  # pyright: ignore[reportArgumentType]
-    Push: lambda e, op: e.stacks.push(op),  # pyright: ignore[reportArgumentType]
-    Pop: lambda e, op: e.stacks.pop(op),  # pyright: ignore[reportArgumentType]
-    Check: llvm_faults.check,
-    Print: llvm_faults.print_,
+_HANDLERS: dict[type[ir.Op], Callable[[TaskText, ir.Op], None]] = {
+    ir.Prim: TaskText.prim,
+    ir.Load: llvm_memory.load,
+    ir.Store: llvm_memory.store,
+    ir.Atomic: llvm_memory.atomic,
+    ir.Extent: llvm_memory.extent,
+    ir.For: TaskText.for_,
+    ir.While: TaskText.while_,
+    ir.If: TaskText.if_,
+    ir.Local: lambda e, op: llvm_cells.local(e, e.stacks, op),  # pyright: ignore[reportArgumentType]
+    ir.Get: llvm_cells.get,
+    ir.Set: llvm_cells.set_,
+    ir.NewStack: lambda e, op: e.stacks.new(op),  # pyright: ignore[reportArgumentType]
+    ir.Push: lambda e, op: e.stacks.push(op),  # pyright: ignore[reportArgumentType]
+    ir.Pop: lambda e, op: e.stacks.pop(op),  # pyright: ignore[reportArgumentType]
+    ir.Check: llvm_faults.check,
+    ir.Print: llvm_faults.print_,
     LoadTile: lambda e, op: load_tile(e, e.stacks, op),  # pyright: ignore[reportArgumentType]
     StoreTile: store_tile,
     MaskedLoad: llvm_lanes.masked_load,
