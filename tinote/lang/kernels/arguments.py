@@ -408,7 +408,8 @@ class Arguments:
         """
         standing = stand_ins.get() if self._actual else None
         if standing is not None:
-            standing.launching(self.arrays, self.accesses.written, self.specialisation.source.span)
+            names = [formal.name for formal in self.specialisation.arrays]
+            standing.launching(self.arrays, names, self.accesses.written, self.specialisation.source.span)
 
     def _set(self, buffers: frozenset[Buffer]) -> frozenset[Buffer]:
         return frozenset([self.actual(b) for b in buffers if b not in self._lent]) if self._actual else buffers

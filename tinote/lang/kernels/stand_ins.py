@@ -9,7 +9,7 @@ several names, and the derivatives are the partial ones, by each name. Memory th
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
@@ -74,16 +74,20 @@ class StandIns:
                 other.others.append((name, self._span))
         self._all[made.buffer] = found
 
-    def launching(self, arrays: list[tuple[Buffer, BoundArray]], written: Set[Buffer], span: Span) -> None:
-        """A kernel at `span` is about to be launched with these arrays. Raises `DifferentiationError` where it writes
-        to memory that the function uses under several names.
+    def launching(
+        self, arrays: list[tuple[Buffer, BoundArray]], names: Sequence[str], written: Set[Buffer], span: Span
+    ) -> None:
+        """A kernel at `span` is about to be launched with these arrays for its parameters of these names. Raises
+        `DifferentiationError` where it writes to memory that the function uses under several names.
         """
         if self._around is not None:
-            self._around.launching(arrays, written, span)
+            self._around.launching(arrays, names, written, span)
         met: list[_StandIn] = []
-        for buffer, bound in arrays:
+        named: dict[Buffer, str] = {}
+        for (buffer, bound), name in zip(arrays, names, strict=True):
             known = self._all.get(buffer)
             if known is not None:
+                named.setdefault(buffer, f"'{name}'")
                 if buffer in written:
                     known.written = True
                     known.field.about_to_change()
@@ -92,14 +96,14 @@ class StandIns:
                 array = _bytes_at(bound)
                 under = [s for s in self._all.values() if _overlap(s.array, array)]
                 for one in under:
-                    one.others.append((f"'{buffer.name}'", span))
+                    one.others.append((f"'{name}'", span))
                     one.written = one.written or buffer in written
                 met += [one for one in under if one.written]
                 if self._keeps and buffer in written:
                     self._before.add(bound.memory)
         for one in met:
             if one.others:
-                self._refuse_names(one, span)
+                self._refuse_names(one, span, named.get(one.field.buffer))
             if not one.array.flags.writeable:
                 self._refuse_read_only(one, span)
 
@@ -139,9 +143,12 @@ class StandIns:
         """In place of `put_back`: the caller's arrays hold what they held before the run."""
         self._before.put_back()
 
-    def _refuse_names(self, one: _StandIn, span: Span) -> NoReturn:
+    def _refuse_names(self, one: _StandIn, span: Span, parameter: str | None = None) -> NoReturn:
+        """`parameter`: what the kernel at `span` calls it, if it gets it."""
         other, there = one.others[0]
-        names = sorted((f"argument {one.position}", other), key=lambda name: (name.startswith("'"), name))
+        # Where one kernel gets both, both are named as it calls them.
+        own = parameter if parameter is not None and there == span else f"argument {one.position}"
+        names = sorted((own, other), key=lambda name: (name.startswith("'"), name))
         raise DifferentiationError(
             f"{' and '.join(names)} share memory that is written, but while the function is "
             "differentiated each is an array of its own",
