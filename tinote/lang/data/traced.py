@@ -9,13 +9,13 @@ Arithmetic, NumPy's functions on scalars and `ti.*` functions give traced number
 hashing and rounding them gives what a float gives. A traced number is what `isinstance(_, float)` says, and is pickled
 and copied as a float; NumPy makes floats of it. It is not a subclass of `float`, since C code reads the number in such
 an object unseen: that `math.sin(e)` asks for `float(e)` is how a tape knows that a plain number was taken out. So there
-are two differences: `json` wants `float(e)`, and pandas makes columns of objects of traced numbers until they are
-converted (`.astype(float)`).
+are two differences, which last when the recording has ended: `json` wants `float(e)`, or `default=float`, and pandas
+makes columns of objects of traced numbers until they are converted (`.astype(float)`).
 
 What is taken out (`float(e)`, `math.sin(e)`, `np.array([e])`, `x.to_numpy()`) is a constant. When plain numbers go into
 the program after that, one of them may have come from there: `Trace.note_plain` says so, once.
 
-When the recording has ended, a traced number is a float in every respect, and holds nothing.
+When the recording has ended, a traced number is a float in every other respect, and holds nothing.
 
 While a step is captured (`lang/capture/`), numbers that are read are traced, too, integers among them: `symbol` says
 how the step computes the number, and looking at it is part of the step: a comparison is a branch, and what needs the
