@@ -7,16 +7,13 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tests.autodiff.user import scalar
 from tinote.errors import DifferentiationError
 
 
 @pytest.fixture(autouse=True)
 def session() -> None:
     ti.init(arch=ti.cpu, default_fp=ti.f64, opt_level=1)
-
-
-def scalar(**more: Any) -> Any:
-    return ti.field(ti.f64, (), **more)
 
 
 def along(run: Callable[[], None], out: Any, param: Any) -> dict[str, float]:
@@ -65,8 +62,8 @@ def check(found: dict[str, float], expected: float | None = None) -> None:
 
 
 def test_the_gradient_of_a_gradient() -> None:
-    x, p = scalar(needs_grad=True), scalar(needs_grad=True)
-    w, out = scalar(needs_grad=True, needs_dual=True), scalar(needs_dual=True)
+    x, p = scalar(), scalar()
+    w, out = scalar(needs_dual=True), scalar(needs_grad=None, needs_dual=True)
 
     @ti.kernel
     def energy():
@@ -91,7 +88,7 @@ def test_the_gradient_of_a_gradient() -> None:
 def test_forces_in_a_loop_of_time_steps() -> None:
     n = 5
     x, v = [ti.field(ti.f64, n, needs_grad=True, needs_dual=True) for _ in range(2)]
-    k, out, u = [scalar(needs_grad=True, needs_dual=True) for _ in range(3)]
+    k, out, u = [scalar(needs_dual=True) for _ in range(3)]
 
     @ti.kernel
     def potential():
@@ -123,8 +120,8 @@ def test_forces_in_a_loop_of_time_steps() -> None:
 
 
 def test_seeds_and_arguments_that_vary() -> None:
-    x, p = ti.field(ti.f64, 3, needs_grad=True), scalar(needs_grad=True)
-    w, out = scalar(needs_dual=True, needs_grad=True), scalar(needs_dual=True)
+    x, p = ti.field(ti.f64, 3, needs_grad=True), scalar()
+    w, out = scalar(needs_dual=True), scalar(needs_grad=None, needs_dual=True)
 
     @ti.kernel
     def energy(a: ti.f64, n: ti.i32):
@@ -149,8 +146,8 @@ def test_seeds_and_arguments_that_vary() -> None:
 
 def test_arrays_as_arguments() -> None:
     x = ti.ndarray(ti.f64, 3, needs_grad=True)
-    p = scalar(needs_grad=True)
-    w, out = scalar(needs_dual=True, needs_grad=True), scalar(needs_dual=True)
+    p = scalar()
+    w, out = scalar(needs_dual=True), scalar(needs_grad=None, needs_dual=True)
 
     @ti.kernel
     def energy(q: ti.types.ndarray(dtype=ti.f64, ndim=1)):
@@ -169,8 +166,8 @@ def test_arrays_as_arguments() -> None:
 
 
 def test_what_cannot_be_done_is_refused_by_line() -> None:
-    x, p, c = scalar(needs_grad=True), scalar(needs_grad=True), scalar()
-    w, out = scalar(needs_grad=True, needs_dual=True), scalar(needs_dual=True)
+    x, p, c = scalar(), scalar(), scalar(needs_grad=None)
+    w, out = scalar(needs_dual=True), scalar(needs_grad=None, needs_dual=True)
 
     @ti.kernel
     def energy():

@@ -18,8 +18,8 @@ def session() -> None:
     ti.init(arch=ti.cpu, default_fp=ti.f64)
 
 
-def scalar(**more: Any) -> Any:
-    return ti.field(ti.f64, shape=(), needs_grad=True, **more)
+def scalar(*, needs_grad: bool | None = True, **more: Any) -> Any:
+    return ti.field(ti.f64, shape=(), needs_grad=needs_grad, **more)
 
 
 def array(*shape: int) -> Any:

@@ -37,7 +37,8 @@ big, small = big_stages(5000), big_stages(100)
 display(Explorer("big", [View("kernel", lambda: big)]), Explorer("small", [View("kernel", lambda: small)]))
 """
 FLUID_MS = 100
-"""A change is painted within this time, on a machine that is not busy with something else."""
+"""A change is painted within this time, on a machine that is not busy with something else: what is asked for is a time
+of the browser's layout and painting, which nothing counts. What can be counted, the rows on the page, is beside it."""
 
 OF_SMALL = 8
 """On a slower one, within this many times what the same takes for a kernel of 100 operations."""
@@ -306,8 +307,8 @@ def test_five_thousand_operations_stay_fluid(notebook):
         for index, size in enumerate(times):
             times[size].append(page.page.evaluate(TIMED_KEY, [index, key]))
     print(f"\nstage changes in ms, 5,000 and 100 operations: {[[round(t) for t in row] for row in times.values()]}")
-    for turns in (slice(1, 4), slice(4, 7)):
-        assert min(times["big"][turns]) < max(FLUID_MS, OF_SMALL * min(times["small"][turns]))
+    for changes in (slice(1, 4), slice(4, 7)):
+        assert min(times["big"][changes]) < max(FLUID_MS, OF_SMALL * min(times["small"][changes]))
     # However long the stages, only what is in sight is on the page.
     right = page.page.locator(".tinote-explorer").first.locator(".right")
     poll(lambda: right.locator(".row").count(), lambda count: 0 < count < 120)

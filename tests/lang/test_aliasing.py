@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tests.autodiff.user import scalar
 from tinote.errors import DifferentiationError
 
 N = 5
@@ -219,10 +220,6 @@ def weighted() -> Any:
                 loss[None] += x[i] ** 2 * w[j]
 
     return weighted
-
-
-def scalar() -> Any:
-    return ti.field(ti.f64, (), needs_grad=True)
 
 
 def test_adjoints_of_arrays_that_are_apart_are_sums_in_registers(weighted: Any) -> None:

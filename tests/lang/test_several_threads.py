@@ -15,7 +15,7 @@ from tinote.compiler.requests import GRADIENT
 from tinote.compiler.single_flight import SingleFlight
 from tinote.errors import KernelSyntaxError
 
-THREADS = 30
+THREADS = 100
 
 
 def at_once(call: Callable[[int], object]) -> list[object]:
