@@ -22,7 +22,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -41,6 +41,8 @@ _ALIGNMENT = 256
 _FIRST_ARENA = 1 << 20
 #: Bytes for the parameters of the launches that are submitted together.
 _RING_BYTES = 1 << 18
+#: Bytes of the host's that go along with the launches that are submitted together; and of more than that at once.
+_UPLOAD_BYTES, _MOST_UPLOADED = 1 << 18, 1 << 26
 #: Launches that are submitted together.
 _BATCH = 64
 #: Groups of a task whose invocations add to the same numbers.
@@ -250,8 +252,8 @@ class Program:
 class Device:
     """One GPU and its memory: an arena of words, of which every block has a piece.
 
-    Launches are encoded one after the other and submitted together: when somebody reads, when the host has bytes for
-    a launch to come, and now and then. All that is encoded happens in that order.
+    Launches, copies, clears and the host's bytes for them are encoded one after the other and submitted together: when
+    somebody reads, and now and then. All that is encoded happens in that order.
     """
 
     def __init__(self, wgpu: Any, adapter: Any) -> None:
@@ -303,6 +305,12 @@ class Device:
         #: the pass's, if it is known
         self._pipeline: Any = None
         self._params = bytearray()
+        #: the host's bytes for what is encoded, and where they are once it is submitted; larger ones, each by itself
+        self._uploads = bytearray()
+        self._uploaded = self.buffer(_UPLOAD_BYTES, usage.COPY_SRC | usage.COPY_DST)
+        self._large_uploads: list[Any] = []
+        #: how many contexts want to submit what is encoded in them at their end
+        self._held = 0
         self._unread = 0
         self._late: dict[Program, None] = {}
         self._encoded: set[Program] = set()
@@ -329,6 +337,9 @@ class Device:
         """The device is lost: blocks are what the host has of them. Gives what to raise."""
         self.lost = True
         self._encoder = self._pass = None
+        self._params.clear()
+        self._uploads.clear()
+        self._large_uploads.clear()
         self._late.clear()
         self._faults.clear()
         for block in list(self._placed):
@@ -458,16 +469,33 @@ class Device:
         if self._params:
             queue.write_buffer(self.ring, 0, self._params)
             self._params = bytearray()
+        if self._uploads:
+            queue.write_buffer(self._uploaded, 0, self._uploads)
+            self._uploads = bytearray()
         queue.submit([encoder.finish()])
+        self._large_uploads.clear()
         self._unread += 1
         self.submissions += 1
 
     @_may_be_lost
     def upload(self, place: int, address: int, nbytes: int) -> None:
-        """Bytes of the host's, after all that is encoded."""
-        self.submit()
+        """Bytes of the host's, as they are now, after all that is encoded."""
         size = -(-nbytes // 4) * 4
-        self.device.queue.write_buffer(self.arena, place, (ctypes.c_uint8 * size).from_address(address))
+        data = (ctypes.c_uint8 * size).from_address(address)
+        queue = self.device.queue
+        if self._encoder is not None and sum(one.size for one in self._large_uploads) + size > _MOST_UPLOADED:
+            self.submit()
+        if self._encoder is None:
+            queue.write_buffer(self.arena, place, data)
+            return
+        start, source = len(self._uploads), self._uploaded
+        if start + size <= _UPLOAD_BYTES:
+            self._uploads += data
+        else:  # what is written to a buffer of its own now is there before what is encoded begins
+            start, source = 0, self.buffer(size, self.wgpu.BufferUsage.COPY_SRC | self.wgpu.BufferUsage.COPY_DST)
+            queue.write_buffer(source, 0, data)
+            self._large_uploads.append(source)
+        self.encoder().copy_buffer_to_buffer(source, start, self.arena, place, size)
 
     @_may_be_lost
     def launch(self, program: Program, params: bytes | bytearray, iterations: Sequence[int | None]) -> None:
@@ -558,10 +586,26 @@ class Device:
         """Nobody waits for this launch: its faults are looked for when somebody reads."""
         program.check = check
         self._late[program] = None
-        if len(self._params) >= _BATCH * _ALIGNMENT:
-            self.submit()
-            if self._unread >= _MOST_UNREAD:  # no more than so much is on its way
-                self.wait()
+        if len(self._params) >= _BATCH * _ALIGNMENT and not self._held:
+            self._submit_some()
+
+    def _submit_some(self) -> None:
+        """Have the device begin, and wait if much is on its way."""
+        self.submit()
+        if self._unread >= _MOST_UNREAD:
+            self.wait()
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """What is launched in this context is submitted at its end, and nothing before, as far as nobody reads."""
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+        if not self._held and not self.lost:
+            with self.lock:
+                self._submit_some()
 
     @_may_be_lost
     def copy(self, source: ResidentMemory, target: ResidentMemory) -> None:
@@ -683,3 +727,12 @@ def wait_for_all() -> None:
     for device in list(_devices.values()):
         if not device.lost:
             device.wait()
+
+
+@contextlib.contextmanager
+def together() -> Iterator[None]:
+    """What is launched on devices in this context is one submission to each, as far as nobody reads."""
+    with contextlib.ExitStack() as stack:
+        for device in list(_devices.values()):
+            stack.enter_context(device.together())
+        yield

@@ -59,12 +59,12 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
     one record, and its gradient one native call, too; the derivatives are those of the function. It is captured and
     proved once more for that, with its reverse sweep. What only a tape that knows of each launch can differentiate runs
     as the function (custom gradients, elements that depend on a number which the step reads, tapes that check), which
-    `program.how_under_tapes` tells. In forward mode, in another capture, and where kernels run as plain Python or are
-    profiled, calling it runs the function. Raises `CaptureError`: at the user's line for what
-    cannot be captured (a number that is needed itself, as an index or by `math.sin`, text, arithmetic on whole vectors
-    and arrays, NumPy's view of a field, what changes Python's own objects, a condition that decides how often a loop
-    runs); where the proof fails, with the first step that differs; and later, where a kernel was defined anew, a
-    captured name has changed or a field is gone.
+    `program.how_under_tapes` tells. In forward mode, in another capture, and where kernels are profiled, run as plain
+    Python or on a GPU, calling it runs the function; on a GPU, what that launches is sent off at once. Raises
+    `CaptureError`: at the user's line for what cannot be captured (a number that is needed itself, as an index or by
+    `math.sin`, text, arithmetic on whole vectors and arrays, NumPy's view of a field, what changes Python's own
+    objects, a condition that decides how often a loop runs); where the proof fails, with the first step that differs;
+    and later, where a kernel was defined anew, a captured name has changed or a field is gone.
     """
     if function is None:
         return functools.partial(capture, parameters=parameters)
@@ -135,7 +135,8 @@ class Program:
             or config.kernel_profiler
             or not self._lock.acquire(blocking=False)
         ):
-            return self.__tinote_step__(*args, **kwargs)
+            with session.launching_together():
+                return self.__tinote_step__(*args, **kwargs)
         try:
             if open_recorder is not None:
                 return open_recorder.running(self, args, kwargs)
@@ -156,6 +157,13 @@ class Program:
 
     def captured(self, *args: Any) -> Captured:
         """What is replayed for these arguments; captures it if need be. Raises `CaptureError`."""
+        arch = session.config.arch
+        if arch != "cpu":
+            raise CaptureError(
+                f"nothing is replayed with arch='{arch}': the step runs as the function that it is",
+                caller(),
+                hint="on a GPU, what it launches is sent off together" if arch == "gpu" else "",
+            )
         with self._lock:
             known, _ = self._known_for(args, {})
             known.refuse_if_stale()

@@ -7,6 +7,7 @@ memory. Where the numbers lie is a matter of `layout` and `tree`; fields are mad
 from __future__ import annotations
 
 import functools
+import math
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +21,7 @@ from tinote.lang.data.assigned import assigned_name
 from tinote.lang.data.captured_arrays import taken_copy
 from tinote.lang.data.components import ComponentField, ElementPlace
 from tinote.lang.data.exchange import Exchanged
-from tinote.lang.data.layout import LETTERS, Layout, Placement, array_over, dense, part_of
+from tinote.lang.data.layout import LETTERS, Layout, Placement, array_over, array_shape, dense, part_of
 from tinote.lang.data.matrix import Matrix, Vector, as_stored
 from tinote.lang.data.nodes import Located
 from tinote.lang.data.traced import stored
@@ -477,10 +478,21 @@ class Field(Located, Exchanged, Tokenised):
                 raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
         if session.watchers or recorder.get() is not None:
             self._wrote(..., value)
+        memory = self.memory
+        if memory.is_resident and self._is_alone():
+            if seam.listener is None and kind in (int, float) and not value and not np.signbit(value):
+                memory.clear()
+                return
+            memory.to_host(overwritten=True)
         if seam.listener is None:
             self._array[...] = source
         else:
             self._assign(..., source, value)
+
+    def _is_alone(self) -> bool:
+        """Whether its numbers are all that is in its memory."""
+        memory = self.memory
+        return memory.is_whole and memory.nbytes == math.prod(array_shape(self.buffer)) * self.dtype.size
 
     def _assign(self, position: Any, numbers: Any, value: Any) -> None:
         """The elements at `position` get `numbers`, which are those of `value`."""
@@ -521,14 +533,16 @@ class Field(Located, Exchanged, Tokenised):
         other. Raises `FieldError` when the shapes differ.
         """
         self._require_alive()
-        source = self._source(array)
-        if len(self.element) == 2 and self.element[1] == 1 and source.shape == self._array.shape[:-1]:
+        source, shape = self._source(array), array_shape(self.buffer)
+        if len(self.element) == 2 and self.element[1] == 1 and source.shape == shape[:-1]:
             source = source[..., None]
-        elif len(self.element) == 1 and source.shape == (*self._array.shape, 1):
+        elif len(self.element) == 1 and source.shape == (*shape, 1):
             source = source[..., 0]
-        if source.shape != self._array.shape:
-            raise FieldError(f"'{self.name}' needs an array of shape {self._array.shape}, not {source.shape}")
+        if source.shape != shape:
+            raise FieldError(f"'{self.name}' needs an array of shape {shape}, not {source.shape}")
         self._wrote(..., array)
+        if self.memory.is_resident and self._is_alone():
+            self.memory.to_host(overwritten=True)
         self._assign(..., source, array)
 
     def numpy_view(self) -> np.ndarray[Any, Any]:
@@ -550,15 +564,20 @@ class Field(Located, Exchanged, Tokenised):
         """Copy all elements of a field of the same shape. In a tape or forward mode this is differentiated."""
         self._require_alive()
         other._require_alive()
-        source = self._source(other._array)
-        if source.shape != self._array.shape:
+        shape, given = array_shape(self.buffer), array_shape(other.buffer)
+        if given != shape:
             raise FieldError(
-                f"'{self.name}' has elements of shape {self._array.shape} in all, "
-                f"and '{other.name}' of shape {source.shape}: they cannot be copied"
+                f"'{self.name}' has elements of shape {shape} in all, "
+                f"and '{other.name}' of shape {given}: they cannot be copied"
             )
+        resident = self.memory.is_resident and self._is_alone() and other._is_alone() and _lie_alike(self, other)
+        source = None if resident else self._source(other._array)
         if other is self:
             return
         self._wrote(..., None, other.buffer)
+        if resident:
+            self.memory.restore(other.memory)
+            return
         if (listener := heard()) is not None:
             listener.copying(self._array, other._array)
         self._array[...] = source
@@ -578,6 +597,12 @@ class Field(Located, Exchanged, Tokenised):
         if (listener := heard()) is not None:
             listener.taking(f"the text of '{self.name}'")
         return str(self._array[..., 0] if self._drops_columns else self._array)
+
+
+def _lie_alike(one: Field, other: Field) -> bool:
+    """Whether the numbers of two fields of the same shape have the same bytes, at the same places."""
+    a, b = one.buffer, other.buffer
+    return (a.dtype, a.strides, a.element_strides) == (b.dtype, b.strides, b.element_strides)
 
 
 def new_field(kind: type[Field]) -> Field:

@@ -160,6 +160,15 @@ def array_over(buffer: Buffer, memory: Memory, base: Any = None) -> np.ndarray[A
     return _strided(memory.view() if base is None else base, dtype, extents, strides)
 
 
+def array_shape(buffer: Buffer) -> tuple[int, ...]:
+    """The shape that `array_over` gives."""
+    shape = tuple([n or 0 for n in buffer.shape])
+    if buffer.planes:
+        return (*shape, *buffer.planes[0].element, len(buffer.planes))
+    directions = (buffer.dtype.count,) if isinstance(buffer.dtype, Tangents) else ()
+    return (*shape, *buffer.element, *directions)
+
+
 def warm_copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A copy, row by row, in memory that goes back to the pool with the last array that shares it."""
     if array.nbytes < WARM_FROM:

@@ -6,7 +6,7 @@ import importlib
 import warnings
 import weakref
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar, Token
 from itertools import chain
 from numbers import Integral
@@ -201,6 +201,10 @@ class Session:
             except gpu.NoDevice:  # it was lost; a launch says so
                 pass
         return Memory(nbytes)
+
+    def launching_together(self) -> AbstractContextManager[None]:
+        """A context of which the launches reach a device at once, where kernels run on one."""
+        return _gpu().together() if self.config.arch == "gpu" else nullcontext()
 
     def forget_instances(self) -> None:
         """Fields are gone that kernels may have been compiled for: they look again at what they captured."""
