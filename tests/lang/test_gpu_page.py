@@ -83,6 +83,32 @@ def long_loop(_monkeypatch: pytest.MonkeyPatch, _device: gpu.Device) -> None:
     long(100_000)
 
 
+def large_arrays(_monkeypatch: pytest.MonkeyPatch, _device: gpu.Device) -> None:
+    x = ti.field(ti.f32, shape=4)
+
+    @ti.kernel
+    def hold():
+        for i in x:
+            for k in ti.static(range(9)):
+                m = ti.Matrix.zero(ti.f32, 128, 128)
+                m[i, k] = i
+                x[i] += m[k, i]
+
+    hold()
+
+
+def too_many(_monkeypatch: pytest.MonkeyPatch, _device: gpu.Device) -> None:
+    x = ti.field(ti.i32, shape=())
+
+    @ti.kernel
+    def count(n: ti.i64):
+        for _ in range(n):
+            x[None] += 1
+
+    count(1 << 32)
+    ti.sync()
+
+
 def lost(_monkeypatch: pytest.MonkeyPatch, device: gpu.Device) -> None:
     fill = filled(ti.f32, 4)
     fill()
@@ -91,7 +117,7 @@ def lost(_monkeypatch: pytest.MonkeyPatch, device: gpu.Device) -> None:
     ti.sync()
 
 
-SITUATIONS = (without_f64, machine_code, more_than_it_binds, full, long_loop, lost)
+SITUATIONS = (without_f64, machine_code, more_than_it_binds, full, long_loop, large_arrays, too_many, lost)
 
 
 def test_the_table_has_a_row_for_each_situation() -> None:

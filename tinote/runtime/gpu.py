@@ -45,6 +45,8 @@ _RING_BYTES = 1 << 18
 _UPLOAD_BYTES, _MOST_UPLOADED = 1 << 18, 1 << 26
 #: Launches that are submitted together.
 _BATCH = 64
+#: Invocations of a group.
+_GROUP = 64
 #: Groups of a task whose invocations add to the same numbers.
 _MOST_SUMMING = 256
 #: Submissions that nobody has waited for.
@@ -83,7 +85,7 @@ class AdapterInfo(NamedTuple):
 class Dispatch(NamedTuple):
     """A task: how many iterations, if that is known, whether they run side by side, whether stacks are kept, whether
     each invocation has sums to add to those of the others, whether some iterations can be dispatched and then others,
-    and how many operations one takes, if that is known.
+    how many operations one takes, if that is known, and how many words of scratch memory its arrays have.
     """
 
     name: str
@@ -93,6 +95,7 @@ class Dispatch(NamedTuple):
     sums: bool = False
     divisible: bool = False
     work: int | None = None
+    scratch: int = 0
 
 
 def _library() -> Any:
@@ -337,8 +340,7 @@ class Device:
         """The device is lost: blocks are what the host has of them. Gives what to raise."""
         self.lost = True
         self._encoder = self._pass = None
-        self._params.clear()
-        self._uploads.clear()
+        self._params, self._uploads = bytearray(), bytearray()
         self._large_uploads.clear()
         self._late.clear()
         self._faults.clear()
@@ -710,7 +712,9 @@ class Device:
             most = min(most, _MOST_SUMMING)
         if dispatch.saves:  # each invocation has as much scratch memory as is left for it
             most = 4 if self.info.software else 128
-        return most if iterations is None else min(max(-(-iterations // 64), 1), most)
+            # As much for stacks as for the arrays that are known of.
+            most = max(1, min(most, self.scratch.size // (4 * _GROUP * (2 * dispatch.scratch + 1))))
+        return most if iterations is None else min(max(-(-iterations // _GROUP), 1), most)
 
 
 def _reason(error: Exception) -> str:

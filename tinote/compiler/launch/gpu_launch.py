@@ -23,6 +23,7 @@ from tinote.compiler.codegen.wgsl.shader import (
     PRINTED,
     RING_WORDS,
     SITE,
+    TOO_MANY,
     Shader,
 )
 from tinote.compiler.codegen.wgsl.text import Features, words_of
@@ -41,6 +42,11 @@ from tinote.runtime.memory import Memory
 from tinote.runtime.profile import Clock, profile
 from tinote.runtime.resident import Newest, ResidentMemory, resident_at
 from tinote.runtime.sites import Bounds, SiteKind, fault, formatter
+
+#: How many values an array among an invocation's variables has at most (`Features.indexed`), on GPUs and on CPUs.
+_INDEXED, _INDEXED_BY_SOFTWARE = 256, 8
+#: Faults that are the device's, not the program's: no launch is waited for because of them.
+_LIMITS = (LOOP_ENDED, TOO_MANY)
 
 
 class _Argument(NamedTuple):
@@ -94,7 +100,8 @@ class GpuCode(TextCode):
         self._fn = fn
         self._config = config
         self._device: Device = open_device(config.software_gpu)
-        self._shader: Shader = generate(fn, Features(self._device.info.f64))
+        info = self._device.info
+        self._shader: Shader = generate(fn, Features(info.f64, _INDEXED_BY_SOFTWARE if info.software else _INDEXED))
         sources = address_sources(arrays)
         self._arrays = len(arrays)
         self._lent = {b: sources[b] for _, b in self._shader.bases if b in sources}
@@ -111,7 +118,7 @@ class GpuCode(TextCode):
             self.results
             or self._shader.ring is not None
             or self._clocks
-            or any(site.text != LOOP_ENDED for site in self._shader.sites)
+            or any(site.text not in _LIMITS for site in self._shader.sites)
         )
         self._program = self._made()
         #: the last launch, if another one may be like it
@@ -168,8 +175,8 @@ class GpuCode(TextCode):
             return
         number = words[SITE]
         site = self._shader.sites[number]
-        if site.text == LOOP_ENDED:
-            raise KernelRuntimeError(LOOP_ENDED, site.loc, hint="run this kernel with ti.init(arch=ti.cpu)")
+        if site.text in _LIMITS:
+            raise KernelRuntimeError(site.text, site.loc, hint="run this kernel with ti.init(arch=ti.cpu)")
         types = self._shader.site_types[number]
         payload = [_signed(words, PAYLOAD + 2 * k, t) for k, t in enumerate(types[:6])]
         raise fault(int(site.kind), site, payload, self._config.memory_limit)

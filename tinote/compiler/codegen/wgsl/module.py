@@ -19,10 +19,12 @@ from tinote.compiler.codegen.wgsl.shader import (
     HEAD,
     LEFT,
     LOOP_ENDED,
+    MOST_ARRAYS,
     PAYLOAD,
     PRINTED,
     RING_WORDS,
     SITE,
+    TOO_MANY,
     WORKGROUP,
     Entry,
     Shader,
@@ -67,8 +69,9 @@ from tinote.runtime.layout import PAYLOAD_WORDS
 from tinote.runtime.sites import Site, SiteKind
 from tinote.source import NOWHERE, Span
 
-_LARGEST_LOCAL_STACK, _CHUNK = 256, 32  # values
+_CHUNK = 32  # values of a stack without a bound
 _BUILTINS = "@builtin(global_invocation_id) at: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>"
+_UNROLLED = 16  # words that a large array is cleared by at once
 _MOST_LOCAL = 4096  # words that the local stacks of one task take together
 
 
@@ -210,7 +213,10 @@ class _Task:
         memory = [op for op in ops if isinstance(op, Store | Atomic) and op.buffer.kind is not BufferKind.TEMPORARY]
         updates = [op for op in ops if isinstance(op, Atomic) and not op.plain]
         self.shared = any(op in updates or op.buffer.dtype.bits < 32 for op in memory)
-        self.saves = any(isinstance(op, NewStack) for op in ops)
+        #: arrays in scratch memory: at which word of the invocation's, how many values
+        self.arrays: dict[Var, tuple[int, int]] = {}
+        self.array_words = 0
+        self.saves = any(isinstance(op, NewStack) or (isinstance(op, Local) and self.is_large(op)) for op in ops)
         #: sums that each invocation has for itself, by the update that each begins with
         self.sums: dict[tuple[Buffer, tuple[Atom, ...]], tuple[str, Atomic]] = {}
         self.summed = sums_of(ops) if task is not None and task.parallel else frozenset()
@@ -329,14 +335,14 @@ class _Task:
             f"@compute @workgroup_size({size})",
             f"fn {self.name}({_BUILTINS}) {{",
             f"  let me = at.x; let stride = groups.x * {size}u;",
-            *(["  var sp = 1u;"] if self.saves else []),
+            *([f"  let stacks = {1 + self.array_words}u; var sp = stacks;"] if self.saves else []),
         ]
         # The layout names all four bindings, and what a text does not use it need not have.
         loc = NOWHERE if task is None else task.loc
         self.m.lines += [*[(line, loc) for line in found], *self.head, *self.lines, ("}", loc), ("", NOWHERE)]
         divisible = task is not None and task.parallel
         work = work_of(task.body) if task is not None and divisible else None
-        return Entry(self.name, parallel, iterations, self.saves, bool(self.sums), divisible, work)
+        return Entry(self.name, parallel, iterations, self.saves, bool(self.sums), divisible, work, self.array_words)
 
     def grid_loop(self, task: Task) -> int | None:
         """The iterations that a dispatch is for, by all invocations. Gives how many a launch has, if that is known."""
@@ -347,21 +353,25 @@ class _Task:
         self.do(f"if (!{self.prim_text(p.lt, u1, (lo, hi), [first, last])}) {{ return; }}")
         count = self.prim_text(p.sub, t, (hi, lo), [self.value(last), self.value(first)])
         wide_index = type_name(t) == WIDE
+        if wide_index:
+            count = self.value(count)
+            self.fail_unless(f"{count}.y == 0u", Site(SiteKind.ASSERT, task.loc, TOO_MANY), [])
         self.do(f"let iterations = {f'{count}.x' if wide_index else f'u32({count})'};")
         begin, most = (self.param(self.m.param_words - k) for k in (4, 3))
         self.do(f"let begin = min({begin}, iterations); let end = begin + min(iterations - begin, {most});")
         with self.nested("if (me == 0u && end < iterations) {"):
             self.do(f"atomicMax(&block[{LEFT}], iterations);")
-        self.do("var iteration = begin + me;")
-        with self.nested("for (; iteration < end; iteration += stride) {"):
+        self.do("var iteration = begin + min(me, end - begin);")
+        # Nothing wraps, though there may be as many iterations as words have values.
+        with self.nested("for (; iteration < end; iteration += min(stride, end - iteration)) {"):
             number = "Wide(iteration, 0u)" if wide_index else f"{type_name(t)}(iteration)"
             self.env[task.body.params[0]] = self.value(self.prim_text(p.add, t, (lo, lo), [self.value(first), number]))
             if self.saves:
-                self.do("sp = 1u;")
+                self.do("sp = stacks;")
             self.region(task.body)
         for total, op in self.sums.values():
             self.loc = op.loc
-            with self.nested("if (begin + me < end) {"):
+            with self.nested("if (me < end - begin) {"):
                 self.add_to(op, total)
         self.loc = task.loc
         self.fail_unless("iteration >= end", Site(SiteKind.ASSERT, task.loc, LOOP_ENDED), [])
@@ -606,8 +616,14 @@ class _Task:
 
     # ---- cells of the function: WGSL indexes a `var` array at run time
 
+    def is_large(self, op: Local) -> bool:
+        return math.prod(shape_of(op.out.type.content)) > self.m.features.indexed  # type: ignore[union-attr]
+
     def local(self, op: Local) -> None:
         content = op.out.type.content  # type: ignore[union-attr]
+        if self.is_large(op):
+            self.large(op)
+            return
         name = self.env[op.out] = self.name_for("a")
         t, shape = type_name(element_type(content)), shape_of(content)
         if t == WIDE:
@@ -615,6 +631,33 @@ class _Task:
         ty = f"array<{t}, {max(math.prod(shape), 1)}>" if shape else t
         self.declare(f"var {name}: {ty};")
         self.do(f"{name} = {self.use(op.args[0]) if op.args else f'{ty}()'};")
+
+    def large(self, op: Local) -> None:
+        """An array in scratch memory."""
+        content = op.out.type.content  # type: ignore[union-attr]
+        count, size = math.prod(shape_of(content)), words_of(element_type(content))
+        begin, self.array_words = 1 + self.array_words, self.array_words + count * size
+        if op.args:
+            raise CompilerBug("WGSL", f"a large array that begins with values: {op!r}")
+        if self.array_words > MOST_ARRAYS:
+            hint = f"keep it in a field: a GPU's task has {MOST_ARRAYS} words for such arrays"
+            raise refusal(f"an array of {count} numbers among the variables of a kernel", op.loc, hint)
+        self.arrays[op.out] = begin, count
+        k, words = self.name_for("k"), count * size
+        with self.nested(f"for (var {k} = 0u; {k} < {words - words % _UNROLLED}u; {k} += {_UNROLLED}u) {{"):
+            for step in range(_UNROLLED):
+                self.do(f"scratch[({begin + step}u + {k}) * stride + me] = 0u;")
+        for step in range(words - words % _UNROLLED, words):
+            self.do(f"scratch[{begin + step}u * stride + me] = 0u;")
+
+    def array_place(self, ref: Var, index: tuple[Atom, ...]) -> _Place:
+        """Where a number of an array in scratch memory is."""
+        (begin, count), content = self.arrays[ref], ref.type.content  # type: ignore[union-attr]
+        size = words_of(element_type(content))
+        # An index out of range is none of another invocation's.
+        at = f"min({self.row_major(index, [f'{n}u' for n in shape_of(content)])}, {count - 1}u)"
+        start = self.value(f"{begin}u + {at} * {size}u")
+        return _Place([f"scratch[({start} + {w}u) * stride + me]" for w in range(size)], False)
 
     def cell(self, ref: Atom, index: tuple[Atom, ...]) -> str:
         assert isinstance(ref, Var) and isinstance(ref.type, Ref)
@@ -630,10 +673,19 @@ class _Task:
         return f"{self.env[ref]}[{self.row_major(index, [f'{n}u' for n in shape])}]"
 
     def get(self, op: Get) -> None:
+        ref = op.args[0]
+        if ref in self.arrays:
+            t = element_type(ref.type.content)  # type: ignore[union-attr]
+            self.env[op.out] = self.read(t, self.array_place(ref, op.args[1:]))  # type: ignore[arg-type]
+            return
         self.env[op.out] = self.value(self.cell(op.args[0], op.args[1:]))
 
     def set_(self, op: Set) -> None:
-        value = self.use(op.args[-1])
+        ref, value = op.args[0], self.use(op.args[-1])
+        if ref in self.arrays:
+            t = element_type(ref.type.content)  # type: ignore[union-attr]
+            self.write(t, self.array_place(ref, op.args[1:-1]), value)  # type: ignore[arg-type]
+            return
         self.do(f"{self.cell(op.args[0], op.args[1:-1])} = {value};")
 
     # ---- stacks: a local array; a piece of scratch memory; without a bound, pieces that know those beside them
@@ -648,7 +700,7 @@ class _Task:
         self.do(f"{top} = {0 if op.args else _CHUNK}u; {name}_at = 0u;")
         capacity = op.args[0] if op.args else None
         most = max(int(capacity.value), 1) if isinstance(capacity, Lit) else None
-        if most is not None and most <= _LARGEST_LOCAL_STACK and self.local_words + most * size <= _MOST_LOCAL:
+        if most is not None and most <= self.m.features.indexed and self.local_words + most * size <= _MOST_LOCAL:
             self.local_words += most * size
             self.declare(f"var {name}: array<{type_name(t)}, {most}>;")
             self.stacks[op.out] = _OpenStack(t, top, lambda: [f"{name}[{top}]"], False)

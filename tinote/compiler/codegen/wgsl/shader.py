@@ -5,7 +5,7 @@ Every task binds the same four things, whatever it uses:
     0  params   uniform words: scalar arguments, extents, places in the arena; last, the first iteration of a dispatch
                 and the most that it runs
     1  block    atomic words: number of faults, site, payload, prints, iterations left; then temporaries and results
-    2  scratch  words for stacks; word k of invocation t at k · stride + t
+    2  scratch  words for large arrays and for stacks; word k of invocation t at k · stride + t
     3  arena    words: all fields and arrays, each with the bytes that it has in the host's memory
 """
 
@@ -29,6 +29,10 @@ LEFT = PRINTED + 2
 HEAD = LEFT + 1
 #: What a fault says whose loop a driver has ended (Mesa's for CPUs does after 65,535 iterations).
 LOOP_ENDED = "the GPU's driver has ended this loop before its last iteration"
+#: What a fault says of a loop in parallel that has more iterations than a word counts.
+TOO_MANY = "a loop of 2**32 iterations or more cannot run in parallel on the GPU"
+#: Words that the large arrays of an invocation have in scratch memory at most: what there is for a single workgroup.
+MOST_ARRAYS = 1 << 17
 #: Words that the prints of one launch have room for.
 RING_WORDS = 1 << 16
 PARAMS, BLOCK, SCRATCH, ARENA = range(4)
@@ -38,6 +42,7 @@ class Entry(NamedTuple):
     """A task. `iterations`: how many, where it is known. `parallel`: in as many invocations as there are. `saves`: it
     needs scratch memory. `sums`: each invocation adds what it has summed up to what all share. `divisible`: some of its
     iterations can be dispatched, and then others. `work`: how many operations an iteration takes, where it is known.
+    `scratch`: the words of scratch memory that an invocation has for arrays, beside its stacks.
     """
 
     name: str
@@ -47,6 +52,7 @@ class Entry(NamedTuple):
     sums: bool = False
     divisible: bool = False
     work: int | None = None
+    scratch: int = 0
 
 
 class Shader(NamedTuple):
