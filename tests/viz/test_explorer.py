@@ -74,6 +74,27 @@ def test_stages_run_from_the_syntax_tree_to_assembly(energy):
         assert stage.seconds is not None and stage.seconds >= 0
 
 
+def test_on_a_gpu_the_last_stage_is_wgsl_that_leads_back_to_the_lines():
+    ti.init(arch=ti.gpu, software_gpu=True)
+    try:
+        x = ti.field(ti.f32, shape=8)
+
+        @ti.kernel
+        def halve():
+            for i in x:
+                x[i] *= 0.5  # of the GPU
+
+        stages = stages_of(halve.specialise())
+        last = stages.stages[-1]
+        assert last.name == "WGSL" and last.kind is StageKind.WGSL
+        assert [s.kind for s in stages.stages].count(StageKind.LLVM) == 0
+        assert last.text == halve.wgsl()
+        spans = {line.span.line for line in last.lines if "arena[" in line.text and line.span.line}
+        assert spans == {line_of(HERE, "# of the GPU")}
+    finally:
+        ti.init()
+
+
 def test_the_source_is_the_users_own_text(energy):
     kernel, function = stages_of(energy.specialise()).sources
     with open(HERE, encoding="utf-8") as file:
