@@ -59,10 +59,10 @@ ended = time.time()
 """
 BIG = """
 from tests.viz.explored import big_stages
-from tinote.viz.explorer.widget import Explorer, View
+from tinote.viz.explorer.widget import Explorer, ExplorerView
 
 big = big_stages(5000)
-Explorer("big", [View("kernel", lambda: big)])
+Explorer("big", [ExplorerView("kernel", lambda: big)])
 """
 # Run a cell; the time of day, in seconds, when the explorer that it shows was painted: it says so in the frame that
 # draws it, and that is on the screen when the next one begins.

@@ -32,9 +32,10 @@ explorer
 """
 SIZES = """
 from tests.viz.explored import big_stages
-from tinote.viz.explorer.widget import Explorer, View
+from tinote.viz.explorer.widget import Explorer, ExplorerView
 big, small = big_stages(5000), big_stages(100)
-display(Explorer("big", [View("kernel", lambda: big)]), Explorer("small", [View("kernel", lambda: small)]))
+display(Explorer("big", [ExplorerView("kernel", lambda: big)]))
+display(Explorer("small", [ExplorerView("kernel", lambda: small)]))
 """
 FLUID_MS = 100
 """A change is painted within this time, on a machine that is not busy with something else: what is asked for is a time

@@ -58,8 +58,8 @@ def test_in_space_the_pointer_drags_particles_and_turns_the_camera_beside_them(n
     # From the x axis, y is to the right: the particle at y = 0.7 is right of the middle.
     at = eval(
         page.python(
-            "from tinote.viz.live.projection import Camera, see\n"
-            "print(see(x[1:], np.array([[0, 1.0]] * 3), Camera(0, 0)).positions[0].tolist())"
+            "from tinote.viz.live.projection import OrbitCamera, see\n"
+            "print(see(x[1:], np.array([[0, 1.0]] * 3), OrbitCamera(0, 0)).positions[0].tolist())"
         )
     )
     page.drag(STAGE, tuple(at), (at[0], at[1] + 0.2))

@@ -14,7 +14,7 @@ from tinote.runtime import layout
 from tinote.runtime.jit import compile_module
 from tinote.runtime.launch import Launcher, LaunchStopped
 from tinote.runtime.threads import stop_all
-from tinote.runtime.sites import Site, SiteKind, Value
+from tinote.runtime.sites import Site, SiteKind
 from tinote.source import NOWHERE
 
 SUM = compile_module(parallel('''
