@@ -14,7 +14,7 @@ import tinote as ti
 from tests.browser.harness import BOTH_FRONT_ENDS, Lab
 from tests.browser.test_pages import Opened
 from tests.browser.test_saved import KERNEL, NO_MODEL, SAVE, reopened
-from tests.browser.waiting import expect, poll
+from tests.browser.waiting import expect, poll, still_box
 from tinote.cli.html_export import PageExporter
 from tinote.lang.capture.portable import Portable, read_portable
 from tinote.viz.notebook.front_end import HINT, VIEW_TYPE
@@ -237,7 +237,9 @@ def test_what_is_tampered_with_harms_nothing(stored: Stored, reopened: Any, lab:
     buttons = again.page.get_by_role("button", name="▶ Play")
     expect(buttons).to_have_count(len(runs) + 3)  # The others are seen at once to be no views.
     for at in range(len(runs) + 3):
-        parts.nth(at).get_by_role("button", name="▶ Play").click()
+        button = parts.nth(at).get_by_role("button", name="▶ Play")
+        still_box(button)  # What the one before shows moves it.
+        button.click()
     # Texts are texts.
     first = parts.nth(0).locator("iframe").content_frame
     expect(first.locator(".tinote-legend")).to_contain_text("<script>")
