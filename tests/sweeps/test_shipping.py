@@ -359,6 +359,28 @@ def test_programs_start_from_what_python_held() -> None:
         program.restore()
 
 
+def test_programs_start_without_what_was_not_assigned() -> None:
+    """Variables of outer functions that hold None, or nothing yet, and global ones that a run makes."""
+    best = None
+    later: int
+
+    def run() -> list[bool]:
+        global made_by_a_run
+        nonlocal best, later
+        try:
+            is_later_unassigned = later is None
+        except NameError:
+            is_later_unassigned = True
+        found = [best is None, is_later_unassigned, "made_by_a_run" not in globals()]
+        best = later = made_by_a_run = 1
+        return found
+
+    program = unpack(pack(run).data)
+    for _ in range(2):
+        assert [program.function(), program.function()] == [[True] * 3, [False] * 3]
+        program.restore()
+
+
 def test_hashes_tell_apart() -> None:
     def made(factor: float, x: ti.Field) -> ti.kernel:
         @ti.kernel

@@ -22,7 +22,7 @@ import numpy as np
 from tinote.errors import Note, SerializationError, TinoteError
 from tinote.lang.session.state import session
 from tinote.lang.shipping.arrivals import arrivals
-from tinote.lang.shipping.references import captured_by, is_filled, is_library, reached
+from tinote.lang.shipping.references import captured_by, global_names, is_filled, is_library, reached
 from tinote.lang.shipping.sources import in_file, source_texts
 from tinote.lang.shipping.tokens import is_open_file, token
 from tinote.runtime.memory import MemoryCopies
@@ -71,6 +71,7 @@ class _PythonState:
     def __init__(self, function: Any) -> None:
         self._names: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self._classes: list[tuple[type, dict[str, Any]]] = []
+        self._unassigned: list[tuple[dict[str, Any], str]] = []
         self._cells: list[tuple[types.CellType, Any]] = []
         self._lists: list[tuple[list[Any], list[Any]]] = []
         self._sets: list[tuple[set[Any], set[Any]]] = []
@@ -83,7 +84,11 @@ class _PythonState:
             case types.FunctionType() if not is_library(value.__module__):
                 names = {name: item for name, item in captured_by(value).items() if name in value.__globals__}
                 self._names += [(value.__globals__, names), (value.__dict__, dict(value.__dict__))]
-                self._cells += [(cell, cell.cell_contents) for cell in value.__closure__ or () if is_filled(cell)]
+                absent = [name for name in global_names(value.__code__) if name not in value.__globals__]
+                self._unassigned += [(value.__globals__, name) for name in absent]
+                self._cells += [
+                    (cell, cell.cell_contents if is_filled(cell) else _UNASSIGNED) for cell in value.__closure__ or ()
+                ]
             case dict():
                 self._names.append((value, dict(value)))
             case list():
@@ -110,9 +115,13 @@ class _PythonState:
             for name, value in attributes.items():
                 if vars(kind).get(name) is not value:
                     setattr(kind, name, value)
+        for namespace, name in self._unassigned:
+            namespace.pop(name, None)
         for cell, content in self._cells:
-            if cell.cell_contents is not content:
+            if content is not _UNASSIGNED:
                 cell.cell_contents = content
+            elif is_filled(cell):
+                del cell.cell_contents
         for held, before in self._lists:
             held[:] = before
         for held, before in self._sets:
@@ -120,6 +129,10 @@ class _PythonState:
             held.update(before)
         for array, content in self._arrays:
             array[...] = content
+
+
+#: What a variable holds to which nothing was assigned.
+_UNASSIGNED = object()
 
 
 def _attributes(kind: type) -> dict[str, Any]:

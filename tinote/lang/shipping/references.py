@@ -43,7 +43,7 @@ def _goes_by_value(module: str) -> bool:
 def captured_by(function: types.FunctionType) -> dict[str, Any]:
     """What a function's code finds outside of it now, by name: globals that it names, variables of outer functions."""
     found = {
-        name: function.__globals__[name] for name in _global_names(function.__code__) if name in function.__globals__
+        name: function.__globals__[name] for name in global_names(function.__code__) if name in function.__globals__
     }
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
@@ -54,11 +54,12 @@ def captured_by(function: types.FunctionType) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _global_names(code: types.CodeType) -> tuple[str, ...]:
+def global_names(code: types.CodeType) -> tuple[str, ...]:
+    """The names that code, and what is defined in it, looks up or assigns outside of all functions."""
     found = [op.argval for op in dis.get_instructions(code) if op.opname in _GLOBAL_READS]
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found += _global_names(constant)
+            found += global_names(constant)
     return tuple(dict.fromkeys(found))
 
 
@@ -127,9 +128,10 @@ _WRAPPERS = ("functools", "tinote.lang.ad", "tinote.lang.kernels", "tinote.lang.
 def is_filled(cell: types.CellType) -> bool:
     """Whether a variable of an outer function has a value."""
     try:
-        return cell.cell_contents is not None
+        cell.cell_contents  # noqa: B018
     except ValueError:
         return False
+    return True
 
 
 def is_library(module: str | None) -> bool:
