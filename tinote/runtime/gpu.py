@@ -27,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from tinote.errors import KernelMemoryError
-from tinote.runtime.layout import PAYLOAD_WORDS
+from tinote.runtime.layout import PAYLOAD_WORDS, WORKGROUP
 from tinote.runtime.memory import readable_size
 from tinote.runtime.resident import Newest, ResidentMemory
 from tinote.runtime.slices import SURPRISE_SECONDS, Pace
@@ -45,8 +45,6 @@ _RING_BYTES = 1 << 18
 _UPLOAD_BYTES, _MOST_UPLOADED = 1 << 18, 1 << 26
 #: Launches that are submitted together.
 _BATCH = 64
-#: Invocations of a group.
-_GROUP = 64
 #: Groups of a task whose invocations add to the same numbers.
 _MOST_SUMMING = 256
 #: Submissions that nobody has waited for.
@@ -600,11 +598,13 @@ class Device:
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
         """What is launched in this context is submitted at its end, and nothing before, as far as nobody reads."""
-        self._held += 1
+        with self.lock:
+            self._held += 1
         try:
             yield
         finally:
-            self._held -= 1
+            with self.lock:
+                self._held -= 1
         if not self._held and not self.lost:
             with self.lock:
                 self._submit_some()
@@ -713,8 +713,8 @@ class Device:
         if dispatch.saves:  # each invocation has as much scratch memory as is left for it
             most = 4 if self.info.software else 128
             # As much for stacks as for the arrays that are known of.
-            most = max(1, min(most, self.scratch.size // (4 * _GROUP * (2 * dispatch.scratch + 1))))
-        return most if iterations is None else min(max(-(-iterations // _GROUP), 1), most)
+            most = max(1, min(most, self.scratch.size // (4 * WORKGROUP * (2 * dispatch.scratch + 1))))
+        return most if iterations is None else min(max(-(-iterations // WORKGROUP), 1), most)
 
 
 def _reason(error: Exception) -> str:

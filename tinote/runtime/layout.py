@@ -116,6 +116,9 @@ REPLAY_EQ = 14  # a == b
 REPLAY_NE = 15  # a != b
 # --- made from native/layout.c: end
 
+#: Invocations that run side by side on a GPU.
+WORKGROUP = 64
+
 #: How a number of each type stands in an 8-byte slot: format characters of `struct`, the number's own first.
 WORDS = {
     "f16": "e6x",

@@ -33,6 +33,7 @@ from tinote.errors import CaptureError
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.structs import Struct
+from tinote.lang.shipping.references import is_filled
 from tinote.source import NOWHERE, Span
 
 _MISSING = object()
@@ -324,12 +325,7 @@ class Dependencies:
         """The names that have no value any more."""
         found = {key for namespace, key, _ in self._names.values() if key not in namespace}
         found |= {key for owner, key, _ in self._attributes.values() if getattr(owner, key, _MISSING) is _MISSING}
-        for cell, key, _ in self._cells.values():
-            try:
-                cell.cell_contents  # noqa: B018
-            except ValueError:
-                found.add(key)
-        return found
+        return found | {key for cell, key, _ in self._cells.values() if not is_filled(cell)}
 
     # ---- reading functions
 

@@ -146,18 +146,15 @@ def array_over(buffer: Buffer, memory: Memory, base: Any = None) -> np.ndarray[A
     """The numbers of a field as an array that shares its memory: index dimensions first, then those of an element,
     then the directions of tangents. `base`: an array over all of the memory, which the new one is to keep alive.
     """
-    shape = tuple([n or 0 for n in buffer.shape])
-    extents, strides = (*shape, *buffer.element), (*(buffer.strides or ()), *buffer.element_strides)
-    dtype = buffer.dtype
+    shape, strides, dtype = array_shape(buffer), (*(buffer.strides or ()), *buffer.element_strides), buffer.dtype
     if buffer.planes:
-        plane = buffer.planes[0]
-        whole = (len(buffer.planes), *shape, *plane.element)
-        strides = row_major(whole, plane.dtype.size)
-        found = _strided(memory.view() if base is None else base, plane.dtype, whole, strides)
+        *inner, count = shape
+        plane, whole = buffer.planes[0].dtype, (count, *inner)
+        found = _strided(memory.view() if base is None else base, plane, whole, row_major(whole, plane.size))
         return np.moveaxis(found, 0, -1)
     if isinstance(dtype, Tangents):
-        extents, strides, dtype = (*extents, dtype.count), (*strides, dtype.scalar.size), dtype.scalar
-    return _strided(memory.view() if base is None else base, dtype, extents, strides)
+        strides, dtype = (*strides, dtype.scalar.size), dtype.scalar
+    return _strided(memory.view() if base is None else base, dtype, shape, strides)
 
 
 def array_shape(buffer: Buffer) -> tuple[int, ...]:

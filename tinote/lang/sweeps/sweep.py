@@ -99,19 +99,19 @@ def sweep(
     payload = Payload(packed.token, versions(), packed.data)
     attributes = {"function": getattr(function, "__name__", "function"), "sweep_seed": int(seed), "token": packed.token}
     table = Table(points)
-    keeper = None if store is None else _store(store, table, _description(points, packed.parts, attributes), span)
+    open_store = None if store is None else _store(store, table, _description(points, packed.parts, attributes), span)
     todo = [int(number) for number in np.flatnonzero(table.state == NOT_RUN)]
     if todo:
         with ExitStack() as ends:
             try:
                 runner = _runner(payload, where, workers, threads, len(todo))
                 ends.callback(runner.close)
-                if keeper is not None:
-                    keeper.begin()
-                    ends.callback(keeper.close)
+                if open_store is not None:
+                    open_store.begin()
+                    ends.callback(open_store.close)
                 load_tables()
                 watcher = watcher_of(table, attributes["function"], best) if progress else None
-                _run(runner, todo, points, table, keeper, errors, progress, span, watcher)
+                _run(runner, todo, points, table, open_store, errors, progress, span, watcher)
             except KeyboardInterrupt:
                 left = int((table.state == NOT_RUN).sum())
                 message = f"the sweep was interrupted; {len(points.rows) - left} of {len(points.rows)} points are done"
@@ -145,7 +145,7 @@ def _run(
     todo: list[int],
     points: Points,
     table: Table,
-    keeper: Store | None,
+    open_store: Store | None,
     errors: str,
     progress: bool,
     span: Span,
@@ -156,7 +156,7 @@ def _run(
         try:
             for number, outcome in runner.run(calls):
                 with nullcontext() if watcher is None else watcher.lock:
-                    (table if keeper is None else keeper).add(number, outcome)
+                    (table if open_store is None else open_store).add(number, outcome)
                 shown.update()
                 if watcher is not None:
                     watcher.point()

@@ -25,7 +25,6 @@ from tinote.compiler.codegen.wgsl.shader import (
     RING_WORDS,
     SITE,
     TOO_MANY,
-    WORKGROUP,
     Entry,
     Shader,
 )
@@ -65,7 +64,7 @@ from tinote.ir.nodes import (
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import buffers_of, definitions, walk
 from tinote.ir.types import Ref, Scalar, Stack, Tensor, element_type, f64, shape_of, u1, u32
-from tinote.runtime.layout import PAYLOAD_WORDS
+from tinote.runtime.layout import PAYLOAD_WORDS, WORKGROUP
 from tinote.runtime.sites import Site, SiteKind
 from tinote.source import NOWHERE, Span
 

@@ -19,8 +19,6 @@ from tinote.runtime.layout import PAYLOAD_WORDS
 from tinote.runtime.sites import Site
 from tinote.source import Span
 
-#: Invocations that run side by side.
-WORKGROUP = 64
 #: Words of `block`.
 FAULTS, SITE, PAYLOAD = 0, 1, 2
 PRINTED = PAYLOAD + 2 * PAYLOAD_WORDS
