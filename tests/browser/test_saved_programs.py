@@ -238,8 +238,11 @@ def test_what_is_tampered_with_harms_nothing(stored: Stored, reopened: Any, lab:
     expect(buttons).to_have_count(len(runs) + 3)  # The others are seen at once to be no views.
     for at in range(len(runs) + 3):
         button = parts.nth(at).get_by_role("button", name="▶ Play")
-        still_box(button)  # What the one before shows moves it.
+        button.scroll_into_view_if_needed()
+        still_box(button)
         button.click()
+        # What it shows moves those below it: a click there meanwhile, or right after scrolling, would miss.
+        expect(parts.nth(at)).to_have_attribute("data-player", re.compile("running|failed"))
     # Texts are texts.
     first = parts.nth(0).locator("iframe").content_frame
     expect(first.locator(".tinote-legend")).to_contain_text("<script>")
