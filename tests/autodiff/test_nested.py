@@ -329,19 +329,6 @@ def test_what_cannot_nest_tells_both_lines() -> None:
     assert "ti.ad.grad(inner)" in str(refused.value)
 
 
-def test_third_derivatives_are_refused() -> None:
-    def first(x: Any) -> Any:
-        return ti.ad.grad(lambda y: height(y, y))(x)
-
-    def second(x: Any) -> Any:
-        return ti.ad.grad(first)(x)
-
-    assert second(0.4) == pytest.approx(difference(first, 0.4), rel=1e-8)
-    for third in (reverse, forward):
-        with pytest.raises(DifferentiationError, match=r"third derivatives are not computed|own derivative"):
-            third(second, 0.4)
-
-
 def test_numbers_that_leave_in_other_ways_are_refused() -> None:
     kept: list[Any] = []
 

@@ -59,17 +59,44 @@ class Nested(Trial):
 
         self.add_gradients, self.add_dual = add_gradients, add_dual
         self.before, self.add_slopes, self.add_product, self.add_rest = before, add_slopes, add_product, add_rest
+        self.add_third(total)
         self.along = [np.cos(np.arange(f.shape[0])) for f in self.inner]
+
+    def add_third(self, total: Any) -> None:
+        """What takes a derivative of the whole program."""
+        self.last = last = ti.field(ti.f64, shape=(), name="last", needs_grad=True, needs_dual=True)
+        a, c, b = self.inner[0], self.inner[1], self.fields["b"]
+        column = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+        @ti.kernel
+        def use_slopes(by_a: column, by_c: column):
+            for i in a:
+                last[None] += ti.sin(by_a[i]) * (i + 1) + 0.2 * by_c[i] * c[i] + 0.3 * b[i] * by_a[i]
+
+        @ti.kernel
+        def use_product(product: ti.f64):
+            last[None] += ti.sin(product) * (1.0 + b[0])
+
+        @ti.kernel
+        def use_rest():
+            last[None] += 0.1 * total[None]
+            for i in a:
+                last[None] += a[i] * b[i]
+
+        self.use_slopes, self.use_product, self.use_rest = use_slopes, use_product, use_rest
 
     def once(self) -> None:
         exec(self.run, self.space)
 
     def reset(self) -> None:
         super().reset()
-        self.total[None] = 0
+        self.total[None] = self.last[None] = 0
 
     def program(self, mode: str) -> None:
-        """The program, with an inner derivative of this mode."""
+        """The program, with an inner derivative of this mode; or the program with one in it, and that in another."""
+        if " in " in mode:
+            self.third(*mode.split(" in "))
+            return
         self.before()
         if mode == "tape":
             with ti.ad.Tape(self.loss):
@@ -86,6 +113,23 @@ class Nested(Trial):
             self.add_product(product * value)
         self.add_rest()
 
+    def third(self, inner: str, middle: str) -> None:
+        """A derivative of the program that has one inside."""
+
+        def run() -> None:
+            self.program(inner)
+
+        if middle == "reverse":
+            self.use_slopes(*ti.ad.grad(run, wrt=self.inner, loss=self.total)())
+        else:
+            value, product = ti.ad.jvp(run, wrt=self.inner, loss=self.total)(self.along)
+            self.use_product(product * value)
+        self.use_rest()
+
+    def result(self, mode: str) -> Any:
+        """Where it leaves its number."""
+        return self.last if " in " in mode else self.total
+
     def begin(self, shift: float = 0.0, direction: Numbers | None = None) -> None:
         for name, value in self.start.items():
             self.fields[name].from_numpy(value if direction is None else value + shift * direction[name])
@@ -94,29 +138,35 @@ class Nested(Trial):
     def outcome(self, mode: str, shift: float, direction: Numbers) -> float:
         self.begin(shift, direction)
         self.program(mode)
-        return self.total[None]
+        return self.result(mode)[None]
 
     def reverse(self, mode: str) -> Numbers:
         self.begin()
-        with ti.ad.Tape(loss=self.total):
+        with ti.ad.Tape(loss=self.result(mode)):
             self.program(mode)
         return {name: f.grad.to_numpy() for name, f in self.fields.items()}
 
     def forward(self, mode: str, direction: Numbers) -> float:
         self.begin()
         fields = {name: f for name, f in self.fields.items() if name not in ("d", "e")}
-        with ti.ad.FwdMode(loss=self.total, param=list(fields.values()), seed=[direction[name] for name in fields]):
+        with ti.ad.FwdMode(
+            loss=self.result(mode), param=list(fields.values()), seed=[direction[name] for name in fields]
+        ):
             for name in ("d", "e"):
                 self.fields[name].dual.from_numpy(direction[name])
             self.program(mode)
-        return self.total.dual[None]
+        return self.result(mode).dual[None]
 
 
-def check(seed: int, *, temporary: bool) -> str:
+TWO = ("reverse", "forward", "tape", "block")
+THREE = tuple([f"{inner} in {middle}" for inner in TWO[:2] for middle in TWO[:2]])
+
+
+def check(seed: int, *, temporary: bool, modes: tuple[str, ...] = TWO) -> str:
     """Differentiate one program. Gives "right", "no derivative" or "refused"; what is wrong fails."""
     trial = Nested(seed, temporary=temporary)
     smooth = refused = 0
-    for mode in ("reverse", "forward", "tape", "block"):
+    for mode in modes:
         shown = f"seed {seed}, {mode} inside\n{trial.text}\n{trial.calls}"
         direction = trial.direction()
         try:
@@ -147,3 +197,8 @@ def test_random_nested_programs(random_programs: range) -> None:
 def test_with_temporary_adjoints_they_are_right_or_refused(random_programs: range) -> None:
     for seed in random_programs[10::40]:
         check(seed, temporary=True)
+
+
+def test_third_derivatives_of_random_programs(random_programs: range) -> None:
+    results = [check(seed, temporary=False, modes=THREE) for seed in random_programs[5::40]]
+    assert results.count("right") > 0.6 * len(results), results

@@ -29,7 +29,7 @@ Method: tangent propagation; Griewank and Walther, "Evaluating Derivatives", 2nd
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -61,27 +61,46 @@ class Pushforward(NamedTuple):
 
 
 def forward(
-    fn: ir.Function, defaults: Defaults = DEFAULTS, *, arguments: bool = False, directions: int = 1
+    fn: ir.Function,
+    defaults: Defaults = DEFAULTS,
+    *,
+    arguments: bool = False,
+    directions: int = 1,
+    companions: Mapping[ir.Buffer, ir.Buffer] | None = None,
 ) -> Pushforward:
     """Add tangents along a number of `directions` to `fn` (scalar form, simplified); duals of fields hold as many for
     each number. `arguments`: the result has further parameters for the tangents of each float parameter, and also
-    returns the tangents of the floats that it returns. Raises `DifferentiationError`, located, for what has no
-    derivative yet.
+    returns the tangents of the floats that it returns. `companions`: what holds the tangents of memory, in place of
+    duals. Raises `DifferentiationError`, located, for what has no derivative yet.
     """
     # Values and tangents are computed together: any order will do for what the iterations of a parallel loop share.
-    unfolded = unfold_atomics(fn, lambda op, conflicts: may_be_active(op.buffer, tangents=True))
-    transform = _Forward(unfolded, defaults, arguments, directions)
+    unfolded = unfold_atomics(fn, lambda op, conflicts: _may_be_active(op.buffer, companions))
+    transform = _Forward(unfolded, defaults, arguments, directions, companions)
     tangent = transform.function()
     return Pushforward(
         tangent, tuple([broken_at(lost, fn, arguments=arguments, tangents=True) for lost in transform.lost])
     )
 
 
+def _may_be_active(buffer: ir.Buffer, companions: Mapping[ir.Buffer, ir.Buffer] | None) -> bool:
+    if companions is None or buffer.kind is ir.BufferKind.TEMPORARY:
+        return may_be_active(buffer, tangents=True)
+    return buffer in companions
+
+
 class _Forward:
     """`tangents` maps a variable to its tangent; one that is absent has tangent zero."""
 
-    def __init__(self, fn: ir.Function, defaults: Defaults, arguments: bool, directions: int) -> None:
+    def __init__(
+        self,
+        fn: ir.Function,
+        defaults: Defaults,
+        arguments: bool,
+        directions: int,
+        companions: Mapping[ir.Buffer, ir.Buffer] | None,
+    ) -> None:
         self.fn = fn
+        self.companions = companions
         self.directions = directions
         self.arguments = arguments
         self.builder = Builder(defaults)
@@ -141,7 +160,7 @@ class _Forward:
 
     def tangent_of(self, buffer: ir.Buffer) -> ir.Buffer | None:
         if buffer.kind not in _OF_THE_CODE:
-            return buffer.tangent
+            return buffer.tangent if self.companions is None else self.companions.get(buffer)
         if buffer not in self.active_temporaries:
             return None
         found = self.temporaries.get(buffer)

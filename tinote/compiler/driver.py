@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tinote.compiler.cache.kernel_cache import KernelCache
     from tinote.compiler.launch.memory_facts import BrokenPath, Facts, GradientFacts
     from tinote.compiler.launch.metadata import ExecutableMetadata, Signature
-    from tinote.compiler.pipeline import Context, Listener, Snapshot
+    from tinote.compiler.pipeline import Context, Listener, Snapshot, Steps
     from tinote.ir.access_region import Effects
     from tinote.runtime.jit import Binary
     from tinote.runtime.store import DiskStore
@@ -226,7 +226,7 @@ class Specialisation:
         found = None if self._cache is None else self._cache.get("effects", regions.Effects)
         if found is None:
             pipeline = _load("pipeline")
-            fn, _ = pipeline.run_pipeline(self.lowered.function, pipeline.SCALAR_PRIMAL, self.config)
+            fn, _ = pipeline.run_pipeline(self.lowered.function, self._steps(pipeline.SCALAR_PRIMAL), self.config)
             found = regions.effects_of(fn)
             if self._cache is not None:
                 self._cache.put("effects", found, self._lowered)
@@ -276,8 +276,12 @@ class Specialisation:
         self, request: Request, listen: Listener | None = None, enter: Enter | None = None
     ) -> tuple[Function, Context]:
         pipeline = _load("pipeline")
-        steps = pipeline.steps_on(self.config.arch, request)
+        steps = self._steps(pipeline.steps_on(self.config.arch, request))
         return pipeline.run_pipeline(self._function(request), steps, self.config, listen, enter)
+
+    def _steps(self, steps: Steps) -> Steps:
+        """Which of these there are for what the front end made."""
+        return steps
 
     # ---- temporary companions
 

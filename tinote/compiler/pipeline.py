@@ -327,6 +327,16 @@ def steps_on(arch: str, request: Request) -> Steps:
     return steps_for(request) if made is None else made(request)
 
 
+#: What makes of a function in first form one that can be differentiated, and the same of one that was already.
+DIFFERENTIABLE: Steps = (INFERENCE, CHOOSING, *SIMPLIFICATION)
+TIDYING: Steps = (_plain(scalarise, Form.SCALAR), _simplify(Form.SCALAR))
+
+
+def after_inference(steps: Steps) -> Steps:
+    """The same for a function whose types are known, and whose values are chosen."""
+    return tuple([step for step in steps if step not in (INFERENCE, CHOOSING, CHOOSING_FOR_REVERSE)])
+
+
 def run_pipeline(
     fn: Function,
     steps: Steps,

@@ -42,6 +42,7 @@ from tinote.ir import primitives
 from tinote.ir.nodes import Atomic, Buffer
 from tinote.ir.query import walk
 from tinote.lang.ad.functional.forward_mode import ForwardMode
+from tinote.lang.ad.functional.pushed_mode import PushedMode
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.fields import Field
@@ -68,11 +69,12 @@ class CustomFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tape = recorder.get()
-        if isinstance(tape, ForwardMode):
+        if isinstance(tape, ForwardMode | PushedMode):
             raise DifferentiationError(
                 f"'{self._name}' has a gradient for reverse mode only, and forward mode cannot pass through it",
                 caller(),
                 hint="use a tape, or call an undecorated function in forward mode",
+                notes=[] if tape.opened is None else [Note("inside of this", tape.opened)],
             )
         if not isinstance(tape, Journal):
             return self._function(*args, **kwargs)
@@ -216,11 +218,12 @@ def no_grad(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _without_gradient(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     outer = recorder.get()
-    if isinstance(outer, ForwardMode):
+    if isinstance(outer, ForwardMode | PushedMode):
         raise DifferentiationError(
             f"'{function.__name__}' runs without gradients, which forward mode does not support yet",
             caller(),
             hint="call it outside of the block",
+            notes=[] if outer.opened is None else [Note("inside of this", outer.opened)],
         )
     if not isinstance(outer, Journal):
         return function(*args, **kwargs)

@@ -293,8 +293,8 @@ class Tape(Journal):
         self.take_tangents(temporary, caller())
 
     def custom(self, custom: Custom) -> None:
-        if self.derivative.has_tangents and not isinstance(custom, Operation):
-            refuse_custom(custom)
+        if self.derivative.has_tangents and not (custom.carries_tangents or isinstance(custom, Operation)):
+            refuse_custom(custom, self.opened)
         if self._inner is not None and not (isinstance(custom, Operation) and custom.computation is not None):
             self._inner.refuse(custom)
         super().custom(custom)

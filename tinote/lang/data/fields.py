@@ -377,6 +377,16 @@ class Field(Located, Exchanged, Tokenised):
         if not self.has_dual:
             self._give("dual")
 
+    def _like(self, name: str) -> Field:
+        """A field of its own of the same shape and type, zero, with gradient, dual and dual of the gradient."""
+        return self._twice(type(self), name)
+
+    def _twice(self, kind: type[Field], name: str) -> Field:
+        made = kind(self.dtype, self.element, self._made_at, name, True, True)
+        made._make_dense_like(self)
+        made.grad.ensure_dual()
+        return made
+
     def _missing(self, kind: str, word: str) -> Field:
         """What is not there: before the field has a place in memory it can still be placed."""
         if not self.is_placed and self._primal is None and self.dtype.kind == "f":

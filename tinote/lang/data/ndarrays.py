@@ -112,11 +112,13 @@ class ArrayBuffers:
     def of(self, name: str, kind: ArrayKind) -> Buffer:
         found = self._known.get((name, kind))
         if found is None:
-            found = self._known[name, kind] = _array_buffer(name, kind)
+            found = self._known[name, kind] = formal_array(name, kind)
         return found
 
 
-def _array_buffer(name: str, kind: ArrayKind) -> Buffer:
+def formal_array(name: str, kind: ArrayKind) -> Buffer:
+    """What an array argument of this kind is to the compiler."""
+
     def make(name: str) -> Buffer:
         shape = (None,) * kind.ndim
         return Buffer(name, kind.dtype, shape, kind.element, BufferKind.ARRAY, noalias=kind.noalias)
@@ -289,6 +291,10 @@ class StandIn(ScalarNdarray):
     def references(self) -> tuple[int, int]:
         """How many there are to it, and to its gradient or a dual at most."""
         return sys.getrefcount(self), max(map(sys.getrefcount, self._derivatives()))
+
+    def _like(self, name: str) -> Field:
+        """What is like it does not stand in for anything."""
+        return self._twice(ScalarNdarray, name)
 
     def let_go(self) -> bool:
         """The call is over. Gives whether it can serve another one. Memory of some size goes, as it may be a result of
@@ -563,6 +569,12 @@ def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[Ar
     )
     value._bound = kind, bound
     return kind, bound
+
+
+def bound_of(field: Field, rank: int) -> BoundArray:
+    """A field as a launch gets it that has arrays of `rank` dimensions, and elements of the others."""
+    bound = _of_field(field, lambda why, hint: FieldError(f"'{field.name}' {why}", caller(), hint=hint))[1]
+    return bound if len(bound.shape) == rank else bound._replace(shape=bound.shape[:rank])
 
 
 def _regrouped(

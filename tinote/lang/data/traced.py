@@ -103,6 +103,14 @@ class Symbol(Protocol):
         ...
 
 
+class Computes(Protocol):
+    """Numbers that have parts, which are numbers of another recording."""
+
+    def computed(self, rule: ScalarRule, value: float, operands: Sequence[Traced | float]) -> Traced:
+        """What an operation makes of numbers."""
+        ...
+
+
 class _TakenOut(NamedTuple):
     """A plain number was taken out at `span`. `older`: floats that were there before, by identity."""
 
@@ -114,10 +122,12 @@ class Trace:
     """What traced numbers belong to: one recording. `events`: where it is noted how numbers are computed, if it is.
     `outer`: the trace of a recording around this one, whose numbers are active in this one too. `family`: recordings
     that follow each other, whose numbers must not go from one to the next. `refuses`: whether a plain number that may
-    have come from a traced one is an error.
+    have come from a traced one is an error. `computes`: who computes with its numbers, if these have parts.
     """
 
-    __slots__ = ("_said", "events", "family", "is_open", "outer", "refuses", "root", "taken_in", "taken_out")
+    __slots__ = (
+        "_said", "computes", "events", "family", "is_open", "outer", "refuses", "root", "taken_in", "taken_out"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -131,6 +141,7 @@ class Trace:
         self.outer = outer
         self.family = family
         self.refuses = refuses
+        self.computes: Computes | None = None
         self.is_open = True
         self.root: Trace = self if outer is None else outer.root  # that of the outermost recording
         self.taken_in: set[int] = set()  # numbers of `outer` that were used
@@ -140,7 +151,7 @@ class Trace:
     def close(self) -> None:
         """The recording has ended: its numbers are floats."""
         self.is_open = False
-        self.events = self.taken_out = None
+        self.events = self.taken_out = self.computes = None
         self.root = _CLOSED
 
     def new(self, value: float, tangent: float = 0.0) -> Traced:
@@ -600,6 +611,8 @@ def _differentiated(rule: ScalarRule, value: Any, operands: Sequence[Any], captu
     if trace.root.taken_out is not None:
         others = [one for one, kept in zip(operands, given, strict=True) if type(kept) is not Traced]
         trace.note_plain(others, "arithmetic")
+    if trace.computes is not None:
+        return trace.computes.computed(rule, float(value), given)
     tangent = 0.0
     if has_tangents:
         duals = [Dual(_constant(one), one.tangent) if type(one) is Traced else Dual(one) for one in given]
@@ -617,6 +630,11 @@ def _differentiated(rule: ScalarRule, value: Any, operands: Sequence[Any], captu
 def computed_again(rule: ScalarRule, operands: Sequence[Any]) -> Any:
     """What a rule makes of these operands, as a number of the present recording."""
     return _differentiated(rule, rule.value(*constants(tuple(operands))), operands, None)
+
+
+def computed_as(rule: ScalarRule, value: float, operands: Sequence[Any]) -> Any:
+    """The same where the `value` is known."""
+    return _differentiated(rule, value, operands, None)
 
 
 def _trace_of(operands: Sequence[Any]) -> Trace | None:

@@ -345,10 +345,10 @@ def note_python_write(buffer: Buffer, position: Any = ..., value: Any = None, so
     too.
     """
     open_recorder = recorder.get()
+    if session.watchers and session.watchers != (open_recorder,):
+        _tell_watchers(buffer, position)  # first: what the recorder makes of it changes duals
     if open_recorder is not None:
         open_recorder.writing(buffer, position, value, source)
-    if session.watchers and session.watchers != (open_recorder,):
-        _tell_watchers(buffer, position)
 
 
 def note_shared(buffer: Buffer) -> None:

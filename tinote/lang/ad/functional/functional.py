@@ -44,7 +44,8 @@ from tinote.lang.ad.functional.inputs import (
     number_or_array,
     shape_of,
 )
-from tinote.lang.ad.functional.nested import Inner, unrecorded, within
+from tinote.lang.ad.functional.nested import Inner
+from tinote.lang.ad.functional.nesting import unrecorded, within
 from tinote.lang.ad.functional.rows import SeveralRows
 from tinote.lang.ad.functional.runs import (
     Run,

@@ -17,7 +17,7 @@ at once, along the tangents that there are.
 
 The two levels stay apart: numbers of the inner recording belong to a trace of its own inside of the outer one, inner
 gradients take the place of the outer ones in memory only as long as the inner sweep lasts, and no launch has tangents
-of two levels. What would need third derivatives is refused, with the lines of both blocks.
+of two levels. Where the recording around carries tangents itself, it takes more than one level (`higher_order.py`).
 
 Method: forward over reverse mode; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 5.1. That the
 order of differentiation does not matter: Schwarz's theorem, which holds where second derivatives are continuous.
@@ -54,7 +54,7 @@ from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of
 from tinote.lang.session.state import Recorder, beside, memory_of, session
 from tinote.runtime.memory import MemoryCopies
-from tinote.runtime.seam import heard, unwinding
+from tinote.runtime.seam import unwinding
 from tinote.source import Span, caller
 
 _ZERO = Dual(0.0)
@@ -91,41 +91,6 @@ class Inner:
         return f"ti.ad.{self.task.what} of '{getattr(self.task.f, '__name__', 'a function')}'"
 
 
-def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
-    """The value of an inner derivative, and what it gives for each input, one for the result in forward mode: as parts
-    of what the recording `outer` differentiates. Raises `DifferentiationError`.
-    """
-    if (listener := heard()) is not None:
-        listener.taking("a derivative inside of another one")
-    if isinstance(outer, ForwardMode):
-        return _pushed(outer, inner)
-    if type(outer) is SecondOrder or not isinstance(outer, Journal) or outer.derivative.has_tangents:
-        refuse_nesting(inner.task.what, outer, "third derivatives are not computed")
-    return _Recorded(outer, inner).run()
-
-
-def within(outer: Recorder, inner: Inner, run: Callable[..., Any], *leading: Any) -> tuple[Any, Any]:
-    """What `run`, called with these `leading` arguments and those of `inner`, gives outside of any recording: the value
-    and the derivatives, in a recording `outer`.
-    """
-    task = inner.task
-    if outer.lets_record:
-        with alone(outer):
-            return run(*leading, *inner.args, **inner.kwargs)
-    if task.loss is not None and not leading:
-        task.loss.fill(0)
-    value, found = inside(outer, inner)
-    return value, found[0] if inner.is_forward else task.shaped(found)
-
-
-def unrecorded(outer: Recorder, what: str, run: Callable[[], Any]) -> Any:
-    """`run()` where nothing differentiates it. Raises `DifferentiationError` elsewhere."""
-    if not outer.lets_record:
-        refuse_nesting(what, outer, "its own derivative is not computed; ti.ad.grad, vjp and jvp have one")
-    with alone(outer):
-        return run()
-
-
 def refuse_nesting(what: str, outer: Recorder, why: str) -> NoReturn:
     """Raise for a block inside of another, with the lines of both."""
     opened = outer.opened
@@ -139,10 +104,14 @@ def refuse_nesting(what: str, outer: Recorder, why: str) -> NoReturn:
 class Stretch:
     """What runs in a `with` block, in this context, does to memory: `loaded` is what it reads from before, `written`
     what it writes, `filled` what it certainly gives new values before it reads them. `start`: what it held before that
-    is written. `tell` is told before it is. Nothing of that is about gradients and duals.
+    is written, and with `keeps_duals` their duals. `tell` is told before it is. Nothing else of that is about gradients
+    and duals.
     """
 
-    def __init__(self, tell: Callable[[Buffer], None] | None = None, *, keeps: bool = False) -> None:
+    def __init__(
+        self, tell: Callable[[Buffer], None] | None = None, *, keeps: bool = False, keeps_duals: bool = False
+    ) -> None:
+        self._keeps_duals = keeps_duals
         self.loaded: set[Buffer] = set()
         self.written: set[Buffer] = set()
         self.filled: set[Buffer] = set()
@@ -206,6 +175,8 @@ class Stretch:
             self.written.add(buffer)
             if self._keeps:
                 self.start.add(memory_of(buffer))
+            if self._keeps_duals and buffer.tangent is not None:
+                self.start.add(memory_of(buffer.tangent))
             if self._tell is not None:
                 self._tell(buffer)
 
@@ -317,9 +288,14 @@ class _Given:
 
 def add_adjoint(sweep: CustomSweep, number: int, amount: float) -> None:
     """Accumulate the adjoint of a traced number from outside."""
+    add_dual(sweep, number, Dual(amount))
+
+
+def add_dual(sweep: CustomSweep, number: int, amount: Dual) -> None:
+    """The same with the tangent of the adjoint."""
     if number:
         known = sweep.adjoints.get(number)
-        sweep.adjoints[number] = Dual(amount) if known is None else known + Dual(amount)
+        sweep.adjoints[number] = amount if known is None else known + amount
 
 
 def _result_shape(task: DifferentiatedFunction) -> tuple[int, ...]:
@@ -355,7 +331,12 @@ def _gradients(run: Run) -> set[Buffer]:
     """The gradients that a sweep touches."""
     fields = [one.field for one in run.bound.inputs if one.field is not None]
     fields += [one for one in run.results if isinstance(one, Field)]
-    return run.journal.changed_gradients() | {field.grad.buffer for field in fields}
+    return changed_gradients_of(run.journal, fields)
+
+
+def changed_gradients_of(journal: Journal, fields: Iterable[Field]) -> set[Buffer]:
+    """The gradients that a sweep through a journal touches that begins and ends at these fields."""
+    return journal.changed_gradients() | {field.grad.buffer for field in fields}
 
 
 def _start(run: Run, sweep: Sweep, value: Array, tangent: Array) -> None:
@@ -373,7 +354,10 @@ def _start(run: Run, sweep: Sweep, value: Array, tangent: Array) -> None:
 def _signature(journal: Journal) -> list[Any]:
     """What a run did, and with which plain numbers: the same when it runs again."""
     found: list[Any] = []
-    for event in outermost(journal.events):
+    for event in outermost(_without_inner_events(journal)):
+        if isinstance(event, str):
+            found.append(event)
+            continue
         if isinstance(event, Launch):
             found += [event.instance.kernel_name, *_plain_numbers(event)]
         elif isinstance(event, Computed):
@@ -381,6 +365,16 @@ def _signature(journal: Journal) -> list[Any]:
         elif isinstance(event, Custom):
             found.append(event.name)
     return found
+
+
+def _without_inner_events(journal: Journal) -> list[Any]:
+    """What it has recorded, with its name in place of what a derivative inside of it has done."""
+    found: list[Any] = []
+    end = 0
+    for inside, name in journal.inner_events:
+        found += [*journal.events[end : inside.start], name]
+        end = inside.stop
+    return [*found, *journal.events[end:]]
 
 
 def _plain_numbers(launch: Launch) -> list[Any]:
@@ -391,7 +385,7 @@ def _plain_numbers(launch: Launch) -> list[Any]:
     return [one for k, one in enumerate(numbers_in) if k not in traced]
 
 
-def _agree(again: Any, before: Any) -> bool:
+def agree(again: Any, before: Any) -> bool:
     """Whether two runs have given the same, but for roundings."""
     a, b = np.asarray(again), np.asarray(before)
     epsilon = max(np.finfo(one.dtype).eps if one.dtype.kind == "f" else 0.0 for one in (a, b))
@@ -400,7 +394,17 @@ def _agree(again: Any, before: Any) -> bool:
     return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * scale, equal_nan=True))
 
 
-def _refuse_written(bound: Bound, inner: Inner) -> None:
+def refuse_other(inner: Inner) -> NoReturn:
+    """Raise for a function that has not done the same again."""
+    raise DifferentiationError(
+        f"{inner.name} did something else when it was run again, so its gradient would not be right",
+        inner.span,
+        hint="let it depend on its arguments, on fields and on local variables alone; pass what changes from call "
+        "to call as an argument",
+    )
+
+
+def refuse_written(bound: Bound, inner: Inner) -> None:
     """Raise for an array of the caller's that was written: what it holds would be a constant around."""
     for one in bound.inputs:
         if one.stand_in is not None and one.stand_in.before is not None:
@@ -411,7 +415,7 @@ def _refuse_written(bound: Bound, inner: Inner) -> None:
             )
 
 
-class _Cells:
+class Cells:
     """What the variables of outer functions hold that `f`, and the functions among these, use: the next iteration of
     a loop gives them other values.
     """
@@ -447,7 +451,7 @@ class _Cells:
 # ---- reverse mode around
 
 
-class _Recorded:
+class Recorded:
     """An inner derivative in a journal, and its gradient."""
 
     def __init__(self, outer: Journal, inner: Inner) -> None:
@@ -462,7 +466,7 @@ class _Recorded:
         self.signature: list[Any] = []
         self.taken: list[Taken] = []
         self.found: list[Any] = []
-        self.cells = _Cells(inner.task.f)
+        self.cells = Cells(inner.task.f)
 
     def run(self) -> tuple[Any, list[Any]]:
         inner, outer = self.inner, self.outer
@@ -514,7 +518,7 @@ class _Recorded:
             run = recorded_from(task, bound, journal, self.kwargs)
             taken = set(trace.taken_in)
             (result,) = run.results
-            _refuse_written(bound, inner)
+            refuse_written(bound, inner)
             value = _single(inner, number_or_array(result) if isinstance(result, Field) else stored(result))
             for buffer in _gradients(run):
                 kept.add(memory_of(buffer))
@@ -541,7 +545,7 @@ class _Recorded:
             give_gradients_duals()
             bound.point([one.array for one in self.given])
             run = recorded_from(self.inner.task, bound, journal, self.kwargs)
-            _refuse_written(bound, self.inner)
+            refuse_written(bound, self.inner)
             taken = set(trace.taken_in)
             value, tangent = _written_at_last(run.results[0])
             journal.forget()
@@ -587,7 +591,7 @@ class _Recorded:
                     run = recorded_from(inner.task, bound, journal, self.kwargs)
                 value, tangent = _written_at_last(run.results[0])
                 if _signature(journal) != self.signature or not self._takes_the_same(journal.from_python):
-                    self._refuse_other()
+                    refuse_other(self.inner)
                 self._compare(value, 0)
                 self._sweep(sweep, run, value_adjoint, adjoints, tangent)
         finally:
@@ -599,16 +603,8 @@ class _Recorded:
 
     def _compare(self, again: Any, position: int) -> None:
         before = self.found[position]
-        if not _agree(np.reshape(again, before.shape), before):
-            self._refuse_other()
-
-    def _refuse_other(self) -> NoReturn:
-        raise DifferentiationError(
-            f"{self.inner.name} did something else when it was run again, so its gradient would not be right",
-            self.inner.span,
-            hint="let it depend on its arguments, on fields and on local variables alone; pass what changes from call "
-            "to call as an argument",
-        )
+        if not agree(np.reshape(again, before.shape), before):
+            refuse_other(self.inner)
 
     def _sweep(self, outer: CustomSweep, run: Run, value_adjoint: Array, adjoints: list[Array], tangent: Array) -> None:
         """Through the run, with adjoints of later operations as tangents of adjoints; and to seeds and directions."""
@@ -664,7 +660,7 @@ def duals_apart(buffers: Iterable[Buffer] | None) -> Iterator[None]:
 # ---- forward mode around
 
 
-def _pushed(outer: ForwardMode, inner: Inner) -> tuple[Any, list[Any]]:
+def pushed_within(outer: ForwardMode, inner: Inner) -> tuple[Any, list[Any]]:
     """An inner derivative with the tangents of its results along the direction of the block around it."""
     task = inner.task
     temporary_duals = outer.nesting()
@@ -679,7 +675,7 @@ def _pushed(outer: ForwardMode, inner: Inner) -> tuple[Any, list[Any]]:
     kept = MemoryCopies()
     try:
         run = recorded_from(task, bound, journal, inner.kwargs)
-        _refuse_written(bound, inner)
+        refuse_written(bound, inner)
         value, tangent = [_single(inner, one) for one in _written_at_last(run.results[0])]
         touched = _gradients(run)
         for gradient in touched:

@@ -7,12 +7,13 @@ from __future__ import annotations
 from typing import NoReturn
 
 from tinote.compiler.requests import Derivative, Request
-from tinote.errors import DifferentiationError
+from tinote.errors import DifferentiationError, Note
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Operation
 from tinote.lang.data.traced import Trace
 from tinote.lang.session.state import Recorder, session
+from tinote.source import Span
 
 
 class SecondOrder(Journal):
@@ -25,10 +26,10 @@ class SecondOrder(Journal):
     clears_duals = True
 
     def custom(self, custom: Custom) -> None:
-        if isinstance(custom, Operation):
+        if custom.carries_tangents or isinstance(custom, Operation):
             super().custom(custom)
         else:
-            refuse_custom(custom)
+            refuse_custom(custom, self.opened)
 
 
 def give_gradients_duals() -> None:
@@ -39,12 +40,13 @@ def give_gradients_duals() -> None:
                 one.ensure_dual()
 
 
-def refuse_custom(custom: Custom) -> NoReturn:
+def refuse_custom(custom: Custom, opened: Span | None) -> NoReturn:
     """Raise for a stretch with a gradient of its own, where that would be differentiated."""
     raise DifferentiationError(
         f"'{custom.name}' replaces its gradient by one of its own, whose own derivative is not known",
         custom.span,
         hint="differentiate the gradient that ti.ad.grad gives by differences",
+        notes=[] if opened is None else [Note("inside of this", opened)],
     )
 
 

@@ -167,7 +167,8 @@ class Custom:
     the memory without a gradient that held differentiated values, with the place where these were put there.
     `reads_active`: of a stretch that passes adjoints of such memory on: from where those are that something after it
     needs, also where those are that it needs itself. `kept_bytes`: what it keeps for its gradient at most, as far as it
-    says. `made`: ndarrays that hold its results, and were not there before.
+    says. `made`: ndarrays that hold its results, and were not there before. `carries_tangents`: in a sweep that carries
+    tangents, its gradient does so too.
     """
 
     name: str
@@ -188,6 +189,7 @@ class Custom:
     reads_active: Callable[[set[Buffer]], set[Buffer]] | None = None
     kept_bytes: int = 0
     made: frozenset[Buffer] = frozenset()
+    carries_tangents: bool = False
 
     @property
     def touched(self) -> set[Buffer]:

@@ -113,6 +113,8 @@ class Journal(Recorder):
     runs_again = False
     #: which kernels were launched, and the numbers that Python gave them or wrote to fields, where that is noted
     from_python: list[Taken] | None = None
+    #: which of its events are those of a derivative inside of it, and how messages call that
+    inner_events: list[tuple[range, str]]
     #: whether it is part of another recording, which differentiates its derivatives
     is_inner = False
 
@@ -129,6 +131,7 @@ class Journal(Recorder):
         if shares:
             self.share_work()
         self.events: list[Event] = []
+        self.inner_events = []
         self.keep = keep
         if trace is None:
             trace = Trace(self.events)

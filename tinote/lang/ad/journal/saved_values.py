@@ -309,7 +309,8 @@ class SavedValues:
             return []
         if isinstance(event, Custom):
             kept = list(living_buffers() - event.scratch)
-            self.log.need_all(kept, perhaps=event.notices_stale)
+            duals = [tangent_of(b, self.temporary_tangents) for b in kept] if self._tangents else []
+            self.log.need_all([*kept, *[b for b in duals if b is not None]], perhaps=event.notices_stale)
             return kept
         self.log.need(event.regions.live_in)
         return [buffer for buffer, _ in event.regions.live_in]

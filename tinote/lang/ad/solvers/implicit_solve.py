@@ -24,6 +24,7 @@ import numpy as np
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.custom import Inside
 from tinote.lang.ad.functional.forward_mode import ForwardMode
+from tinote.lang.ad.functional.pushed_mode import PushedMode
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
@@ -96,6 +97,8 @@ class ImplicitSolve:
             self._on_journal(found)
         elif isinstance(found, ForwardMode):
             self._forward(found)
+        elif isinstance(found, PushedMode):
+            found.refuse(self._name, self._span)
         else:
             self._solve()
 

@@ -1,0 +1,55 @@
+"""A kernel's pushforward as a kernel of its own, which has derivatives as every kernel has.
+
+    y[i] = sin(x[i])      ->      y[i], y'[i] = sin(x[i]), cos(x[i]) * x'[i]
+
+The tangents of fields and arrays are in memory like any other, `companions`: not in duals, which belong to derivatives
+that are taken of this one. So derivatives of any order are composed of pushforwards, one on top of another, and of the
+requests that there are for the last.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tinote.compiler.driver import Specialisation
+from tinote.compiler.protocol import Lowered
+from tinote.errors import broken_gradient_path
+from tinote.ir.buffers import Buffer
+
+
+class PushedSpecialisation(Specialisation):
+    """The pushforward of a specialisation. `companions`: the memory of tangents, of which `arrays` are known at launch
+    only. A launch gets the kernel's arrays, then these, the kernel's numbers, and the tangents of its floats; it gives
+    the kernel's results, and then the tangents of the floats among them. Raises `DifferentiationError`.
+    """
+
+    def __init__(self, of: Specialisation, companions: Mapping[Buffer, Buffer], arrays: Sequence[Buffer]) -> None:
+        self._of = of
+        self._companions = companions
+        self._further = tuple(arrays)
+        super().__init__(of.source, of.arguments, of.config, of._memory_of)
+
+    def _open_cache(self) -> None:
+        """What lies on disk is of kernels as they were written."""
+
+    def _steps(self, steps: Any) -> Any:
+        return importlib.import_module("tinote.compiler.pipeline").after_inference(steps)
+
+    def _lower(self) -> None:
+        self.arrays = (*self._of.arrays, *self._further)
+        pipeline: Any = importlib.import_module("tinote.compiler.pipeline")
+        differentiate: Any = importlib.import_module("tinote.autodiff.forward")
+        lowered = self._of.lowered
+        with self._compilation(f"{self.source.name}, pushforward") as enter:
+            steps = self._of._steps(pipeline.DIFFERENTIABLE)
+            fn, context = pipeline.run_pipeline(lowered.function, steps, self.config, enter=enter)
+            pushed = differentiate.forward(fn, context.defaults, arguments=True, companions=self._companions)
+            for path in pushed.broken:
+                if not path.buffer.no_tangent:
+                    raise broken_gradient_path(path.buffer.name, path.span, [], tangents=True)
+            fn, _ = pipeline.run_pipeline(pushed.function, pipeline.TIDYING, self.config)
+        returns = tuple([atom.type for atom in fn.region.yields]) or None
+        self._lowered = Lowered(fn, lowered.captures, returns, False, False, (), reproducible=False)
+        self._captures = lowered.captures

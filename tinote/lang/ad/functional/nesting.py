@@ -1,0 +1,83 @@
+"""Which way a derivative inside of a recording goes: a record of its own, or with the tangents of the recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from tinote.lang.ad.functional import higher_order
+from tinote.lang.ad.functional.forward_mode import ForwardMode
+from tinote.lang.ad.functional.nested import Inner, Recorded, alone, pushed_within, refuse_nesting
+from tinote.lang.ad.functional.pushed_mode import base_of
+from tinote.lang.ad.journal.from_python import Taken, sketch
+from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.data.traced import holds_traced
+from tinote.lang.session.state import Recorder
+from tinote.runtime.seam import heard
+
+
+def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
+    """The value of an inner derivative, and what it gives for each input, one for the result in forward mode: as parts
+    of what the recording `outer` differentiates. Raises `DifferentiationError`.
+    """
+    if (listener := heard()) is not None:
+        listener.taking("a derivative inside of another one")
+    base = base_of(outer)
+    if isinstance(base, ForwardMode):
+        base.nesting()
+    elif not isinstance(base, Journal):
+        refuse_nesting(inner.task.what, outer, "it does not record derivatives")
+    with _taking(outer, inner):
+        if isinstance(outer, ForwardMode):
+            return pushed_within(outer, inner)
+        if isinstance(outer, Journal) and not outer.derivative.has_tangents:
+            return Recorded(outer, inner).run()
+        return higher_order.pushed(outer, inner) if inner.is_forward else higher_order.record(outer, inner)
+
+
+@contextmanager
+def _taking(outer: Recorder, inner: Inner) -> Iterator[None]:
+    """A block in which an inner derivative runs. Of what Python gives it, the recording around notes seeds and
+    directions; what it takes itself is its own business.
+    """
+    if not isinstance(outer, Journal) or outer.from_python is None:
+        yield
+        return
+    noted, outer.from_python = outer.from_python, None
+    given = inner.directions if inner.is_forward else inner.seed
+    for one in _leaves(given):
+        if isinstance(one, int | float | np.ndarray) and not holds_traced(one):
+            noted.append(Taken(inner.name, (), sketch(np.asarray(one))))
+    try:
+        yield
+    finally:
+        outer.from_python = noted
+
+
+def _leaves(given: Any) -> list[Any]:
+    return [leaf for one in given for leaf in _leaves(one)] if isinstance(given, list | tuple) else [given]
+
+
+def within(outer: Recorder, inner: Inner, run: Callable[..., Any], *leading: Any) -> tuple[Any, Any]:
+    """What `run`, called with these `leading` arguments and those of `inner`, gives outside of any recording: the value
+    and the derivatives, in a recording `outer`.
+    """
+    task = inner.task
+    if outer.lets_record:
+        with alone(outer):
+            return run(*leading, *inner.args, **inner.kwargs)
+    if task.loss is not None and not leading:
+        task.loss.fill(0)
+    value, found = inside(outer, inner)
+    return value, found[0] if inner.is_forward else task.shaped(found)
+
+
+def unrecorded(outer: Recorder, what: str, run: Callable[[], Any]) -> Any:
+    """`run()` where nothing differentiates it. Raises `DifferentiationError` elsewhere."""
+    if not outer.lets_record:
+        refuse_nesting(what, outer, "its own derivative is not computed; ti.ad.grad, vjp and jvp have one")
+    with alone(outer):
+        return run()

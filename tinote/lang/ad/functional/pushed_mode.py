@@ -1,0 +1,395 @@
+"""Forward mode inside of another derivative: what runs is told to the recording around it, tangents and all.
+
+    with recording:                 # a journal, forward mode, or this
+        f                           ->      pushforward of f, whose launches, numbers and writes are recorded
+
+A launch becomes one of the kernel's pushforward (`compiler/pushed.py`), a kernel like any other. The tangents of a
+field are in a *companion*, a field of its own that has a gradient and a dual where the field has them; a number has two
+parts, its value and its tangent, which are numbers of the recording around. So whatever differentiates the recording
+around differentiates the tangents, too, and blocks of this kind may lie in one another: each has companions of its own
+`depth`, among them companions of companions. Perturbations of different depths never meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tinote.compiler.launch.native import BoundArray
+from tinote.compiler.pushed import PushedSpecialisation
+from tinote.errors import DifferentiationError, Note
+from tinote.ir.buffers import Buffer, BufferKind
+from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.data.fields import Field
+from tinote.lang.data.ndarrays import array_kind, bound_of, formal_array
+from tinote.lang.data.traced import Trace, Traced, computed_as, objects, stored, traced_array
+from tinote.lang.data.traced_derivatives import Dual, ScalarRule
+from tinote.lang.kernels.kernel import Instance
+from tinote.lang.session.state import Recorder, note_launch_outside, note_python_write, recorder, session
+from tinote.source import Span, caller
+
+Array = np.ndarray[Any, Any]
+
+#: The companions of fields, by depth; they go with their fields.
+_companions: WeakKeyDictionary[Buffer, dict[int, Field]] = WeakKeyDictionary()
+
+#: The pushforwards of kernels, by depth and companions.
+_pushforwards: WeakKeyDictionary[Instance, dict[tuple[Any, ...], Instance]] = WeakKeyDictionary()
+
+
+def companion(field: Field, depth: int) -> Field:
+    """What holds a field's tangents at this depth: zeros, unless a block of this depth uses it."""
+    known = _companions.setdefault(field.buffer, {})
+    found = known.get(depth)
+    if found is None or not _lives(found):
+        found = known[depth] = field._like(f"{field.name}.dual")
+    return found
+
+
+def companions_beyond(depth: int) -> list[Field]:
+    """All that there are of greater depths than this."""
+    every = [pair for known in list(_companions.values()) for pair in list(known.items())]
+    return [one for at, one in every if at > depth and _lives(one)]
+
+
+def _lives(field: Field) -> bool:
+    return field._generation == session.resets
+
+
+def lifts_of(outer: Recorder) -> list[PushedMode]:
+    """The blocks of this kind that what runs under `outer` is told to, the outermost first."""
+    found: list[PushedMode] = []
+    while isinstance(outer, PushedMode):
+        found.insert(0, outer)
+        outer = outer.base
+    return found
+
+
+def base_of(outer: Recorder) -> Recorder:
+    """What they are told to in the end."""
+    while isinstance(outer, PushedMode):
+        outer = outer.base
+    return outer
+
+
+def next_depth(outer: Recorder) -> int:
+    """A depth that nothing around uses."""
+    lifts = lifts_of(outer)
+    return 1 + (lifts[-1].depth if lifts else 0)
+
+
+class PushedMode(Recorder):
+    """The recorder of a block at this `depth` inside of the recording `base`. `again`: a block whose tangents it goes
+    on with, in another recording: its numbers and companions are the same.
+    """
+
+    gradients = None
+
+    def __init__(self, base: Recorder, depth: int, span: Span, again: PushedMode | None = None) -> None:
+        self.base = base
+        self.depth = depth
+        self.opened = span
+        self.again = again
+        self.trace = Trace([], outer=base.trace)
+        if base.trace.family is None:
+            base.trace.family = object()
+        self.trace.family = base.trace.family
+        self.trace.computes = self
+        self.clears_duals = base.clears_duals
+        #: what was launched, by name
+        self.launches: list[str] = []
+        self._parts: dict[int, tuple[Any, Any]] = {}
+        self._used: dict[Buffer, Field] = {}
+
+    @contextmanager
+    def running(self) -> Iterator[None]:  # type: ignore[override]
+        """What runs in this block is followed."""
+        token = recorder.set(self)
+        try:
+            yield
+        finally:
+            recorder.reset(token)
+
+    @contextmanager
+    def below(self) -> Iterator[None]:
+        """What runs in this block is told to the recording around alone."""
+        token = recorder.set(self.base)
+        try:
+            yield
+        finally:
+            recorder.reset(token)
+
+    def close(self) -> None:
+        """Nobody uses its numbers and companions any more: the latter are zero again."""
+        with self.below():
+            for field in self._used.values():
+                note_python_write(field.buffer, ..., 0.0)
+                field.memory.clear()
+        self._used = {}
+        self.trace.close()
+
+    def forget(self) -> None:
+        """The same where the recording around is over."""
+        self._used = {}
+        self.trace.close()
+
+    # ---- numbers and their parts
+
+    def parts(self, value: Any) -> tuple[Any, Any]:
+        """The value and the tangent of a number."""
+        if type(value) is not Traced or not value.number:
+            return stored(value), 0.0
+        block: PushedMode | None = self
+        while block is not None:
+            if value.trace is block.trace:
+                return block._parts[value.number]
+            block = block.again
+        return value, 0.0
+
+    def number(self, value: Any, tangent: Any) -> Traced:
+        """A number of these parts."""
+        found = self.trace.new(stored(value))
+        self.give(found, value, tangent)
+        return found
+
+    def give(self, number: Traced, value: Any, tangent: Any) -> None:
+        """A number gets its parts."""
+        self._parts[number.number] = value, tangent
+
+    def computed(self, rule: ScalarRule, value: float, operands: Sequence[Traced | float]) -> Traced:
+        parts = [self.parts(one) for one in operands]
+        with self.below():
+            found = computed_as(rule, value, [primal for primal, _ in parts])
+            slopes = None
+            tangent: Any = 0.0
+            for k, (_, along) in enumerate(parts):
+                if type(along) is Traced or along:
+                    if slopes is None:
+                        assert rule.slopes is not None
+                        slopes = rule.slopes(Dual(found), *[Dual(primal) for primal, _ in parts])
+                    tangent = tangent + slopes[k].value * along
+        return self.number(found, tangent)
+
+    # ---- memory
+
+    def companion(self, field: Field) -> Field | None:
+        """What holds a field's tangents; None for one of constants."""
+        if self._is_constant(field.buffer):
+            return None
+        found = companion(field, self.depth)
+        self._use(found)
+        return found
+
+    def _is_constant(self, buffer: Buffer) -> bool:
+        """Whether what it holds has no derivative, by its type or as the user says."""
+        if buffer.no_adjoint != buffer.no_tangent:
+            mode = "reverse" if buffer.no_adjoint else "forward"
+            raise DifferentiationError(
+                f"'{buffer.name}' was declared to be constant in {mode} mode alone, and derivatives of a third order "
+                "or of mixed modes are taken here",
+                caller(),
+                hint="declare it in the same way with needs_grad= and needs_dual=",
+                notes=[] if self.opened is None else [Note("inside of this", self.opened)],
+            )
+        return buffer.dtype.kind != "f" or buffer.no_adjoint
+
+    def _use(self, found: Field) -> None:
+        if self.again is not None:
+            self.again._use(found)
+        self._used[found.buffer] = found
+
+    def tangents_of(self, buffer: Buffer) -> Field | None:
+        """The same of the field with this buffer."""
+        if self._is_constant(buffer):
+            return None
+        known = _companions.get(buffer, {}).get(self.depth)
+        if known is not None and known.buffer in self._used:
+            return known
+        field = next((f for f in list(session.fields) if f.buffer is buffer), None)
+        return None if field is None else self.companion(field)
+
+    def point(self, field: Field, direction: Any) -> None:
+        """Set the tangents of a field: an array, or the values of another field."""
+        own = self.companion(field)
+        if own is None:
+            raise DifferentiationError(f"'{field.name}' was declared to be constant", caller())
+        with self.below():
+            if isinstance(direction, Field):
+                note_python_write(own.buffer, ..., None, direction.buffer)
+                numbers(own.buffer)[...] = numbers(direction.buffer).reshape(numbers(own.buffer).shape)
+            else:
+                self._store(own, ..., np.reshape(direction, numbers(own.buffer).shape))
+
+    @staticmethod
+    def _store(field: Field, position: Any, value: Any) -> None:
+        note_python_write(field.buffer, position, value)
+        numbers(field.buffer)[position] = stored(value)
+
+    # ---- what runs
+
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        self._refuse_companions(instance)
+        specialisation = instance.specialisation
+        count = len(specialisation.arrays)
+        arrays: tuple[BoundArray, ...] = values[:count]
+        scalars = values[count:]
+        further = [None if one.buffer is None else self.tangents_of(one.buffer) for one in arrays]
+        pushforward = self._pushforward(instance, arrays, further)
+        kinds = [t.kind for t in instance.primal.parameters]
+        pairs = [self.parts(one) if kind == "f" else (one, 0.0) for kind, one in zip(kinds, scalars, strict=True)]
+        tangents = [along for kind, (_, along) in zip(kinds, pairs, strict=True) if kind == "f"]
+        bound = [
+            bound_of(own, len(formal.shape))
+            for formal, own in zip(specialisation.arrays, further, strict=True)
+            if own is not None
+        ]
+        given = (*arrays, *bound, *[primal for primal, _ in pairs], *tangents)
+        self.launches.append(instance.kernel_name)
+        with self.below():
+            if session.watchers:
+                note_launch_outside(pushforward, given)
+            native = self.base.launching(pushforward, given) or pushforward.primal
+        return _Launch(self, instance, native, given)
+
+    def launched(self) -> None:
+        self.base.launched()
+
+    def _refuse_companions(self, instance: Instance) -> None:
+        touched = instance.specialisation.accesses()
+        for buffer in touched.loaded | touched.written:
+            if buffer.primal is not None:
+                raise DifferentiationError(
+                    f"'{buffer.name}' is used in a kernel whose derivative is differentiated twice more",
+                    instance.specialisation.source.span,
+                    hint="copy it into a field of its own before",
+                    notes=[] if self.opened is None else [Note("inside of this", self.opened)],
+                )
+
+    def _pushforward(
+        self, instance: Instance, arrays: Sequence[BoundArray], further: Sequence[Field | None]
+    ) -> Instance:
+        """The pushforward of a kernel, for arrays of which these are the companions."""
+        specialisation = instance.specialisation
+        touched = specialisation.accesses()
+        fields = sorted(
+            [b for b in touched.loaded | touched.written if b.kind is BufferKind.FIELD and b.dtype.kind == "f"],
+            key=lambda b: b.name,
+        )
+        pairs = [(buffer, self.tangents_of(buffer)) for buffer in fields]
+        kinds = tuple([None if one is None else (one.has_grad, one.has_dual, _has_second(one)) for one in further])
+        key = (self.depth, kinds, *[None if own is None else id(own.buffer) for _, own in pairs])
+        known = _pushforwards.setdefault(instance, {})
+        found = known.get(key)
+        if found is None:
+            companions = {buffer: own.buffer for buffer, own in pairs if own is not None}
+            made: list[Buffer] = []
+            for formal, own in zip(specialisation.arrays, further, strict=True):
+                if own is not None:
+                    kind = array_kind(
+                        formal.dtype,
+                        formal.rank,
+                        formal.element,
+                        own.has_grad,
+                        own.has_dual,
+                        _has_second(own),
+                        noalias=formal.noalias,
+                    )
+                    companions[formal] = formal_array(f"{formal.name}.dual", kind)
+                    made.append(companions[formal])
+            found = known[key] = Instance(PushedSpecialisation(specialisation, companions, made))
+        return found
+
+    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
+        if source is not None:
+            self._base_writes(buffer, position, None, source)
+            own, given = self.tangents_of(buffer), self.tangents_of(source)
+            if own is not None:
+                with self.below():
+                    held = None if given is None else given.buffer
+                    note_python_write(own.buffer, position, 0.0 if held is None else None, held)
+                    numbers(own.buffer)[...] = 0.0 if given is None else numbers(given.buffer)
+            return
+        values, tangents = self._split(value)
+        self._base_writes(buffer, position, values, None)
+        if buffer.primal is None and (own := self.tangents_of(buffer)) is not None:
+            with self.below():
+                self._store(own, position, tangents)
+
+    def _base_writes(self, buffer: Buffer, position: Any, value: Any, source: Buffer | None) -> None:
+        with self.below():
+            self.base.writing(buffer, position, value, source)
+
+    def _split(self, value: Any) -> tuple[Any, Any]:
+        """The values and the tangents of a number or of an array of numbers."""
+        if not self.trace.holds(value):
+            return value, 0.0
+        array = traced_array(value)
+        pairs = [self.parts(one) for one in array.ravel().tolist()]
+        first, second = [objects([pair[k] for pair in pairs], array.shape) for k in (0, 1)]
+        return first[()], second[()]
+
+    def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
+        own = self.tangents_of(buffer) if buffer.primal is None else None
+        with self.below():
+            values = self.base.reading(buffer, position, value)
+            if own is None:
+                return values
+            held = numbers(own.buffer)[position]
+            tangents = self.base.reading(own.buffer, position, held if buffer.element else held.item())
+        if not buffer.element:
+            return self.number(values, tangents)
+        pairs = zip(np.ravel(values).tolist(), np.ravel(tangents).tolist(), strict=True)
+        return objects([self.number(*pair) for pair in pairs], buffer.element)
+
+    def taking(self, buffer: Buffer) -> None:
+        self.base.taking(buffer)
+        own = self.tangents_of(buffer) if buffer.primal is None else None
+        if own is not None and numbers(own.buffer).any():
+            self.trace.note_taken_out()
+
+    def sharing(self, buffer: Buffer) -> None:
+        self.taking(buffer)
+        self.base.sharing(buffer)
+
+    def refuse(self, name: str, span: Span) -> NoReturn:
+        """Raise for what has a derivative of its own, whose derivative is not known."""
+        raise DifferentiationError(
+            f"'{name}' cannot run inside of three derivatives: the derivatives of its gradient are not known",
+            span,
+            notes=[] if self.opened is None else [Note("inside of this", self.opened)],
+        )
+
+    def computing(self, computation: Any) -> None:
+        self.refuse(computation.name, computation.span)
+
+
+class _Launch:
+    """What runs in a kernel's place: its pushforward."""
+
+    def __init__(self, block: PushedMode, instance: Instance, native: Any, given: tuple[Any, ...]) -> None:
+        self._block = block
+        self._instance = instance
+        self._native = native
+        self._given = given
+
+    def launch(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run with these arrays; the floats that the kernel returns come as numbers of the block."""
+        count = len(self._instance.specialisation.arrays)
+        with self._block.below():
+            results = self._native.launch((*values[:count], *self._given[count:]))
+        kinds = [t.kind for t in self._instance.primal.results]
+        tangents = iter(results[len(kinds) :])
+        return tuple(
+            [
+                self._block.number(value, next(tangents)) if kind == "f" else value
+                for kind, value in zip(kinds, results, strict=False)
+            ]
+        )
+
+
+def _has_second(field: Field) -> bool:
+    return field.has_grad and field.grad.has_dual
