@@ -19,7 +19,9 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.lang.capture import plan, planned, simplify
+from tests.autodiff.support import unfilled
+from tinote.lang.capture import first_stores, plan, planned, simplify
+from tinote.lang.capture.first_stores import LEAST_BYTES
 from tinote.lang.session.state import session as state
 from tinote.runtime.pool import WARM_FROM, pool
 
@@ -233,10 +235,20 @@ def replays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def noting(plan: Any, *given: Any, counts: bool = True) -> Any:
         if counts:
             found.append(1)
+        soil(plan)
         return run(plan, *given, counts=counts)
 
     monkeypatch.setattr(planned.MemoryPlan, "run", noting)
     return found
+
+
+def soil(plan: Any) -> None:
+    """No number is in the blocks that a plan says its launches fill."""
+    for step in plan._plan.root.steps:
+        for block in getattr(step, "fills", ()):
+            memory = plan._prepared._memories[block]
+            if memory is not None:
+                memory.view()[:] = b"\xff" * memory.nbytes
 
 
 def bits(value: Any) -> Any:
@@ -518,7 +530,9 @@ CHANGES: dict[str, tuple[str, str, int, int]] = {
 def test_what_changes_between_calls(name: str, replays: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     program, change, before, after = CHANGES[name]
     program, change = textwrap.dedent(program), textwrap.dedent(change)
-    monkeypatch.setattr(simplify, "WARM_FROM", 1)  # Small results are given away as well.
+    # Small results are given away as well, and launches store what they add first to them.
+    monkeypatch.setattr(simplify, "WARM_FROM", 1)
+    monkeypatch.setattr(first_stores, "LEAST_BYTES", 1)
     wanted = follow(program, change, monkeypatch, plans=False)
     assert not replays
     found = follow(program, change, monkeypatch, plans=True)
@@ -578,6 +592,7 @@ def changes_at_random(numbers: random.Random) -> str:
 
 def test_random_derivatives(random_programs: range, replays: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions of launches, derivatives of all kinds, other values before each call."""
+    monkeypatch.setattr(planned, "Memory", unfilled)
     planned_ones = 0
     monkeypatch.setattr(planned, "PLAIN_CALLS", sys.maxsize)
     found = space()
@@ -586,6 +601,7 @@ def test_random_derivatives(random_programs: range, replays: list[int], monkeypa
     for seed in random_programs[::4]:
         text, seen = at_random(random.Random(seed)), list[list[Any]]()
         monkeypatch.setattr(simplify, "WARM_FROM", 1 if seed % 8 else WARM_FROM)
+        monkeypatch.setattr(first_stores, "LEAST_BYTES", 1 if seed % 3 else LEAST_BYTES)
         for plans in (False, True):
             monkeypatch.setattr(planned, "PLAIN_CALLS", 2 if plans else sys.maxsize)
             numbers = random.Random(seed)

@@ -17,6 +17,7 @@ from tests.properties.generate import Program, generate
 from tests.properties.smooth import generate_smooth, generate_uneven
 from tests.properties.test_compiled import wrong_strictly, wrong_with_fast_maths
 from tests.properties.test_programs import SIZE, SMOOTH_SIZE, STRICT, changed_meaning, wrong_gradient
+from tests.properties.test_store_first import wrong_when_stored
 from tinote.autodiff import gradient, reverse, storage
 from tinote.autodiff.derivative_rules import RULES
 from tinote.autodiff.overwriting import plan_storage
@@ -32,10 +33,12 @@ from tinote.compiler.passes import (
     mark_vector_loops,
     privatise,
     rearrange,
+    store_first,
     vectorise,
 )
 from tinote.compiler.pipeline import Fixpoint, Snapshot, Step, run_pipeline, steps_for
 from tinote.compiler.requests import PRIMAL
+from tinote.ir import definite_stores
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.divergence import Divergence
@@ -237,6 +240,18 @@ def test_a_pass_that_overlooks_something(name: str, monkeypatch: pytest.MonkeyPa
 def test_lanes_of_a_gradient_that_overlook_something(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*GRADIENTS_IN_LANES[name])
     assert caught(generate_uneven, SMOOTH_SIZE, wrong_gradient)
+
+
+FIRST_STORES = {
+    "every update is the first": (store_first, "_is_first", lambda *_: True),
+    "every store reaches all": (definite_stores, "_covers", lambda *_: True),
+}
+
+
+@pytest.mark.parametrize("name", FIRST_STORES)
+def test_stores_in_place_of_updates_that_are_not_the_first(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*FIRST_STORES[name])
+    assert caught(generate_smooth, SMOOTH_SIZE, lambda program: wrong_when_stored(program, []))
 
 
 def promise_broken(program: Program) -> list[str]:

@@ -244,6 +244,10 @@ class Specialisation:
         """Raise `DifferentiationError` when the kernel works on gradients other than as constants."""
         importlib.import_module("tinote.autodiff.gradient").refuse_gradient_access(self.differentiated(request))
 
+    def request_of(self, code: Code) -> Request | None:
+        """Which request this code is the result of."""
+        return next((request for request, (known, _) in self._results.items() if known is code), None)
+
     def _look_at_duals(self) -> None:
         """A field may have got a dual since: then code that computes tangents, and what an earlier process left of it,
         is out of date.
@@ -289,6 +293,8 @@ class Specialisation:
         """What stands for each of a request's `temporaries` in its code and its facts (`ir/redirect.py`)."""
         if not request.temporaries and not (request.reverses and request.directions > 1):
             return {}
+        if request.zeroed:
+            return self.twins(request.into(frozenset()))  # it names their gradients
         found = self._twins.get(request)
         if found is None:
             # A launch that saves old values saves those which its gradient, with the same adjoints, will need.

@@ -47,11 +47,12 @@ from tinote.compiler.passes.solve_inductions import solve_inductions
 from tinote.compiler.passes.split_directions import split_directions
 from tinote.compiler.passes.split_loops import split_loops
 from tinote.compiler.passes.split_temporaries import split_temporaries
+from tinote.compiler.passes.store_first import storing_first
 from tinote.compiler.passes.vectorise import vectorise
 from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request, defaults_of
 from tinote.config import Config
 from tinote.errors import CompilerBug, TinoteError, refusing_deep_nests
-from tinote.ir.nodes import Function, MemoryOp
+from tinote.ir.nodes import Buffer, Function, MemoryOp
 from tinote.ir.query import walk
 from tinote.ir.verify import Form, InvalidIR, verify
 
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from tinote.autodiff.gradient import Gradient
     from tinote.autodiff.shared_values import SharedValues
     from tinote.ir.checked_accesses import CheckedAccesses
+    from tinote.ir.launch_values import SymbolicRegions
 
 
 class Snapshot(NamedTuple):
@@ -77,7 +79,7 @@ Listener = Callable[[Snapshot], None]
 
 class Context:
     """What steps may ask and leave: the options, the machine (None: this one), what differentiation found, what the
-    checks of access rules mean.
+    checks of access rules mean, what is stored to memory that began as zeros.
     """
 
     def __init__(self, config: Config, machine: Machine | None = None) -> None:
@@ -88,6 +90,7 @@ class Context:
         self.broken_paths: tuple[Broken, ...] = ()
         self.old_values: OldValues | SharedValues | None = None
         self.checks: CheckedAccesses | None = None
+        self.filled: SymbolicRegions | None = None
 
 
 class Step(NamedTuple):
@@ -217,6 +220,16 @@ def _record(fn: Function, context: Context, *, shares: bool) -> Function:
     return _derivative_steps().record_old_values(fn, context, shares=shares)
 
 
+def _accumulate(fn: Function, context: Context) -> Function:
+    return accumulate(fn, context.config.fast_math)
+
+
+def _store_first(fn: Function, context: Context, *, zeroed: frozenset[Buffer]) -> Function:
+    found, stores = storing_first(fn, zeroed)
+    context.filled = importlib.import_module("tinote.ir.access_region").filled_by(found, stores)
+    return found
+
+
 def _rearrange(fn: Function, context: Context) -> Function:
     return rearrange(fn) if context.config.fast_math else fn
 
@@ -235,11 +248,13 @@ SIMPLIFICATION: Steps = (
 
 VECTORISATION = Step(_vectorise, Form.LOWERED, "vectorise")
 
+ACCUMULATION = Step(_accumulate, Form.SCALAR, "accumulate")
+
 LOWERING: Steps = (
     Step(_check, Form.SCALAR, "check_bounds"),
     _plain(hoist_checks, Form.SCALAR),
     _plain(merge_checks, Form.SCALAR),
-    Step(lambda fn, context: accumulate(fn, context.config.fast_math), Form.SCALAR, "accumulate"),
+    ACCUMULATION,
     _plain(offload, Form.TASKS),
     Step(_privatise, Form.TASKS, "privatise"),
     Step(_demote_atomics, Form.TASKS, "demote_atomics"),
@@ -271,6 +286,11 @@ SKIPPING = Step(lambda fn, _: _derivative_steps().skip_zero_adjoints(fn), Form.S
 FINITE_CHECKING = _plain(check_finite, Form.SCALAR)
 
 
+def storing_first_in(zeroed: frozenset[Buffer]) -> Step:
+    """The step that stores what is added first to these gradients."""
+    return Step(partial(_store_first, zeroed=zeroed), Form.SCALAR, "store_first")
+
+
 def _when(condition: bool, *steps: Step | Fixpoint) -> Steps:
     return steps if condition else ()
 
@@ -300,6 +320,8 @@ def steps_for(request: Request, *, lower: bool = True, lowering: Steps = LOWERIN
         ),
         *_when(request.has_tangents, *_forward(arguments=arguments, directions=request.directions)),
         *_when(request.reverses, SKIPPING),
+        # What an inner loop adds to one element is one sum by then.
+        *_when(bool(request.zeroed), ACCUMULATION, storing_first_in(request.zeroed)),
         *_when(checks is Checks.FINITE, FINITE_CHECKING),
         # A gradient's loops are those of which the iterations may run in any order.
         *_when(lower and not request.reverses, ORDERING, SPLITTING),

@@ -50,7 +50,8 @@ class Request:
     gradient finds that (`autodiff/shared_values.py`). `temporaries`: fields and arrays of the kernel that have no
     gradient (no dual) of their own, and get one from whoever launches. `directions`: how many tangents, or adjoints,
     each value has; for several, all duals and gradients are temporary, and each float argument and result of a
-    pushforward has as many tangents, one after the other. Of these, `name` is made ("gradient", "recording
+    pushforward has as many tangents, one after the other. `zeroed`: the gradients, as the code knows them, that hold
+    zeros when the launch begins (`passes/store_first.py`). Of these, `name` is made ("gradient", "recording
     pushforward"), whether it `reverses` a kernel, and whether it `has_tangents`.
 
     There is one object for each combination: code is looked up by identity, at each launch of a gradient. Raises
@@ -71,6 +72,7 @@ class Request:
         "reverses",
         "shares",
         "temporaries",
+        "zeroed",
     )
 
     def __new__(
@@ -83,10 +85,11 @@ class Request:
         checks: Checks = Checks.NONE,
         temporaries: frozenset[Buffer] = _NONE,
         directions: int = 1,
+        zeroed: frozenset[Buffer] = _NONE,
     ) -> Request:
         key = derivative, arguments, records, shares, checks, directions
-        if temporaries:
-            return _lending.setdefault((*key, temporaries), super().__new__(cls))
+        if temporaries or zeroed:
+            return _lending.setdefault((*key, temporaries, zeroed), super().__new__(cls))
         return _known.setdefault(key, super().__new__(cls))
 
     def __init__(
@@ -99,8 +102,10 @@ class Request:
         checks: Checks = Checks.NONE,
         temporaries: frozenset[Buffer] = _NONE,
         directions: int = 1,
+        zeroed: frozenset[Buffer] = _NONE,
     ) -> None:
         self.temporaries = temporaries
+        self.zeroed = zeroed
         self.directions = directions
         self._with_arguments: Request | None = None
         self._unshared: Request | None = None
@@ -123,6 +128,8 @@ class Request:
             raise ValueError("only forward mode and reverse mode have directions")
         if directions != 1 and self.reverses and (arguments or shares):
             raise ValueError("adjoints along several directions are those of memory alone")
+        if zeroed and derivative is not Derivative.REVERSE:
+            raise ValueError("only the launch of a gradient adds to gradients that hold zeros")
         kind = derivative.value
         if arguments:
             kind = _WITH_ARGUMENTS.get(derivative, kind)
@@ -130,11 +137,16 @@ class Request:
             kind = f"{kind} along {directions} directions"
         kinds = {"sharing": shares, "recording": records, checks.value: checks.value}
         prefixes = [word for word, applies in kinds.items() if applies]
-        self.name = " ".join([*prefixes, *([] if prefixes and derivative is Derivative.NONE else [kind])])
+        begun = [f"into {', '.join(sorted([buffer.name for buffer in zeroed]))}"] if zeroed else []
+        self.name = " ".join([*prefixes, *([] if prefixes and derivative is Derivative.NONE else [kind]), *begun])
 
     def lending(self, temporaries: frozenset[Buffer]) -> Request:
         """The same with temporary gradients and duals."""
         return self._with(temporaries=temporaries)
+
+    def into(self, zeroed: frozenset[Buffer]) -> Request:
+        """The same with gradients that hold zeros when it is launched."""
+        return self._with(zeroed=zeroed)
 
     @property
     def unshared(self) -> Request:
@@ -154,7 +166,7 @@ class Request:
 
     def _with(self, **changes: Any) -> Request:
         """The same but for some of the properties."""
-        names = ("arguments", "records", "shares", "checks", "temporaries", "directions")
+        names = ("arguments", "records", "shares", "checks", "temporaries", "directions", "zeroed")
         return Request(self.derivative, **{name: getattr(self, name) for name in names} | changes)
 
     def __repr__(self) -> str:
@@ -162,10 +174,10 @@ class Request:
 
 
 _known: dict[tuple[Derivative, bool, bool, bool, Checks, int], Request] = {}
-#: Those with temporaries, which are fields' memory, last as long as anybody has code for them.
-_lending: WeakValueDictionary[tuple[Derivative, bool, bool, bool, Checks, int, frozenset[Buffer]], Request] = (
-    WeakValueDictionary()
-)
+#: Those that name buffers, which are fields' memory, last as long as anybody has code for them.
+_lending: WeakValueDictionary[
+    tuple[Derivative, bool, bool, bool, Checks, int, frozenset[Buffer], frozenset[Buffer]], Request
+] = WeakValueDictionary()
 
 PRIMAL = Request()
 GRADIENT = Request(Derivative.REVERSE)

@@ -12,7 +12,7 @@ looked at again at launch, when its numbers are known.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from tinote.ir import nodes as ir
@@ -51,6 +51,16 @@ def regions_of(fn: ir.Function, live_in: Iterable[ir.MemoryOp], before: frozense
         written=nodes.regions(a.op for a in everything if a.writes),
         nodes=tuple(nodes.all),
         lengths=tuple(nodes.lengths),
+    )
+
+
+def filled_by(fn: ir.Function, stores: Collection[ir.Op]) -> SymbolicRegions:
+    """What the `stores` of `fn` (scalar form) reach in every run, as `written`: all of that, and nothing else."""
+    accesses = Accesses(fn)
+    nodes = _Bounds(accesses, fn.region.params)
+    written = nodes.regions(access.op for access in definite_stores(fn, accesses, stores))
+    return SymbolicRegions(
+        live_in=(), live_in_before=(), written=written, nodes=tuple(nodes.all), lengths=tuple(nodes.lengths)
     )
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from tinote.ir.access import Access, Accesses
 from tinote.ir.affine import Affine
@@ -22,12 +22,17 @@ from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Buffer, Extent, For, Function, Lit, Op, Region, Store, Var
 
 
-def definite_stores(fn: Function, accesses: Accesses) -> list[Access]:
-    """The stores of `fn` (scalar form) of that kind, one for each element type's worth of components, in order."""
+def definite_stores(fn: Function, accesses: Accesses, among: Container[Op] | None = None) -> list[Access]:
+    """The stores of `fn` (scalar form) of that kind, one for each element type's worth of components, in order; those
+    `among` some.
+    """
     # What is known at launch.
     parameters = frozenset(fn.region.params) | {op.out for op in fn.region.body if isinstance(op, Extent)}
     found: list[Access] = []
-    for loops, group in _groups(fn.region, ()):
+    for loops, stores in _groups(fn.region, ()):
+        group = stores if among is None else [store for store in stores if store in among]
+        if not group:
+            continue
         first = accesses.of(group[0])
         components = {tuple(store.index[first.buffer.rank :]) for store in group}
         known = [c for c in components if all(isinstance(k, Lit) for k in c)]

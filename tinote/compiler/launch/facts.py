@@ -27,7 +27,7 @@ def facts_of(context: Context, request: Request, arrays: tuple[Buffer, ...], len
         further += [*[shadow for _, shadow in checks.shadows], checks.ledger]
     found = None if gradient is None else _gradient_facts(gradient, tangents=request.has_tangents)
     broken = tuple([BrokenPath(*one) for one in context.broken_paths])
-    return Facts((*arrays, *further, *lent), found, saved, checks, broken)
+    return Facts((*arrays, *further, *lent), found, saved, checks, broken, context.filled)
 
 
 def _gradient_facts(gradient: Gradient, *, tangents: bool) -> GradientFacts:

@@ -77,7 +77,8 @@ class Facts(NamedTuple):
     the request adds. `gradient`: of a request that reverses. `saved`: the old values that a recording launch leaves
     in arrays of these shapes. `checks`: what a launch that checks the access rules leaves in its shadows.
     `broken_paths`: where a value that is differentiated is stored into memory without a gradient (without a dual, in
-    forward mode).
+    forward mode). `filled`: which elements of the gradients that the request says are `zeroed` are stored to in every
+    run, before anything is read of them: all of that, and nothing else, as `written`.
     """
 
     arrays: tuple[Buffer, ...]
@@ -85,6 +86,7 @@ class Facts(NamedTuple):
     saved: SymbolicShapes | None = None
     checks: CheckedAccesses | None = None
     broken_paths: tuple[BrokenPath, ...] = ()
+    filled: SymbolicRegions | None = None
 
 
 class RequestEntry(NamedTuple):

@@ -74,7 +74,8 @@ class PlanCode(NamedTuple):
 
 class LaunchStep(NamedTuple):
     """`code`: its number; `pointers`, `extents`: of the arrays that this launch gets; `results`: where each of the
-    code's results is, its type, and the register that gets it.
+    code's results is, its type, and the register that gets it; `fills`: blocks that it stores all of, before it reads
+    anything there (`first_stores.py`).
     """
 
     code: int
@@ -83,6 +84,7 @@ class LaunchStep(NamedTuple):
     arguments: tuple[Operand, ...]
     results: tuple[tuple[int, str, Register], ...]
     span: Span
+    fills: tuple[int, ...] = ()
 
 
 class ClearStep(NamedTuple):

@@ -8,8 +8,9 @@
 
 A signature is what of the arguments may not differ: types and shapes of NumPy's arrays, which fields, integers by their
 value. What the arrays hold, where they are, and floats may be something else each time. What a call depends on beside
-them is compared before each (`MemoryPlan.is_current`); where anything differs, or might, the call just runs. It is also
-just run where more than launches happens: the user's function is one of which that is known (`straight.py`).
+them is compared before each (`MemoryPlan.is_current`); where anything differs, or might, the call just runs. Gradients
+of large arrays come from code of the plan's own (`first_stores.py`), which fast maths permits to round sums otherwise.
+It is also just run where more than launches happens: the user's function is one of which that is known (`straight.py`).
 """
 
 from __future__ import annotations
@@ -18,17 +19,20 @@ import contextlib
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from ctypes import addressof, c_char
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinote.compiler.driver import Specialisation
 from tinote.compiler.launch.native import Native
+from tinote.compiler.requests import Request
 from tinote.errors import CaptureError, TinoteError, at_users_frames, users_trace
 from tinote.ir.buffers import Buffer
 from tinote.ir.types import scalar_named
 from tinote.lang.capture.explore import capturing
+from tinote.lang.capture.first_stores import storing_first
 from tinote.lang.capture.plan import BranchStep, EndStep, FillStep, LaunchStep, Plan, Register, Result
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.capture.recording import Listening, Recording, Symbol, Tables
@@ -61,6 +65,7 @@ _MOST_PLANS = 8
 MOST_STEPS = 4096
 #: The most bytes of their own that the plans of one function have together.
 _MOST_BYTES = 64 << 20
+_NO_CODES: Mapping[Native, Native] = {}
 
 
 class CallSignature(NamedTuple):
@@ -263,6 +268,7 @@ class Planned:
         captured = [array.view(CapturedArray) for array in signature.arrays]
         given = _with(args, iter(captured), iter(numbers))
         entry.tries += 1
+        instead: Mapping[Native, Native] = _NO_CODES
         try:
             returned = attempt.run(lambda: self._run(*given))
             attempt.finish(returned)
@@ -271,9 +277,12 @@ class Planned:
             attempt.close()
         if attempt.refused is None and len(attempt.steps) <= MOST_STEPS:
             plan.inputs = registers
-            plan.root.steps = simplified(plan, attempt.steps, tables.natives, attempt.launched)
+            steps = simplified(plan, attempt.steps, tables.natives, attempt.launched)
+            if entry.may_store_first:
+                steps, instead = silently(storing_first, plan, steps, tables.natives, attempt.origin)
+            plan.root.steps = steps
         if plan.root.steps and self._makes_room(_own_bytes(plan)):
-            entry.plan = made = MemoryPlan(plan, tables, dependencies, attempt, signature, self._attaches)
+            entry.plan = made = MemoryPlan(plan, tables, dependencies, attempt, signature, self._attaches, instead)
             buffers = [*made.buffers, *[field.buffer for field in self._fields if field.is_placed]]
             session.keep_for(buffers, self._known, signature.key)
         else:
@@ -281,12 +290,14 @@ class Planned:
         return found
 
     def _proved(self, entry: _Entry, signature: CallSignature, args: tuple[Any, ...]) -> Any:
-        """Run the call and its plan from the same state, and trust the plan if they do the same."""
+        """Run the call and its plan from the same state, and trust the plan if they do the same: with the same codes
+        where these may round otherwise than those of other calls.
+        """
         plan = entry.plan
         assert plan is not None
         before = [memory.copy() for memory in plan.memories]
         arrays, launches = [array.copy() for array in signature.arrays], session.launches
-        seam.listener = Listening()
+        seam.listener = _Launching(plan.instead if session.config.fast_math else _NO_CODES)
         try:
             wanted = _without_traces(self._run(*args))
         finally:
@@ -313,9 +324,22 @@ class Planned:
             session.launches = launches
         plan.use(None)
         plan.is_proved = agrees
-        if not agrees:
+        if not agrees and plan.instead:
+            entry.plan, entry.may_store_first = None, False
+        elif not agrees:
             entry.plan, entry.tries = None, _MOST_TRIES
         return wanted
+
+
+class _Launching(Listening):
+    """`instead`: codes that are launched in the place of others."""
+
+    def __init__(self, instead: Mapping[Native, Native]) -> None:
+        super().__init__()
+        self._instead = instead
+
+    def launch(self, code: Any, values: Any) -> Any:
+        return super().launch(self._instead.get(code, code), values)
 
 
 class _Entry:
@@ -325,6 +349,8 @@ class _Entry:
         self.calls = 0
         self.tries = 0
         self.plan: MemoryPlan | None = None
+        #: whether its plan may have launches that store what they add first
+        self.may_store_first = True
 
 
 def may_plan() -> bool:
@@ -403,6 +429,14 @@ class Attempt(Recording):
                 pass
         return silently(code.launch, [value.value if type(value) is Traced else value for value in values])
 
+    def origin(self, code: Native) -> tuple[Specialisation, Request] | None:
+        """Which kernel's code that is, and of which request."""
+        for _, _, instance in self.instances.values():
+            request = instance.specialisation.request_of(code)
+            if request is not None:
+                return instance.specialisation, request
+        return None
+
     def _note_launch(self, code: Any, values: Any) -> None:
         """A launch was recorded: whether it is that of a kernel itself, which might run again."""
         step = self.steps[-1]
@@ -470,6 +504,7 @@ class MemoryPlan:
         attempt: Attempt,
         signature: CallSignature,
         attaches: Callable[[], object] | None,
+        instead: Mapping[Native, Native] = _NO_CODES,
     ) -> None:
         self._attaches = attaches
         self._plan = plan
@@ -495,6 +530,8 @@ class MemoryPlan:
         self._generation = session.generation
         self._attached = session.attached
         self._given = blocks_to_give(plan)
+        #: codes that store what they add first, by those in whose place they are launched
+        self.instead = instead
         #: by block: the memory of the present run, which goes with its result
         self._fresh: dict[int, Memory] = {}
         self.use(1)

@@ -58,7 +58,11 @@ def simplified(
     found = _without_waste(plan, found, natives)
     if reruns is not None:
         again = rerunning(
-            plan, found, reruns, lambda step: blocks_used(plan, step), lambda launch: _written(plan, launch, natives)
+            plan,
+            found,
+            reruns,
+            lambda step: blocks_used(plan, step),
+            lambda launch: blocks_written(plan, launch, natives),
         )
         found = _without_waste(plan, again, natives)
     used = set().union(*[blocks_used(plan, step) for step in found])
@@ -98,7 +102,7 @@ def _without_idle_copies(plan: Plan, steps: Sequence[PlanStep], natives: Sequenc
             case FillStep(target):
                 version[target.block] += 1
             case LaunchStep():
-                for block in _written(plan, step, natives):
+                for block in blocks_written(plan, step, natives):
                     version[block] += 1
         found.append(step)
     return found
@@ -153,7 +157,7 @@ def _reading_originals(plan: Plan, steps: Sequence[PlanStep], natives: Sequence[
     found = list(steps)
     writes, uses = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
     for at, step in enumerate(steps):
-        for block in _writes(plan, step, natives):
+        for block in blocks_written(plan, step, natives):
             writes[block].append(at)
         for block in blocks_used(plan, step):
             uses[block].append(at)
@@ -211,15 +215,17 @@ def _result_with(result: Result, moved: Callable[[BlockView], BlockView]) -> Res
     return result
 
 
-def _writes(plan: Plan, step: PlanStep, natives: Sequence[Native]) -> set[int]:
+def blocks_written(plan: Plan, step: PlanStep, natives: Sequence[Native]) -> set[int]:
     """The blocks that a step may write to."""
     match step:
         case CopyStep(target) | FillStep(target):
             return {target.block}
         case ClearStep(block):
             return {block}
-        case LaunchStep():
-            return _written(plan, step, natives)
+        case LaunchStep(code, pointers):
+            written = {buffer for task in natives[code].tasks for buffer in task.accesses.written}
+            slots = {offset - SLOTS for buffer, offset in natives[code].metadata.pointers if buffer in written}
+            return {block for slot, block, _ in (*plan.codes[code].pointers, *pointers) if slot in slots}
     return set()
 
 
@@ -292,16 +298,9 @@ def _sets_all(plan: Plan, step: PlanStep, block: int) -> bool:
             return (offset, nbytes) == (0, plan.blocks[block].nbytes)
         case CopyStep(target, source):
             return target.block == block != source.block and _is_whole(plan, target)
+        case LaunchStep():
+            return block in step.fills
     return False
-
-
-def _written(plan: Plan, launch: LaunchStep, natives: Sequence[Native]) -> set[int]:
-    """The blocks that a launch may write to."""
-    native = natives[launch.code]
-    written = {buffer for task in native.tasks for buffer in task.accesses.written}
-    slots = {offset - SLOTS for buffer, offset in native.metadata.pointers if buffer in written}
-    pointers = (*plan.codes[launch.code].pointers, *launch.pointers)
-    return {block for slot, block, _ in pointers if slot in slots}
 
 
 def _views(result: Result) -> list[BlockView]:
