@@ -1,4 +1,4 @@
-"""Third and fourth derivatives, in all combinations of modes, against each other and against differences."""
+"""Derivatives of third and higher order, in all combinations of modes, against each other and against differences."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -208,3 +208,82 @@ def test_what_python_overwrites_on_the_way_has_its_tangents_again(middle: Any) -
     with ti.ad.FwdMode(loss=world.loss, param=world.k):
         world.run(middle)
     assert world.loss.dual[None] == expected
+
+
+CHAINS = ["H", "RR", "RF", "RH", "FR", "FF", "FH", "HR", "HF", "HH", "RFF", "FRF", "FFR", "RRF"]
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_chains_over_fields(chain: str) -> None:
+    """Each program uses a derivative of the one before: a gradient, a product with the Jacobian or the Hessian."""
+    both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
+    x = ti.field(ti.f64, 3, **both)
+    losses = [ti.field(ti.f64, (), **both) for _ in range(len(chain) + 1)]
+    along = np.array([0.6, -0.4, 0.9])
+    first = losses[0]
+
+    @ti.kernel
+    def run():
+        for i in x:
+            first[None] += ti.sin(x[i]) * x[(i + 1) % 3] ** 2 * (i + 1)
+
+    def next_program(before: Callable[[], None], mode: str, loss: Any, found: Any) -> Callable[[], None]:
+        @ti.kernel
+        def use(slope: Array1):
+            for i in x:
+                found[None] += 0.3 * ti.sin(slope[i]) * (i + 1) + 0.1 * slope[i] * x[i]
+
+        def program() -> None:
+            if mode == "R":
+                use(ti.ad.grad(before, wrt=x, loss=loss)())
+            elif mode == "H":
+                value, slope, product = ti.ad.value_grad_hvp(before, wrt=x, loss=loss)(along)
+                use(slope)
+                use(product)
+                found[None] += value * 0.1
+            else:
+                value, product = ti.ad.jvp(before, wrt=x, loss=loss)(along)
+                found[None] += ti.sin(product) * value
+
+        return program
+
+    program: Callable[[], None] = run
+    for mode, loss, found in zip(chain, losses[:-1], losses[1:], strict=True):
+        program = next_program(program, mode, loss, found)
+
+    def begin(shift: float = 0.0) -> Any:
+        x.from_numpy(np.array([0.3, -0.2, 0.5]) + shift * along)
+        for one in losses:
+            one[None] = 0.0
+        return losses[-1]
+
+    def value(shift: float) -> float:
+        last = begin(shift)
+        program()
+        return last[None]
+
+    with ti.ad.Tape(begin()):
+        program()
+    slopes = x.grad.to_numpy()
+    begin()
+    assert ti.ad.grad(program, wrt=x, loss=losses[-1])() == pytest.approx(slopes, rel=1e-12)
+    begin()
+    with ti.ad.FwdMode(loss=losses[-1], param=x, seed=along):
+        program()
+    assert losses[-1].dual[None] == pytest.approx(slopes @ along, rel=1e-9)
+    assert slopes @ along == pytest.approx(difference(value, 0.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("outer", [reverse, forward])
+def test_products_with_the_hessian_of_numbers_and_arrays(outer: Any) -> None:
+    x = np.array([0.1, 0.5, -0.3, 1.2])
+
+    def of_numbers(a: Any) -> Any:
+        by_x, by_y = ti.ad.hvp(height, argnums=(0, 1))((a * 0.5, 2.0), a, a * a)
+        return by_x * by_y
+
+    def of_arrays(k: Any) -> Any:
+        return weighted(ti.ad.hvp(coupled)(np.arange(4.0), x, k))
+
+    for f in (of_numbers, of_arrays):
+        assert outer(f, 0.8) == pytest.approx(difference(f, 0.8), rel=1e-6)

@@ -45,7 +45,7 @@ from tinote.lang.ad.functional.inputs import (
     shape_of,
 )
 from tinote.lang.ad.functional.nested import Inner
-from tinote.lang.ad.functional.nesting import unrecorded, within
+from tinote.lang.ad.functional.nesting import hessian_within, unrecorded, within
 from tinote.lang.ad.functional.rows import SeveralRows
 from tinote.lang.ad.functional.runs import (
     Run,
@@ -296,8 +296,8 @@ def _value_grad_hvp(
         bound.give_back(task)
         return value, task.shaped(gradient), task.shaped(product)
 
-    def inner(outer: Recorder, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        return unrecorded(outer, what, lambda: run(*args, **kwargs))
+    def inner(outer: Recorder, vector: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+        return hessian_within(outer, Inner(task, args, kwargs, directions=vector), run)
 
     return _planned(task, _nesting(run, inner), attaches=give_gradients_duals)
 

@@ -20,7 +20,8 @@ derivatives do not meet: Siskind and Pearlmutter, "Nesting forward-mode AD in a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -67,11 +68,19 @@ from tinote.runtime.seam import unwinding
 
 def pushed(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
     """The value and the product of an inner derivative in forward mode, as parts of the recording around it."""
-    if not isinstance(outer, Journal):
+    with _events_of(outer, inner):
         return _pushed(outer, inner)
+
+
+@contextmanager
+def _events_of(outer: Recorder, inner: Inner) -> Iterator[None]:
+    """A block whose events in the recording around are those of this derivative."""
+    if not isinstance(outer, Journal):
+        yield
+        return
     first = len(outer.events)
     try:
-        return _pushed(outer, inner)
+        yield
     finally:
         outer.inner_events.append((range(first, len(outer.events)), inner.name))
 
@@ -79,28 +88,54 @@ def pushed(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
 def _pushed(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
     task = inner.task
     block = PushedMode(outer, next_depth(outer), inner.span)
-    bound = task.bound(inner.args, block.trace, duals=True)
-    _give_second_duals(bound)
-    parts = task.parts(inner.directions, "seeds")
     try:
-        for k, (one, direction) in enumerate(zip(bound.inputs, parts, strict=True)):
-            if direction is None and one.shape == ():
-                direction = 1.0
-            if one.number is not None:
-                block.give(one.number, inner.args[task.argnums[k]], _number_given(direction))
-            else:
-                assert one.field is not None
-                block.point(one.field, _array_given(direction, one.shape))
+        bound = _pointed(block, inner)
         with block.running(), bound.running():
             returned = task.f(*bound.args, **inner.kwargs)
         refuse_written(bound, inner)
-        result = result_of(task, returned, block.trace)
-        if isinstance(result, Traced):
-            value, product = block.parts(result)
-            return value, [product]
-        return _taken(result), [_taken(block.companion(result))]
+        value, product = _parts_taken(block, result_of(task, returned, block.trace))
+        return value, [product]
     finally:
         block.close()
+
+
+def hessian_products(outer: Recorder, inner: Inner) -> tuple[Any, list[Any], list[Any]]:
+    """The value, the gradients and the products of the Hessian and the directions, as parts of the recording around:
+    the gradient, in a block of pushforwards.
+    """
+    with _events_of(outer, inner):
+        block = PushedMode(outer, next_depth(outer), inner.span)
+        try:
+            bound = _pointed(block, inner)
+            with block.running(), bound.running():
+                value, gradients = record(block, Inner(inner.task, bound.args, inner.kwargs))
+            pairs = [_parts_taken(block, one) for one in gradients]
+            return _parts_taken(block, value)[0], [first for first, _ in pairs], [second for _, second in pairs]
+        finally:
+            block.close()
+
+
+def _pointed(block: PushedMode, inner: Inner) -> Bound:
+    """The inputs, which have the directions as tangents in `block`."""
+    task = inner.task
+    bound = task.bound(inner.args, block.trace, duals=True)
+    _give_second_duals(bound)
+    for k, (one, direction) in enumerate(zip(bound.inputs, task.parts(inner.directions, "seeds"), strict=True)):
+        if direction is None and one.shape == ():
+            direction = 1.0
+        if one.number is not None:
+            block.give(one.number, inner.args[task.argnums[k]], _number_given(direction))
+        else:
+            assert one.field is not None
+            block.point(one.field, _array_given(direction, one.shape))
+    return bound
+
+
+def _parts_taken(block: PushedMode, result: Any) -> tuple[Any, Any]:
+    """What a block of pushforwards gives, and its tangent, for the recording around."""
+    if isinstance(result, Field):
+        return _taken(result), _taken(block.companion(result))
+    return block.parts(result)
 
 
 def _give_second_duals(bound: Bound) -> None:
@@ -204,11 +239,10 @@ class _Record:
         """Those of a field."""
         if not lifts:
             return [field]
-        found = self._fields(field, lifts[:-1])
-        tangents = [lifts[-1].companion(one) for one in found]
-        if None in tangents:
+        tangents = lifts[-1].companion(field)
+        if tangents is None:
             raise DifferentiationError(f"'{field.name}' was declared to be constant", self.inner.span)
-        return [*found, *[one for one in tangents if one is not None]]
+        return [*self._fields(field, lifts[:-1]), *self._fields(tangents, lifts[:-1])]
 
     def _whole(self, parts: Sequence[Any], lifts: Sequence[PushedMode]) -> Any:
         """The number that has these parts."""
@@ -503,13 +537,13 @@ class _Record:
         for one, made, given in zip(run.bound.inputs, self.inputs, adjoints, strict=True):
             directions = list(reversed(given))
             if one.number is not None:
-                along = [run.journal.trace.new(value.item(), tangent.item()) for value, tangent in directions]
-                top.give(one.number, self._whole(made, blocks[:-1]), self._whole(along, blocks[:-1]))
+                numbers_along = [run.journal.trace.new(value.item(), tangent.item()) for value, tangent in directions]
+                top.give(one.number, self._whole(made, blocks[:-1]), self._whole(numbers_along, blocks[:-1]))
                 continue
             assert one.field is not None
-            for part, (value, tangent) in zip(self._fields(one.field, blocks[:-1]), directions, strict=True):
-                own = top.companion(part)
-                assert own is not None
+            along = top.companion(one.field)
+            assert along is not None
+            for own, (value, tangent) in zip(self._fields(along, blocks[:-1]), directions, strict=True):
                 numbers(own.buffer)[...] = value.reshape(numbers(own.buffer).shape)
                 numbers(own.dual.buffer)[...] = tangent.reshape(numbers(own.buffer).shape)
 

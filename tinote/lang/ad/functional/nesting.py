@@ -23,6 +23,17 @@ def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
     """The value of an inner derivative, and what it gives for each input, one for the result in forward mode: as parts
     of what the recording `outer` differentiates. Raises `DifferentiationError`.
     """
+    with _entered(outer, inner):
+        if isinstance(outer, ForwardMode):
+            return pushed_within(outer, inner)
+        if isinstance(outer, Journal) and not outer.derivative.has_tangents:
+            return Recorded(outer, inner).run()
+        return higher_order.pushed(outer, inner) if inner.is_forward else higher_order.record(outer, inner)
+
+
+@contextmanager
+def _entered(outer: Recorder, inner: Inner) -> Iterator[None]:
+    """A block in which an inner derivative runs."""
     if (listener := heard()) is not None:
         listener.taking("a derivative inside of another one")
     base = base_of(outer)
@@ -31,11 +42,7 @@ def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
     elif not isinstance(base, Journal):
         refuse_nesting(inner.task.what, outer, "it does not record derivatives")
     with _taking(outer, inner):
-        if isinstance(outer, ForwardMode):
-            return pushed_within(outer, inner)
-        if isinstance(outer, Journal) and not outer.derivative.has_tangents:
-            return Recorded(outer, inner).run()
-        return higher_order.pushed(outer, inner) if inner.is_forward else higher_order.record(outer, inner)
+        yield
 
 
 @contextmanager
@@ -73,6 +80,19 @@ def within(outer: Recorder, inner: Inner, run: Callable[..., Any], *leading: Any
         task.loss.fill(0)
     value, found = inside(outer, inner)
     return value, found[0] if inner.is_forward else task.shaped(found)
+
+
+def hessian_within(outer: Recorder, inner: Inner, run: Callable[..., tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
+    """The same for the value, the gradient and the product of the Hessian and the directions."""
+    task = inner.task
+    if outer.lets_record:
+        with alone(outer):
+            return run(inner.directions, *inner.args, **inner.kwargs)
+    if task.loss is not None:
+        task.loss.fill(0)
+    with _entered(outer, inner):
+        value, gradients, products = higher_order.hessian_products(outer, inner)
+    return value, task.shaped(gradients), task.shaped(products)
 
 
 def unrecorded(outer: Recorder, what: str, run: Callable[[], Any]) -> Any:

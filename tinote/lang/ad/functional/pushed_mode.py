@@ -51,9 +51,19 @@ def companion(field: Field, depth: int) -> Field:
 
 
 def companions_beyond(depth: int) -> list[Field]:
-    """All that there are of greater depths than this."""
-    every = [pair for known in list(_companions.values()) for pair in list(known.items())]
-    return [one for at, one in every if at > depth and _lives(one)]
+    """All that there are of greater depths than this, and their own of any depth."""
+    found: list[Field] = []
+    known = list(_companions.values())
+    for at, one in [pair for own in known for pair in list(own.items())]:
+        if at > depth:
+            found += [one, *_all_of(one)]
+    return [one for one in dict.fromkeys(found) if _lives(one)]
+
+
+def _all_of(field: Field) -> list[Field]:
+    """The companions of a field, and theirs."""
+    own = list(_companions.get(field.buffer, {}).values())
+    return [*own, *[further for one in own for further in _all_of(one)]]
 
 
 def _lives(field: Field) -> bool:
