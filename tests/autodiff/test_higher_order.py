@@ -287,3 +287,112 @@ def test_products_with_the_hessian_of_numbers_and_arrays(outer: Any) -> None:
 
     for f in (of_numbers, of_arrays):
         assert outer(f, 0.8) == pytest.approx(difference(f, 0.8), rel=1e-6)
+
+
+class Loop:
+    """A loop of checkpoints, in which Python writes a field too, and what follows it."""
+
+    def __init__(self) -> None:
+        both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
+        self.x, self.y = x, y = [ti.field(ti.f64, 3, **both) for _ in range(2)]
+        self.loss, self.found, self.time = loss, found, time = [ti.field(ti.f64, (), **both) for _ in range(3)]
+
+        @ti.kernel
+        def move():
+            for i in x:
+                y[i] += 0.1 * ti.sin(y[i] + x[i]) * x[(i + 1) % 3] + time[None]
+
+        @ti.kernel
+        def measure():
+            for i in x:
+                loss[None] += y[i] ** 2 * (i + 1) + x[i]
+
+        @ti.kernel
+        def use(slope: Array1):
+            for i in x:
+                found[None] += ti.sin(slope[i]) * (i + 1) + x[i] * slope[i]
+
+        self.move, self.measure, self.use = move, measure, use
+
+    def step(self, t: int) -> None:
+        self.time[None] = 0.01 * t
+        self.move()
+
+    def run(self) -> None:
+        for i in range(3):
+            self.y[i] = 0.1 * i
+        ti.ad.checkpoint(self.step, 5, snapshots=2, progress=False)
+        self.measure()
+
+    def begin(self, shift: Any = 0.0) -> None:
+        self.x.from_numpy(np.array([0.3, -0.2, 0.5]) + shift)
+        self.loss[None] = self.found[None] = 0.0
+
+    def slope(self) -> Any:
+        self.begin()
+        return ti.ad.grad(self.run, wrt=self.x, loss=self.loss)()
+
+
+def test_second_derivatives_of_a_checkpointed_loop() -> None:
+    world = Loop()
+    along = np.array([0.6, -0.4, 0.9])
+
+    def slope(shift: float) -> Any:
+        world.begin(shift * along)
+        return ti.ad.grad(world.run, wrt=world.x, loss=world.loss)()
+
+    expected = (slope(1e-5) - slope(-1e-5)) / 2e-5
+    world.begin()
+    assert ti.ad.hvp(world.run, wrt=world.x, loss=world.loss)(along) == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("inner", "RFH")
+def test_a_checkpointed_loop_inside(inner: str) -> None:
+    world = Loop()
+    along = np.array([0.6, -0.4, 0.9])
+    run, x, loss, found = world.run, world.x, world.loss, world.found
+
+    def program() -> None:
+        if inner == "R":
+            world.use(ti.ad.grad(run, wrt=x, loss=loss)())
+        elif inner == "H":
+            world.use(ti.ad.hvp(run, wrt=x, loss=loss)(along))
+        else:
+            value, product = ti.ad.jvp(run, wrt=x, loss=loss)(along)
+            found[None] += ti.sin(product) * value
+
+    def value(shift: float) -> float:
+        world.begin(shift * along)
+        program()
+        return found[None]
+
+    expected = difference(value, 0.0)
+    world.begin()
+    with ti.ad.Tape(found):
+        program()
+    assert x.grad.to_numpy() @ along == pytest.approx(expected, rel=1e-6)
+    world.begin()
+    with ti.ad.FwdMode(loss=found, param=x, seed=along):
+        program()
+    assert found.dual[None] == pytest.approx(expected, rel=1e-6)
+    world.begin()
+    third = ti.ad.hvp(program, wrt=x, loss=found)(along)
+
+    def slope(shift: float) -> Any:
+        world.begin(shift * along)
+        return ti.ad.grad(program, wrt=x, loss=found)()
+
+    assert third == pytest.approx((slope(1e-5) - slope(-1e-5)) / 2e-5, rel=1e-6)
+
+
+def test_a_tape_around_a_checkpointed_loop_in_forward_mode() -> None:
+    world = Loop()
+    along = np.array([0.6, -0.4, 0.9])
+    slope = world.slope()
+    world.begin()
+    with ti.ad.FwdMode(loss=world.loss, param=world.x, seed=along), ti.ad.Tape(world.loss):
+        world.run()
+    assert world.x.grad.to_numpy() == pytest.approx(slope, rel=1e-12)
+    world.begin()
+    product = ti.ad.hvp(world.run, wrt=world.x, loss=world.loss)(along)
+    assert world.x.grad.dual.to_numpy() == pytest.approx(product, rel=1e-12)

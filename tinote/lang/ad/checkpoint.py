@@ -19,7 +19,8 @@ from __future__ import annotations
 import time
 import zlib
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -97,7 +98,8 @@ def checkpoint(
     same fields: which kernels it launches with which arguments, and what Python fills fields with, is checked.
     `memory`: bytes to keep, by default the session's `memory_limit`; `snapshots`: states to keep at most. `progress`:
     show a bar when it takes long. Steps that are short for what they launch are captured, as by `ti.capture`, where
-    that does exactly what the function does; a step that is one of `ti.capture` is captured at once. Raises
+    that does exactly what the function does; a step that is one of `ti.capture` is captured at once. Second derivatives
+    (`ti.ad.hvp`, derivatives of derivatives) record the loop as it is, and take the memory of all its steps. Raises
     `DifferentiationError` for what cannot be differentiated, `KernelMemoryError` when not even one state fits.
     """
     span = caller()
@@ -112,11 +114,33 @@ def checkpoint(
         for t in bar(range(steps), "steps", shown=progress):
             step(t)
         return Checkpoints(steps)
+    if outer.derivative.has_tangents:
+        with _recorded_whole(outer, step):
+            for t in bar(range(steps), "steps", shown=progress):
+                step(t)
+        return Checkpoints(steps)
     outer.may_change_gradients()
     chain = _Chain(step, steps, memory or session.config.memory_limit, snapshots, progress, span)
     if steps:
         chain.sweep(outer)
     return chain.report
+
+
+def _name(step: Callable[[int], Any]) -> str:
+    """What messages call a loop."""
+    return f"checkpoint of '{getattr(step, '__name__', 'step')}'"
+
+
+@contextmanager
+def _recorded_whole(outer: Journal, step: Callable[[int], Any]) -> Iterator[None]:
+    """A block whose events are those of a loop, which is one record where checkpoints are kept."""
+    first, inside = len(outer.events), len(outer.inner_events)
+    noted, outer.from_python = outer.from_python, None
+    try:
+        yield
+    finally:
+        outer.from_python = noted
+        outer.inner_events[inside:] = [(range(first, len(outer.events)), _name(step))]
 
 
 class _Snapshot(NamedTuple):
@@ -244,7 +268,7 @@ class _Chain:
             outer.activate(buffer, self.active[buffer])
         outer.custom(
             Custom(
-                f"checkpoint of '{getattr(self.step, '__name__', 'step')}'",
+                _name(self.step),
                 self.span,
                 self._reverse,
                 loaded=self.loaded,
