@@ -65,8 +65,12 @@ class Run(NamedTuple):
 
 def refuse_open_recorder(what: str) -> None:
     """Raise inside of a tape or a forward-mode block."""
-    if recorder.get() is not None:
-        raise DifferentiationError(f"ti.ad.{what} cannot run inside of a tape or another block", caller())
+    if (outer := recorder.get()) is not None:
+        raise DifferentiationError(
+            f"ti.ad.{what} cannot run inside of a tape or another block",
+            caller(),
+            notes=[] if outer.opened is None else [Note("inside of this", outer.opened)],
+        )
 
 
 def recorded(
