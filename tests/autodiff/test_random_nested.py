@@ -108,6 +108,8 @@ class Nested(Trial):
             self.add_dual()
         elif mode == "reverse":
             self.add_slopes(*ti.ad.grad(self.once, wrt=self.inner, loss=self.loss)())
+        elif mode == "hessian":
+            self.add_slopes(*ti.ad.hvp(self.once, wrt=self.inner, loss=self.loss)(self.along))
         else:
             value, product = ti.ad.jvp(self.once, wrt=self.inner, loss=self.loss)(self.along)
             self.add_product(product * value)
@@ -158,7 +160,7 @@ class Nested(Trial):
         return self.result(mode).dual[None]
 
 
-TWO = ("reverse", "forward", "tape", "block")
+TWO = ("reverse", "forward", "tape", "block", "hessian")
 THREE = tuple([f"{inner} in {middle}" for inner in TWO[:2] for middle in TWO[:2]])
 
 
