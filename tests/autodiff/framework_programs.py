@@ -97,6 +97,23 @@ def a_kernel_of_arrays() -> Made:
     return Made(product, None, lambda a, b: [(a[0],), a], [(3, 4), (4,)], reference, [])
 
 
+def a_method_that_takes_a_number() -> Made:
+    """A kernel of a class, with a number among its arrays."""
+
+    class Scene:
+        @ti.kernel
+        def scaled(
+            self,
+            a: ti.types.ndarray(dtype=ti.f64, ndim=1),
+            k: ti.f64,
+            out: ti.types.ndarray(dtype=ti.f64, ndim=1),
+        ):
+            for i in a:
+                out[i] = ti.sin(k * a[i]) * k
+
+    return Made(Scene().scaled, None, lambda a, k: a, [(4,), ()], lambda a, k, xp=np: [xp.sin(k * a) * k], [])
+
+
 def a_number_that_is_returned() -> Made:
     """A function of arrays that computes with what kernels return."""
 
@@ -152,12 +169,74 @@ def a_solve_with_an_implicit_step() -> Made:
     return Made(run, [k, b], [x, y], [(n,), (n,)], reference, [k, b, x, y, r])
 
 
+class Call(NamedTuple):
+    """A call that does not fit: the arguments as pairs of a shape and the name of a type; the `kind` of mismatch, and
+    what is said of it.
+    """
+
+    arguments: list[tuple[tuple[int, ...], str]]
+    kind: str
+    message: str
+
+
+#: Calls of a program of `PROGRAMS` that do not fit it.
+MISFITS: dict[str, list[Call]] = {
+    "fields_that_are_overwritten": [
+        Call([], "count", "run takes 1 arrays, not 0"),
+        Call([((4,), "float64"), ((4,), "float64")], "count", "run takes 1 arrays, not 2"),
+        Call([((3,), "float64")], "shape", r"argument 0 of run has shape \(3,\), but the field '.*' has shape \(4,\)"),
+        Call([((4, 1), "float64")], "shape", r"argument 0 of run has shape \(4, 1\)"),
+        Call([((), "float64")], "shape", r"argument 0 of run has shape \(\)"),
+        Call([((4,), "float32")], "dtype", "argument 0 of run holds float32, but the field '.*' holds float64"),
+        Call([((4,), "int64")], "dtype", "argument 0 of run holds .*int64"),
+    ],
+    "state_in_and_out": [
+        Call(
+            [((3, 2), "float64"), ((3,), "float64"), ((), "float64")],
+            "shape",
+            r"argument 1 of run .* but the field .* has shape \(3, 2\)",
+        ),
+        Call(
+            [((3, 2), "float64"), ((3, 2), "float64"), ((1,), "float64")],
+            "shape",
+            r"argument 2 .* but the field .* has shape \(\)",
+        ),
+    ],
+    "a_kernel_of_arrays": [
+        Call([], "count", "product takes at least one array"),
+        Call([((3, 4), "float64")], "count", "product takes 2 arrays, .* not 1"),
+        Call([((3, 4), "float64"), ((4,), "float64"), ((4,), "float64")], "count", "product takes 2 arrays, .* not 3"),
+        Call([((4,), "float64"), ((4,), "float64")], "shape", r"argument 0 .*'a', has 2 dim.* shape \(4,\)"),
+        Call([((), "float64"), ((4,), "float64")], "shape", r"argument 0 .*'a', has 2 dim.* shape \(\)"),
+        Call([((3, 4), "float64"), ((3, 4), "float64")], "shape", r"argument 1 .*'b', has 1 dim.* shape \(3, 4\)"),
+        Call([((3, 4), "float32"), ((4,), "float64")], "dtype", "argument 0 .*'a', is an array of f64.* one of f32"),
+        Call([((3, 4), "float64"), ((4,), "float16")], "dtype", "argument 1 .*'b', is an array of f64.* one of f16"),
+        Call([((3, 4), "float64"), ((4,), "int32")], "dtype", "argument 1 of product holds .*int32"),
+        Call([((3, 4), "float64"), ((4,), "bool")], "dtype", "argument 1 of product holds .*bool"),
+        Call([((3, 4), "complex128"), ((4,), "float64")], "dtype", "argument 0 of product holds .*complex128"),
+        Call([((3, 4), "bfloat16"), ((4,), "float64")], "dtype", "argument 0 of product holds .*bfloat16"),
+    ],
+    "a_method_that_takes_a_number": [
+        Call([((4,), "float64")], "count", "scaled takes 2 arrays, .* not 1"),
+        Call([((4,), "float64"), ((4,), "float64")], "shape", r"argument 1 .*'k', is a number, .* shape \(4,\)"),
+        Call([((4, 1), "float64"), ((), "float64")], "shape", r"argument 0 .*'a', has 1 dim.* shape \(4, 1\)"),
+        Call([((4,), "float64"), ((), "int32")], "dtype", "argument 1 of scaled holds .*int32"),
+    ],
+    "a_number_that_is_returned": [
+        Call([((5,), "float64"), ((5,), "float64")], "count", "run takes 1 arrays, not 2"),
+        Call([((5,), "int64")], "dtype", "argument 0 of run holds .*int64"),
+    ],
+}
+
+EACH_MISFIT = [(name, call) for name, calls in MISFITS.items() for call in calls]
+
 PROGRAMS: dict[str, Callable[[], Made]] = {
     one.__name__: one
     for one in (
         fields_that_are_overwritten,
         state_in_and_out,
         a_kernel_of_arrays,
+        a_method_that_takes_a_number,
         a_number_that_is_returned,
         a_solve_with_an_implicit_step,
     )

@@ -11,7 +11,8 @@ import pytest
 import tinote as ti
 from tests.autodiff.framework_programs import PROGRAMS, Made
 from tinote.errors import DifferentiationError
-from tinote.lang.ad.frameworks.array_function import ArrayFacts, ArrayFunction
+from tinote.lang.ad.frameworks.array_function import ArrayFunction
+from tinote.lang.ad.frameworks.declared import ArrayFacts
 
 Array = np.ndarray[Any, Any]
 H = 1e-6
@@ -129,6 +130,41 @@ def test_what_does_not_fit_is_told(given: list[ArrayFacts], kind: str) -> None:
     program = ArrayFunction("torch_function", lambda: None, x, x)
     wrong = program.mismatch(given)
     assert wrong is not None and wrong.kind == kind and "lambda" in wrong.message
+
+
+def test_results_have_to_fit_the_kernel() -> None:
+    ti.init(default_fp=ti.f64)
+
+    @ti.kernel
+    def squared(a: ti.types.ndarray(ndim=1), out: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+        for i in a:
+            out[i] = a[i] ** 2
+
+    def wrong(outputs: Any, dtype: Any = np.float64) -> Any:
+        return ArrayFunction("torch_function", squared, None, outputs).mismatch([ArrayFacts((4,), np.dtype(dtype))])
+
+    assert wrong((4,)) is None and wrong(lambda shape: shape) is None
+    kind, message = wrong((4, 1))
+    assert kind == "shape" and "result 0 of squared, 'out', has 1 dimensions" in message
+    kind, message = wrong((4,), np.float32)
+    assert kind == "dtype" and "result 0 of squared, 'out', is an array of f64" in message
+    kind, message = wrong([(4,), (4,)])
+    assert kind == "count" and message == "squared takes 2 arrays, not 1 and 2 for its results"
+    assert wrong(None) == ("count", "squared takes 2 arrays, not 1")
+
+
+def test_parameters_that_are_neither_arrays_nor_numbers_are_refused() -> None:
+    ti.init(default_fp=ti.f64)
+
+    @ti.kernel
+    def moved(a: ti.types.ndarray(ndim=1), by: ti.math.vec2, out: ti.types.ndarray(ndim=1)):
+        for i in a:
+            out[i] = a[i] + by.x
+
+    program = ArrayFunction("torch_function", moved, None, lambda a, by: a)
+    facts = [ArrayFacts(shape, np.dtype(np.float64)) for shape in ((4,), (2,))]
+    with pytest.raises(DifferentiationError, match="'by' of moved is neither an array nor a number"):
+        program.mismatch(facts)
 
 
 def test_programs_that_cannot_be_such_functions_are_refused() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import tinote as ti
 from examples.optax_fit import fit
-from tests.autodiff.framework_programs import PROGRAMS
+from tests.autodiff.framework_programs import EACH_MISFIT, PROGRAMS, Call
 
 
 @pytest.fixture(autouse=True)
@@ -132,6 +132,74 @@ def test_single_precision_is_the_default() -> None:
     z = ti.field(ti.f64, 3, needs_grad=True)
     with pytest.raises(TypeError, match="jax_enable_x64"):
         ti.ad.jax_function(lambda: None, inputs=z, outputs=z)(jnp.ones(3))
+
+
+def under_transformations(f: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """What traces `f` with arguments of the shapes and types that it is called with."""
+
+    def batch(arguments: Any) -> list[Any]:
+        return [jnp.stack([one, one]) for one in arguments]
+
+    def total(*arguments: Any) -> Any:
+        return sum(jnp.sum(one) for one in jax.tree.leaves(f(*arguments)))
+
+    def of_zero(*arguments: Any) -> Any:
+        """Differentiated with respect to what all arguments that are floats are made from."""
+        return lambda z: total(*[one + z.astype(one.dtype) for one in arguments])
+
+    return {
+        "call": f,
+        "jit": jax.jit(f),
+        "grad": lambda *a: jax.grad(of_zero(*a))(jnp.zeros(())),
+        "jit of grad": lambda *a: jax.jit(jax.grad(of_zero(*a)))(jnp.zeros(())),
+        "jvp": lambda *a: jax.jvp(of_zero(*a), (jnp.zeros(()),), (jnp.ones(()),)),
+        "vmap": lambda *a: jax.vmap(f)(*batch(a)),
+        "eval_shape": lambda *a: jax.eval_shape(f, *a),
+    }
+
+
+@pytest.mark.parametrize(("name", "call"), EACH_MISFIT)
+def test_wrong_arguments_are_jaxs_errors(name: str, call: Call) -> None:
+    ti.init(default_fp=ti.f64)
+    made = PROGRAMS[name]()
+    f = ti.ad.jax_function(made.f, inputs=made.inputs, outputs=made.outputs)
+    arguments = [jnp.ones(shape, dtype) for shape, dtype in call.arguments]
+    for transform, transformed in under_transformations(f).items():
+        if transform == "vmap" and not arguments:
+            continue  # it has nothing to map over
+        with pytest.raises(TypeError, match=call.message) as caught:
+            transformed(*arguments)
+        assert type(caught.value) is TypeError, transform
+
+
+@pytest.mark.parametrize("name", ["fields_that_are_overwritten", "a_kernel_of_arrays"])
+@pytest.mark.parametrize("given", [[1.0, 2.0], (1.0, 2.0), None, "x"], ids=repr)
+def test_arguments_are_arrays(name: str, given: Any) -> None:
+    ti.init(default_fp=ti.f64)
+    made = PROGRAMS[name]()
+    f = ti.ad.jax_function(made.f, inputs=made.inputs, outputs=made.outputs)
+    arguments = [given, *[np.ones(shape) for shape in made.shapes[1:]]]
+    with pytest.raises(TypeError, match=f"argument 0 of .* must be an array, not {type(given).__name__}"):
+        f(*arguments)
+    alike(f(*[np.ones(shape) for shape in made.shapes]), made.reference(*[np.ones(shape) for shape in made.shapes]))
+
+
+def test_gradients_of_integers_are_refused() -> None:
+    ti.init(default_fp=ti.f64)
+    made = PROGRAMS["fields_that_are_overwritten"]()
+    f = ti.ad.jax_function(made.f, inputs=made.inputs, outputs=made.outputs)
+    for transformed in (jax.grad(lambda x: f(x)[1]), jax.grad(lambda x: f(x)[1], allow_int=True)):
+        with pytest.raises(TypeError, match=r"int64"):
+            transformed(jnp.arange(4))
+
+
+def test_without_double_precision_a_kernel_of_doubles_says_so() -> None:
+    jax.config.update("jax_enable_x64", False)
+    ti.init(default_fp=ti.f64)
+    made = PROGRAMS["a_kernel_of_arrays"]()
+    f = ti.ad.jax_function(made.f, outputs=made.outputs)
+    with pytest.raises(TypeError, match=r"is an array of f64, and is called with one of f32; .*jax_enable_x64"):
+        f(jnp.ones((3, 4)), jnp.ones(4))
 
 
 def test_what_has_no_derivative_is_told() -> None:

@@ -473,16 +473,32 @@ class NdarrayType:
                 is_quiet = True
                 _say_copied(refuse, bound.original)
             if kind not in accepted:
-                self._check(kind, bound, expected, is_ours and not isinstance(value, StandIn), refuse)
+                self._check(kind, bound.shape, expected, is_ours and not isinstance(value, StandIn), refuse)
                 accepted.add(kind)
             return kind, bound
 
         return bind
 
+    def misfit(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[str, str] | None:
+        """Whether it is the "dtype" or the "shape" of such an array that does not fit, if either does, and a sentence
+        about the argument. There need not be an array yet.
+        """
+        expected = self._expected()
+        number, element, element_dim = expected
+        taken = len(element) if element is not None else element_dim or 0
+        array = np.broadcast_to(np.zeros((), dtype), shape)
+        try:
+            kind = _kind_of_numpy(array, taken, _Misfit)
+            self._check(kind, shape[: kind.ndim], expected, False, _Misfit)
+        except _Misfit as error:
+            is_dtype = number is not None and numpy_type(number) != dtype
+            return "dtype" if is_dtype else "shape", error.args[0]
+        return None
+
     def _check(
         self,
         kind: ArrayKind,
-        bound: BoundArray,
+        shape: tuple[int, ...],
         expected: tuple[Scalar | None, tuple[int | None, ...] | None, int | None],
         is_ours: bool,
         refuse: Callable[[str, str], Exception],
@@ -504,7 +520,7 @@ class NdarrayType:
                 hint if element == () else "",
             )
         if self.ndim is not None and kind.ndim != self.ndim:
-            whole = bound.shape + kind.element
+            whole = shape + kind.element
             elements = f" and elements of shape {kind.element}" if kind.element else ""
             raise refuse(f"has {self.ndim} dimensions{elements}, and is called with an array of shape {whole}", "")
         if self.needs_grad is not None and kind.has_grad is not self.needs_grad:
@@ -674,6 +690,10 @@ def _imported(value: Any, refuse: Callable[[str, str], Exception]) -> np.ndarray
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"a {type(value).__name__}"
+
+
+class _Misfit(Exception):
+    """An array does not fit its annotation: why, and a hint."""
 
 
 def argument_error(source: FunctionSource, parameter: ast.arg) -> Callable[[str, str], Exception]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tinote.errors import DifferentiationError
+from tinote.lang.ad.frameworks.declared import ArrayFacts, Declared, Mismatch, miscount, name_of
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inputs import Bound, DifferentiatedFunction, shape_of
 from tinote.lang.ad.functional.runs import (
@@ -32,24 +33,9 @@ from tinote.lang.data.matrix import numpy_type
 from tinote.lang.data.traced import Trace, Traced
 
 Array = np.ndarray[Any, Any]
-Shape = tuple[int, ...]
 
 #: The fields of a program are everybody's: one call at a time.
 _one_at_a_time = threading.RLock()
-
-
-class ArrayFacts(NamedTuple):
-    """What is known of an array before it is there."""
-
-    shape: Shape
-    dtype: np.dtype[Any]
-
-
-class Mismatch(NamedTuple):
-    """An argument that is not what the program takes. `kind`: "count", "shape" or "dtype"."""
-
-    kind: str
-    message: str
 
 
 class ArrayFunction:
@@ -79,23 +65,17 @@ class ArrayFunction:
                     self._task.span,
                 )
         self._task.require("grad")
+        self._declared = Declared(what, f)
 
     @property
     def name(self) -> str:
         """What the program is called."""
-        return getattr(self.f, "__name__", repr(self.f))
+        return name_of(self.f)
 
     def mismatch(self, given: Sequence[ArrayFacts]) -> Mismatch | None:
         """What is wrong with arguments, if anything is."""
         if not self.takes_fields:
-            if not given:
-                return Mismatch("count", f"{self.name} takes at least one array")
-            for number, one in enumerate(given):
-                if one.dtype.kind != "f":
-                    return Mismatch(
-                        "dtype", f"argument {number} of {self.name} holds {one.dtype}: arrays of floats are taken"
-                    )
-            return None
+            return self._mismatch_of_arrays(given)
         if len(given) != len(self.fields):
             return Mismatch("count", f"{self.name} takes {len(self.fields)} arrays, not {len(given)}")
         for number, (one, field) in enumerate(zip(given, self.fields, strict=True)):
@@ -112,6 +92,31 @@ class ArrayFunction:
                     f"argument {number} of {self.name} holds {one.dtype}, but the field '{field.name}' holds "
                     f"{wanted.dtype}",
                 )
+        return None
+
+    def _mismatch_of_arrays(self, given: Sequence[ArrayFacts]) -> Mismatch | None:
+        if not given:
+            return Mismatch("count", f"{self.name} takes at least one array")
+        wanted = miscount(self._outputs, len(given)) if callable(self._outputs) else None
+        if wanted is not None:
+            return Mismatch("count", f"{self.name} takes {wanted} arrays, as its outputs= does, not {len(given)}")
+        for number, one in enumerate(given):
+            if one.dtype.kind != "f":
+                return Mismatch(
+                    "dtype", f"argument {number} of {self.name} holds {one.dtype}: arrays of floats are taken"
+                )
+            found = self._declared.misfit(number, one, f"argument {number}")
+            if found is not None:
+                return found
+        made = [] if self._outputs is None else self.results(given)
+        wanted = miscount(self.f, len(given) + len(made))
+        if wanted is not None:
+            written = f" and {len(made)} for its results" if made else ""
+            return Mismatch("count", f"{self.name} takes {wanted} arrays, not {len(given)}{written}")
+        for number, one in enumerate(made):
+            found = self._declared.misfit(len(given) + number, one, f"result {number}")
+            if found is not None:
+                return found
         return None
 
     def results(self, given: Sequence[ArrayFacts]) -> list[ArrayFacts]:
@@ -163,9 +168,8 @@ class ArrayFunction:
             give_gradients_duals()
             trace = Trace()
             bound = self._bound(inputs, outputs, trace, duals=True)
-            along = [(one.field, d) for one, d in zip(bound.inputs, _directions(tangents, bound), strict=True)]
-            fields = [field for field, _ in along if field is not None]
-            with ForwardMode([], fields, [d for _, d in along], trace):
+            along = bound.point_numbers(_directions(tangents, bound))
+            with ForwardMode([], [field for field, _ in along], [d for _, d in along], trace):
                 with bound.running():
                     returned = self.f(*bound.args)
                 found = self._found(bound, len(inputs))
@@ -240,12 +244,17 @@ class ArrayFunction:
             field.from_numpy(one.reshape(field.shape + field.element))
         return [] if self.takes_fields or self._outputs is None else [np.zeros(*one) for one in made]
 
-    def _arguments(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Array]:
+    def _arguments(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Any]:
         if self.takes_fields:
             return []
-        found = [one.view() for one in inputs]
-        for one in found:
-            one.flags.writeable = False
+        found: list[Any] = []
+        for position, one in enumerate(inputs):
+            if self._declared.is_number(position):
+                found.append(one.item())
+                continue
+            view = one.view()
+            view.flags.writeable = False
+            found.append(view)
         return [*found, *outputs]
 
     def _bound(self, inputs: Sequence[Array], outputs: Sequence[Array], trace: Trace, *, duals: bool) -> Bound:

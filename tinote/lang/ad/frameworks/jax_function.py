@@ -14,7 +14,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tinote.errors import DifferentiationError
-from tinote.lang.ad.frameworks.array_function import ArrayFacts, ArrayFunction
+from tinote.lang.ad.frameworks.array_function import ArrayFunction
+from tinote.lang.ad.frameworks.declared import ArrayFacts
 from tinote.source import caller
 
 
@@ -46,9 +47,13 @@ def jax_function(f: Callable[..., Any], *, inputs: Any = None, outputs: Any = No
         ) from None
     program = ArrayFunction("jax_function", f, inputs, outputs)
     run = _primitives(jax)
+    known = (jax.Array, np.ndarray, np.generic, int, float, complex)
 
     @functools.wraps(f)
     def function(*arrays: Any) -> Any:
+        for number, one in enumerate(arrays):
+            if not isinstance(one, known) and not hasattr(one, "__jax_array__"):
+                raise TypeError(f"argument {number} of {program.name} must be an array, not {type(one).__name__}")
         given = [jax.numpy.asarray(one) for one in arrays]
         facts = [_facts(one) for one in given]
         wrong = program.mismatch(facts)

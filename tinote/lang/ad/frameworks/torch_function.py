@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from tinote.errors import DifferentiationError
-from tinote.lang.ad.frameworks.array_function import ArrayFacts, ArrayFunction
+from tinote.lang.ad.frameworks.array_function import ArrayFunction
+from tinote.lang.ad.frameworks.declared import ArrayFacts
 from tinote.source import caller
 
 
@@ -26,7 +27,8 @@ def torch_function(f: Callable[..., Any], *, inputs: Any = None, outputs: Any = 
 
     With `inputs`, a field or several with a gradient, `f()` reads these and leaves its results in `outputs`, a field or
     several. The function takes a tensor for each input, of its shape (followed by that of its elements) and type.
-    Without, `f` takes NumPy arrays where the function takes tensors, and then one for each result, which holds zeros;
+    Without, `f` takes NumPy arrays where the function takes tensors (a kernel numbers, where its parameters are
+    numbers: tensors of shape `()`), and then one for each result, which holds zeros;
     `outputs` is the shape of the result, a list of shapes, or a function that gives these for the shapes of the
     tensors. Results have the type of the first tensor. Without `outputs`, the result is the number that `f` returns,
     and that a kernel has returned. A list of outputs gives a tuple of tensors.
@@ -48,6 +50,7 @@ def torch_function(f: Callable[..., Any], *, inputs: Any = None, outputs: Any = 
         ) from None
     program = ArrayFunction("torch_function", f, inputs, outputs)
     run = _functions(torch)
+    known = (torch.float16, torch.float32, torch.float64)
 
     @functools.wraps(f)
     def function(*tensors: Any) -> Any:
@@ -56,6 +59,13 @@ def torch_function(f: Callable[..., Any], *, inputs: Any = None, outputs: Any = 
                 raise TypeError(f"argument {number} of {program.name} must be a tensor, not {type(one).__name__}")
             if one.device.type != "cpu":
                 raise RuntimeError(f"argument {number} of {program.name} is on {one.device}: move it to the CPU first")
+            if one.layout is not torch.strided:
+                raise RuntimeError(f"argument {number} of {program.name} is {one.layout}: pass `tensor.to_dense()`")
+            if one.dtype not in known:
+                raise RuntimeError(
+                    f"argument {number} of {program.name} holds {one.dtype}: tensors of float16, float32 or float64 "
+                    "are taken"
+                )
         facts = [_facts(one) for one in tensors]
         wrong = program.mismatch(facts)
         if wrong is not None:
@@ -82,7 +92,8 @@ def _functions(torch: Any) -> Callable[..., Any]:
         """Tensors as arrays; zeros like those of `like` where there is none."""
         like = tensors if like is None else like
         found = [
-            torch.zeros_like(other) if one is None else one.detach() for one, other in zip(tensors, like, strict=True)
+            torch.zeros_like(other) if one is None else one.detach().resolve_neg()
+            for one, other in zip(tensors, like, strict=True)
         ]
         return [one.numpy() for one in found]
 
