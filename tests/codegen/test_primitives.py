@@ -13,6 +13,8 @@ from tests.codegen.accuracy import ULPS
 from tests.codegen.native import STRICT, execute, lower
 from tinote.compiler.codegen.llvm.module import Options
 from tinote.compiler.codegen.llvm.primitives import EMITTERS, NO_CODE
+from tinote.compiler.codegen.wgsl.primitives import REFUSED, Provided, expression
+from tinote.compiler.codegen.wgsl.text import Unsupported
 from tinote.compiler.passes.choose_lanes import Machine
 from tinote.compiler.passes.vectorise import vectorise
 from tinote.ir import primitives as p
@@ -20,13 +22,29 @@ from tinote.ir.build import Builder
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Atom, Buffer, For, Function, Lit, Region, Var
-from tinote.ir.primitives import PRIMITIVES, Primitive
-from tinote.ir.types import FLOATS, INTEGERS, SCALARS, Scalar, f16, f32, f64, i32, i64, tangent_type, u1, u32, u64
+from tinote.ir.primitives import PRIMITIVES, Defaults, Primitive
+from tinote.ir.types import (
+    FLOATS,
+    INTEGERS,
+    SCALARS,
+    Scalar,
+    element_type,
+    f16,
+    f32,
+    f64,
+    i32,
+    i64,
+    tangent_type,
+    u1,
+    u32,
+    u64,
+)
 from tinote.ir.verify import Form, verify
 
 FLOAT_ONLY = {p.div, p.sqrt, p.rsqrt, p.exp, p.log, p.sin, p.cos, p.tan, p.asin, p.acos, p.atan2, p.tanh, p.isnan}
 FLOAT_ONLY |= {p.surrogate, p.in_reverse, p.strong_mul, p.stop_gradient_once}
 BITS_ONLY = {p.and_, p.or_, p.xor, p.invert, p.shl, p.shr}
+TRUTH = [p.and_, p.or_, p.xor, p.eq, p.ne, p.lt, p.ge, p.invert, p.logical_not]
 OTHERS = {p.select, p.cast, p.bitcast, p.random_bits, p.logical_not, p.join_tangents, p.tangent_at}
 
 
@@ -151,6 +169,35 @@ def test_table_has_no_holes() -> None:
     assert not set(EMITTERS) & set(NO_CODE)
 
 
+def uses_of(prim: Primitive) -> list[tuple[Scalar, Scalar | None]]:
+    """The operand types that a primitive takes, each with the type of its result where the operands do not give it."""
+    if prim is p.cast:
+        return list(itertools.permutations(SCALARS, 2))
+    if prim is p.bitcast:
+        return [(s, t) for s, t in itertools.permutations(SCALARS, 2) if s.bits == t.bits and u1 not in (s, t)]
+    if prim is p.random_bits:
+        return [(u64, None)]
+    if prim is p.select:
+        return [(t, t) for t in SCALARS]
+    if prim in FLOAT_ONLY:
+        return [(t, None) for t in FLOATS]
+    return [(t, None) for t in (INTEGERS if prim in BITS_ONLY else SCALARS) if t is not u1 or prim in TRUTH]
+
+
+@pytest.mark.parametrize("prim", PRIMITIVES.values(), ids=repr)
+def test_wgsl_of_each_primitive_and_type_or_the_reason_why_not(prim: Primitive) -> None:
+    if prim in REFUSED:
+        with pytest.raises(Unsupported, match=REFUSED[prim]):
+            expression(Provided(), prim, f32, (Var(f32), Var(f32)), ["a", "b"])
+        return
+    for t, result in uses_of(prim):
+        operands: tuple[Atom, ...] = tuple(map(Var, operand_types(prim, t)))
+        if result is None:
+            assert prim.rule is not None
+            result = element_type(prim.rule(tuple(v.type for v in operands), Defaults()))
+        assert expression(Provided(), prim, result, operands, [f"v{k}" for k in range(len(operands))])
+
+
 @pytest.mark.parametrize("t", INTEGERS, ids=repr)
 def test_integers(t: Scalar) -> None:
     chosen = [prim for prim in EMITTERS if prim not in FLOAT_ONLY | OTHERS]
@@ -167,7 +214,7 @@ def test_floats(t: Scalar) -> None:
 def test_lanes(t: Scalar) -> None:
     """The code for one number, on vectors."""
     if t is u1:
-        chosen = [p.and_, p.or_, p.xor, p.eq, p.ne, p.lt, p.ge, p.invert, p.logical_not]
+        chosen = TRUTH
     else:
         chosen = [prim for prim in EMITTERS if prim not in OTHERS | (BITS_ONLY if t.kind == "f" else FLOAT_ONLY)]
     uses: list[tuple[Primitive, Scalar, Scalar | None]] = [(prim, t, None) for prim in chosen]
@@ -184,8 +231,7 @@ def test_lanes(t: Scalar) -> None:
 
 
 def test_truth_values() -> None:
-    chosen = [p.and_, p.or_, p.xor, p.eq, p.ne, p.lt, p.ge, p.invert, p.logical_not]
-    compare([(prim, u1, None) for prim in chosen], list(itertools.product((0, 1), (0, 1))))
+    compare([(prim, u1, None) for prim in TRUTH], list(itertools.product((0, 1), (0, 1))))
 
 
 @pytest.mark.parametrize("t", SCALARS, ids=repr)

@@ -10,7 +10,15 @@ import math
 from collections.abc import Callable
 
 from tinote.compiler.codegen.wgsl import maths, wide
-from tinote.compiler.codegen.wgsl.text import TYPES, WIDE, Helpers, Unsupported, is_wide, type_name
+from tinote.compiler.codegen.wgsl.text import (
+    SEVERAL_DIRECTIONS,
+    TYPES,
+    WIDE,
+    Helpers,
+    Unsupported,
+    is_wide,
+    type_name,
+)
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Lit
 from tinote.ir.primitives import Primitive
@@ -355,6 +363,12 @@ EMITTERS: dict[Primitive, Emitter] = {
     p.cast: _cast,
     p.bitcast: _bitcast,
 }
+#: What has no WGSL, with what the refusal says of it.
+REFUSED: dict[Primitive, str] = {
+    p.join_tangents: SEVERAL_DIRECTIONS,
+    p.tangent_at: SEVERAL_DIRECTIONS,
+    **{prim: f"'{prim.name}' of a vector as a whole" for prim in (p.pack, p.extract, p.insert)},
+}
 #: What is arithmetic on truth values.
 _TRUTH = {p.add: p.xor, p.sub: p.xor, p.mul: p.and_, p.minimum: p.and_, p.maximum: p.or_}
 #: Whose results are within their type whatever its width.
@@ -366,6 +380,8 @@ _WITHIN = (
 
 def expression(helpers: Provided, prim: Primitive, t: Scalar, atoms: tuple[Atom, ...], operands: list[str]) -> str:
     """`prim` applied to operands, the values of `atoms`; `t`: the type of the result. Raises `Unsupported`."""
+    if prim in REFUSED:
+        raise Unsupported(REFUSED[prim])
     types = [t, *[element_type(a.type) for a in atoms]]
     for s in types:
         type_name(s)

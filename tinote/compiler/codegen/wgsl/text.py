@@ -32,6 +32,10 @@ class Features(NamedTuple):
     indexed: int = 256
 
 
+#: What stands in refusals of tangents.
+SEVERAL_DIRECTIONS = "derivatives along several directions at once"
+
+
 class Unsupported(Exception):
     """Something that WGSL cannot say. The message names it."""
 
@@ -46,7 +50,7 @@ def refusal(what: str, loc: Span = NOWHERE, hint: str = "") -> KernelTargetError
 def type_name(t: Scalar) -> str:
     """The type in which a number is held."""
     if isinstance(t, Tangents):
-        raise Unsupported("derivatives along several directions at once")
+        raise Unsupported(SEVERAL_DIRECTIONS)
     return TYPES[t]
 
 
