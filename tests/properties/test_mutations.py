@@ -20,8 +20,8 @@ from tests.properties.test_programs import SIZE, SMOOTH_SIZE, STRICT, changed_me
 from tests.properties.test_store_first import wrong_when_stored
 from tinote.autodiff import gradient, reverse, storage
 from tinote.autodiff.derivative_rules import RULES
-from tinote.autodiff.overwriting import plan_storage
 from tinote.autodiff.storage import ValueSource
+from tinote.autodiff.storage_plan import plan_storage
 from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.codegen.llvm.primitives import EMITTERS
 from tinote.compiler.passes import (

@@ -1,4 +1,6 @@
-"""The explorer's panels: how tasks are scheduled, what LLVM vectorised and why not, what a gradient costs."""
+"""The explorer's panels: how tasks are scheduled, which loops are vectorised and why not the rest, what a
+gradient costs.
+"""
 
 from __future__ import annotations
 

@@ -13,12 +13,12 @@ from tinote.autodiff.activity import Broken, broken_at, reached_from
 from tinote.autodiff.atomic_old_values import NO_OLD_VALUES, OldValues, plan_old_values, replay
 from tinote.autodiff.custom_vjp import lift_values
 from tinote.autodiff.dependence_distance import CarriedDependence, refuse_carried_dependence
-from tinote.autodiff.overwriting import begins_anew, executed_loads, plan_storage, with_temporaries
 from tinote.autodiff.overwritten_inputs import Overwrite, find_overwrites, refuse_overwrite
 from tinote.autodiff.reverse import Adjoint, Reverser
 from tinote.autodiff.sequential_reverse import make_sequential
 from tinote.autodiff.shared_values import NOTHING_SHARED, SharedValues, replay_shared, share
 from tinote.autodiff.storage import NO_PLAN, StoragePlan, store
+from tinote.autodiff.storage_plan import begins_anew, executed_loads, plan_storage, with_temporaries
 from tinote.autodiff.unfold import may_serialise, unfold_atomics
 from tinote.autodiff.winners import select_winners
 from tinote.autodiff.write_conflicts import refuse_write_conflicts

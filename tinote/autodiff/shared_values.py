@@ -1,4 +1,4 @@
-"""Saves, in the primal launch, values that its gradient would compute a second time, for that to read.
+"""Saves residuals: values that the primal launch stores for its gradient to read in place of recomputing them.
 
     for parallel %i in 0..%n:                    for parallel %i in 0..%n:
       %e = exp %x                          ->      %e = exp %x                 `record_shared`: the primal

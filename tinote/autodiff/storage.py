@@ -28,7 +28,7 @@ loop that only adds (`order_free.py`) runs forwards instead, and computes what i
 An iteration of an operation that overwrites what its own gradient needs cannot be executed again: it would read what
 later iterations have written. Such an operation is executed once in its original order, with its effects, and what the
 reverse part uses of it is pushed, except for arithmetic, which is recomputed from what was pushed. Which ones these are
-is said by a `StoragePlan` (`overwriting.py` makes it). The launch has to begin with the overwritten buffers as they
+is said by a `StoragePlan` (`storage_plan.py` makes it). The launch has to begin with the overwritten buffers as they
 were before the primal launch.
 
 Method: reversal with recomputation, and with a tape of values; cf. Griewank and Walther, "Evaluating Derivatives", 2nd

@@ -501,7 +501,9 @@ class Specialisation:
         return _load("inspect.stages").wgsl_stage(fn)
 
     def loops(self, *, gradient: bool = False) -> Any:
-        """What LLVM makes of the loops: a `LoopVerdict` of `compiler/inspect/vectorisation_remarks.py` each."""
+        """Which loops are vectorised (in lanes by our own pass, or by LLVM), how wide, or why not: a `LoopVerdict` of
+        `compiler/inspect/vectorisation_remarks.py` each.
+        """
         judge = self.stages(gradient=gradient).judge
         return [] if judge is None else judge()
 

@@ -1,3 +1,3 @@
-"""Views of a compilation: its stages, what LLVM vectorised and why not the rest, tasks, observed values, costs and
-versions.
+"""Views of a compilation: its stages, which loops are vectorised and why not the rest, tasks, observed values, costs
+and versions.
 """

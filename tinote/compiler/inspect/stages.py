@@ -165,7 +165,7 @@ class Target(NamedTuple):
 
 class Stages(NamedTuple):
     """A kernel's way, or its gradient's. `sources`: its text, then those of the device functions that it inlines.
-    `judge` runs LLVM and tells what it did to the loops; None where no machine code is made. `passes` runs it pass by
+    `judge` runs LLVM and tells which loops are vectorised; None where no machine code is made. `passes` runs it pass by
     pass and gives a stage for each; None where there are none, or where they are among the stages. `target`: what LLVM
     compiles for, and how.
     """
@@ -477,7 +477,7 @@ class _Native:
         return self._config.opt_level
 
     def judge(self) -> list[LoopVerdict]:
-        """What LLVM does to the loops."""
+        """Which loops are vectorised, and why not the rest."""
         ordered = {op.loc: op.because for op in walk(self._fn.region) if isinstance(op, For) and op.because}
         return judge_loops(self.jit.remarks(self.text, self.level), self._fn.loc, ordered, *self._lanes())
 

@@ -1,4 +1,5 @@
-"""Which parallel loops run in lanes (`vectorise.py`): what stands in the way, and whether it pays.
+"""Which parallel loops run in lanes (`vectorise.py`): their legality (what stands in the way) and their profitability
+(whether lanes pay).
 
 The estimate compares the work of one iteration, in additions, with that of all lanes together. In lanes an operation on
 numbers that differ costs as much as a scalar one, for all of them, and what is the same for all costs what it did; an

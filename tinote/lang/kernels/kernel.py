@@ -346,8 +346,8 @@ class Kernel(Tokenised):
         return self._latest().wgsl(gradient=gradient)
 
     def loops(self, *, gradient: bool = False) -> LoopTable:
-        """What LLVM made of the loops of the last instance: how many elements at a time, or why not. LLVM compiles the
-        kernel once more for this.
+        """Which loops of the last instance are vectorised (in lanes by our own pass, or by LLVM), how wide, or why not.
+        LLVM compiles the kernel once more for this.
         """
         return LoopTable(self._latest().specialisation.loops(gradient=gradient))
 

@@ -1,5 +1,5 @@
-"""The explorer's panels: the tasks of a launch, what LLVM vectorised, what a gradient costs. Each is a few tables whose
-rows know their place in the source; some also annotate the rows of the source.
+"""The explorer's panels: the tasks of a launch, which loops are vectorised, what a gradient costs. Each is a few tables
+whose rows know their place in the source; some also annotate the rows of the source.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _line(span: Span) -> str:
     return str(span.line) if span.line else "—"
 
 
-# What LLVM vectorised
+# Which loops are vectorised
 
 
 def _loops(stages: Stages, rows: Rows) -> Json:

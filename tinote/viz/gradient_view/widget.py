@@ -30,7 +30,7 @@ class GradientView(StaticView):
     """
 
     TITLE = "Gradients"
-    SCRIPTS = ("view.js", "chart.js", "plot.js", "gradients.js")
+    SCRIPTS = ("view.js", "chart.js", "axes.js", "gradients.js")
     STYLES = ("theme.css", "plot.css", "gradients.css")
     _esm = static_source(*SCRIPTS)
     _css = static_source(*STYLES)

@@ -40,7 +40,7 @@ class SweepView(StaticView):
     """The view of a sweep. Whoever runs it has the `lock` while changing the table, and calls `point` and `end`."""
 
     TITLE = "Sweep"
-    SCRIPTS = ("view.js", "chart.js", "plot.js", "sweep.js")
+    SCRIPTS = ("view.js", "chart.js", "axes.js", "sweep.js")
     STYLES = ("theme.css", "plot.css", "sweep.css")
     _esm = static_source(*SCRIPTS)
     _css = static_source(*STYLES)
