@@ -4,9 +4,12 @@ checker's extra brings along.
 
 from __future__ import annotations
 
+import colorsys
+import itertools
 import json
 import math
 import random
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -20,7 +23,9 @@ from tinote.compiler.inspect.stages import StageKind, StageLine
 from tinote.viz import Image, Particles, Plot, Scene
 from tinote.viz.access_rules.widget import RuleView
 from tinote.viz.draw.chart import History, nice_ticks, tick_text
+from tinote.viz.draw.syntax import PATTERNS
 from tinote.viz.explorer.align import align
+from tinote.viz.explorer.picture import KIND_COLORS
 from tinote.viz.explorer.widget import Explorer
 from tinote.viz.gradient_view.widget import GradientView
 from tinote.viz.notebook.view import static_source
@@ -125,9 +130,30 @@ def test_the_picture_aligns_lines_as_the_page_does(second: str, gradient: bool) 
     for kind in StageKind:
         stages = [list(stage.lines) for stage in now.stages if stage.kind is kind]
         pairs += [(*chosen.sample(stages, 2), kind) for _ in range(12) if len(stages) > 1]
-    assert len(pairs) > 40 and {kind for *_, kind in pairs} > {StageKind.IR, StageKind.LLVM, StageKind.ASSEMBLY}
+    # A line is identified alike, whatever it is taken for.
+    native = [list(stage.lines) for stage in now.stages if stage.kind is StageKind.LLVM]
+    pairs += [(native[0], native[-1], kind) for kind in StageKind]
+    assert len(pairs) > 40 and {kind for *_, kind in pairs} == set(StageKind)
     stage = "(({ texts, primals, adjoints }) => ({ texts, primals, adjoints: new Set(adjoints) }))"
     data = [[described(left), described(right), kind.value] for left, right, kind in pairs]
     aligned = run(("explorer_align.js",), data, f"data.map(([a, b, kind]) => align({stage}(a), {stage}(b), kind))")
     for (left, right, kind), rows in zip(pairs, aligned, strict=True):
         assert [list(row) for row in align(left, right, kind)] == rows
+
+
+def apart(one: float, other: float) -> float:
+    """The distance of two hues, in degrees."""
+    return abs((one - other + 180) % 360 - 180)
+
+
+def test_every_kind_of_stage_has_its_colour_its_noun_and_its_syntax() -> None:
+    kinds = {kind.value for kind in StageKind}
+    hues = {kind: int(hue) for kind, hue in re.findall(r"\.kind-(\w+) \{ --hue: (\d+);", static_source("explorer.css"))}
+    assert set(hues) == {kind.value for kind in KIND_COLORS} == set(PATTERNS) == kinds
+    for kind, color in KIND_COLORS.items():
+        red, green, blue = bytes.fromhex(color.removeprefix("#"))
+        assert apart(360 * colorsys.rgb_to_hls(red / 255, green / 255, blue / 255)[0], hues[kind.value]) < 6, kind
+    # Two kinds are told apart by colour.
+    assert all(apart(one, other) >= 30 for one, other in itertools.combinations(hues.values(), 2))
+    nouns = run(("explorer_stage.js",), sorted(kinds), "data.map((kind) => nounOf(kind) ?? null)")
+    assert all(nouns)

@@ -34,6 +34,8 @@ def test_a_line_of_ir() -> None:
         ("ir", "%v: f32x16 = load @x.flat[%o] where %m", {"f32x16": "type", "where": "key"}),
         ("llvm", "  %v.1 = fadd double %a, 0x3FF0 ; sum", {"%v.1": "variable", "fadd": "key", "double": "type"}),
         ("assembly", "\tvaddpd\t(%rax), %ymm0, %ymm1", {"%rax": "variable", "%ymm0": "variable"}),
+        ("wgsl", "  let v5 = params[0][1] + 0x7fu; // at", {"let": "key", "v5": "variable", "params": "memory"}),
+        ("wgsl", "var<private> c1: vec2<u32> = 1.5e-3f;", {"c1": "variable", "vec2": "type", "1.5e-3f": "number"}),
         ("source", "for i in range(8): x[i] += 0.5", {"for": "key", "range": "type", "0.5": "number"}),
     ],
 )

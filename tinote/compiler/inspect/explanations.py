@@ -29,6 +29,7 @@ _ENDS = {
     "syntax tree": "The kernel as Python parsed it, a line for each node of its syntax tree.",
     "front end": "The kernel translated into typed IR, operation by operation, before anything is simplified.",
     "plain Python": "The Python that runs under `arch=ti.python`, where breakpoints stop.",
+    "WGSL": "The shaders that run under `arch=ti.gpu`: an entry point for each task, after the functions it calls.",
     "LLVM IR": "The lowered function as LLVM's IR, before any of LLVM's passes.",
     "LLVM, optimised": "The module after all of LLVM's passes, from which machine code is made.",
     "assembly": "The machine code of this processor, as text.",

@@ -66,6 +66,16 @@ _PATTERNS: dict[str, tuple[str, str, str, str, str, str]] = {
         _words("range print min max abs int float bool") + r"(?=\()",
         r"\b\d[\d_.]*(?:e[+-]?\d+)?\b",
     ),
+    "wgsl": (
+        r"\b(?:[acknrsv]|at|sum)\d+(?:_at|_top)?\b",
+        r"\b(?:arena|shared_arena|block|params|scratch)\b",
+        r"//.*$",
+        _words("alias break const continue else fn for if let loop return struct var while") + r"|@\w+",
+        _words(
+            r"array atomic bool [iu]32 f(?:32|64) vec\d Wide function private read read_write storage uniform workgroup"
+        ),
+        rf"\b(?:0x[0-9a-f]+|\d[\d.]*(?:e[+-]?\d+)?)(?:lf|[fiu])?\b|{_TRUTH}",
+    ),
     "python": (
         r"\b\w+: ",
         r"@[\w.]+",

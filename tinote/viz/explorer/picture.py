@@ -26,11 +26,11 @@ EDGES = {"+": "#146c2e", "-": "#b02a1e"}
 SHORTEST_BAR = 0.08
 """A bar of less than this part of the longest would be a dot, and say nothing."""
 
-KINDS = {
+KIND_COLORS = {
     StageKind.PYTHON: "#b89a2d",
     StageKind.IR: "#2d76be",
     StageKind.SOURCE: "#2dae45",
-    StageKind.WGSL: "#2d8fae",
+    StageKind.WGSL: "#be2d75",
     StageKind.LLVM: "#7a2dbe",
     StageKind.ASSEMBLY: "#2dbe8e",
 }
@@ -129,7 +129,7 @@ def _draw_list(canvas: PictureCanvas, stages: Sequence[Stage], final: Stage) -> 
         if stage is final:
             canvas.box(0, y, LIST_WIDTH, y + 24, "#dcebfa")
             canvas.box(0, y, 3, y + 24, ACCENT)
-        canvas.box(14, y + 8, 22, y + 16, KINDS[stage.kind])
+        canvas.box(14, y + 8, 22, y + 16, KIND_COLORS[stage.kind])
         label = f"{stage.group} " if stage.group else ""
         canvas.text(30, y + 4, label, MUTED, size=11)
         canvas.text(30 + canvas.width_of(label, size=11), y + 3, stage.name, INK)

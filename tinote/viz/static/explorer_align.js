@@ -24,7 +24,7 @@ function identities(texts, kind, recomputed) {
     return texts.map(
       (text, line) => recomputed(line) || known(text) || (/^(buffer @[\w.]+|func \w+)/.exec(text)?.[0] ?? text),
     );
-  if (kind === "python" || kind === "source") return texts;
+  if (kind === "python" || kind === "source" || kind === "wgsl") return texts;
   let scope = "";
   return texts.map((text) => {
     const opens = /^define .*?(@[\w.]+)/.exec(text);

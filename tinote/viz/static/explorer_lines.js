@@ -23,7 +23,7 @@ function coloured(text, kind) {
     const group = match.findIndex((part, index) => index > 0 && part !== undefined);
     const word = escapeHtml(match[0]);
     const named = (kind === "ir" || kind === "llvm") && group <= 2 ? ` data-name="${word}"` : "";
-    const comment = group === 3 && /^[#;]/.test(match[0]);
+    const comment = group === 3 && /^(?:[#;]|\/\/)/.test(match[0]);
     const style = comment ? "word-comment" : WORD_CLASSES[group];
     html += `${escapeHtml(text.slice(at, match.index))}<span class="${style}"${named}>${word}</span>`;
     at = match.index + match[0].length;

@@ -80,7 +80,17 @@ const duration = (seconds) => {
   return seconds < 0.9995 ? `${Math.round(seconds * 1e3)} ms` : `${seconds.toPrecision(2)} s`;
 };
 const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
-const nounOf = (kind) => ({ python: "node", ir: "operation", source: "line" })[kind] ?? "instruction";
+
+/** What is counted in a stage, by its kind. */
+const NOUNS = {
+  python: "node",
+  ir: "operation",
+  source: "line",
+  wgsl: "line",
+  llvm: "instruction",
+  assembly: "instruction",
+};
+const nounOf = (kind) => NOUNS[kind];
 
 /** What LLVM compiles for, and a button that copies the commands that do the same; `say` is told what was copied. */
 function targetParts(target, say) {
