@@ -464,9 +464,13 @@ def test_temporary_duals_become_those_of_fields() -> None:
 
 def test_blocks_that_cannot_nest_tell_both_lines() -> None:
     world = Particles()
-    forwards = ti.ad.FwdMode(loss=world.loss, param=world.k)
-    with forwards, pytest.raises(DifferentiationError, match="forward mode cannot be opened inside") as refused:
-        ti.ad.FwdMode(loss=world.loss, param=world.k).__enter__()
+
+    def inside() -> None:
+        with ti.ad.FwdMode(loss=world.energy, param=world.k):
+            world.run()
+
+    with pytest.raises(DifferentiationError, match="forward mode cannot be opened inside") as refused:
+        ti.ad.hvp(inside, wrt=world.k, loss=world.loss)(1.0)
     assert "inside of this" in str(refused.value)
     several = ti.ad.FwdMode(loss=world.loss, param=world.x, seed=np.eye(5))
     with several, pytest.raises(DifferentiationError, match="several seeds at once"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import Token
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -60,6 +60,11 @@ class ForwardMode(Recorder):
         #: the temporary duals of memory without one that holds values which vary
         self._tangents: dict[Buffer, Buffer] = {}
         self._temporaries = TemporaryAdjoints((), self._tangents)
+        self._ends: Callable[[], None] | None = None
+
+    def goes_on(self, ends: Callable[[], None]) -> None:
+        """Another recorder takes its place until the block ends, when `ends` sets the duals."""
+        self._ends = ends
 
     def nesting(self) -> dict[Buffer, Buffer]:
         """A reverse sweep inside of this block is to carry tangents: fields with a gradient get duals of their own.
@@ -91,6 +96,8 @@ class ForwardMode(Recorder):
         assert self._token is not None
         recorder.reset(self._token)
         self._token = None
+        if self._ends is not None:
+            self._ends()
         self.trace.close()
         self._tangents.clear()
         self._temporaries = NO_ADJOINTS

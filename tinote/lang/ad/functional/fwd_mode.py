@@ -19,6 +19,7 @@ import numpy as np
 
 from tinote.errors import DifferentiationError, Note
 from tinote.lang.ad.functional.directions import OneDirectionOnly, SeveralDirections, directions_for
+from tinote.lang.ad.functional.forward_in_forward import ForwardInForward, takes_forward_blocks
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inner_forward import InnerForward
 from tinote.lang.ad.functional.seeds import seed_array
@@ -49,8 +50,9 @@ class FwdMode:
     loss after a leading axis of directions, or a list of them for several losses. The fields' own duals take no part,
     and need not be there. Numbers that depend on the parameters cannot go through Python then.
 
-    Inside of a tape or a function that is differentiated in reverse, the duals that the block leaves are values, which
-    have derivatives there; the loss needs a gradient then.
+    Inside of a tape, of a function that is differentiated in reverse (the loss needs a gradient then) and of another
+    block of this kind, the duals of the loss that the block leaves are values, which have derivatives there. When a
+    block around it of this kind ends, the duals are its own.
 
     Raises `DifferentiationError`.
 
@@ -66,7 +68,7 @@ class FwdMode:
         if len(seeds) != len(params):
             raise DifferentiationError(f"{len(params)} parameters need as many seeds, not {len(seeds)}", caller())
         self._several: _SeveralSeeds | None = None
-        self._inner: InnerForward | None = None
+        self._inner: InnerForward | ForwardInForward | None = None
         self._given = losses, params, seeds
         if seeds and all(_rank(one) == len(f.shape) + len(f.element) + 1 for f, one in zip(params, seeds, strict=True)):
             self._several = _SeveralSeeds(losses, params, seeds)
@@ -78,13 +80,13 @@ class FwdMode:
 
     def __enter__(self) -> Self:
         outer = recorder.get()
-        if isinstance(outer, Journal):
+        if isinstance(outer, Journal) or takes_forward_blocks(outer):
             self._enter_inside(outer)
         else:
             self._mode.__enter__()
         return self
 
-    def _enter_inside(self, outer: Journal) -> None:
+    def _enter_inside(self, outer: Any) -> None:
         """The block is a record of the recording around it."""
         if self._several is not None:
             raise DifferentiationError(
@@ -92,7 +94,8 @@ class FwdMode:
                 caller(),
                 notes=[] if outer.opened is None else [Note("inside of this", outer.opened)],
             )
-        self._inner = InnerForward(outer, *self._given)
+        reverse = isinstance(outer, Journal)
+        self._inner = InnerForward(outer, *self._given) if reverse else ForwardInForward(outer, *self._given)
         self._inner.enter()
 
     def __exit__(

@@ -11,7 +11,7 @@ import numpy as np
 from tinote.lang.ad.functional import higher_order
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.nested import Inner, Recorded, alone, pushed_within, refuse_nesting
-from tinote.lang.ad.functional.pushed_mode import base_of
+from tinote.lang.ad.functional.pushed_mode import Unrecorded, base_of
 from tinote.lang.ad.journal.from_python import Taken, sketch
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.traced import holds_traced
@@ -39,7 +39,7 @@ def _entered(outer: Recorder, inner: Inner) -> Iterator[None]:
     base = base_of(outer)
     if isinstance(base, ForwardMode):
         base.nesting()
-    elif not isinstance(base, Journal):
+    elif not isinstance(base, Journal | Unrecorded):
         refuse_nesting(inner.task.what, outer, "it does not record derivatives")
     with _taking(outer, inner):
         yield

@@ -92,14 +92,25 @@ def next_depth(outer: Recorder) -> int:
     return 1 + (lifts[-1].depth if lifts else 0)
 
 
+class Unrecorded(Recorder):
+    """What a block of pushforwards is told to where nothing around it records."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+
 class PushedMode(Recorder):
     """The recorder of a block at this `depth` inside of the recording `base`. `again`: a block whose tangents it goes
     on with, in another recording: its numbers and companions are the same.
     """
 
     gradients = None
+    #: whether what duals hold are values as any other, which a block inside of this one has left
+    duals_are_values = False
+    #: a trace in forward mode that this block goes on for
+    adopted: Trace | None = None
 
-    def __init__(self, base: Recorder, depth: int, span: Span, again: PushedMode | None = None) -> None:
+    def __init__(self, base: Recorder, depth: int, span: Span | None, again: PushedMode | None = None) -> None:
         self.base = base
         self.depth = depth
         self.opened = span
@@ -158,6 +169,8 @@ class PushedMode(Recorder):
             if value.trace is block.trace:
                 return block._parts[value.number]
             block = block.again
+        if value.trace is self.adopted:
+            return value.value, value.tangent
         return value, 0.0
 
     def number(self, value: Any, tangent: Any) -> Traced:
@@ -222,6 +235,11 @@ class PushedMode(Recorder):
         field = next((f for f in list(session.fields) if f.buffer is buffer), None)
         return None if field is None else self.companion(field)
 
+    def _has_tangents(self, buffer: Buffer) -> bool:
+        """Whether what it holds is a value, not a derivative."""
+        primal = buffer.primal
+        return primal is None or (self.duals_are_values and primal.primal is None and buffer is primal.tangent)
+
     def point(self, field: Field, direction: Any) -> None:
         """Set the tangents of a field: an array, or the values of another field."""
         own = self.companion(field)
@@ -271,7 +289,7 @@ class PushedMode(Recorder):
     def _refuse_companions(self, instance: Instance) -> None:
         touched = instance.specialisation.accesses()
         for buffer in touched.loaded | touched.written:
-            if buffer.primal is not None:
+            if not self._has_tangents(buffer):
                 raise DifferentiationError(
                     f"'{buffer.name}' is used in a kernel whose derivative is differentiated twice more",
                     instance.specialisation.source.span,
@@ -325,7 +343,7 @@ class PushedMode(Recorder):
             return
         values, tangents = self._split(value)
         self._base_writes(buffer, position, values, None)
-        if buffer.primal is None and (own := self.tangents_of(buffer)) is not None:
+        if self._has_tangents(buffer) and (own := self.tangents_of(buffer)) is not None:
             with self.below():
                 self._store(own, position, tangents)
 
@@ -343,7 +361,7 @@ class PushedMode(Recorder):
         return first[()], second[()]
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
-        own = self.tangents_of(buffer) if buffer.primal is None else None
+        own = self.tangents_of(buffer) if self._has_tangents(buffer) else None
         with self.below():
             values = self.base.reading(buffer, position, value)
             if own is None:
@@ -357,7 +375,7 @@ class PushedMode(Recorder):
 
     def taking(self, buffer: Buffer) -> None:
         self.base.taking(buffer)
-        own = self.tangents_of(buffer) if buffer.primal is None else None
+        own = self.tangents_of(buffer) if self._has_tangents(buffer) else None
         if own is not None and numbers(own.buffer).any():
             self.trace.note_taken_out()
 
