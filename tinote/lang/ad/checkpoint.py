@@ -52,7 +52,7 @@ from tinote.lang.capture.program import Program
 from tinote.lang.data.traced import Trace, constants
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, lendable, own
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import is_viewed, memory_of, recorder, session
+from tinote.lang.session.state import is_viewed, memory_of, recorder, recording_as, session
 from tinote.runtime.memory import Memory, MemoryCopies, readable_size
 from tinote.source import Span, caller
 
@@ -333,11 +333,10 @@ class _Chain:
         return position + distance(ahead, free) if ahead >= 2 and free >= 2 else -1
 
     def _run(self, t: int, runner: _Runner) -> None:
-        token = recorder.set(runner)
         try:
-            self.step(t)
+            with recording_as(runner):
+                self.step(t)
         finally:
-            recorder.reset(token)
             self.numbers |= runner.trace.taken_in
             runner.trace.close()
 

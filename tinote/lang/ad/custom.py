@@ -51,7 +51,7 @@ from tinote.lang.index_regions import IndexRegion, region_at
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of
 from tinote.lang.kernels.func import Func
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import Recorder, recorder
+from tinote.lang.session.state import Recorder, recorder, recording_as
 from tinote.source import NOWHERE, Span, caller
 
 Scratch = Field | Sequence[Field] | Callable[..., Field | Sequence[Field]]
@@ -88,11 +88,8 @@ class CustomFunction:
         custom.notices_stale = True
         tape.may_change_gradients()
         inside = Inside(tape, custom)
-        token = recorder.set(inside)
-        try:
+        with recording_as(inside):
             result = self._function(*args, **kwargs)
-        finally:
-            recorder.reset(token)
         tape.custom(custom)
         if may_be_computed(result, {}):
             tape.trace.note_taken_out()
@@ -229,11 +226,8 @@ def _without_gradient(function: Callable[..., Any], args: tuple[Any, ...], kwarg
         return function(*args, **kwargs)
     args, kwargs = _constants(args, kwargs)
     outer.may_change_gradients()
-    token = recorder.set(_Constant(outer, caller()))
-    try:
+    with recording_as(_Constant(outer, caller())):
         return function(*args, **kwargs)
-    finally:
-        recorder.reset(token)
 
 
 class Inside(Recorder):

@@ -205,14 +205,27 @@ class Tape(Journal):
         self.loss.fill(0)
         if self._check is not None:
             self._check.start()
-        if self._inner is not None:
-            self._inner.start(self.trace)
         alone = self.repeats and outer is None and self._inner is None
         begin = repeated_tapes.begin(self, self._place) if alone else None
-        self.start()
-        if begin is not None:
-            begin()
-        return self
+        try:
+            if self._inner is not None:
+                self._inner.start(self.trace)
+            self.start()
+            if begin is not None:
+                begin()
+            return self
+        except BaseException:  # an interrupt
+            self.go_on()
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        """It records no longer."""
+        try:
+            self.stop()
+        finally:
+            if self._inner is not None:
+                self._inner.stop()
 
     def _inside(self, outer: Journal, span: Span) -> InnerTape:
         """Inside of another recording in reverse mode, the tape is one of its records."""
@@ -302,17 +315,19 @@ class Tape(Journal):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if type(self) is Tape and not self._entered:
-            raise DifferentiationError("the tape was not entered: write `with ti.ad.Tape(loss):`", caller())
-        if type(self) is not _Waiting:
-            self.stop()
-        elif self.ahead.end(failed=kind is not None):
-            self.forget()
-            return
+        try:
+            if type(self) is Tape and not self._entered:
+                raise DifferentiationError("the tape was not entered: write `with ti.ad.Tape(loss):`", caller())
+            if type(self) is not _Waiting:
+                self._end()
+            elif self.ahead.end(failed=kind is not None):
+                self.forget()
+                return
+        except BaseException:  # an interrupt
+            self._end()
+            raise
         failed = True
         inner = self._inner
-        if inner is not None:
-            inner.stop()
         try:
             if kind is None:
                 if self.rules is not None:

@@ -7,7 +7,7 @@ import warnings
 import weakref
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from itertools import chain
 from numbers import Integral
 from typing import Any, Protocol
@@ -306,17 +306,33 @@ def clears_duals() -> bool:
     return open_recorder is not None and open_recorder.clears_duals
 
 
-def watch(watcher: OutsideWatcher) -> Token[OutsideWatcher | None]:
+@contextmanager
+def recording_as(other: Recorder | None) -> Iterator[None]:
+    """A block in which `other` is told of launches and writes."""
+    outer = recorder.get()
+    try:
+        recorder.set(other)
+        yield
+    finally:
+        recorder.set(outer)
+
+
+def own_watcher() -> OutsideWatcher | None:
+    """The recording that watches for this context."""
+    return _own_watcher.get()
+
+
+def watch(watcher: OutsideWatcher) -> None:
     """From now on, tell `watcher` what other contexts write."""
     session.watchers += (watcher,)
-    return _own_watcher.set(watcher)
+    _own_watcher.set(watcher)
 
 
-def end_watch(watcher: OutsideWatcher, token: Token[OutsideWatcher | None]) -> None:
-    """The end of what `watch` began."""
+def end_watch(watcher: OutsideWatcher, before: OutsideWatcher | None) -> None:
+    """The end of what `watch` began; `before` watched for this context."""
     others = session.watchers
     session.watchers = () if others == (watcher,) else tuple([other for other in others if other is not watcher])
-    _own_watcher.reset(token)
+    _own_watcher.set(before)
 
 
 @contextmanager
@@ -324,12 +340,13 @@ def beside() -> Iterator[None]:
     """A block that the recorder of this context does not see, whose own recordings it hears of as of those of other
     contexts.
     """
-    recording, watching = recorder.set(None), _own_watcher.set(None)
-    try:
-        yield
-    finally:
-        _own_watcher.reset(watching)
-        recorder.reset(recording)
+    watching = _own_watcher.get()
+    with recording_as(None):
+        try:
+            _own_watcher.set(None)
+            yield
+        finally:
+            _own_watcher.set(watching)
 
 
 def note_launch_outside(instance: Any, values: tuple[Any, ...]) -> None:

@@ -14,7 +14,7 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import Recorder, memory_of, recorder
+from tinote.lang.session.state import Recorder, memory_of, recording_as
 from tinote.runtime.memory import MemoryCopies
 from tinote.source import Span, location_name
 
@@ -45,11 +45,8 @@ def suspects_of(run: Callable[[], Any], slope_of: Callable[..., Any], step: floa
     overwritten.
     """
     detective = _Detective(slope_of, step, tolerance)
-    token = recorder.set(detective)
-    try:
+    with recording_as(detective):
         run()
-    finally:
-        recorder.reset(token)
     return sorted(detective.found, key=lambda s: -s.error if math.isfinite(s.error) else -math.inf)
 
 

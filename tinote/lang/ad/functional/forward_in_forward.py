@@ -61,11 +61,11 @@ class ForwardInForward:
         self._block.duals_are_values = True
         for field, direction in zip(self._params, self._seeds, strict=True):
             self._block.point(field, direction)
-        self._token = recorder.set(self._block)
+        recorder.set(self._block)
 
     def leave(self, *, completed: bool) -> None:
         """The block ends. What it leaves in the duals of the losses are values of the block around it."""
-        recorder.reset(self._token)
+        recorder.set(self._around)
         try:
             if completed:
                 for field in self._losses:
@@ -74,6 +74,11 @@ class ForwardInForward:
                     _copy(found, field.dual)
         finally:
             self._block.close()
+
+    def end(self) -> None:
+        """It is not followed any longer."""
+        if recorder.get() is self._block:
+            recorder.set(self._around)
 
 
 def _copy(source: Field, target: Field) -> None:
@@ -104,7 +109,7 @@ def put_duals_back(block: PushedMode) -> None:
     """The block is over: the duals of fields are its tangents."""
     for field in _floats():
         if field.has_dual:
-            own = block.companion(field)
+            own = block.known_companion(field.buffer)
             numbers(field.dual.buffer)[...] = 0.0 if own is None else numbers(own.buffer)
     block.close()
 

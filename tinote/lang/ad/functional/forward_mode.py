@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import Token
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
@@ -54,7 +53,7 @@ class ForwardMode(Recorder):
         self.losses = losses
         self.params = params
         self.trace = trace
-        self._token: Token[Recorder | None] | None = None
+        self._is_open = False
         self.opened = caller()
         self._lost = LostValues(tangents=True)
         #: the temporary duals of memory without one that holds values which vary
@@ -81,8 +80,13 @@ class ForwardMode(Recorder):
         if recorder.get() is not None:
             refuse_block("forward mode", recorder.get())
         self._point()
-        self._token = recorder.set(self)
-        return self
+        try:
+            self._is_open = True
+            recorder.set(self)
+            return self
+        except BaseException:  # an interrupt
+            recorder.set(None)
+            raise
 
     def _point(self) -> None:
         """Set all duals."""
@@ -93,9 +97,9 @@ class ForwardMode(Recorder):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._token is not None
-        recorder.reset(self._token)
-        self._token = None
+        assert self._is_open
+        recorder.set(None)
+        self._is_open = False
         if self._ends is not None:
             self._ends()
         self.trace.close()

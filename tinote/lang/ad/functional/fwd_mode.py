@@ -103,12 +103,18 @@ class FwdMode:
     ) -> None:
         if self._inner is not None:
             inner, self._inner = self._inner, None
-            inner.leave(completed=error is None)
+            try:
+                inner.leave(completed=error is None)
+            finally:
+                inner.end()
             return
-        if self._several is not None and error is None:
-            found = self._several.products()
-            self.duals = found[0] if self._has_one else found
-        self._mode.__exit__(kind, error, trace)
+        try:
+            if self._several is not None and error is None:
+                found = self._several.products()
+                self.duals = found[0] if self._has_one else found
+        finally:
+            recorder.set(None)
+            self._mode.__exit__(kind, error, trace)
 
 
 def _located(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -59,7 +59,7 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import StandIn, stand_in
 from tinote.lang.data.traced import Trace, Traced, holds_traced, stored
 from tinote.lang.data.traced_derivatives import Dual
-from tinote.lang.session.state import Recorder, memory_of, note_python_write, recorder, session
+from tinote.lang.session.state import Recorder, memory_of, note_python_write, recording_as, session
 from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import unwinding
 
@@ -384,14 +384,8 @@ class _Record:
             part.buffer for one in bound.inputs if one.field is not None for part in self._fields(one.field, blocks)
         ]
         journal.starts_from(fields)
-        journal.start()
-        token = recorder.set(top)
-        try:
-            with bound.running():
-                returned = task.f(*bound.args, **self.inner.kwargs)
-        finally:
-            recorder.reset(token)
-            journal.stop()
+        with journal.recording(), recording_as(top), bound.running():
+            returned = task.f(*bound.args, **self.inner.kwargs)
         result = result_of(task, returned, top.trace)
         refuse_written(bound, self.inner)
         lost = journal.lost_values()

@@ -79,16 +79,28 @@ class InnerForward:
         clear_duals()
         for field, direction in zip(self._params, self._seeds, strict=True):
             store_seed(field.dual, direction)
-        self._listening = self._stretch.listening()
-        self._listening.__enter__()
-        self._journal.start()
+        try:
+            listening = self._stretch.listening()
+            listening.__enter__()
+            self._listening = listening
+            self._journal.start()
+        except BaseException:  # an interrupt
+            self.end()
+            raise
+
+    def end(self) -> None:
+        """Nothing of it is recorded any longer."""
+        listening, self._listening = self._listening, None
+        try:
+            self._journal.stop()
+        finally:
+            if listening is not None:
+                listening.__exit__(None, None, None)
 
     def leave(self, *, completed: bool) -> None:
         """The block ends: it becomes a record, if it has `completed`."""
         journal, outer, stretch = self._journal, self._outer, self._stretch
-        assert self._listening is not None
-        journal.stop()
-        self._listening.__exit__(None, None, None)
+        self.end()
         try:
             if completed:
                 journal.lost_values()

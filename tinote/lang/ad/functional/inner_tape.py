@@ -75,13 +75,15 @@ class InnerTape:
         """The tape records from now on."""
         self._family = trace.family
         self._tape.runs_again = self._tape.is_inner = True
-        self._listening = self._stretch.listening()
-        self._listening.__enter__()
+        listening = self._stretch.listening()
+        listening.__enter__()
+        self._listening = listening
 
     def stop(self) -> None:
-        """It does not any more."""
-        assert self._listening is not None
-        self._listening.__exit__(None, None, None)
+        """It does not any more, if it did."""
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            listening.__exit__(None, None, None)
 
     def refuse(self, custom: Custom) -> NoReturn:
         """Raise for a stretch with a gradient of its own in the tape."""
@@ -148,11 +150,8 @@ def run_again(again: Again, journal: SecondOrder, directions: Mapping[Buffer, Ar
     for buffer, direction in directions.items():
         assert buffer.tangent is not None
         numbers(buffer.tangent)[...] = direction
-    journal.start()
-    try:
+    with journal.recording():
         again.run(journal, directions)
-    finally:
-        journal.stop()
     journal.lost_values()
 
 

@@ -121,13 +121,14 @@ class Stretch:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        token = _open.set((*_open.get(), self))
-        session.watchers += (self,)
+        before = _open.get()
         try:
+            _open.set((*before, self))
+            session.watchers += (self,)
             yield
         finally:
             session.watchers = tuple([one for one in session.watchers if one is not self])
-            _open.reset(token)
+            _open.set(before)
 
     def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""

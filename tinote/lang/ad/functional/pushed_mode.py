@@ -12,8 +12,8 @@ around differentiates the tangents, too, and blocks of this kind may lie in one 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
@@ -29,7 +29,7 @@ from tinote.lang.data.ndarrays import array_kind, bound_of, formal_array
 from tinote.lang.data.traced import Trace, Traced, computed_as, objects, stored, traced_array
 from tinote.lang.data.traced_derivatives import Dual, ScalarRule
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import Recorder, note_launch_outside, note_python_write, recorder, session
+from tinote.lang.session.state import Recorder, note_launch_outside, note_python_write, recording_as, session
 from tinote.source import Span, caller
 
 Array = np.ndarray[Any, Any]
@@ -126,23 +126,13 @@ class PushedMode(Recorder):
         self._parts: dict[int, tuple[Any, Any]] = {}
         self._used: dict[Buffer, Field] = {}
 
-    @contextmanager
-    def running(self) -> Iterator[None]:  # type: ignore[override]
-        """What runs in this block is followed."""
-        token = recorder.set(self)
-        try:
-            yield
-        finally:
-            recorder.reset(token)
+    def running(self) -> AbstractContextManager[None]:  # type: ignore[override]
+        """A block that is followed."""
+        return recording_as(self)
 
-    @contextmanager
-    def below(self) -> Iterator[None]:
-        """What runs in this block is told to the recording around alone."""
-        token = recorder.set(self.base)
-        try:
-            yield
-        finally:
-            recorder.reset(token)
+    def below(self) -> AbstractContextManager[None]:
+        """A block of which the recording around alone is told."""
+        return recording_as(self.base)
 
     def close(self) -> None:
         """Nobody uses its numbers and companions any more: the latter are zero again."""
@@ -229,8 +219,7 @@ class PushedMode(Recorder):
         """The same of the field with this buffer."""
         if self._is_constant(buffer):
             return None
-        known = _companions.get(buffer, {}).get(self.depth)
-        if known is not None and known.buffer in self._used:
+        if (known := self.known_companion(buffer)) is not None:
             return known
         field = next((f for f in list(session.fields) if f.buffer is buffer), None)
         return None if field is None else self.companion(field)
@@ -239,6 +228,11 @@ class PushedMode(Recorder):
         """Whether what it holds is a value, not a derivative."""
         primal = buffer.primal
         return primal is None or (self.duals_are_values and primal.primal is None and buffer is primal.tangent)
+
+    def known_companion(self, buffer: Buffer) -> Field | None:
+        """The same where this block has used it already."""
+        known = _companions.get(buffer, {}).get(self.depth)
+        return known if known is not None and known.buffer in self._used else None
 
     def point(self, field: Field, direction: Any) -> None:
         """Set the tangents of a field: an array, or the values of another field."""

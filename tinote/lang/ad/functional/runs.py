@@ -97,13 +97,9 @@ def recorded_from(
     """
     journal.opened = task.span
     journal.starts_from([one.field.buffer for one in bound.inputs if one.field is not None])
-    journal.start()
     try:
-        try:
-            with bound.running():
-                returned = task.f(*bound.args, **kwargs)
-        finally:
-            journal.stop()
+        with journal.recording(), bound.running():
+            returned = task.f(*bound.args, **kwargs)
         found = results or [result_of(task, returned, journal.trace)]
         lost = journal.lost_values()
         for result in found:

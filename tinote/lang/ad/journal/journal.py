@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import Token
 from typing import Any
 
 import numpy as np
@@ -59,6 +58,7 @@ from tinote.lang.session.state import (
     is_only_owner,
     memory_of,
     note_overwriting,
+    own_watcher,
     recorder,
     session,
     watch,
@@ -104,7 +104,8 @@ class Journal(Recorder):
     _usual: Request | None = GRADIENT
     #: launches without arrays with temporary gradients, and for how much active memory
     _lent: dict[tuple[Instance, Request], tuple[int, Arguments]]
-    _tokens: tuple[Token[Recorder | None], Token[OutsideWatcher | None]] | None = None
+    #: what was the recorder before it, and who watched, as long as it records
+    _around: tuple[Recorder | None, OutsideWatcher | None] | None = None
     #: gets what gradients held before they change, if they are to hold it again in the end
     gradients_before: MemoryCopies | None = None
     #: what gradients held when the first block inside of this one put its own there
@@ -162,22 +163,49 @@ class Journal(Recorder):
     @property
     def is_recording(self) -> bool:
         """Whether it is the recorder of a context."""
-        return self._tokens is not None
+        return self._around is not None
 
     def start(self) -> None:
         """Become the recorder of this context, and hear what other contexts write."""
         if self._observers and (listener := heard()) is not None:
             listener.taking("a tape that checks, or that does steps again")
-        self._tokens = recorder.set(self), watch(self)
+        outer, watching = recorder.get(), own_watcher()
+        if outer is None and watching is not None:  # an interrupt kept it from ending
+            end_watch(watching, None)
+            watching = None
+        self._around = outer, watching
+        try:
+            recorder.set(self)
+            watch(self)
+        except BaseException:  # an interrupt
+            self.stop()
+            raise
 
     def stop(self) -> None:
-        """The end of what `start` began."""
-        assert self._tokens is not None
-        was_recorder, was_watcher = self._tokens
-        self._tokens = None
-        end_watch(self, was_watcher)
-        recorder.reset(was_recorder)
-        self.trace.close()
+        """The end of what `start` began, or of as much of that as an interrupt let happen."""
+        if self._around is None:
+            return
+        outer, watching = self._around
+        try:
+            recorder.set(outer)
+        finally:
+            try:
+                end_watch(self, watching)
+            finally:
+                self.trace.close()
+        self._around = None
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """A block that is recorded, whatever comes in between."""
+        try:
+            self.start()
+            yield
+        finally:
+            try:
+                self.stop()
+            finally:
+                self.stop()  # where an interrupt has kept the first one from its work
 
     # ---- launches
 

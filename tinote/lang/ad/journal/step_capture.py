@@ -48,7 +48,7 @@ from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.traced import Traced, constants
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import region_at
-from tinote.lang.session.state import memory_of, recorder
+from tinote.lang.session.state import memory_of, recording_as
 from tinote.runtime.pool import ALIGNMENT
 from tinote.runtime.seam import heard, seam
 from tinote.source import Span, caller
@@ -164,12 +164,8 @@ def captured_under_tape(
         found.use(None)
         return found
 
-    token = recorder.set(None)
-    try:
-        with capturing:
-            return until_all_are_known(dependencies, attempt)
-    finally:
-        recorder.reset(token)
+    with recording_as(None), capturing:
+        return until_all_are_known(dependencies, attempt)
 
 
 class _Trial(Trial):
@@ -241,11 +237,8 @@ class _Trial(Trial):
         return [journal.trace.new(one) if yes else one for one, yes in zip(args, self.active, strict=True)]
 
     def _run(self, journal: Any, given: Sequence[Any]) -> Any:
-        token = recorder.set(journal)
-        try:
+        with recording_as(journal):
             return self.step(*given)
-        finally:
-            recorder.reset(token)
 
     # ---- the proof
 

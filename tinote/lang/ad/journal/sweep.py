@@ -22,7 +22,7 @@ from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjo
 from tinote.lang.ad.memory.undo import Rewind, numbers
 from tinote.lang.data.traced import Traced, stored
 from tinote.lang.data.traced_derivatives import Dual
-from tinote.lang.session.state import recorder
+from tinote.lang.session.state import recording_as
 from tinote.runtime.seam import heard
 
 Array = np.ndarray[Any, Any]
@@ -278,12 +278,10 @@ class Sweep:
                 if (listener := heard()) is not None:
                     listener.assigning(held, ..., np.nan, np.nan)
                 held[...] = np.nan
-        token = recorder.set(inner)
         try:
-            with custom.arrays_again():
+            with recording_as(inner), custom.arrays_again():
                 custom.gradient(inner)
         finally:
-            recorder.reset(token)
             inner.bring_back()
         for buffer in custom.fully_overwritten:
             self.temporaries.clear(buffer)

@@ -12,11 +12,12 @@ from tinote.errors import DifferentiationError, SolverError
 from tinote.lang.ad.functional.functional import MissingElementsError, jvp
 from tinote.lang.ad.functional.functional import jacobian as jacobian_of
 from tinote.lang.ad.solvers.factorisation import Factorisation
-from tinote.lang.ad.solvers.implicit_solve import ImplicitSolve, Product, recording_as
+from tinote.lang.ad.solvers.implicit_solve import ImplicitSolve, Product
 from tinote.lang.ad.solvers.krylov import bicgstab
 from tinote.lang.ad.solvers.libraries import scipy_sparse
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced
+from tinote.lang.session.state import recording_as
 from tinote.source import Span, caller
 
 Array = np.ndarray[Any, Any]

@@ -33,7 +33,7 @@ from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjo
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.kernels.arguments import lendable
-from tinote.lang.session.state import Recorder, gradient_memories, memory_of, recorder
+from tinote.lang.session.state import gradient_memories, memory_of, recorder, recording_as
 from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import heard
 from tinote.source import Span
@@ -41,16 +41,6 @@ from tinote.source import Span
 Array = np.ndarray[Any, Any]
 Arrays = Sequence[Array]
 Product = Callable[[Array], Array]
-
-
-@contextmanager
-def recording_as(other: Recorder | None) -> Iterator[None]:
-    """A block in which `other` is told of launches and writes."""
-    token = recorder.set(other)
-    try:
-        yield
-    finally:
-        recorder.reset(token)
 
 
 class ImplicitSolve:
@@ -378,11 +368,8 @@ class _Recorded:
         if active:
             self.journal.active = dict(active)
             self.journal._usual = None
-        self.journal.start()
-        try:
+        with self.journal.recording():
             run()
-        finally:
-            self.journal.stop()
         self.journal.lost_values()
 
     def transposed(self, adjoint: Array) -> Array:

@@ -19,13 +19,13 @@ import numpy as np
 
 from tinote.errors import FieldError
 from tinote.ir.types import Tensor
-from tinote.lang.ad.solvers.implicit_solve import ImplicitSolve, Product, recording_as
+from tinote.lang.ad.solvers.implicit_solve import ImplicitSolve, Product
 from tinote.lang.ad.solvers.krylov import bicgstab, conjugate_gradients, refuse_limits
 from tinote.lang.data.declarations import field
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix, Vector
 from tinote.lang.data.ndarrays import Ndarray, ndarray
-from tinote.lang.session.state import session
+from tinote.lang.session.state import recording_as, session
 from tinote.source import caller
 
 Array = np.ndarray[Any, Any]

@@ -1,0 +1,152 @@
+"""An interrupt may come between any two lines: whatever it ends, nothing goes on recording."""
+
+import linecache
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tests.autodiff.user import session  # noqa: F401
+from tinote.lang.session.state import own_watcher, recorder
+from tinote.lang.session.state import session as state
+
+FILES = (
+    "ad/tape.py", "ad/custom.py", "journal/journal.py", "session/state.py", "functional/fwd_mode.py",
+    "functional/forward_mode.py", "functional/forward_in_forward.py", "functional/runs.py", "functional/inner_tape.py",
+    "functional/inner_forward.py", "functional/pushed_mode.py",
+)  # fmt: skip
+ENDS = ("__exit__", "stop", "_end", "leave")
+
+
+def interrupted_at(run: Callable[[], None], number: int) -> str:
+    """Interrupt `run` before the line of this number that it executes in `FILES`. Gives where, if it came so far.
+
+    Lines that call nothing are left out, as Python looks for interrupts at calls (and at the ends of loops) alone; so
+    are `recorder.set(…)`, which is done by the time it looks, and the first line of what ends a block, as it looks
+    there before the function can do anything.
+    """
+    left, place = number, ""
+
+    def line(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal left, place
+        text = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+        if event == "line" and "(" in text and "recorder.set(" not in text:
+            left -= 1
+            if left < 0:
+                sys.settrace(None)
+                place = f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
+                raise KeyboardInterrupt
+        return line
+
+    def first_line(frame: FrameType, event: str, _: Any) -> Any:
+        return line
+
+    def call(frame: FrameType, event: str, _: Any) -> Any:
+        if not frame.f_code.co_filename.endswith(FILES):
+            return None
+        return first_line if frame.f_code.co_name in ENDS else line
+
+    sys.settrace(call)
+    try:
+        run()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    return place
+
+
+def programs() -> dict[str, Callable[[], None]]:
+    both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
+    x = ti.field(ti.f64, 3, **both)
+    y, z = [ti.field(ti.f64, (), **both) for _ in range(2)]
+
+    @ti.kernel
+    def add():
+        for i in x:
+            y[None] += x[i] ** 2
+
+    @ti.kernel
+    def square():
+        z[None] += y[None] ** 2
+
+    @ti.ad.grad_replaced
+    def replaced() -> None:
+        add()
+
+    @ti.ad.grad_for(replaced)
+    def gradient() -> None:
+        add.grad()
+
+    def tape() -> None:
+        with ti.ad.Tape(y):
+            add()
+
+    def tape_in_tape() -> None:
+        with ti.ad.Tape(z):
+            with ti.ad.Tape(y):
+                add()
+            square()
+
+    def custom_in_tape() -> None:
+        with ti.ad.Tape(y):
+            replaced()
+
+    def repeated() -> None:
+        with ti.ad.Tape(y, repeats=True):
+            add()
+
+    def forward() -> None:
+        with ti.ad.FwdMode(loss=y, param=x, seed=np.ones(3)):
+            add()
+
+    def forward_in_forward() -> None:
+        with ti.ad.FwdMode(loss=z, param=x, seed=np.ones(3)):
+            with ti.ad.FwdMode(loss=y, param=x, seed=np.ones(3)):
+                add()
+            square()
+
+    def forward_in_tape() -> None:
+        with ti.ad.Tape(z):
+            with ti.ad.FwdMode(loss=y, param=x, seed=np.ones(3)):
+                add()
+            square()
+
+    def functional() -> None:
+        ti.ad.grad(add, wrt=x, loss=y)()
+
+    def hessian() -> None:
+        ti.ad.hvp(add, wrt=x, loss=y)(np.ones(3))
+
+    found = [
+        tape, tape_in_tape, custom_in_tape, repeated, forward, forward_in_forward, forward_in_tape, functional, hessian
+    ]  # fmt: skip
+    return {one.__name__: one for one in found}
+
+
+NAMES = (
+    "tape", "tape_in_tape", "custom_in_tape", "repeated", "forward", "forward_in_forward", "forward_in_tape",
+    "functional", "hessian",
+)  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of finalizers, by Python itself
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_records_after_an_interrupt(name: str) -> None:
+    recorder.set(None)
+    every = programs()
+    run = every[name]
+    for _ in range(2):
+        run()
+    number = 0
+    while place := interrupted_at(run, number):
+        assert recorder.get() is None, place
+        number += 1
+    assert number > 20
+    # What an interrupt has kept from ending does not hear of what others do from the next recording on.
+    every["tape"]()
+    assert state.watchers == () and own_watcher() is None
