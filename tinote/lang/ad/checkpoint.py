@@ -20,7 +20,7 @@ import time
 import zlib
 from array import array
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -110,12 +110,9 @@ def checkpoint(
         if not optional and (not isinstance(value, int) or isinstance(value, bool) or value < least):
             raise DifferentiationError(f"{name} must be an integer of at least {least}, not {value!r}", span)
     outer = recorder.get()
-    if not isinstance(outer, Journal):  # forward mode needs no memory; elsewhere nothing is differentiated
-        for t in bar(range(steps), "steps", shown=progress):
-            step(t)
-        return Checkpoints(steps)
-    if outer.derivative.has_tangents:
-        with _recorded_whole(outer, step):
+    if not isinstance(outer, Journal) or outer.derivative.has_tangents:
+        # Forward mode needs no memory; elsewhere nothing is differentiated, or twice.
+        with _recorded_whole(outer, step) if isinstance(outer, Journal) else nullcontext():
             for t in bar(range(steps), "steps", shown=progress):
                 step(t)
         return Checkpoints(steps)

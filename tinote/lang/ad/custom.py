@@ -74,7 +74,7 @@ class CustomFunction:
                 f"'{self._name}' has a gradient for reverse mode only, and forward mode cannot pass through it",
                 caller(),
                 hint="use a tape, or call an undecorated function in forward mode",
-                notes=[] if tape.opened is None else [Note("inside of this", tape.opened)],
+                notes=tape.opened_notes(),
             )
         if not isinstance(tape, Journal):
             return self._function(*args, **kwargs)
@@ -220,7 +220,7 @@ def _without_gradient(function: Callable[..., Any], args: tuple[Any, ...], kwarg
             f"'{function.__name__}' runs without gradients, which forward mode does not support yet",
             caller(),
             hint="call it outside of the block",
-            notes=[] if outer.opened is None else [Note("inside of this", outer.opened)],
+            notes=outer.opened_notes(),
         )
     if not isinstance(outer, Journal):
         return function(*args, **kwargs)

@@ -234,7 +234,7 @@ class Tape(Journal):
                 "a tape inside of another recording does not check, and keeps what it needs",
                 caller(),
                 hint="leave validation, on_overwrite, grad_check and keep out",
-                notes=[] if outer.opened is None else [Note("inside of this", outer.opened)],
+                notes=outer.opened_notes(),
             )
         if isinstance(outer, Tape) and outer.loss.buffer is self.loss.buffer:
             raise DifferentiationError(
@@ -295,7 +295,7 @@ class Tape(Journal):
                 "a tape inside of forward mode does not check",
                 caller(),
                 hint="leave validation, on_overwrite and grad_check out",
-                notes=[] if outer.opened is None else [Note("inside of this", outer.opened)],
+                notes=outer.opened_notes(),
             )
         temporary = outer.nesting()
         self.derivative, self.saves_by, self.clears_duals = SecondOrder.derivative, SecondOrder.saves_by, True

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.compiler.requests import GRADIENT, Request
 from tinote.config import Config
-from tinote.errors import FieldError, SerializationError, suggestion
+from tinote.errors import FieldError, Note, SerializationError, suggestion
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
 from tinote.lang.index_regions import region_at
@@ -74,6 +74,10 @@ class Recorder:
     lets_record = False
     #: where it was opened, if that is known
     opened: Span | None = None
+
+    def opened_notes(self) -> list[Note]:
+        """For the error of what cannot run inside of it: its line."""
+        return [] if self.opened is None else [Note("inside of this", self.opened)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise SerializationError(

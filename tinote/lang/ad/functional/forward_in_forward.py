@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tinote.errors import DifferentiationError, Note
+from tinote.errors import DifferentiationError
 from tinote.lang.ad.functional.directions import SeveralDirections
 from tinote.lang.ad.functional.forward_mode import ForwardMode, direction_of
 from tinote.lang.ad.functional.pushed_mode import PushedMode, Unrecorded, base_of, next_depth
@@ -46,7 +46,7 @@ class ForwardInForward:
                 raise DifferentiationError(
                     f"'{field.name}' has no derivative",
                     self._span,
-                    notes=[] if outer.opened is None else [Note("inside of this", outer.opened)],
+                    notes=outer.opened_notes(),
                 )
         self._outer = outer
         self._losses = losses

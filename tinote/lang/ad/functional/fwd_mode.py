@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tinote.errors import DifferentiationError, Note
+from tinote.errors import DifferentiationError
 from tinote.lang.ad.functional.directions import OneDirectionOnly, SeveralDirections, directions_for
 from tinote.lang.ad.functional.forward_in_forward import ForwardInForward, takes_forward_blocks
 from tinote.lang.ad.functional.forward_mode import ForwardMode
@@ -92,7 +92,7 @@ class FwdMode:
             raise DifferentiationError(
                 "forward mode inside of another recording follows one seed at a time",
                 caller(),
-                notes=[] if outer.opened is None else [Note("inside of this", outer.opened)],
+                notes=outer.opened_notes(),
             )
         reverse = isinstance(outer, Journal)
         self._inner = InnerForward(outer, *self._given) if reverse else ForwardInForward(outer, *self._given)

@@ -46,7 +46,7 @@ class InnerForward:
 
     def __init__(self, outer: Journal, losses: list[Field], params: list[Field], seeds: Sequence[Any]) -> None:
         self._span = caller()
-        notes = [] if outer.opened is None else [Note("inside of this", outer.opened)]
+        notes = outer.opened_notes()
         if outer.derivative.has_tangents or outer.is_inner:
             what = "which is differentiated itself: third derivatives are not computed"
             raise DifferentiationError(
@@ -114,7 +114,7 @@ class InnerForward:
         stretch.read_by_python(journal)
         for event in journal.events:
             if isinstance(event, Custom) and not (isinstance(event, Operation) and event.computation is not None):
-                notes = [] if outer.opened is None else [Note("inside of this", outer.opened)]
+                notes = outer.opened_notes()
                 raise DifferentiationError(
                     f"'{event.name}' cannot run in forward mode inside of another recording: it cannot be run again",
                     event.span,

@@ -49,7 +49,7 @@ class InnerTape:
 
     def __init__(self, tape: Journal, outer: Journal, loss: Field, span: Span, *, clears: bool) -> None:
         if outer.derivative.has_tangents or outer.is_inner:
-            notes = [] if outer.opened is None else [Note("inside of this", outer.opened)]
+            notes = outer.opened_notes()
             raise DifferentiationError(
                 "a tape cannot be opened inside of this block, which is differentiated itself: third derivatives are "
                 "not computed",

@@ -93,9 +93,9 @@ class Inner:
 
 def refuse_nesting(what: str, outer: Recorder, why: str) -> NoReturn:
     """Raise for a block inside of another, with the lines of both."""
-    opened = outer.opened
-    notes = [] if opened is None else [Note("inside of this", opened)]
-    raise DifferentiationError(f"ti.ad.{what} cannot run inside of this block: {why}", caller(), notes=notes)
+    raise DifferentiationError(
+        f"ti.ad.{what} cannot run inside of this block: {why}", caller(), notes=outer.opened_notes()
+    )
 
 
 # ---- what a stretch does to memory

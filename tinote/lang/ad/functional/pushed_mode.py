@@ -21,7 +21,7 @@ import numpy as np
 
 from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.pushed import PushedSpecialisation
-from tinote.errors import DifferentiationError, Note
+from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
@@ -206,7 +206,7 @@ class PushedMode(Recorder):
                 "or of mixed modes are taken here",
                 caller(),
                 hint="declare it in the same way with needs_grad= and needs_dual=",
-                notes=[] if self.opened is None else [Note("inside of this", self.opened)],
+                notes=self.opened_notes(),
             )
         return buffer.dtype.kind != "f" or buffer.no_adjoint
 
@@ -288,7 +288,7 @@ class PushedMode(Recorder):
                     f"'{buffer.name}' is used in a kernel whose derivative is differentiated twice more",
                     instance.specialisation.source.span,
                     hint="copy it into a field of its own before",
-                    notes=[] if self.opened is None else [Note("inside of this", self.opened)],
+                    notes=self.opened_notes(),
                 )
 
     def _pushforward(
@@ -382,7 +382,7 @@ class PushedMode(Recorder):
         raise DifferentiationError(
             f"'{name}' cannot run inside of three derivatives: the derivatives of its gradient are not known",
             span,
-            notes=[] if self.opened is None else [Note("inside of this", self.opened)],
+            notes=self.opened_notes(),
         )
 
     def computing(self, computation: Any) -> None:

@@ -69,7 +69,7 @@ def refuse_open_recorder(what: str) -> None:
         raise DifferentiationError(
             f"ti.ad.{what} cannot run inside of a tape or another block",
             caller(),
-            notes=[] if outer.opened is None else [Note("inside of this", outer.opened)],
+            notes=outer.opened_notes(),
         )
 
 
