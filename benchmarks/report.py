@@ -154,7 +154,7 @@ def machine() -> dict[str, str | int | float]:
         "processor": processor_name(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else 0.0,
-        "system": platform.platform(),
+        "system": f"{platform.system()}, {platform.machine()}",
         "python": platform.python_version(),
         "c_compiler": compiler_version(),
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),

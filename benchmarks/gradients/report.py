@@ -356,7 +356,7 @@ def shown(ratio: float | None) -> str:
 
 # ---- the picture
 
-WIDTH, LABELS, LINE, TOP = 860, 330, 19, 46
+WIDTH, LABELS, LINE, TOP = 980, 450, 19, 46
 LEAST, MOST = 1 / 16, 64.0
 MET, MISSED, FREE, INK, GRID = "#2b8a5f", "#d9822b", "#5b7083", "#24292f", "#d8dee4"
 

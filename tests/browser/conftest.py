@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tests.browser.harness import CHROMIUM, Desk, Lab, Page, new_page, running_chromium, running_lab
+from tests.browser.harness import CHROMIUM, WEBGPU_OPTIONS, Desk, Lab, Page, new_page, running_chromium, running_lab
 from tests.browser.looks import Pictures
 
 try:
@@ -46,8 +46,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="package")
-def chromium() -> Iterator[Any]:
-    """A headless Chromium, driven by playwright.
+def playwright() -> Iterator[Any]:
+    """What drives browsers.
 
     Not for the whole session: playwright keeps an event loop running in this thread, and tests of other folders run
     loops of their own.
@@ -56,7 +56,21 @@ def chromium() -> Iterator[Any]:
         _missing("playwright")
     if CHROMIUM is None:
         _missing("chromium")
-    with sync_playwright() as playwright, running_chromium(playwright) as browser:
+    with sync_playwright() as found:
+        yield found
+
+
+@pytest.fixture(scope="package")
+def chromium(playwright: Any) -> Iterator[Any]:
+    """A headless Chromium."""
+    with running_chromium(playwright) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def chromium_with_gpu(playwright: Any) -> Iterator[Any]:
+    """A headless Chromium that has WebGPU, which a CPU stands in for."""
+    with running_chromium(playwright, *WEBGPU_OPTIONS) as browser:
         yield browser
 
 

@@ -69,6 +69,9 @@ CHROMIUM_OPTIONS = [
     "--disable-backgrounding-occluded-windows",
 ]
 
+# WebGPU where there is no GPU.
+WEBGPU_OPTIONS = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan"]
+
 SETTINGS = {
     # JupyterLab's server keeps what a page has chosen, for the pages of later tests too.
     "apputils-extension/themes": '{"theme": "JupyterLab Light"}',
@@ -214,10 +217,10 @@ def running_lab(root: Path, **variables: str) -> Iterator[Lab]:
 
 
 @contextlib.contextmanager
-def running_chromium(playwright: Any) -> Iterator[Any]:
-    """A headless Chromium, driven by playwright."""
+def running_chromium(playwright: Any, *options: str) -> Iterator[Any]:
+    """A headless Chromium, driven by playwright, with these options besides those of all."""
     browser = playwright.chromium.launch(
-        executable_path=CHROMIUM, args=CHROMIUM_OPTIONS, headless=True, timeout=START_SECONDS * 1000
+        executable_path=CHROMIUM, args=[*CHROMIUM_OPTIONS, *options], headless=True, timeout=START_SECONDS * 1000
     )
     try:
         yield browser

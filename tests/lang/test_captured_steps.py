@@ -427,10 +427,11 @@ REFUSED = {
 
 
 class Library:
-    """Fields and kernels that steps are written for."""
+    """Fields and kernels that steps are written for; `single`: in single precision."""
 
-    def __init__(self, threads: int = 1) -> None:
-        ti.init(num_threads=threads, default_fp=ti.f64, random_seed=5)
+    def __init__(self, threads: int = 1, single: bool = False) -> None:
+        ti.init(num_threads=threads, default_fp=ti.f32 if single else ti.f64, random_seed=5)
+        self._single = single
         self.space: dict[str, Any] = {"__name__": "captured_steps_library"}
         self.define(LIBRARY, "captured_steps_library.py")
         names = ["x", "v", "y", "z", "loss", "total", "n", "half", "flags", "lit", "array", "state", "other"]
@@ -444,6 +445,8 @@ class Library:
         self.start = [field.to_numpy() for field in self.fields]
 
     def define(self, text: str, file: str) -> None:
+        if self._single:
+            text = text.replace("ti.f64", "ti.f32").replace("np.float64", "np.float32")
         lines = text.splitlines(keepends=True)
         linecache.cache[file] = (len(text), None, lines, file)
         exec(compile(text, file, "exec"), self.space)

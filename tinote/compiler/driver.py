@@ -462,6 +462,15 @@ class Specialisation:
         overwritten = importlib.import_module("tinote.ir.definite_stores").overwritten_buffers(unlowered)
         return metadata, text, overwritten
 
+    def for_webgpu(self, request: Request) -> Any:
+        """A request as WGSL for any device that has WebGPU, as a `ShaderOfKernel` of `compiler/launch/gpu_launch.py`.
+        Raises `KernelTargetError`.
+        """
+        pipeline = _load("pipeline")
+        steps = pipeline.gpu_steps_for(request)
+        fn, _ = pipeline.run_pipeline(self._function(request), steps, self.config._replace(kernel_profiler=False))
+        return _load("launch.gpu_launch").shader_of(fn)
+
     def snapshots(self, *, gradient: bool = False) -> list[Snapshot]:
         """Every step of the pipeline, run again with somebody watching."""
         seen: list[Snapshot] = []

@@ -31,7 +31,14 @@ from tinote.compiler.launch.access_summary import summarise_tasks
 from tinote.compiler.launch.native import BoundArray, Origin, address_sources
 from tinote.compiler.launch.text_code import TextCode
 from tinote.config import Config
-from tinote.errors import CompilerBug, KernelMemoryError, KernelRuntimeError, KernelTargetError, note_interruption
+from tinote.errors import (
+    CompilerBug,
+    KernelMemoryError,
+    KernelRuntimeError,
+    KernelTargetError,
+    note_interruption,
+    refusing_deep_nests,
+)
 from tinote.ir.buffers import bytes_of, root_of
 from tinote.ir.nodes import Buffer, BufferKind, Function, Lit, Task
 from tinote.ir.types import Scalar
@@ -49,7 +56,7 @@ _INDEXED, _INDEXED_BY_SOFTWARE = 256, 8
 _LIMITS = (LOOP_ENDED, TOO_MANY)
 
 
-class _Argument(NamedTuple):
+class ArgumentBound(NamedTuple):
     """A bound of a task's iterations that is an argument: its position among the values of a launch."""
 
     position: int
@@ -65,8 +72,23 @@ class _Repeat(NamedTuple):
     params: bytes
 
 
-#: None: it is in memory.
-_Bound = int | _Argument | None
+#: Where the iterations of a task begin or end. None: it is in memory.
+Bound = int | ArgumentBound | None
+
+
+class ShaderOfKernel(NamedTuple):
+    """WGSL that belongs to no device. `bounds`: between which numbers the iterations of each entry are, as far as
+    literals and scalar arguments tell, which are counted from 0.
+    """
+
+    shader: Shader
+    bounds: list[tuple[Bound, Bound]]
+
+
+def shader_of(fn: Function) -> ShaderOfKernel:
+    """The shader of a lowered function for any device that has WebGPU. Raises `KernelTargetError`."""
+    with refusing_deep_nests(fn.name, fn.loc):
+        return ShaderOfKernel(generate(fn, Features(indexed=_INDEXED)), bounds_of(fn, 0))
 
 
 class GpuCode(TextCode):
@@ -108,8 +130,8 @@ class GpuCode(TextCode):
         self._fields = {b: memory_of(b) for _, b in self._shader.bases if b not in sources}
         written = {root_of(b) for task in self.tasks for b in task.accesses.written}
         self._written = [b for _, b in self._shader.bases if b in written or b.kind is BufferKind.SAVED]
-        self._bounds = _bounds_of(fn, len(arrays))
-        depends = any(isinstance(end, _Argument) for pair in self._bounds for end in pair)
+        self._bounds = bounds_of(fn, len(arrays))
+        depends = any(isinstance(end, ArgumentBound) for pair in self._bounds for end in pair)
         self._known = None if depends else [_count(lo, hi, ()) for lo, hi in self._bounds]
         tasks = [op for op in fn.region.body if isinstance(op, Task)] if config.kernel_profiler else []
         self._clocks = [Clock(k, fn.name, task.name, task.loc) for k, task in enumerate(tasks)]
@@ -363,22 +385,22 @@ class GpuCode(TextCode):
         write_prints("".join(pieces), sys.stdout.write)
 
 
-def _bounds_of(fn: Function, arrays: int) -> list[tuple[_Bound, _Bound]]:
+def bounds_of(fn: Function, arrays: int) -> list[tuple[Bound, Bound]]:
     """Between which numbers the iterations of each entry point are. The values of a launch begin with `arrays`."""
-    positions = {v: _Argument(arrays + k) for k, v in enumerate(fn.region.params)}
+    positions = {v: ArgumentBound(arrays + k) for k, v in enumerate(fn.region.params)}
     tasks = [op for op in fn.region.body if isinstance(op, Task)]
-    found: list[tuple[_Bound, _Bound]] = []
+    found: list[tuple[Bound, Bound]] = []
     for task in tasks:
         ends = [int(a.value) if isinstance(a, Lit) else positions.get(a) for a in task.args]
         found.append((ends[0], ends[1]) if task.parallel else (None, None))
     return [*found, (None, None)] if fn.region.yields else found
 
 
-def _count(lo: _Bound, hi: _Bound, values: Sequence[Any]) -> int | None:
+def _count(lo: Bound, hi: Bound, values: Sequence[Any]) -> int | None:
     """How many iterations there are between two bounds, if that is known."""
     if lo is None or hi is None:
         return None
-    first, last = [int(values[end.position]) if isinstance(end, _Argument) else end for end in (lo, hi)]
+    first, last = [int(values[end.position]) if isinstance(end, ArgumentBound) else end for end in (lo, hi)]
     return max(last - first, 0)
 
 

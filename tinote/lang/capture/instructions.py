@@ -232,7 +232,7 @@ class Instructions(ABC):
     def _fill(self, target: plans.BlockView, value: plans.Operand, span: Span) -> None:
         address = self._address_of(target)
         size = scalar_named(target.type).size
-        axes = _merged(target.shape, (target.strides,), size)
+        axes = merged_axes(target.shape, (target.strides,))
         if isinstance(value, plans.PlanConstant) and not value.bits and (not axes or axes == [(axes[0][0], size)]):
             self._emit(None, layout.REPLAY_CLEAR, address, size * (axes[0][0] if axes else 1))
             return
@@ -247,7 +247,7 @@ class Instructions(ABC):
         if 0 in target.shape:
             return
         size = scalar_named(target.type).size
-        axes = _merged(target.shape, (target.strides, source.strides), size)
+        axes = merged_axes(target.shape, (target.strides, source.strides))
         if target.type != source.type:
             to, origin = (_type(target.type), self._address_of(target)), (_type(source.type), self._address_of(source))
             flat = [word for axis in axes for word in axis]
@@ -353,7 +353,7 @@ def _shared_constants(paths: Sequence[plans.Path]) -> dict[Any, list[bool]]:
     return found
 
 
-def _merged(shape: tuple[int, ...], strides: tuple[tuple[int, ...], ...], size: int) -> list[tuple[int, ...]]:
+def merged_axes(shape: tuple[int, ...], strides: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
     """The axes of views of one shape, the outermost first, each with its extent and the stride in each; neighbours
     that follow one another are one, and those of a single index none.
     """

@@ -29,6 +29,7 @@ The description:
                 ends: result, and updates (parameter and operand); launches: word, code and launch block of each
                 instruction that launches; places: word and place of each other that may fail
     places      file, line, column and text of places, which are numbers elsewhere
+    shaders     for WebGPU, where one of the functions does much: as `webgpu.py` says; these functions have `gpu`
 
 An operand is `["f" | "i" | "b" | "s", register]` or `["constant", kind, bits as text]`. Results are lists with their
 kind first, as `plan.Result` has them.
@@ -45,12 +46,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinote.compiler.launch.gpu_launch import ShaderOfKernel
 from tinote.compiler.launch.metadata import ExecutableMetadata
 from tinote.compiler.launch.native import Native, address_sources
 from tinote.compiler.requests import Request
 from tinote.errors import CaptureError, TinoteError
 from tinote.ir.buffers import bytes_of
 from tinote.ir.nodes import Buffer, BufferKind
+from tinote.lang.capture.file_memory import FileMemory
 from tinote.lang.capture.instructions import Instructions, launch_key
 from tinote.lang.capture.plan import (
     ClearStep,
@@ -58,27 +61,31 @@ from tinote.lang.capture.plan import (
     FillStep,
     LaunchStep,
     LoadStep,
-    Operand,
     Path,
     Plan,
-    PlanConstant,
     Result,
 )
 from tinote.lang.capture.program import Program
+from tinote.lang.capture.webgpu import (
+    LEAST_OPERATIONS,
+    FunctionOnGpu,
+    Stages,
+    described_shader,
+    operand_text,
+    operations_of,
+    stages_of,
+)
 from tinote.lang.data.layout import array_over
 from tinote.lang.session.state import session
 from tinote.runtime import layout, wasm
 from tinote.runtime.memory import Memory
-from tinote.runtime.sites import Bounds, Site, SiteKind
-from tinote.source import NOWHERE, Span, caller, line_text, location_name
+from tinote.runtime.sites import SiteKind
+from tinote.source import caller
 
 MAGIC = b"tinote\0P"
 VERSION = 1
 #: The most memory that a page gives: what a WebAssembly memory of 32 bits has.
 _MOST_BYTES = (1 << 32) - (1 << 16)
-_LINE = 64
-#: Of the ring that kernels print to: enough for some thousands of lines a call.
-_RING_WORDS = 1 << 15
 
 
 class Portable:
@@ -171,41 +178,38 @@ class _Code(NamedTuple):
 
     native: Native
     specialisation: Any
+    request: Request
     metadata: ExecutableMetadata
     overwritten: frozenset[Buffer]
     number: int
 
 
-class _Builder:
+class _Builder(FileMemory):
     """The functions of a file, and where everything is in its memory."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._captured: list[tuple[str, Any]] = []
         self._codes: dict[Native, _Code] = {}
         self._texts: list[str] = []
         self._parameters: dict[Any, int] = {}
         self._described: list[dict[str, Any]] = []
-        self._places: dict[Any, int] = {}
-        #: of blocks of the session's memory, by their address: where they are here
-        self._blocks: dict[int, int] = {}
-        self._wholes: list[Memory] = []
-        self._data: dict[bytes, int] = {}
-        #: what memory holds at first, by address
-        self._contents: list[tuple[int, bytes | bytearray]] = []
-        self._end = 0
         self._private = 0
-        self._ring: int | None = None
         self.entries: dict[str, int] = {}
+        #: kernels as WGSL; None: this one cannot run on a GPU
+        self._shaders: dict[Native, ShaderOfKernel | None] = {}
+        #: where the buffers are that only shaders have
+        self._saved: dict[tuple[Native, Buffer], int] = {}
 
     def add(self, name: str, captured: Any) -> None:
         """A function. Raises what keeps a kernel from being WebAssembly."""
-        texts: dict[Native, tuple[Any, ExecutableMetadata, str, frozenset[Buffer]]] = {}
+        texts: dict[Native, tuple[Any, Request, ExecutableMetadata, str, frozenset[Buffer]]] = {}
         for native in captured.tables.natives:
             if native not in self._codes:
                 specialisation, request = _origin(captured, native)
-                texts[native] = (specialisation, *specialisation.for_wasm(request))
-        for native, (specialisation, metadata, text, overwritten) in texts.items():
-            self._codes[native] = _Code(native, specialisation, metadata, overwritten, len(self._texts))
+                texts[native] = (specialisation, request, *specialisation.for_wasm(request))
+        for native, (specialisation, request, metadata, text, overwritten) in texts.items():
+            self._codes[native] = _Code(native, specialisation, request, metadata, overwritten, len(self._texts))
             self._texts.append(text)
         self._captured.append((name, captured))
 
@@ -216,74 +220,75 @@ class _Builder:
         texts = {f"kernel_{number}": text for number, text in enumerate(self._texts)}
         module = wasm.link(jit.emit_wasm_object(texts), ("tn_replay",), tuple(texts))
         self.entries = module.launched
-        base = self._end = -(-module.end // _LINE) * _LINE
+        self.begin(module.end)
         private = max([code.metadata.scratch_bytes for code in self._codes.values()], default=0)
         self._private = self.take(private)
-        functions = [_Function(self, name, captured).described() for name, captured in self._captured]
+        functions, shaders = self._functions()
         described = [self._field(name, field) for name, field in fields.items()]
         forgotten = self._overwritten()
         shown = {id(field.memory.whole) for field in fields.values()}
-        for whole in self._wholes:
-            if id(whole) not in forgotten or id(whole) in shown:
-                self._contents.append((self._blocks[id(whole)], bytes(whole.view())))
-        end = self.take(0)
+        self.hold_blocks(forgotten, shown)
+        end, memory = self.image()
         if end > _MOST_BYTES // 2:
             raise CaptureError("this has too much memory for a page", caller())
-        memory = bytearray(end - base)
-        for address, content in self._contents:
-            memory[address - base : address - base + len(content)] = content
         description = {
-            "memory": {"base": base, "end": end, "control": module.addresses["tn_control"]},
-            "prints": None if self._ring is None else {"ring": self._ring, "words": _RING_WORDS},
+            "memory": {"base": self.base, "end": end, "control": module.addresses["tn_control"]},
+            "prints": self.described_prints(),
             "launches": session.launches,
             "parameters": self._described,
             "fields": described,
             "codes": [
-                {"name": self._codes[native].specialisation.source.name, "sites": self._sites(code.metadata.sites)}
+                {"name": self._codes[native].specialisation.source.name, "sites": self.sites(code.metadata.sites)}
                 for native, code in self._codes.items()
             ],
             "functions": functions,
-            "places": [_described_place(place) for place in self._places],
+            "shaders": shaders,
+            "places": self.described_places(),
         }
-        return description, module.image, bytes(memory).rstrip(b"\0")
+        return description, module.image, memory
+
+    def _functions(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """What the description says of functions, and of shaders."""
+        made = [_Function(self, name, captured) for name, captured in self._captured]
+        functions = [function.described() for function in made]
+        on_gpu = [self._stages(captured) for _, captured in self._captured]
+        # One that does little keeps no device busy; the others come along where one does much.
+        if max([0, *[operations for _, operations in on_gpu]]) < LEAST_OPERATIONS:
+            return functions, []
+        numbers: dict[Native, int] = {}
+        for function, described, (stages, _) in zip(made, functions, on_gpu, strict=True):
+            if stages is None:
+                continue
+            natives = function.captured.tables.natives
+            shaders = [(numbers.setdefault(one, len(numbers)), self._shaders[one]) for one in natives]
+            known = [(number, shader) for number, shader in shaders if shader is not None]
+            described["gpu"] = FunctionOnGpu(
+                self, function.captured, stages, function.blocks, known, self.shader_address
+            ).described()
+        used = [(self._codes[native].specialisation.source.name, self._shaders[native]) for native in numbers]
+        return functions, [described_shader(self, name, shader) for name, shader in used if shader is not None]
+
+    def _stages(self, captured: Any) -> tuple[Stages | None, int]:
+        """A function in the stages in which a GPU runs it, if it can, and about how many operations it has there."""
+        stages = stages_of(captured.plan.root)
+        if stages is None:
+            return None, 0
+        shaders = [self._shader(native) for native in captured.tables.natives]
+        known = [shader for shader in shaders if shader is not None and shader.shader.ring is None]
+        if len(known) < len(shaders):
+            return None, 0
+        return stages, operations_of(stages, known)
+
+    def _shader(self, native: Native) -> ShaderOfKernel | None:
+        if native not in self._shaders:
+            code = self._codes[native]
+            try:
+                self._shaders[native] = code.specialisation.for_webgpu(code.request)
+            except TinoteError:
+                self._shaders[native] = None
+        return self._shaders[native]
 
     # ---- memory
-
-    def take(self, nbytes: int, content: bytes | bytearray | None = None) -> int:
-        """Memory that nothing else has, zero unless it holds something."""
-        found = self._end
-        self._end += -(-max(nbytes, 1) // _LINE) * _LINE
-        if content is not None:
-            self._contents.append((found, content))
-        return found
-
-    def fill(self, address: int, content: bytes) -> None:
-        """What memory that was taken holds at first."""
-        self._contents.append((address, content))
-
-    def block(self, whole: Memory) -> int:
-        """Where a block of the session's memory is."""
-        known = self._blocks.get(id(whole))
-        if known is None:
-            known = self._blocks[id(whole)] = self.take(whole.nbytes)
-            self._wholes.append(whole)
-        return known
-
-    def data(self, data: bytes) -> int:
-        """Where constants are."""
-        known = self._data.get(data)
-        if known is None:
-            known = self._data[data] = self.take(len(data), data)
-        return known
-
-    def ring(self) -> int:
-        """The address of the ring that all kernels print to."""
-        if self._ring is None:
-            content = bytearray(layout.RING_WORDS)
-            struct.pack_into("<q", content, layout.RING_CAPACITY, _RING_WORDS)
-            self._ring = self.take(layout.RING_WORDS + 8 * _RING_WORDS)
-            self.fill(self._ring, bytes(content))
-        return self._ring
 
     def launch_block(self, step: LaunchStep, code: _Code, blocks: Sequence[int]) -> tuple[int, memoryview]:
         """The address of a launch block with addresses and extents, and its slots."""
@@ -319,6 +324,16 @@ class _Builder:
             return self.take(max(bytes_of(buffer) or 0, buffer.dtype.size))
         memory = specialisation.memory(buffer)
         return self.block(memory.whole) + memory.address - memory.whole.address
+
+    def shader_address(self, buffer: Buffer, native: Native) -> int:
+        """Where a buffer of a shader is that is no array; one of a launch's own is the same in all launches."""
+        specialisation = self._codes[native].specialisation
+        if buffer.kind is not BufferKind.SAVED:
+            return self._address(buffer, specialisation)
+        found = self._saved.get((native, buffer))
+        if found is None:
+            found = self._saved[native, buffer] = self._address(buffer, specialisation)
+        return found
 
     def _overwritten(self) -> set[int]:
         """The blocks of the session's memory of which no function needs what they hold: it overwrites all of them
@@ -366,10 +381,6 @@ class _Builder:
             self._described.append({"name": unique, "kind": kind, "value": _number(kind, value)})
         return known
 
-    def place(self, span: Span) -> int:
-        """The number of a place."""
-        return self._places.setdefault(span, len(self._places))
-
     def _field(self, name: str, field: Any) -> dict[str, Any]:
         numbers = array_over(field.buffer, field.memory)
         whole = field.memory.whole
@@ -382,13 +393,6 @@ class _Builder:
             "strides": list(numbers.strides),
         }
 
-    def _sites(self, sites: Sequence[Site]) -> list[dict[str, Any]]:
-        return [
-            {"kind": site.kind.name.lower(), "place": self.place(site.loc), "text": site.text}
-            | _described_arguments(site)
-            for site in sites
-        ]
-
 
 class _Function(Instructions):
     """One function of a file, in its memory."""
@@ -397,9 +401,9 @@ class _Function(Instructions):
         super().__init__(captured.plan)
         self._builder = builder
         self._name = name
-        self._captured = captured
+        self.captured = captured
         self._launch_blocks: dict[Any, tuple[int, memoryview]] = {}
-        self._blocks = [
+        self.blocks = [
             self._place_of(block, memory)
             for block, memory in zip(captured.plan.blocks, captured.tables.memories, strict=True)
         ]
@@ -411,12 +415,12 @@ class _Function(Instructions):
         return self._builder.data(block.data) if block.kind == "data" else self._builder.take(block.nbytes)
 
     def _code(self, step: LaunchStep) -> _Code:
-        return self._builder.code(self._captured.tables.natives[step.code])
+        return self._builder.code(self.captured.tables.natives[step.code])
 
     # ---- memory
 
     def block_address(self, number: int) -> int:
-        return self._blocks[number]
+        return self.blocks[number]
 
     def register_address(self, number: int) -> int:
         return self._registers + 8 * number
@@ -425,7 +429,7 @@ class _Function(Instructions):
         key = launch_key(step)
         found = self._launch_blocks.get(key)
         if found is None:
-            found = self._builder.launch_block(step, self._code(step), self._blocks)
+            found = self._builder.launch_block(step, self._code(step), self.blocks)
             self._launch_blocks[key] = found
         return found
 
@@ -438,17 +442,14 @@ class _Function(Instructions):
         """Put it into memory, and say where it is."""
         builder = self._builder
         self.assemble()
-        code = builder.take(8 * len(self.words), bytearray(struct.pack(f"<{len(self.words)}q", *self.words)))
+        code = builder.instructions(self.words)
         builder.fill(self._registers, struct.pack(f"<{len(self.cells)}q", *self.cells))
-        own = bytearray(layout.HEADER_BYTES + layout.SLOTS + 24)
-        struct.pack_into("<qq", own, layout.HEADER_BYTES + layout.SLOTS, code, self._registers)
-        block = builder.take(len(own), own) + layout.HEADER_BYTES
-        inputs = zip(self._captured.inputs, self.plan.inputs, strict=True)
+        inputs = zip(self.captured.inputs, self.plan.inputs, strict=True)
         numbers = [builder.parameter(key, name, register.kind, value) for (key, name, value), register in inputs]
-        first = self._captured.argument_count
+        first = self.captured.argument_count
         return {
             "name": self._name,
-            "block": block,
+            "block": builder.replay_block(code, self._registers),
             "registers": self._registers,
             "inputs": [
                 [n, register.number, register.kind] for n, register in zip(numbers, self.plan.inputs, strict=True)
@@ -458,9 +459,7 @@ class _Function(Instructions):
             "ends": [
                 {
                     "result": _described_result(end.result),
-                    "updates": [
-                        [numbers[first + place], _described_operand(operand)] for place, operand in end.updates
-                    ],
+                    "updates": [[numbers[first + place], operand_text(operand)] for place, operand in end.updates],
                 }
                 for end in self.ends
             ],
@@ -549,21 +548,15 @@ def _number(kind: str, value: Any) -> Any:
     return int(value) if abs(int(value)) <= 1 << 53 else str(int(value))
 
 
-def _described_operand(operand: Operand) -> list[Any]:
-    if isinstance(operand, PlanConstant):
-        return ["constant", operand.kind, str(operand.bits)]
-    return [operand.kind, operand.number]
-
-
 def _described_result(result: Result) -> list[Any]:
     kind, parts = result
     match kind:
         case "constant":
             return [kind, parts[0] if isinstance(parts[0], str) else None]
         case "number" | "bool":
-            return [kind, _described_operand(parts[0])]
+            return [kind, operand_text(parts[0])]
         case "vector" | "matrix":
-            return [kind, list(parts[0]), [_described_operand(one) for one in parts[2]]]
+            return [kind, list(parts[0]), [operand_text(one) for one in parts[2]]]
         case "dict":
             return [kind, [[str(key), _described_result(one)] for key, one in parts]]
         case "array":
@@ -572,18 +565,3 @@ def _described_result(result: Result) -> list[Any]:
             )
         case _:
             return [kind, [_described_result(one) for one in parts]]
-
-
-def _described_arguments(site: Site) -> dict[str, Any]:
-    given = site.arguments
-    if isinstance(given, Bounds):
-        return {"bounds": given._asdict()}
-    return {"parts": [part if isinstance(part, str) else [part.type, part.spec] for part in given]} if given else {}
-
-
-def _described_place(span: Span) -> list[Any]:
-    if span == NOWHERE:
-        return ["", 0, 0, ""]
-    span = span.in_users_code()
-    where, _, _ = location_name(span).rpartition(", line ")
-    return [where, span.line, span.column, line_text(span)]

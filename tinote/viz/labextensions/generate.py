@@ -27,7 +27,7 @@ def generated() -> dict[str, str]:
         "styles": static_source(*STYLES, "player.css"),
         "first": compact(static_source("player.js")),
         "page": joined(page_script(kinds)),
-        "engine": joined(engine_script(kinds)),
+        "engine": joined(engine_script(kinds, gpu=True)),
     }
     space = {"notice": license_of_three(), "page": joined(three_script())}
     return {"player.json": _text(player), "space.json": _text(space)}

@@ -14,6 +14,9 @@ from tinote.viz.notebook.page import compact
 from tinote.viz.notebook.view import STATIC, VIEW_SCRIPTS, static_source
 
 ENGINE = ("program.js", "chart.js", "strokes.js", "engine_sources.js", "engine.js")
+ON_GPU = ("program_gpu.js",)
+"""What a Worker runs besides where a program has shaders."""
+
 ENGINES = {
     "particles": ("engine_marks.js", "engine_space.js", "engine_particles.js"),
     "image": ("engine_marks.js", "engine_image.js"),
@@ -31,14 +34,14 @@ OWN = {
 """The scripts of the widgets, by the kind of view."""
 
 
-def engine_files(kinds: Iterable[str]) -> tuple[str, ...]:
-    """The files of what a Worker runs for views of these kinds."""
-    return (*ENGINE, *dict.fromkeys(file for kind in sorted(kinds) for file in ENGINES[kind]))
+def engine_files(kinds: Iterable[str], *, gpu: bool = False) -> tuple[str, ...]:
+    """The files of what a Worker runs for views of these kinds; `gpu`: some of which have shaders."""
+    return (*ENGINE, *(ON_GPU if gpu else ()), *dict.fromkeys(file for kind in sorted(kinds) for file in ENGINES[kind]))
 
 
-def engine_script(kinds: Iterable[str]) -> list[str]:
+def engine_script(kinds: Iterable[str], *, gpu: bool = False) -> list[str]:
     """What a Worker runs, in parts: one script, no module."""
-    return [*(compact(static_source(file)) for file in engine_files(kinds)), "serve();"]
+    return [*(compact(static_source(file)) for file in engine_files(kinds, gpu=gpu)), "serve();"]
 
 
 def page_script(kinds: Iterable[str]) -> list[str]:

@@ -147,6 +147,7 @@ class _Described:
             "pointer": pointer or None,
             "sliders": sliders,
             "program": made.encode(),
+            "gpu": bool(made.description["shaders"]),
         }
         words = dict.fromkeys(self.sources.functions, "what is shown") | plots
         words |= {one["program"]: f"the slider '{one['label']}'" for one in sliders if "program" in one}
@@ -205,7 +206,9 @@ def needed(made: Portable, words: Mapping[str, str]) -> str:
     memory = made.description["memory"]["end"]
     names = [one["name"] for one in made.description["functions"]]
     functions = dict.fromkeys(words.get(name, name.replace("_", " ")) for name in names)
-    sizes = f"with {_kilobytes(len(made.module))} of WebAssembly and {_kilobytes(memory)} of memory"
+    shaders = sum(len(shader["text"]) for shader in made.description["shaders"])
+    code = f"{_kilobytes(len(made.module))} of WebAssembly" + (f", {_kilobytes(shaders)} of WGSL" if shaders else "")
+    sizes = f"with {code} and {_kilobytes(memory)} of memory"
     return sizes + (f", for {', '.join(functions)}" if functions else "")
 
 
@@ -317,9 +320,10 @@ class Pages:
         """The text of the page."""
         kinds = {found.kind for found in self._running}
         has_scene = "scene" in kinds
+        gpu = any(found.described.get("gpu") for found in self._running)
         scripts = [three_script()] if has_scene else []
         scripts.append(page_script(kinds))
-        data = page_data(scripts, engine_script(kinds), [found.described for found in self._running])
+        data = page_data(scripts, engine_script(kinds, gpu=gpu), [found.described for found in self._running])
         return document(
             title,
             styles=static_source(*STYLES) + styles,

@@ -5,6 +5,7 @@
 const FRAME_MILLISECONDS = 1000 / 60; // A page paints no more often than this.
 const WINDOW = 3; // Frames that may be on their way.
 const PATIENCE_MILLISECONDS = 25; // After so long, steps make way for what the page says.
+const TRIAL_MILLISECONDS = 100; // For pictures that tell how fast steps are.
 const FRAMES_OF = {}; // What makes the frames of a view, by its kind.
 
 /** What the pointer has done since the frame before, in order; of moves that follow each other only the last counts. */
@@ -49,7 +50,11 @@ class PointerQueue {
 class Simulation {
   constructor(program, view, post) {
     Object.assign(this, { program, view, post });
-    this.frames = new FRAMES_OF[view.kind](new Sources(program), view.look, view.traits);
+    this.gpu = null; // The program on the GPU, if there is one,
+    this.isOnGpu = false; // and whether the simulation runs there.
+    this.shown = sourcesIn(view.look);
+    const sources = new Sources(program, (name) => this.show(name));
+    this.frames = new FRAMES_OF[view.kind](sources, view.look, view.traits);
     this.history = new History(1 + view.plots.length);
     this.pointing = new PointerQueue();
     this.state = "paused";
@@ -57,7 +62,7 @@ class Simulation {
     this.steps = 0;
     [this.sent, this.acknowledged, this.isVisible] = [0, 0, false];
     this.jobs = Promise.resolve();
-    this.run = 0; // Goes up when what runs is to end.
+    this.runs = 0; // Goes up when what runs is to end.
     this.waiting = []; // Those that wait until the page takes a frame.
     this.changes = new Map(); // Values of sliders that wait,
     this.changed = new Map(); // and those that were taken.
@@ -112,11 +117,15 @@ class Simulation {
       case "run":
         this.act(() => this.makeFrame(message.steps)); // For tests and pages around this one.
         break;
+      case "device":
+        this.act(() => this.moveTo(message.device));
+        break;
       case "ping":
         this.post({ kind: "pong" }, []); // For who wants to know whether a step is stuck.
         break;
       case "read":
-        this.after(() => {
+        this.after(async () => {
+          if (this.isOnGpu) await this.gpu.refresh([], [message.field]);
           const found = this.program.read(message.field);
           this.post({ kind: "field", field: message.field, step: this.steps, number: message.number }, [found]);
         });
@@ -144,7 +153,8 @@ class Simulation {
         this.send(await job());
         return true;
       } catch (error) {
-        this.run += 1;
+        this.runs += 1;
+        if (this.gpu?.isLost) this.loseGpu();
         this.tell({ state: "stopped", error: described(error) });
         return false;
       } finally {
@@ -155,23 +165,23 @@ class Simulation {
   }
 
   leave(state) {
-    this.run += 1;
+    this.runs += 1;
     this.tell({ state });
     this.wake();
   }
 
   play() {
     if (this.state === "playing") return;
-    this.run += 1;
+    this.runs += 1;
     this.tell({ state: "playing", error: null });
-    this.drive(this.run);
+    this.drive(this.runs);
   }
 
   async drive(run) {
     let due = performance.now();
-    while (run === this.run) {
+    while (run === this.runs) {
       await this.credit();
-      if (run !== this.run) return;
+      if (run !== this.runs) return;
       due = Math.max(due, performance.now() - FRAME_MILLISECONDS / 4) + FRAME_MILLISECONDS;
       if (!(await this.act(() => this.makeFrame(this.stepsPerFrame)))) return;
       await new Promise((go) => setTimeout(go, Math.max(0, due - performance.now())));
@@ -180,8 +190,8 @@ class Simulation {
 
   /** Resolved once the page takes the next frame, or what runs is to end. */
   async credit() {
-    const run = this.run;
-    while (run === this.run && !(this.isVisible && this.sent - this.acknowledged < WINDOW))
+    const run = this.runs;
+    while (run === this.runs && !(this.isVisible && this.sent - this.acknowledged < WINDOW))
       await new Promise((go) => this.waiting.push(go));
   }
 
@@ -191,24 +201,28 @@ class Simulation {
 
   /** Advance `steps` steps, with breaks in which the page is heard, and make a frame. */
   async makeFrame(steps) {
-    const { run } = this;
-    this.tellPointer();
+    const run = this.runs;
+    await this.tellPointer();
     let begin = performance.now();
     for (let at = 0; at < steps; at += 1) {
       if (performance.now() - begin > PATIENCE_MILLISECONDS) {
         await new Promise((go) => setTimeout(go));
         begin = performance.now();
       }
-      if (run !== this.run) break;
-      if (this.view.canStep) this.program.step();
+      if (run !== this.runs) break;
+      if (this.view.canStep) await this.run("step");
       this.steps += 1;
     }
     return this.sampled(false);
   }
 
-  startAgain() {
-    this.program.reset();
-    if (!this.program.programs.includes("reset")) this.applyChanges(this.changed); // All memory is as it was at first.
+  async startAgain() {
+    if (this.program.programs.includes("reset")) await this.run("reset");
+    else {
+      this.program.restore();
+      if (this.gpu) this.gpu.newest = "host";
+      await this.applyChanges(this.changed); // All memory is as it was at first.
+    }
     this.steps = 0;
     this.history.clear();
     return this.sampled(true);
@@ -220,10 +234,11 @@ class Simulation {
     return this.sampled(true);
   }
 
-  sampled(whole) {
+  async sampled(whole) {
+    if (this.isOnGpu) await this.gpu.refresh(this.shown.programs, this.shown.fields);
     const { message, buffers } = this.frames.capture(this.steps);
     if (this.view.plots.length && this.history.latest?.[0] !== this.steps)
-      this.history.append([this.steps, ...this.view.plots.map((name) => Number(this.program.run(name)))]);
+      this.history.append([this.steps, ...(await this.quantities())]);
     const kept = this.frames.kept(whole);
     const rows = this.view.plots.length ? (whole ? this.history.rows() : [this.history.latest]) : [];
     const samples = bytesOf(Float64Array.from(rows.flat()));
@@ -231,6 +246,78 @@ class Simulation {
       message: { ...message, ...kept.message, step: this.steps, whole },
       buffers: [...buffers, ...kept.buffers, samples],
     };
+  }
+
+  async quantities() {
+    const found = [];
+    for (const name of this.view.plots) found.push(Number(await this.run(name)));
+    return found;
+  }
+
+  // Where it runs.
+
+  /** Run a function with these parameters, on the GPU or as WebAssembly. */
+  run(name, parameters = {}) {
+    return this.isOnGpu ? this.gpu.run(name, parameters) : this.program.run(name, parameters);
+  }
+
+  /** Run what computes something to be shown, which a GPU has done before. */
+  show(name) {
+    if (this.isOnGpu && this.gpu.newest === "device") return;
+    this.program.run(name);
+    if (this.isOnGpu) this.gpu.newest = "host";
+  }
+
+  async moveTo(device) {
+    if (this.isOnGpu && device !== "GPU") {
+      await this.gpu.toHost();
+      this.isOnGpu = false;
+    } else if (this.gpu && device === "GPU" && !this.isOnGpu) {
+      this.gpu.newest = "host";
+      this.isOnGpu = true;
+    }
+    this.tell({ device: this.isOnGpu ? "GPU" : "CPU" });
+    return this.sampled(true);
+  }
+
+  /** The GPU does not answer any more, and what was only there is gone. */
+  loseGpu() {
+    [this.gpu, this.isOnGpu, this.steps] = [null, false, 0];
+    this.program.restore();
+    this.history.clear();
+    this.tell({ devices: [], device: "CPU" });
+  }
+
+  /** Go to the GPU if the page has shaders, this browser takes them, and a picture is done sooner there. */
+  async tryGpu() {
+    let gpu = null;
+    try {
+      gpu = this.view.canStep ? await GpuProgram.open(this.program) : null;
+    } catch {
+      // A shader that this browser's compiler does not take: WebAssembly does it.
+    }
+    if (!gpu) return;
+    await this.after(async () => {
+      const kept = this.program.keep();
+      const picture = async () => {
+        for (let at = 0; at < this.stepsPerFrame; at += 1) await this.run("step");
+        if (this.isOnGpu) await gpu.refresh(this.shown.programs, this.shown.fields);
+      };
+      let isFaster = false;
+      try {
+        const onCpu = await shortest(picture);
+        [this.gpu, this.isOnGpu] = [gpu, true];
+        await picture();
+        isFaster = (await shortest(picture)) < onCpu;
+      } catch {
+        if (gpu.isLost) this.gpu = null;
+      }
+      this.program.putBack(kept);
+      gpu.newest = "host";
+      this.program.takePrints();
+      this.isOnGpu = isFaster && this.gpu !== null;
+      if (this.gpu) this.tell({ devices: ["CPU", "GPU"], device: this.isOnGpu ? "GPU" : "CPU" });
+    });
   }
 
   send({ message, buffers }) {
@@ -243,19 +330,20 @@ class Simulation {
     this.pointing.add(phase, place);
     if (this.state === "playing" || this.isPointed) return;
     this.isPointed = true;
-    this.act(() => {
+    this.act(async () => {
       this.isPointed = false;
-      this.tellPointer();
+      await this.tellPointer();
       return this.renewed();
     });
   }
 
-  tellPointer() {
+  async tellPointer() {
     if (!this.view.pointer) return;
     for (const pointer of this.pointing.take((...place) => this.frames.pick(...place))) {
       const element = pointer.element === null ? [] : [pointer.element].flat();
       const name = element.length ? this.view.pointer.on : this.view.pointer.beside;
-      if (name) this.program.call(name, ...pointer.position, ...pointer.movement, ...element, pointer.pressed);
+      const given = [...pointer.position, ...pointer.movement, ...element, pointer.pressed];
+      if (name) await this.run(name, this.program.parametersOf(name, given));
     }
   }
 
@@ -264,22 +352,52 @@ class Simulation {
     const isFirst = !this.changes.size;
     this.changes.set(slider, value);
     if (!isFirst) return;
-    this.act(() => {
+    this.act(async () => {
       const changes = [...this.changes];
       this.changes.clear();
       for (const [slider, value] of changes) this.changed.set(slider, value);
-      this.applyChanges(changes);
+      await this.applyChanges(changes);
       return this.renewed();
     });
   }
 
-  applyChanges(changes) {
+  async applyChanges(changes) {
     for (const [number, value] of changes) {
       const { field, program } = this.view.sliders[number];
-      if (field) this.program.write(field, [], value);
-      else this.program.call(program, value);
+      if (!field) {
+        await this.run(program, this.program.parametersOf(program, [value]));
+        continue;
+      }
+      if (this.isOnGpu) await this.gpu.toHost();
+      this.program.write(field, [], value);
+      if (this.isOnGpu) this.gpu.newest = "host";
     }
   }
+}
+
+/** The programs and the fields that the sources in `look` name. */
+function sourcesIn(look) {
+  const [programs, fields] = [new Set(), new Set()];
+  const visit = (value) => {
+    if (!value || typeof value !== "object" || ArrayBuffer.isView(value)) return;
+    if (typeof value.program === "string") programs.add(value.program);
+    if (typeof value.field === "string") fields.add(value.field);
+    Object.values(value).forEach(visit);
+  };
+  visit(look);
+  return { programs: [...programs], fields: [...fields] };
+}
+
+/** Milliseconds that something takes: of three times the shortest, or of those that fit into as long as they may be. */
+async function shortest(act) {
+  const begin = performance.now();
+  let least = Infinity;
+  for (let count = 0; count < 3 && performance.now() - begin < TRIAL_MILLISECONDS; count += 1) {
+    const begun = performance.now();
+    await act();
+    least = Math.min(least, performance.now() - begun);
+  }
+  return least;
 }
 
 /** What the page is told of an error: the user's line, if it is known, and the message. */
@@ -309,6 +427,7 @@ function serve() {
         const program = await Program.open(data.program, { mostBytes: data.view.mostBytes });
         simulation = new Simulation(program, data.view, post);
         for (const message of waiting.splice(0)) simulation.obey(message);
+        if (typeof GpuProgram !== "undefined") simulation.tryGpu();
       } catch (error) {
         post({ kind: "traits", values: { state: "stopped", error: described(error) } }, []);
       }

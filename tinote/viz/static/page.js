@@ -22,6 +22,27 @@ function slider(model, { label, low, high, step, value, digits }, number) {
   return make("label", { class: "tinote-slider" }, make("span", {}, label), input, shown);
 }
 
+/** A button that says where the simulation runs, and moves it; there once the page has a GPU for it. */
+function deviceButton(model) {
+  const other = () => model.get("devices").find((name) => name !== model.get("device"));
+  const button = make("button", {
+    type: "button",
+    class: "tinote-device",
+    hidden: true,
+    onclick: () => model.send({ kind: "device", device: other() }),
+  });
+  const show = () => {
+    button.hidden = !model.get("devices")?.length;
+    if (button.hidden) return;
+    button.textContent = `on the ${model.get("device")}`;
+    button.title = `Runs on the ${model.get("device")}; click to run on the ${other()}`;
+    button.setAttribute("aria-label", button.title);
+  };
+  model.on("change:devices", show);
+  model.on("change:device", show);
+  return button;
+}
+
 /** Show the views of `data` in the elements that name them. Gives their models, in order. */
 function showViews(data) {
   const url = URL.createObjectURL(new Blob([data.engine], { type: "text/javascript" }));
@@ -31,6 +52,7 @@ function showViews(data) {
     el.replaceChildren(stage);
     const model = new LocalModel(view, view.program, () => new Worker(url), stage);
     VIEWS[view.kind].render({ model, el: stage });
+    if (view.gpu) stage.append(deviceButton(model));
     if (view.sliders.length)
       el.append(
         make(

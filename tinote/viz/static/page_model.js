@@ -44,6 +44,7 @@ class LocalModel {
       if ("visible" in message) this.isVisible = message.visible;
       if (message.kind === "stop") this.insist();
       if (message.kind === "look") this.say("look", message);
+      else if (message.kind === "device") this.say("device", message);
       else if (message.kind === "change") this.say(`slider ${message.slider}`, message);
       else this.worker.postMessage(message);
     }

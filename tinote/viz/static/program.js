@@ -332,47 +332,89 @@ class Program {
 
   /** Run a function with these arguments. */
   call(name, ...numbers) {
-    const called = this.#function(name);
+    return this.run(name, this.parametersOf(name, numbers));
+  }
+
+  /** The parameters that a function's arguments are. */
+  parametersOf(name, numbers) {
+    const called = this.function(name);
     if (numbers.length > called.arguments)
       throw new RangeError(`'${name}' has ${called.arguments} arguments, not ${numbers.length}`);
-    const given = numbers.map((number, k) => [this.#parameters[called.inputs[k][0]].name, number]);
-    return this.run(name, Object.fromEntries(given));
+    return Object.fromEntries(numbers.map((number, k) => [this.#parameters[called.inputs[k][0]].name, number]));
   }
 
   /** Run a function, with these parameters from now on. Gives what it returns; throws a `ProgramError`. */
   run(name, parameters = {}) {
-    const called = this.#function(name);
+    const called = this.function(name);
     for (const [key, value] of Object.entries(parameters)) this.set(key, value);
-    const { control } = this.description.memory;
-    let view = this.view;
+    this.begin(called, called.registers);
+    this.replay(called, called.block);
+    return this.end(called, called.registers, called.block);
+  }
+
+  // ---- the parts of a run, of which a GPU does others (`program_gpu.js`)
+
+  /** Give a function its inputs, in the registers at this address. */
+  begin(called, registers) {
+    const { view } = this;
     for (const [parameter, register, kind] of called.inputs) {
       const { name: key } = this.#parameters[parameter];
-      view.setBigInt64(called.registers + 8 * register, registerBits(kind, this.values[key], key), true);
+      view.setBigInt64(registers + 8 * register, registerBits(kind, this.values[key], key), true);
     }
-    if (called.counter !== null) view.setBigInt64(called.registers + 8 * called.counter, this.#launches, true);
+    if (called.counter !== null) view.setBigInt64(registers + 8 * called.counter, this.#launches, true);
+  }
+
+  /** Replay the instructions of a launch block, which begin at this `word` of those that the messages of `told` count. */
+  replay(told, block, word = 0) {
+    const { control } = this.description.memory;
+    let { view } = this;
     view.setInt32(control + CONTROL.stop, 0, true);
     view.setBigInt64(
       control + CONTROL.polls,
       Number.isFinite(this.limit) ? BigInt(Math.floor(this.limit)) : 2n ** 62n,
       true,
     );
-    view.setInt32(called.block, 0, true);
-    view.setInt32(called.block + BLOCK.site, -1, true);
+    view.setInt32(block, 0, true);
+    view.setInt32(block + BLOCK.site, -1, true);
     let status;
     try {
-      status = this.#exports.tn_replay(called.block);
+      status = this.#exports.tn_replay(block);
     } catch (error) {
       throw new ProgramError("trap", `the program has ended by itself: ${error.message}`);
     }
     view = this.view; // memory may have grown
     if (this.description.prints) this.#keepPrints(view);
-    if (called.counter !== null) this.#launches = view.getBigInt64(called.registers + 8 * called.counter, true);
-    if (status) throw this.#fault(called, status, view);
-    const end = called.ends[Number(view.getBigInt64(called.block + BLOCK.slots + 16, true))];
+    if (!status) return;
+    // What has failed has counted its launches, too.
+    if (told.counter !== null) this.#launches = view.getBigInt64(told.registers + 8 * told.counter, true);
+    throw this.#fault(told, status, view, word + view.getInt32(block + BLOCK.site, true));
+  }
+
+  /** What a function returns whose instructions have ended in this block; parameters that it assigns are set. */
+  end(called, registers, block) {
+    const { view } = this;
+    if (called.counter !== null) this.#launches = view.getBigInt64(registers + 8 * called.counter, true);
+    const end = called.ends[Number(view.getBigInt64(block + BLOCK.slots + 16, true))];
     if (!end) throw new ProgramError("trap", "the program has ended nowhere");
-    const number = (operand) => operandValue(view, called.registers, operand);
+    const number = (operand) => operandValue(view, registers, operand);
     for (const [parameter, operand] of end.updates) this.values[this.#parameters[parameter].name] = number(operand);
     return resultValue(end.result, number);
+  }
+
+  /** What is as it is now once it is put back: memory, parameters, and the sequence of random numbers. */
+  keep() {
+    const { base, end } = this.description.memory;
+    const bytes = new Uint8Array(this.memory.buffer, base, end - base).slice();
+    return { bytes, launches: this.#launches, values: { ...this.values } };
+  }
+  putBack({ bytes, launches, values }) {
+    new Uint8Array(this.memory.buffer).set(bytes, this.description.memory.base);
+    this.#launches = launches;
+    this.values = { ...values };
+  }
+
+  errorAt(kind, what, place) {
+    return new ProgramError(kind, what, this.description.places[place]);
   }
 
   /** What kernels have printed since this was asked last. */
@@ -403,6 +445,14 @@ class Program {
     view.setBigUint64(ring + RING.dropped, 0n, true);
     if (dropped) texts.push(`[${dropped} more prints were dropped: the kernel prints faster than they can be shown]\n`);
     this.#printed = (this.#printed + texts.join("")).slice(-MOST_PRINTED);
+  }
+
+  /** Where a field begins in memory, and how many bytes it takes. */
+  span(name) {
+    const { type, address, shape, strides } = this.#field(name);
+    if (shape.includes(0)) return [address, 0];
+    const size = ARRAYS[type].BYTES_PER_ELEMENT;
+    return [address, size + shape.reduce((sum, n, axis) => sum + (n - 1) * strides[axis], 0)];
   }
 
   /** A field as it lies in memory until the next call; `array` begins with its first number; `strides` in numbers. */
@@ -447,7 +497,7 @@ class Program {
       type === "i64" || type === "u64" ? BigInt(value) : type === "f16" ? halfBits(Number(value)) : Number(value);
   }
 
-  #function(name) {
+  function(name) {
     const found = this.#functions.get(name);
     if (!found) throw new RangeError(`the program has no function '${name}'`);
     return found;
@@ -459,10 +509,9 @@ class Program {
     return found;
   }
 
-  #fault(called, status, view) {
+  #fault(called, status, view, word) {
     const { codes, places } = this.description;
-    const word = view.getInt32(called.block + BLOCK.site, true);
-    const launch = called.launches.get(word);
+    const launch = called.launches?.get(word);
     if (!launch) {
       const place = places[called.places.get(word)];
       if (status === INTERRUPT) return new ProgramError("interrupt", "the program was stopped", place);
@@ -492,6 +541,7 @@ function readFunction(one) {
     ...one,
     launches: new Map(one.launches.map(([word, ...rest]) => [word, rest])),
     places: new Map(one.places),
+    gpu: one.gpu && { ...one.gpu, counter: one.counter, places: new Map(one.gpu.places) },
   };
 }
 

@@ -1,0 +1,133 @@
+"""The memory of a file of captured steps (`portable.py`), with what it holds at first, and the places in programs that
+its numbers stand for.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from tinote.runtime import layout
+from tinote.runtime.memory import Memory
+from tinote.runtime.sites import Bounds, Site
+from tinote.source import NOWHERE, Span, line_text, location_name
+
+_LINE = 64
+#: Of the ring that kernels print to: enough for some thousands of lines a call.
+_RING_WORDS = 1 << 15
+
+
+class FileMemory:
+    """`base`: where it begins."""
+
+    def __init__(self) -> None:
+        self.base = 0
+        self._end = 0
+        #: of blocks of the session's memory: where they are here
+        self._blocks: dict[int, int] = {}
+        self._wholes: list[Memory] = []
+        self._data: dict[bytes, int] = {}
+        #: what memory holds at first, by address
+        self._contents: list[tuple[int, bytes | bytearray]] = []
+        self._places: dict[Span, int] = {}
+        self._ring: int | None = None
+
+    def begin(self, after: int) -> None:
+        """It begins after this address."""
+        self.base = self._end = -(-after // _LINE) * _LINE
+
+    def hold_blocks(self, left_out: set[int], shown: set[int]) -> None:
+        """What blocks of the session's hold is there at first, but for those that are left out and not shown."""
+        for whole in self._wholes:
+            if id(whole) not in left_out or id(whole) in shown:
+                self._contents.append((self._blocks[id(whole)], bytes(whole.view())))
+
+    def image(self) -> tuple[int, bytes]:
+        """Where it ends, and what it holds, without the zeros at its end."""
+        memory = bytearray(self._end - self.base)
+        for address, content in self._contents:
+            memory[address - self.base : address - self.base + len(content)] = content
+        return self._end, bytes(memory).rstrip(b"\0")
+
+    def take(self, nbytes: int, content: bytes | bytearray | None = None) -> int:
+        """Memory that nothing else has, zero unless it holds something."""
+        found = self._end
+        self._end += -(-max(nbytes, 1) // _LINE) * _LINE
+        if content is not None:
+            self._contents.append((found, content))
+        return found
+
+    def fill(self, address: int, content: bytes) -> None:
+        """What memory that was taken holds at first."""
+        self._contents.append((address, content))
+
+    def block(self, whole: Memory) -> int:
+        """Where a block of the session's memory is."""
+        known = self._blocks.get(id(whole))
+        if known is None:
+            known = self._blocks[id(whole)] = self.take(whole.nbytes)
+            self._wholes.append(whole)
+        return known
+
+    def data(self, data: bytes) -> int:
+        """Where constants are."""
+        known = self._data.get(data)
+        if known is None:
+            known = self._data[data] = self.take(len(data), data)
+        return known
+
+    def ring(self) -> int:
+        """The address of the ring that all kernels print to."""
+        if self._ring is None:
+            content = bytearray(layout.RING_WORDS)
+            struct.pack_into("<q", content, layout.RING_CAPACITY, _RING_WORDS)
+            self._ring = self.take(layout.RING_WORDS + 8 * _RING_WORDS)
+            self.fill(self._ring, bytes(content))
+        return self._ring
+
+    def replay_block(self, instructions: int, registers: int) -> int:
+        """The address of a launch block of the replay, which gets the addresses of both."""
+        content = bytearray(layout.HEADER_BYTES + layout.SLOTS + 24)
+        struct.pack_into("<qq", content, layout.HEADER_BYTES + layout.SLOTS, instructions, registers)
+        return self.take(len(content), content) + layout.HEADER_BYTES
+
+    def instructions(self, words: Sequence[int]) -> int:
+        """Where these instructions of the replay are."""
+        return self.take(8 * len(words), bytearray(struct.pack(f"<{len(words)}q", *words)))
+
+    # ---- places in programs
+
+    def place(self, span: Span) -> int:
+        """The number of a place."""
+        return self._places.setdefault(span, len(self._places))
+
+    def sites(self, sites: Sequence[Site]) -> list[dict[str, Any]]:
+        return [
+            {"kind": site.kind.name.lower(), "place": self.place(site.loc), "text": site.text}
+            | _described_arguments(site)
+            for site in sites
+        ]
+
+    def described_places(self) -> list[list[Any]]:
+        """All places, by their numbers."""
+        return [_described_place(place) for place in self._places]
+
+    def described_prints(self) -> dict[str, int] | None:
+        """The ring that kernels print to, if some do."""
+        return None if self._ring is None else {"ring": self._ring, "words": _RING_WORDS}
+
+
+def _described_arguments(site: Site) -> dict[str, Any]:
+    given = site.arguments
+    if isinstance(given, Bounds):
+        return {"bounds": given._asdict()}
+    return {"parts": [part if isinstance(part, str) else [part.type, part.spec] for part in given]} if given else {}
+
+
+def _described_place(span: Span) -> list[Any]:
+    if span == NOWHERE:
+        return ["", 0, 0, ""]
+    span = span.in_users_code()
+    where, _, _ = location_name(span).rpartition(", line ")
+    return [where, span.line, span.column, line_text(span)]

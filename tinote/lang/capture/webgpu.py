@@ -1,0 +1,307 @@
+"""Functions of a page as compute shaders: what `viz/static/program_gpu.js` runs by WebGPU.
+
+A function goes to the GPU in stages. Each begins with arithmetic of numbers, which the replay does in WebAssembly, and
+goes on with commands for the device (launches, clears, copies, fills); it ends where the next arithmetic needs a number
+that they leave in the device's memory, so that most functions are one stage and nobody waits. The device's memory is a
+copy of that of WebAssembly: a block has the same place in both.
+
+The description of a function that can go there has `gpu`:
+
+    registers   their address; the same numbers as those of the function
+    places      word and place of each instruction of the replay that may fail
+    root        a node: `stages`, each with the address of a launch block for the replay, the word at which its
+                instructions begin, and its commands; `branch`: the register that says which of two `sides` follows
+                (nodes, or null), or null
+
+Commands are
+
+    ["launch", shader, words of its parameters, [[word, type, operand]…], [[word, type, register]…], place]
+    ["clear", address, bytes]
+    ["copy", bytes of a run, to, from, [[extent, stride of `to`, stride of `from`]…]]
+    ["fill", type, operand, address, [[extent, stride]…], place]
+    ["load", type, register, address]
+
+and the file's description has `shaders`:
+
+    name        of the kernel
+    text        WGSL
+    params      words of parameters of a launch
+    words       of its block
+    entries     what is dispatched in order: name, whether it is parallel, its first and its last bound (a number, the
+                position of an operand, or null), whether it keeps stacks, whether invocations sum up, and words of
+                scratch memory that an invocation has for arrays
+    sites       as those of `codes`, and the `types` of the words that each shows
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from tinote.compiler.launch.gpu_launch import ArgumentBound, Bound, ShaderOfKernel
+from tinote.compiler.launch.native import Native, address_sources
+from tinote.ir.buffers import Buffer
+from tinote.ir.types import scalar_named
+from tinote.lang.capture.file_memory import FileMemory
+from tinote.lang.capture.instructions import NOWHERE_READY, Instructions, merged_axes
+from tinote.lang.capture.plan import (
+    BlockView,
+    ClearStep,
+    ComputeStep,
+    CopyStep,
+    EndStep,
+    FillStep,
+    LaunchStep,
+    LoadStep,
+    Operand,
+    Path,
+    PlanConstant,
+    PlanStep,
+    Register,
+    SeedStep,
+    read_by,
+    set_by,
+)
+from tinote.runtime import layout
+
+#: Operations of a step, counted in the IR, from which on a GPU may be the faster one: some milliseconds in WebAssembly.
+LEAST_OPERATIONS = 4_000_000
+#: Axes of a view that the device fills, or copies, at once.
+MOST_AXES = 4
+#: What a loop whose operations are not known is taken for, an iteration.
+_UNKNOWN_OPERATIONS = 1000
+#: Iterations of a loop that is as long as a launch says.
+_UNKNOWN_ITERATIONS = 10_000
+
+
+def operations_of_launch(made: ShaderOfKernel) -> int:
+    """About how many operations a launch takes."""
+    total = 0
+    for entry in made.shader.entries:
+        known = entry.iterations if entry.iterations is not None else _UNKNOWN_ITERATIONS
+        total += (known if entry.parallel else 1) * (_UNKNOWN_OPERATIONS if entry.work is None else entry.work)
+    return total
+
+
+class Stage(NamedTuple):
+    """Arithmetic of numbers, and then commands for the device."""
+
+    arithmetic: list[PlanStep]
+    commands: list[PlanStep]
+
+
+class Stages(NamedTuple):
+    """A path of a plan, in stages; after them one of `sides`, by a register."""
+
+    stages: list[Stage]
+    branch: Register | None
+    sides: dict[bool, Stages]
+
+    def commands(self) -> Iterator[PlanStep]:
+        """All of them, those of all sides as well."""
+        for stage in self.stages:
+            yield from stage.commands
+        for side in self.sides.values():
+            yield from side.commands()
+
+
+def stages_of(path: Path) -> Stages | None:
+    """A path in stages, if a device can do all of it."""
+    stages = [Stage([], [])]
+    pending: set[int] = set()  # registers that the commands of this stage give
+    for step in path.steps:
+        if not _is_possible(step):
+            return None
+        if _depend(read_by(step), pending):
+            stages.append(Stage([], []))
+            pending.clear()
+        if isinstance(step, ComputeStep | SeedStep | EndStep):
+            stages[-1].arithmetic.append(step)
+        else:
+            stages[-1].commands.append(step)
+            pending |= {register.number for register in set_by(step)}
+    register = None if path.branch is None else path.branch.register
+    if register is not None and _depend([register], pending):
+        stages.append(Stage([], []))
+    sides = {taken: stages_of(side) for taken, side in path.sides.items()}
+    known = {taken: side for taken, side in sides.items() if side is not None}
+    return Stages(stages, register, known) if len(known) == len(sides) else None
+
+
+def _depend(operands: Sequence[Operand], pending: set[int]) -> bool:
+    return any(isinstance(one, Register) and one.number in pending for one in operands)
+
+
+def _is_possible(step: PlanStep) -> bool:
+    """Whether the device can do it: it has words, and does not convert."""
+    match step:
+        case ClearStep(_, offset, nbytes):
+            return offset % 4 == 0 and nbytes % 4 == 0
+        case CopyStep(target, source):
+            size, axes = run_of(target, source)
+            whole = [size, target.offset, source.offset, *[stride for _, *strides in axes for stride in strides]]
+            fits = target.type == source.type and all(n % 4 == 0 for n in whole) and len(axes) <= MOST_AXES
+            return fits and not (axes and target.block == source.block)
+        case FillStep(target):
+            return len(axes_of(target)) <= MOST_AXES
+        case LoadStep() | LaunchStep() | ComputeStep() | SeedStep() | EndStep():
+            return True
+    return False
+
+
+def run_of(target: BlockView, source: BlockView) -> tuple[int, list[tuple[int, ...]]]:
+    """How many bytes of two views lie one after the other in both, and the axes that such runs are repeated along."""
+    size = scalar_named(target.type).size
+    axes = merged_axes(target.shape, (target.strides, source.strides))
+    if axes and axes[-1][1] == axes[-1][2] == size:
+        size *= axes.pop()[0]
+    return size, axes
+
+
+def axes_of(view: BlockView) -> list[tuple[int, ...]]:
+    """The axes of a view."""
+    return merged_axes(view.shape, (view.strides,))
+
+
+def operations_of(stages: Stages, shaders: Sequence[ShaderOfKernel]) -> int:
+    """About how many operations the launches of a function take; `shaders` by the number of the code."""
+    return sum(operations_of_launch(shaders[step.code]) for step in stages.commands() if isinstance(step, LaunchStep))
+
+
+class FunctionOnGpu(Instructions):
+    """One function of a file, for the device: its arithmetic as instructions, its commands as data. `blocks`: where
+    those of the plan are; `shaders`: by the number of the code in the plan, with the number that each has in the file;
+    `address_of`: where a buffer of a shader is that is no array.
+    """
+
+    def __init__(
+        self,
+        memory: FileMemory,
+        captured: Any,
+        stages: Stages,
+        blocks: Sequence[int],
+        shaders: Sequence[tuple[int, ShaderOfKernel]],
+        address_of: Callable[[Buffer, Native], int],
+    ) -> None:
+        super().__init__(captured.plan)
+        self._memory = memory
+        self._stages = stages
+        self._blocks = blocks
+        self._shaders = shaders
+        self._address_of_buffer = address_of
+        self._natives: Sequence[Native] = captured.tables.natives
+        self._registers = memory.take(8 * self.most_cells)
+
+    # ---- memory
+
+    def block_address(self, number: int) -> int:
+        return self._blocks[number]
+
+    def register_address(self, number: int) -> int:
+        return self._registers + 8 * number
+
+    def launch_block(self, step: LaunchStep) -> tuple[int, memoryview]:
+        raise AssertionError("the device launches")
+
+    # ---- what the description says
+
+    def described(self) -> dict[str, Any]:
+        """Put it into memory, and say where it is."""
+        memory = self._memory
+        root = self._node(self._stages)
+        code = memory.instructions(self.words)
+        memory.fill(self._registers, struct.pack(f"<{len(self.cells)}q", *self.cells))
+        nodes = [root]
+        while nodes:
+            node = nodes.pop()
+            nodes += [side for side in node["sides"] if side is not None]
+            for stage in node["stages"]:
+                stage[0] = memory.replay_block(code + 8 * stage[1], self._registers)
+        places = [[word, memory.place(span)] for word, span in self.spans.items()]
+        return {"registers": self._registers, "places": places, "root": root}
+
+    def _node(self, found: Stages) -> dict[str, Any]:
+        stages: list[list[Any]] = []
+        for stage in found.stages:
+            first = len(self.words)
+            for step in stage.arithmetic:
+                self._step(step)
+            self._emit(None, layout.REPLAY_END, NOWHERE_READY)  # of no meaning after an end
+            stages.append([0, first, [self._command(step) for step in stage.commands]])
+        sides = [self._node(found.sides[taken]) if taken in found.sides else None for taken in (True, False)]
+        return {"stages": stages, "branch": None if found.branch is None else found.branch.number, "sides": sides}
+
+    def _command(self, step: PlanStep) -> list[Any]:
+        match step:
+            case LaunchStep():
+                return self._launch(step)
+            case ClearStep(block, offset, nbytes):
+                return ["clear", self._blocks[block] + offset, nbytes]
+            case CopyStep(target, source):
+                size, axes = run_of(target, source)
+                axes = [(0, 0, 0)] if 0 in target.shape else axes
+                return ["copy", size, self._address_of(target), self._address_of(source), axes]
+            case FillStep(target, value, span):
+                address, place = self._address_of(target), self._memory.place(span)
+                return ["fill", target.type, operand_text(value), address, axes_of(target), place]
+            case LoadStep(register, source, _):
+                return ["load", source.type, register.number, self._address_of(source)]
+        raise AssertionError(f"no command: {step!r}")
+
+    def _launch(self, step: LaunchStep) -> list[Any]:
+        number, (shader, _) = self._shaders[step.code]
+        native = self._natives[step.code]
+        params = [0] * shader.param_words
+        params[-3] = 0xFFFFFFFF  # all iterations
+        sources = address_sources(native.array_buffers)
+        bound = {slot: (block, offset) for slot, block, offset in step.pointers}
+        slots, extent_slots, extents = native.array_slots(), native.extent_slots(), dict(step.extents)
+        for at, buffer in shader.bases:
+            if buffer in sources:
+                block, within = bound[slots[sources[buffer]]]
+                address = self._blocks[block] + within if block >= 0 else self._memory.base
+            else:
+                address = self._address_of_buffer(buffer, self._natives[step.code])
+            params[at] = (address - self._memory.base) // min(buffer.dtype.size, 4)
+        for at, buffer, axis in shader.extents:
+            params[at] = extents[extent_slots[sources[buffer][0], axis]]
+        given = [
+            [at, t.name, operand_text(operand)]
+            for (at, t), operand in zip(shader.parameters, step.arguments, strict=True)
+        ]
+        results = [
+            [at, t.name, register.number]
+            for (at, t), (_, _, register) in zip(shader.results, step.results, strict=True)
+        ]
+        return ["launch", number, params, given, results, self._memory.place(step.span)]
+
+
+def operand_text(operand: Operand) -> list[Any]:
+    """An operand as a file has it."""
+    if isinstance(operand, PlanConstant):
+        return ["constant", operand.kind, str(operand.bits)]
+    return [operand.kind, operand.number]
+
+
+def described_shader(memory: FileMemory, name: str, made: ShaderOfKernel) -> dict[str, Any]:
+    """A shader as a file has it."""
+    shader = made.shader
+    return {
+        "name": name,
+        "text": shader.text,
+        "params": shader.param_words,
+        "words": shader.block_words,
+        "entries": [
+            [e.name, e.parallel, *map(_bound_text, bounds), e.saves, e.sums, e.scratch]
+            for e, bounds in zip(shader.entries, made.bounds, strict=True)
+        ],
+        "sites": [
+            site | {"types": [t.name for t in types]}
+            for site, types in zip(memory.sites(shader.sites), shader.site_types, strict=True)
+        ],
+    }
+
+
+def _bound_text(bound: Bound) -> Any:
+    return ["argument", bound.position] if isinstance(bound, ArgumentBound) else bound
