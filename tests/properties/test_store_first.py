@@ -82,7 +82,8 @@ def wrong_when_stored(program: Program, counts: list[int]) -> str:
 
 def test_gradients_that_store_first_are_those_that_add(random_programs: range) -> None:
     counts: list[int] = []
-    for seed in random_programs[::2]:
+    seeds = random_programs[::2]
+    for seed in seeds:
         make = generate_uneven if seed % 8 == 6 else generate_smooth
         report(make, lambda program: wrong_when_stored(program, counts), seed, SMOOTH_SIZE)
-    assert len(counts) > len(random_programs)
+    assert len(counts) > len(seeds), "elements that are stored first, an average program has one at least"
