@@ -309,8 +309,9 @@ def _compare_modes(
     start.put_back()
     task.loss_field.fill(0)
     try:
-        with ForwardMode([task.loss_field], list(task.wrt), seeds, Trace()):
+        with ForwardMode([task.loss_field], list(task.wrt), seeds, Trace()) as mode:
             task.f(*args)
+            mode.put_back()
             forward = task.loss_field.dual.to_numpy().item()
     except DifferentiationError as refused:
         report.forward_note = refused.message

@@ -169,9 +169,10 @@ class ArrayFunction:
             trace = Trace()
             bound = self._bound(inputs, outputs, trace, duals=True)
             along = bound.point_numbers(_directions(tangents, bound))
-            with ForwardMode([], [field for field, _ in along], [d for _, d in along], trace):
+            with ForwardMode([], [field for field, _ in along], [d for _, d in along], trace) as mode:
                 with bound.running():
                     returned = self.f(*bound.args)
+                returned = mode.put_back(returned)
                 found = self._found(bound, len(inputs))
                 if found:
                     return [np.array(field.dual.held()) for field in found]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.events import Computed, Event, Launch, Read, Write
 from tinote.lang.ad.journal.journal import Journal
@@ -31,6 +32,9 @@ class Again:
     def __init__(self, events: Sequence[Event], outer: Trace) -> None:
         self._events = list(events)
         self._outer = outer
+        for event in self._events:
+            if isinstance(event, Launch):
+                _require_duals(event)
 
     def run(self, journal: Journal, directions: Mapping[Buffer, Array]) -> None:
         """Do it again under `journal`, which is recording. `directions`: tangents of what fields hold at the start; of
@@ -102,3 +106,17 @@ class Again:
             value, number = event.values[at].item(), int(event.numbers[at])
             found[at] = self._number(number, value, known) if number else value
         return found
+
+
+def _require_duals(event: Launch) -> None:
+    """Raise for a launch with an array that had no dual yet, or none of its gradient: it would be a constant in a run
+    along a direction. Arrays that are there when a block begins have both.
+    """
+    for array in event.values[: len(event.instance.specialisation.arrays)]:
+        buffer = array.buffer
+        if buffer is not None and buffer.adjoint is not None and not (array.tangent and array.second):
+            raise DifferentiationError(
+                f"'{buffer.name}' was made inside of a block that is differentiated itself, and launched with there",
+                event.span,
+                hint="make it before the block",
+            )

@@ -21,6 +21,7 @@ from tinote.lang.ad.functional.forward_mode import ForwardMode, direction_of
 from tinote.lang.ad.functional.pushed_mode import PushedMode, Unrecorded, base_of, next_depth
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
+from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import Recorder, note_python_write, recorder, session
 from tinote.source import caller
 
@@ -101,17 +102,29 @@ def pushed_from(mode: ForwardMode) -> PushedMode:
             assert own is not None
             numbers(own.buffer)[...] = numbers(tangent)
     recorder.set(block)
-    mode.goes_on(lambda: put_duals_back(block))
+    mode.goes_on(_PushedFurther(block))
     return block
 
 
-def put_duals_back(block: PushedMode) -> None:
-    """The block is over: the duals of fields are its tangents."""
-    for field in _floats():
-        if field.has_dual:
-            own = block.known_companion(field.buffer)
-            numbers(field.dual.buffer)[...] = 0.0 if own is None else numbers(own.buffer)
-    block.close()
+class _PushedFurther:
+    """A forward-mode block that goes on as this one."""
+
+    def __init__(self, block: PushedMode) -> None:
+        self._block = block
+
+    def end(self, mode: ForwardMode, returned: Any) -> Any:
+        """The duals of fields are its tangents."""
+        block = self._block
+        if recorder.get() is block:
+            recorder.set(mode)
+        for field in _floats():
+            if field.has_dual:
+                own = block.known_companion(field.buffer)
+                numbers(field.dual.buffer)[...] = 0.0 if own is None else numbers(own.buffer)
+        if type(returned) is Traced and returned.trace is block.trace:
+            returned = mode.trace.new(*block.parts(returned))
+        block.close()
+        return returned
 
 
 def _floats() -> list[Field]:

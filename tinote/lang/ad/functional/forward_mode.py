@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Protocol, Self
 
 import numpy as np
 
@@ -34,6 +34,13 @@ from tinote.runtime.clearing import clear_memories
 from tinote.source import NOWHERE, caller
 
 
+class Further(Protocol):
+    """What goes on with the tangents of a block."""
+
+    def end(self, mode: ForwardMode, returned: Any) -> Any:
+        """Give them back. `returned`: what may be one of its numbers; gives it as one of the block's then."""
+
+
 class ForwardMode(Recorder):
     """The recorder of a block. At entry the duals of all fields are set to zero and those of `param`, fields, to the
     directions `seed`, one for each; at exit the duals of `loss`, fields, hold the product, and those of `param` are set
@@ -59,11 +66,18 @@ class ForwardMode(Recorder):
         #: the temporary duals of memory without one that holds values which vary
         self._tangents: dict[Buffer, Buffer] = {}
         self._temporaries = TemporaryAdjoints((), self._tangents)
-        self._ends: Callable[[], None] | None = None
+        self._further: Further | None = None
 
-    def goes_on(self, ends: Callable[[], None]) -> None:
-        """Another recorder takes its place until the block ends, when `ends` sets the duals."""
-        self._ends = ends
+    def goes_on(self, further: Further) -> None:
+        """Another recorder takes its place until the block ends."""
+        self._further = further
+
+    def put_back(self, returned: Any = None) -> Any:
+        """Nothing more runs in the block: the duals of fields are its own, whatever has taken its place meanwhile.
+        Gives what a function has returned, as a number of this block if it was one of that.
+        """
+        further, self._further = self._further, None
+        return returned if further is None else further.end(self, returned)
 
     def nesting(self) -> dict[Buffer, Buffer]:
         """A reverse sweep inside of this block is to carry tangents: fields with a gradient get duals of their own.
@@ -100,8 +114,7 @@ class ForwardMode(Recorder):
         assert self._is_open
         recorder.set(None)
         self._is_open = False
-        if self._ends is not None:
-            self._ends()
+        self.put_back()
         self.trace.close()
         self._tangents.clear()
         self._temporaries = NO_ADJOINTS

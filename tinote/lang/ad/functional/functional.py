@@ -559,10 +559,10 @@ def _pushed(
     trace = Trace()
     bound = task.bound(args, trace, duals=True, repeats=repeats)
     along = bound.point_numbers(seeds(bound))
-    with ForwardMode([], [field for field, _ in along], [d for _, d in along], trace):
+    with ForwardMode([], [field for field, _ in along], [d for _, d in along], trace) as mode:
         with bound.running():
             returned = task.f(*bound.args, **kwargs)
-        result = result_of(task, returned, trace)
+        result = result_of(task, mode.put_back(returned), trace)
         # At the end of the block the duals of the inputs are cleared, and the result may be one.
         if isinstance(result, Field):
             return number_or_array(result), number_or_array(result.dual)

@@ -69,6 +69,7 @@ class InnerTape:
     def enter(self) -> None:
         """Before the tape changes anything."""
         self._outer.may_change_gradients()
+        give_gradients_duals()  # launches that are run again along a direction have the arrays with all of these
         self._outer.keep_gradients_apart()
 
     def start(self, trace: Trace) -> None:
