@@ -161,13 +161,14 @@ def portable(
     """
     builder = _Builder()
     refused: dict[str, TinoteError] = {}
-    for name, function, arguments in functions:
-        try:
-            program = function if isinstance(function, Program) else Program(function, (), strict=unasked)
-            builder.add(name, program.captured(*arguments))
-        except TinoteError as error:
-            refused[name] = error
-    description, module, memory = builder.build(fields or {})
+    with session.on_cpu():  # what a GPU runs is not captured
+        for name, function, arguments in functions:
+            try:
+                program = function if isinstance(function, Program) else Program(function, (), strict=unasked)
+                builder.add(name, program.captured(*arguments))
+            except TinoteError as error:
+                refused[name] = error
+        description, module, memory = builder.build(fields or {})
     return Portable(description, module, memory, refused)
 
 

@@ -210,6 +210,25 @@ class Session:
         """A context of which the launches reach a device at once, where kernels run on one."""
         return _gpu().together() if self.config.arch == "gpu" else nullcontext()
 
+    @contextmanager
+    def on_cpu(self) -> Iterator[None]:
+        """A context in which kernels run on the CPU, also where others run on a GPU: they are compiled anew, before and
+        after, and find all memory as it is.
+        """
+        if self.config.arch != "gpu":
+            yield
+            return
+        for memory in list(self.memories.values()):
+            memory.whole.to_host()  # what is copied there, and back, stays there
+        outer = self.config
+        self.config = outer._replace(arch="cpu", software_gpu=False)
+        self.generation += 1
+        try:
+            yield
+        finally:
+            self.config = outer
+            self.generation += 1
+
     def forget_instances(self) -> None:
         """Fields are gone that kernels may have been compiled for: they look again at what they captured."""
         self.generation += 1
