@@ -52,12 +52,13 @@ function showViews(data) {
     el.replaceChildren(stage);
     const model = new LocalModel(view, view.program, () => new Worker(url), stage);
     VIEWS[view.kind].render({ model, el: stage });
-    if (view.gpu) stage.append(deviceButton(model));
+    const style = `max-width:${view.traits.width}px`;
+    if (view.gpu) stage.append(make("div", { class: "tinote-devices", style }, deviceButton(model)));
     if (view.sliders.length)
       el.append(
         make(
           "div",
-          { class: "tinote-sliders", style: `max-width:${view.traits.width}px` },
+          { class: "tinote-sliders", style },
           ...view.sliders.map((one, at) => slider(model, one, at)),
         ),
       );
