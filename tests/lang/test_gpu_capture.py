@@ -9,8 +9,10 @@ import pytest
 
 import tinote as ti
 from tests.lang.test_portable import numbers, played
-from tinote.lang.capture.portable import portable
+from tinote.lang.capture.portable import portable, read_portable
 from tinote.lang.session.state import session
+from tinote.viz.pages.bundle import unpacked
+from tinote.viz.pages.stored import kept
 
 COUNT = 50
 
@@ -22,7 +24,7 @@ def fresh() -> Iterator[None]:
 
 
 def gravity(**target: Any) -> tuple[Callable[[float], None], Any, Any]:
-    """A step with a tape, the positions, and the energy."""
+    """A step with a tape, which ends with a launch of its kernel `advance`; the positions, and the energy."""
     ti.init(**target)
     x = ti.Vector.field(2, ti.f32, shape=COUNT, needs_grad=True)
     v = ti.Vector.field(2, ti.f32, shape=COUNT)
@@ -44,6 +46,7 @@ def gravity(**target: Any) -> tuple[Callable[[float], None], Any, Any]:
             potential()
         advance(dt)
 
+    step.advance = advance  # type: ignore[attr-defined]
     x.from_numpy(np.random.default_rng(1).normal(size=(COUNT, 2)).astype(np.float32))
     return step, x, energy
 
@@ -52,7 +55,7 @@ def test_a_captured_step_of_a_gpu_session() -> None:
     step, x, energy = gravity(arch=ti.gpu, software_gpu=True)
     for _ in range(3):
         step(0.01)
-    before = x.to_numpy()
+    before, compiled = x.to_numpy(), list(step.advance.instances)  # type: ignore[attr-defined]
     made = portable([("step", step, (0.01,))], {"x": x, "energy": energy})
     assert made.refused == {}
     np.testing.assert_array_equal(x.to_numpy(), before)
@@ -61,6 +64,10 @@ def test_a_captured_step_of_a_gpu_session() -> None:
     for _ in range(4):
         step(0.01)
     np.testing.assert_allclose(numbers(answers[-1], before), x.to_numpy(), 1e-4, 1e-5)
+    assert list(step.advance.instances) == compiled  # type: ignore[attr-defined]
+    portable([("step", step, (0.01,))], {"x": x, "energy": energy})
+    step(0.01)
+    assert list(step.advance.instances) == compiled  # type: ignore[attr-defined]
 
 
 def test_the_page_of_a_view_in_a_gpu_session(tmp_path: Path) -> None:
@@ -72,3 +79,5 @@ def test_the_page_of_a_view_in_a_gpu_session(tmp_path: Path) -> None:
         pages.append(ti.viz.page(view, tmp_path / "fall.html"))
         assert pages[-1].views[0].runs, pages[-1].views[0]
     assert pages[0].views[0].needs == pages[1].views[0].needs
+    saved = unpacked(kept(view, 1 << 20))  # what a saved notebook has of it
+    assert read_portable(saved["described"]["program"]).description["functions"][0]["name"] == "step"

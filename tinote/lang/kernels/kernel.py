@@ -79,6 +79,8 @@ class Kernel(Tokenised):
         self._types: tuple[Any, ...] = ()  # what `_instances` were made for, beside what their keys say
         self._instances: dict[tuple[Any, ...], Instance] = {}
         self._retired: list[tuple[tuple[Any, ...], Instance]] = []
+        #: the same three of options that come back (`Session.on_cpu`)
+        self._aside: tuple[tuple[Any, ...], dict[Any, Any], list[Any]] = ((), {}, [])
         self._compiling = SingleFlight()
         self._earlier: Version | None = None
 
@@ -240,7 +242,10 @@ class Kernel(Tokenised):
             binding = Binding(self._parameters, self._arrays, self.config, session.generation)
             made_for = (session.generation, *binding.types)
             if made_for != self._types:
-                self._types, self._instances, self._retired = made_for, {}, []
+                known, self._aside = self._aside, (self._types, self._instances, self._retired)
+                self._types, self._instances, self._retired = known if known[0] == made_for else (made_for, {}, [])
+                if self._aside[0][:1] != (~session.generation,):
+                    self._aside = ((), {}, [])
             binding.instances = self._instances
             self._binding = binding
         return binding

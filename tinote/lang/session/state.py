@@ -212,22 +212,20 @@ class Session:
 
     @contextmanager
     def on_cpu(self) -> Iterator[None]:
-        """A context in which kernels run on the CPU, also where others run on a GPU: they are compiled anew, before and
-        after, and find all memory as it is.
-        """
+        """A context in which kernels run on the CPU, also where others run on a GPU. They find all memory as it is."""
         if self.config.arch != "gpu":
             yield
             return
         for memory in list(self.memories.values()):
             memory.whole.to_host()  # what is copied there, and back, stays there
-        outer = self.config
+        outer, generation = self.config, self.generation
         self.config = outer._replace(arch="cpu", software_gpu=False)
-        self.generation += 1
+        self.generation = other = ~generation  # kernels keep the instances of one other generation
         try:
             yield
         finally:
             self.config = outer
-            self.generation += 1
+            self.generation = generation if self.generation == other else generation + 1
 
     def forget_instances(self) -> None:
         """Fields are gone that kernels may have been compiled for: they look again at what they captured."""

@@ -43,7 +43,7 @@ def kept(view: Any, largest: int) -> str:
     characters; nothing where it cannot, or would have to be run for a trial that might leave something behind.
     """
     config = session.config
-    if seam.listener is not None or session.watchers or config.arch != "cpu" or config.kernel_profiler:
+    if seam.listener is not None or session.watchers or config.arch == "python" or config.kernel_profiler:
         return ""
     try:
         made = running(view, unasked=True)
