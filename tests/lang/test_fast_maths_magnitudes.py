@@ -77,6 +77,36 @@ def test_reciprocal_roots_of_every_magnitude() -> None:
     assert np.allclose(z.to_numpy(), 3.0 * exact, rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [ti.f32, ti.f64], ids=["f32", "f64"])
+def test_roots_that_are_compared(dtype: Any) -> None:
+    """With what is below, above, and no number; of squares, too, which are not negative."""
+    ti.init(default_fp=dtype)
+    type_of = np.float32 if dtype is ti.f32 else np.float64
+    special = [-np.inf, -4.0, -0.25, -1e-30, -0.0, 0.0, 1e-40, 1e-30, np.inf, np.nan, 1e19, 3e38]
+    values = np.array([*special, *np.linspace(0.0, 1.0, 21), 4.0, 0.25], type_of)
+    x, y = ti.field(dtype, len(values)), ti.field(ti.i32, (8, len(values)))
+    x.from_numpy(values)
+
+    @ti.kernel
+    def compare():
+        for i in x:
+            y[0, i] = ti.sqrt(x[i]) < 0.5
+            y[1, i] = ti.sqrt(x[i]) <= 0.5
+            y[2, i] = ti.sqrt(x[i]) > 0.5
+            y[3, i] = ti.sqrt(x[i]) >= 0.5
+            y[4, i] = ti.sqrt(x[i] * x[i]) < 0.5
+            y[5, i] = ti.sqrt(x[i] * x[i]) <= 0.5
+            y[6, i] = ti.Vector([x[i], 0.0]).norm() > 1e-25
+            y[7, i] = ti.sqrt(x[i]) < 1e30
+
+    compare()
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        root, size = np.sqrt(values), np.sqrt(values * values)
+        last = np.sqrt(values) < type_of(1e30)
+    expected = [root < 0.5, root <= 0.5, root > 0.5, root >= 0.5, size < 0.5, size <= 0.5, size > 1e-25, last]
+    np.testing.assert_array_equal(y.to_numpy(), np.array(expected))
+
+
 def literal(source: random.Random, largest: float) -> str:
     return repr(source.choice([-1, 1, 1]) * float(np.float32(10.0 ** source.uniform(-largest, largest))))
 

@@ -140,6 +140,25 @@ def check(arguments: str, before: str, after: str, run: Pass = tidy) -> None:
             "%t: f32 = add %s, %y; %d: f32 = sub %t, %s; %c: f32 = sub %d, %y; return %t, %c",
             "%t: f32 = add %s, %y; %d: f32 = sub %t, %s; %c: f32 = sub %d, %y; return %t, %c",
         ),
+        # a root that is only compared
+        (
+            "x",
+            "%s: f32 = mul %x, %x; %r: f32 = sqrt %s; %c: u1 = lt %r, 20.0f32; return %c",
+            "%s: f32 = mul %x, %x; %c: u1 = lt %s, 400.0f32; return %c",
+        ),
+        ("x", "%r: f32 = sqrt %x; %c: u1 = ge %r, 0.5f32; return %c", "%c: u1 = ge %x, 0.25f32; return %c"),
+        # … of what may be negative, by a number that may be, by one without a square, and one that is needed anyway
+        *[
+            ("x y", line, line)
+            for line in (
+                "%r: f32 = sqrt %x; %c: u1 = le %r, 0.5f32; return %c",
+                "%r: f32 = sqrt %x; %c: u1 = gt %r, -0.5f32; return %c",
+                "%r: f32 = sqrt %x; %c: u1 = gt %r, %y; return %c",
+                "%r: f32 = sqrt %x; %c: u1 = ge %r, 1e-20f32; return %c",
+                "%r: f32 = sqrt %x; %c: u1 = ge %r, 1e20f32; return %c",
+                "%r: f32 = sqrt %x; %c: u1 = gt %r, 0.5f32; return %c, %r",
+            )
+        ],
     ],
 )  # fmt: skip
 def test_expressions(arguments: str, before: str, after: str) -> None:

@@ -21,6 +21,7 @@ was, rounded in another place, and what is new on the way is in range, often bec
 * (x·a)·a becomes x·(a·a) if a·a is in range; literals meet each other, (a·(b·c))·d as (a·b)·(c·d), if a·b lies
   between the two products that there were, up to a factor of four;
 * x·c + y·c becomes (x + y)·c for a literal c not less than 1;
+* a root that is only compared with a literal is not taken: its operand is compared with the literal's square;
 * in a sum, two terms that other sums have, too, are added first, and products last, each by one instruction with its
   multiplication. This alone may go through numbers that the program did not: it takes the sum of the absolute values to
   be finite.
@@ -52,6 +53,8 @@ Terms = list[Term]
 
 _DIVISIONS = (p.div, p.raw_div)
 _SUMS = (p.add, p.sub)
+_BELOW = (p.lt, p.le)
+_ORDERINGS = (*_BELOW, p.gt, p.ge)
 #: The most terms of a sum, and factors of a divisor, that are looked at together.
 _TERMS = 8
 #: The most additions after each other that are looked at together.
@@ -163,13 +166,13 @@ class _Rearranger(Rewriter):
         self.bound.pop()
 
     def cheaper(self, op: ir.Prim, t: Scalar) -> ir.Atom | None:
-        """What stands for an operation from here on."""
+        """What stands for an operation from here on. `t`: the type of its result, or of what it compares."""
         raise NotImplementedError
 
     def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
         if not isinstance(op, ir.Prim):
             return KEEP
-        t = op.outs[0].type
+        t = op.args[0].type if op.prim in _ORDERINGS else op.outs[0].type
         found = self.cheaper(op, t) if isinstance(t, Scalar) and t.kind == "f" else None
         if found is None:
             self.note(op)
@@ -252,7 +255,22 @@ class _Products(_Rearranger):
     def cheaper(self, op: ir.Prim, t: Scalar) -> ir.Atom | None:
         if op.prim in _DIVISIONS:
             return self.quotient(op, t)
+        if op.prim in _ORDERINGS:
+            return self.comparison(op, t)
         return self.product(op, op.args[0], op.args[1], t) if op.prim is p.mul else None
+
+    def comparison(self, op: ir.Prim, t: Scalar) -> ir.Atom | None:
+        """Of a root with a literal."""
+        root, bound = op.args
+        made = self.inner(root)
+        if type(bound) is not ir.Lit or made is None or made.prim is not p.sqrt or not bound.value > 0:
+            return None
+        of, square = made.args[0], t.round(bound.value * bound.value)
+        if not 2.0 ** least_exponent(t) <= square < math.inf:
+            return None
+        if op.prim in _BELOW and not self.magnitudes.is_not_negative(of):
+            return None  # the root of a negative number is not below anything
+        return self.new(op, op.prim, of, ir.Lit(square, t), t=u1)
 
     # divisions
 
