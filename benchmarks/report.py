@@ -30,16 +30,16 @@ def duration(seconds: float) -> str:
 
 def table(case: Case, rows: Sequence[Row]) -> str:
     """Return the table of one case: each contender's minimum, and that in units of ours and of C (C's first row).
-    Where rows are shown over other ones, that takes the place of C.
+    Where rows are shown over other ones, these take the place of C.
 
     The median of the rounds says how quiet the machine was: far above the minimum, one lucky round made the figure.
     """
     ours = baseline(rows, OURS)
     native = baseline(rows, C)
     times = {row.contender.name: row.comparable for row in rows}
-    paired = any(row.contender.over for row in rows)
+    paired = unit_of(rows)
     width = max(18, *(len(row.contender.name) + 1 for row in rows))
-    header = f"{'':{width}}{'minimum':>10}{'median':>10}{'/ ' + OURS:>10}{'/ primal' if paired else '/ C':>10}"
+    header = f"{'':{width}}{'minimum':>10}{'median':>10}{'/ ' + OURS:>10}{f'/ {paired or C}':>10}"
     lines = [case.title, "-" * len(case.title), header]
     for row in rows:
         seconds = row.seconds
@@ -51,9 +51,10 @@ def table(case: Case, rows: Sequence[Row]) -> str:
     if case.at_most is not None:
         lines.append(f"target: {OURS} at most {duration(case.at_most)}; {verdict(ours, case.at_most)}")
     if case.at_most_over is not None:
-        found = multiple(rows, OURS)
+        found, over = multiple(rows, OURS), next((row.contender.over for row in rows if row.contender.name == OURS), "")
+        rival = f"its {unit_of(rows)}" if over.startswith(OURS) else over
         lines.append(
-            f"target: {OURS} at most {case.at_most_over:g} times its primal; {verdict(found, case.at_most_over)}"
+            f"target: {OURS} at most {case.at_most_over:.3g} times {rival}; {verdict(found, case.at_most_over)}"
         )
     if case.at_most_best is not None:
         found, rival = against_best(rows)
@@ -62,6 +63,11 @@ def table(case: Case, rows: Sequence[Row]) -> str:
             f"{verdict(found, case.at_most_best)}"
         )
     return "\n".join(lines)
+
+
+def unit_of(rows: Sequence[Row]) -> str:
+    """Return what rows are shown over, "primal" or the name of a package; empty if none is shown over another."""
+    return next((row.contender.over.partition(",")[0].split()[-1] for row in rows if row.contender.over), "")
 
 
 def against_best(rows: Sequence[Row]) -> tuple[float | None, str]:

@@ -16,6 +16,7 @@ from benchmarks import (
     launch,
     mpm,
     nested,
+    pictures,
     rollout,
 )
 from benchmarks.contract import Case, Contender
@@ -33,6 +34,7 @@ WORKLOADS: Mapping[str, tuple[Case, ...]] = {
     "launch": launch.CASES,
     "mpm": mpm.CASES,
     "nested": nested.CASES,
+    "pictures": pictures.CASES,
     "rollout": rollout.CASES,
 }
 

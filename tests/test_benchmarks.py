@@ -35,6 +35,9 @@ from benchmarks.launch import dialect as launch
 from benchmarks.mpm import system as mpm
 from benchmarks.nested import tinote_ as nested
 from benchmarks.peers import PEERS
+from benchmarks.pictures import c_ as pictures_c
+from benchmarks.pictures import dialect as pictures
+from benchmarks.pictures import system as pictures_system
 from benchmarks.report import as_json, duration, table
 from benchmarks.rollout import tinote_ as rollout
 from benchmarks.runners import Interpreters
@@ -209,6 +212,24 @@ def test_implicit_rollouts_give_the_gradient_of_the_reference(contender: Any, pa
         jax.config.update("jax_enable_x64", before)
 
 
+@pytest.mark.parametrize("case", WORKLOADS["pictures"], ids=lambda case: case.parameters["picture"])
+def test_pictures_are_those_of_the_reference(case: Case) -> None:
+    picture = case.parameters["picture"]
+    ours = pictures.create("tinote", picture)
+    assert ours.deviation() < case.tolerance
+    assert pictures_system.reference(picture).decided.mean() > 0.98
+
+
+def test_the_julia_set_in_c_is_that_of_the_reference() -> None:
+    assert pictures_c.create(None, "julia").deviation() < TOLERANCE
+
+
+def test_a_wrong_picture_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = pictures.create("tinote", "scene")
+    monkeypatch.setattr(ours, "result", lambda: pictures.DialectPicture.result(ours)[:, ::-1])
+    assert ours.deviation() > 0.1
+
+
 def test_captured_launches_store_their_argument() -> None:
     ours = launch.create("tinote", "captured")
     assert ours.deviation() == 0 and ours.parts == 100
@@ -237,6 +258,14 @@ def test_a_row_is_shown_over_another_one(capsys: pytest.CaptureFixture[str]) -> 
     shown = float(next(line for line in printed.splitlines() if line.startswith("tinote ")).split()[-1])
     assert 2.0 < shown < 8.0
     assert "target: tinote at most 1.5 times its primal; missed by" in printed
+
+
+def test_a_row_is_shown_over_that_of_another_package(capsys: pytest.CaptureFixture[str]) -> None:
+    case = Case("paired", (replace(spin("tinote", 100), over="rival"), spin("rival", 800)), at_most_over=1 / 3)
+    assert main(["stub", "--rounds", "5", "--slice", "2"], {"stub": (case,)}) == 0
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[-4].endswith("/ tinote   / rival")
+    assert "target: tinote at most 0.333 times rival; met" in printed
 
 
 @pytest.mark.parametrize("program", ["nbody", "wave", "recurrence", "mass_spring"])

@@ -12,8 +12,9 @@ from benchmarks.ad.problems.hand import BONES, PARAMETERS
 from benchmarks.ad.problems.lstm import BITS
 from benchmarks.ad.problems.ode import STEPS
 from benchmarks.ad.problems.problem import Problem
-from benchmarks.ad.subject import DerivativeSubject, confine, problem_of
+from benchmarks.ad.subject import DerivativeSubject, problem_of
 from benchmarks.c_compiler import load
+from benchmarks.confine import confine
 
 __all__ = ["create"]
 

@@ -14,7 +14,8 @@ from benchmarks.ad.problems.hand import ANGLES, PARENTS
 from benchmarks.ad.problems.lstm import BITS
 from benchmarks.ad.problems.ode import STEPS, TIME
 from benchmarks.ad.problems.problem import Problem
-from benchmarks.ad.subject import DerivativeSubject, confine, problem_of
+from benchmarks.ad.subject import DerivativeSubject, problem_of
+from benchmarks.confine import confine
 
 __all__ = ["create"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 from abc import abstractmethod
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from benchmarks.ad.problems.problem import Problem
 from benchmarks.contract import Subject
 
-__all__ = ["DerivativeSubject", "confine", "problem_of"]
+__all__ = ["DerivativeSubject", "problem_of"]
 
 
 class DerivativeSubject(Subject):
@@ -38,9 +37,3 @@ def problem_of(workload: str, sizes: str) -> Problem:
     """Return the problem of a workload; `sizes`: its numbers, separated by commas."""
     module = importlib.import_module(f"benchmarks.ad.problems.{workload}")
     return module.create(*map(int, sizes.split(",")))
-
-
-def confine(threads: int) -> None:
-    """Keep this process to `threads` cores (0: all), where the system can: pools that are made later have that size."""
-    if threads and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.ad.problems.problem import Problem
-from benchmarks.ad.subject import DerivativeSubject, confine, problem_of
+from benchmarks.ad.subject import DerivativeSubject, problem_of
 from benchmarks.ad.tinote_.styles import STYLES
+from benchmarks.confine import confine
 
 __all__ = ["create"]
 
