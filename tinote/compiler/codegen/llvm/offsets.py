@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tinote.ir import primitives as p
-from tinote.ir.nodes import Atom, Atomic, Load, Prim, Region, Store, Var
+from tinote.ir.nodes import Atomic, Load, Prim, Region, Store, Var
 from tinote.ir.types import i64
 
 
@@ -13,8 +13,8 @@ def offset_arithmetic(region: Region) -> set[Var]:
     Where the access is made it is in range, so that they do not wrap.
     """
     made: list[tuple[Var, Prim]] = []
-    other: set[Atom] = set()
-    offsets: set[Atom] = set()
+    other: set[Var] = set()
+    offsets: set[Var] = set()
 
     def visit(r: Region) -> None:
         for op in r.body:
@@ -27,13 +27,13 @@ def offset_arithmetic(region: Region) -> set[Var]:
             elif isinstance(op, Load | Store | Atomic):
                 if op.index and type(op.index[0]) is Var:
                     offsets.add(op.index[0])
-                if not isinstance(op, Load):
+                if not isinstance(op, Load) and type(op.value) is Var:
                     other.add(op.value)
             else:
-                other.update(op.args)
+                other.update(a for a in op.args if type(a) is Var)
             for inner in op.regions:
                 visit(inner)
-        other.update(r.yields)
+        other.update(a for a in r.yields if type(a) is Var)
 
     visit(region)
     found: set[Var] = set()
