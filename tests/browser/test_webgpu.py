@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import copy
-import inspect
 import json
 import random
 import subprocess
@@ -19,7 +18,7 @@ import tinote as ti
 import tinote.viz.pages.export
 from tests.browser.harness import new_page
 from tests.lang.test_captured_steps import CAPTURED, Library
-from tests.lang.test_portable import FAULTS, NODE, flat, kind_of
+from tests.lang.test_portable import FAULTS, NODE, file_of, flat, kind_of
 from tinote.errors import TinoteError
 from tinote.lang.capture.portable import Portable, portable
 from tinote.viz.notebook.view import static_source
@@ -119,16 +118,7 @@ STEPS = [name for name in CAPTURED if name != "arrays in Python"]
 @pytest.mark.parametrize("name", STEPS)
 def test_a_captured_step_does_the_same_on_the_gpu(play: Play, name: str) -> None:
     library = Library(single=True)
-    step = library.step(CAPTURED[name], "on_gpu")
-    library.begin()
-    calls: list[Sequence[Any]] = []
-    for call in library.space["calls"] * 3:
-        bound = inspect.signature(step).bind(*call)
-        bound.apply_defaults()
-        calls.append(bound.args)
-    fields = {f"field {k}": field for k, field in enumerate(library.fields)}
-    made = portable([(kind, step, call) for kind, call in {kind_of(call): call for call in calls}.items()], fields)
-    assert made.refused == {}
+    made, calls = file_of(library, library.step(CAPTURED[name], "on_gpu"))
     assert all("gpu" in function for function in made.description["functions"])
     given = [[kind_of(call), *[one for one in call if isinstance(one, int | float)]] for call in calls]
     assert_same(*play(made, given), made)

@@ -126,10 +126,8 @@ def kind_of(call: Sequence[Any]) -> str:
     return str([type(one) if isinstance(one, int | float) else id(one) for one in call])
 
 
-@pytest.mark.parametrize("name", CAPTURED)
-def test_a_captured_step_does_the_same_without_python(name: str) -> None:
-    library = Library()
-    step = library.step(CAPTURED[name], "portable_step")
+def file_of(library: Library, step: Any) -> tuple[Portable, list[Sequence[Any]]]:
+    """A file of a step of the library, by kinds of calls, with all fields; and calls of it."""
     library.begin()
     calls: list[Sequence[Any]] = []
     for call in library.space["calls"] * 3:
@@ -139,6 +137,15 @@ def test_a_captured_step_does_the_same_without_python(name: str) -> None:
     fields = {f"field {k}": field for k, field in enumerate(library.fields)}
     made = portable([(kind, step, call) for kind, call in {kind_of(call): call for call in calls}.items()], fields)
     assert made.refused == {}
+    return made, calls
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_a_captured_step_does_the_same_without_python(name: str) -> None:
+    library = Library()
+    step = library.step(CAPTURED[name], "portable_step")
+    made, calls = file_of(library, step)
+    fields = {f"field {k}": field for k, field in enumerate(library.fields)}
     commands: list[list[Any]] = []
     for call in calls:
         commands.append(["call", kind_of(call), *[one for one in call if isinstance(one, int | float)]])

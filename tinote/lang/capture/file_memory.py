@@ -8,6 +8,9 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+from tinote.compiler.launch.native import Native, address_sources
+from tinote.ir.nodes import Buffer
+from tinote.lang.capture.plan import LaunchStep
 from tinote.runtime import layout
 from tinote.runtime.memory import Memory
 from tinote.runtime.sites import Bounds, Site
@@ -16,6 +19,29 @@ from tinote.source import NOWHERE, Span, line_text, location_name
 _LINE = 64
 #: Of the ring that kernels print to: enough for some thousands of lines a call.
 _RING_WORDS = 1 << 15
+
+
+class GivenArrays:
+    """The arrays of a launch: where they are, and how long. `blocks`: where those of the plan are."""
+
+    def __init__(self, step: LaunchStep, native: Native, blocks: Sequence[int]) -> None:
+        self._sources = address_sources(native.array_buffers)
+        self._bound = {slot: (number, offset) for slot, number, offset in step.pointers}
+        self._slots, self._extent_slots = native.array_slots(), native.extent_slots()
+        self._extents = dict(step.extents)
+        self._blocks = blocks
+
+    def __contains__(self, buffer: Buffer) -> bool:
+        return buffer in self._sources
+
+    def address(self, buffer: Buffer) -> int | None:
+        """Where an array is, or its gradient or dual; None where it has none."""
+        number, within = self._bound[self._slots[self._sources[buffer]]]
+        return self._blocks[number] + within if number >= 0 else None
+
+    def extent(self, buffer: Buffer, axis: int) -> int:
+        """How long an axis is."""
+        return self._extents[self._extent_slots[self._sources[buffer][0], axis]]
 
 
 class FileMemory:

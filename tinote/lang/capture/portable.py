@@ -48,12 +48,12 @@ import numpy as np
 
 from tinote.compiler.launch.gpu_launch import ShaderOfKernel
 from tinote.compiler.launch.metadata import ExecutableMetadata
-from tinote.compiler.launch.native import Native, address_sources
+from tinote.compiler.launch.native import Native
 from tinote.compiler.requests import Request
 from tinote.errors import CaptureError, TinoteError
 from tinote.ir.buffers import bytes_of
 from tinote.ir.nodes import Buffer, BufferKind
-from tinote.lang.capture.file_memory import FileMemory
+from tinote.lang.capture.file_memory import FileMemory, GivenArrays
 from tinote.lang.capture.instructions import Instructions, launch_key
 from tinote.lang.capture.plan import (
     ClearStep,
@@ -307,17 +307,14 @@ class _Builder(FileMemory):
         if any(site.kind is SiteKind.PRINT for site in metadata.sites):
             put(layout.PRINT_RING, self.ring())
         put(layout.MEMORY_LIMIT, min(native.launcher.memory_limit, _MOST_BYTES))
-        sources = address_sources(native.array_buffers)
-        bound = {slot: (number, offset) for slot, number, offset in step.pointers}
-        slots, extent_slots, extents = native.array_slots(), native.extent_slots(), dict(step.extents)
+        arrays = GivenArrays(step, native, blocks)
         for buffer, offset in metadata.pointers:
-            if buffer in sources:
-                number, within = bound[slots[sources[buffer]]]
-                put(offset, blocks[number] + within if number >= 0 else 0)
-            else:
-                put(offset, self._address(buffer, code.specialisation))
+            put(
+                offset,
+                (arrays.address(buffer) or 0) if buffer in arrays else self._address(buffer, code.specialisation),
+            )
         for buffer, axis, offset in metadata.extents:
-            put(offset, extents[extent_slots[sources[buffer][0], axis]])
+            put(offset, arrays.extent(buffer, axis))
         return address, memoryview(content)[layout.HEADER_BYTES + layout.SLOTS :]
 
     def _address(self, buffer: Buffer, specialisation: Any) -> int:

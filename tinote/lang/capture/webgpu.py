@@ -40,10 +40,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tinote.compiler.launch.gpu_launch import ArgumentBound, Bound, ShaderOfKernel
-from tinote.compiler.launch.native import Native, address_sources
+from tinote.compiler.launch.native import Native
 from tinote.ir.buffers import Buffer
 from tinote.ir.types import scalar_named
-from tinote.lang.capture.file_memory import FileMemory
+from tinote.lang.capture.file_memory import FileMemory, GivenArrays
 from tinote.lang.capture.instructions import NOWHERE_READY, Instructions, merged_axes
 from tinote.lang.capture.plan import (
     BlockView,
@@ -254,18 +254,13 @@ class FunctionOnGpu(Instructions):
         native = self._natives[step.code]
         params = [0] * shader.param_words
         params[-3] = 0xFFFFFFFF  # all iterations
-        sources = address_sources(native.array_buffers)
-        bound = {slot: (block, offset) for slot, block, offset in step.pointers}
-        slots, extent_slots, extents = native.array_slots(), native.extent_slots(), dict(step.extents)
+        arrays = GivenArrays(step, native, self._blocks)
         for at, buffer in shader.bases:
-            if buffer in sources:
-                block, within = bound[slots[sources[buffer]]]
-                address = self._blocks[block] + within if block >= 0 else self._memory.base
-            else:
-                address = self._address_of_buffer(buffer, self._natives[step.code])
-            params[at] = (address - self._memory.base) // min(buffer.dtype.size, 4)
+            address = arrays.address(buffer) if buffer in arrays else self._address_of_buffer(buffer, native)
+            if address is not None:
+                params[at] = (address - self._memory.base) // min(buffer.dtype.size, 4)
         for at, buffer, axis in shader.extents:
-            params[at] = extents[extent_slots[sources[buffer][0], axis]]
+            params[at] = arrays.extent(buffer, axis)
         given = [
             [at, t.name, operand_text(operand)]
             for (at, t), operand in zip(shader.parameters, step.arguments, strict=True)
