@@ -70,6 +70,33 @@ def sums_and_gradients() -> Any:
     return loss[None], x.grad.to_numpy()
 
 
+def sums_at_one_element_and_at_each() -> Any:
+    x = ti.field(ti.f32, shape=70, needs_grad=True)
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def energy():
+        for i in x:
+            loss[None] += x[i] * ti.sin(x[1] * i)
+
+    x.from_numpy(np.linspace(-1, 1, 70, dtype=np.float32))
+    with ti.ad.Tape(loss):
+        energy()
+    return loss[None], x.grad.to_numpy()
+
+
+def recursion_twice() -> Any:
+    @ti.real_func
+    def triangle(n: ti.i32) -> ti.i32:
+        return 0 if n == 0 else n + triangle(n - 1)
+
+    @ti.kernel
+    def two(n: ti.i32) -> ti.i32:
+        return triangle(n) * 1000 + triangle(n + 1)
+
+    return [two(n) for n in (0, 1, 7)]
+
+
 def forward_mode() -> Any:
     x = ti.field(ti.f32, shape=8, needs_dual=True)
     y = ti.field(ti.f32, shape=(), needs_dual=True)
@@ -209,6 +236,8 @@ def numpy_arrays() -> Any:
 
 PROGRAMS = [
     sums_and_gradients,
+    sums_at_one_element_and_at_each,
+    recursion_twice,
     forward_mode,
     functional,
     narrow_and_wide_numbers,
@@ -416,21 +445,25 @@ def test_remainders_are_exact(dtype: Any) -> None:
     agree(lambda: remainders(dtype), rtol=0, atol=0)
 
 
-def test_numbers_over_a_zero_that_is_written_there() -> None:
+@pytest.mark.parametrize("dtype", [ti.f32, ti.f64])
+def test_numbers_over_a_zero_that_is_written_there(dtype: Any) -> None:
     on_gpu()
-    x = ti.field(ti.f32, shape=4)
+    x = ti.field(dtype, shape=4)
     n = ti.field(ti.i32, shape=4)
+    floored = ti.field(dtype, shape=4)
 
     @ti.kernel
     def over():
         for i in x:
             y = x[i] / 0.0
             n[i] = ti.i32(y) % 3
+            floored[i] = x[i] // -0.0 if i == 3 else x[i] // 0.0
             x[i] = x[i] / -0.0 if i == 3 else y
 
-    x.from_numpy(np.array([2.0, -2.0, 0.0, 1.0], dtype=np.float32))
+    x.from_numpy(np.array([2.0, -2.0, 0.0, 1.0]))
     over()
-    np.testing.assert_equal(x.to_numpy(), np.array([np.inf, -np.inf, np.nan, -np.inf], np.float32))
+    for found in (x, floored):
+        np.testing.assert_equal(found.to_numpy(), [np.inf, -np.inf, np.nan, -np.inf])
     assert n.to_numpy().tolist() == [1, (-(2**31)) % 3, 0, 1]
 
 

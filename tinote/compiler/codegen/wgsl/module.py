@@ -218,7 +218,7 @@ class _Task:
         self.saves = any(isinstance(op, NewStack) or (isinstance(op, Local) and self.is_large(op)) for op in ops)
         #: sums that each invocation has for itself, by the update that each begins with
         self.sums: dict[tuple[Buffer, tuple[Atom, ...]], tuple[str, Atomic]] = {}
-        self.summed = sums_of(ops) if task is not None and task.parallel else frozenset()
+        self.summed = sums_of(task.body) if task is not None and task.parallel else frozenset()
         # No atomic operation has 64 bits. Where iterations conflict over what is differentiated, gradients are those of
         # their order (`autodiff/keep_order.py`). Such a task runs in one invocation.
         self.alone = any(op.buffer.dtype.bits == 64 for op in updates) or (task is not None and task.ordered)
@@ -321,6 +321,10 @@ class _Task:
         task, iterations = self.task, None
         parallel = task is not None and task.parallel and not self.alone
         size = WORKGROUP if parallel else 1
+        if not parallel:
+            # A workgroup of one invocation would have no others that leave here: Mesa's driver for CPUs runs the other
+            # lanes of its vectors along, without their stores and loads, so that they may never come to a loop's end.
+            self.do("if (me != 0u) { return; }")
         self.do(f"if (atomicLoad(&block[{FAULTS}]) != 0u) {{ return; }}")
         if task is None:
             for y, (at, t) in zip(self.m.fn.region.yields, self.m.results, strict=True):
@@ -331,7 +335,7 @@ class _Task:
         else:
             iterations = self.grid_loop(task)
         found = [
-            f"@compute @workgroup_size({size})",
+            f"@compute @workgroup_size({WORKGROUP})",
             f"fn {self.name}({_BUILTINS}) {{",
             f"  let me = at.x; let stride = groups.x * {size}u;",
             *([f"  let stacks = {1 + self.array_words}u; var sp = stacks;"] if self.saves else []),

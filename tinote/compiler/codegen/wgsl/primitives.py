@@ -225,12 +225,20 @@ def _minus(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> s
     return h.call("less_itself", t, a) if t.kind == "f" and a == b else f"({a} - {b})"
 
 
+def _over_zero(h: Provided, t: Scalar, divisor: Atom, a: str) -> str | None:
+    """A quotient over a zero that is written there, of which drivers are known to make 0."""
+    if t.kind != "f" or not isinstance(divisor, Lit) or divisor.value != 0:
+        return None
+    sign = "-" if math.copysign(1.0, divisor.value) < 0 else ""
+    return f"({sign}{h.call('over_zero', t, a)})"
+
+
 def _quotient(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str:
-    if t.kind == "f" and isinstance(atoms[1], Lit) and atoms[1].value == 0:
-        # Drivers are known that make 0 of it.
-        sign = "-" if math.copysign(1.0, atoms[1].value) < 0 else ""
-        return f"({sign}{h.call('over_zero', t, a)})"
-    return f"({a} / {b})"
+    return _over_zero(h, t, atoms[1], a) or f"({a} / {b})"
+
+
+def _floored(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str:
+    return _over_zero(h, t, atoms[1], a) or _remainder("floordiv", "floordiv")(h, t, atoms, a, b)
 
 
 def _remainder(integer: str, floating: str) -> Emitter:
@@ -324,7 +332,7 @@ EMITTERS: dict[Primitive, Emitter] = {
     p.sub: _minus,
     p.mul: _infix("*"),
     p.div: _quotient,
-    p.floordiv: _remainder("floordiv", "floordiv"),
+    p.floordiv: _floored,
     p.mod: _remainder("mod", "mod"),
     p.raw_div: lambda h, t, atoms, a, b: _quotient(h, t, atoms, a, b) if t.kind == "f" else h.call("raw_div", t, a, b),
     p.raw_mod: _remainder("raw_mod", "fmod"),

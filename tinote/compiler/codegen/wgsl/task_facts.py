@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tinote.ir import primitives as p
-from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, For, Lit, Load, Op, Region, Store, Var, While
+from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, For, Lit, Load, Region, Store, Var, While
+from tinote.ir.query import walk
 from tinote.ir.types import u1
 
 _MOST_SUMS = 16  # elements of one buffer
@@ -29,9 +28,13 @@ def work_of(region: Region) -> int | None:
     return total
 
 
-def sums_of(ops: Sequence[Op]) -> frozenset[tuple[Buffer, tuple[Atom, ...]]]:
-    """Where all iterations of a task add to the same element that it uses for nothing else: buffers and indices."""
-    inside = {v for op in ops for v in op.outs} | {v for op in ops for r in op.regions for v in r.params}
+def sums_of(region: Region) -> frozenset[tuple[Buffer, tuple[Atom, ...]]]:
+    """Where all iterations of a parallel task add to the same element that it uses for nothing else: buffers and
+    indices.
+    """
+    ops = list(walk(region))
+    regions = [region, *[inner for op in ops for inner in op.regions]]
+    inside = {v for op in ops for v in op.outs} | {v for r in regions for v in r.params}
     used = [op for op in ops if isinstance(op, Load | Store | Atomic)]
     found: dict[Buffer, set[tuple[Atom, ...]]] = {}
     for op in used:
