@@ -212,43 +212,52 @@ fn pow_f32(a: f32, b: f32) -> f32 {{
 """
 
 FMOD = """\
-fn fmod_f32(a: f32, b: f32) -> f32 {
+// `whole`: the quotient without its digits behind the point, if it fits.
+struct DivisionF32 { rest: f32, whole: u32 }
+fn divide_f32(a: f32, b: f32) -> DivisionF32 {
   let x = bitcast<u32>(a) & 0x7fffffffu; let y = bitcast<u32>(b) & 0x7fffffffu;
-  if (y == 0u || x >= 0x7f800000u || y > 0x7f800000u) { return bitcast<f32>(nan_bits); }
-  if (x < y) { return a; }
+  if (y == 0u || x >= 0x7f800000u || y > 0x7f800000u) { return DivisionF32(bitcast<f32>(nan_bits), 0u); }
+  if (x < y) { return DivisionF32(a, 0u); }
   let sign = bitcast<u32>(a) & 0x80000000u;
   let ex = max(x >> 23u, 1u); let ey = max(y >> 23u, 1u);
   let mx = select(x & 0x7fffffu, (x & 0x7fffffu) | 0x800000u, x >= 0x800000u);
   let my = select(y & 0x7fffffu, (y & 0x7fffffu) | 0x800000u, y >= 0x800000u);
-  var rest = mx % my;
+  var rest = mx % my; var whole = mx / my;
   var places = ex - ey;
   loop {
     if (places == 0u || rest == 0u) { break; }
     let by = min(places, 8u);
+    whole = (whole << by) + (rest << by) / my;
     rest = (rest << by) % my;
     places -= by;
   }
-  if (rest == 0u) { return bitcast<f32>(sign); }
+  whole = whole << (places & 31u);
+  if (rest == 0u) { return DivisionF32(bitcast<f32>(sign), whole); }
   let top = firstLeadingBit(rest);
   let exponent = ey + top;
   // The number is rest times two to the power of ey - 150.
   if (exponent > 23u) {
-    return bitcast<f32>(sign | ((exponent - 23u) << 23u) | ((rest << (23u - top)) & 0x7fffffu));
+    let bits = sign | ((exponent - 23u) << 23u) | ((rest << (23u - top)) & 0x7fffffu);
+    return DivisionF32(bitcast<f32>(bits), whole);
   }
-  return bitcast<f32>(sign | (rest << (ey - 1u)));
+  return DivisionF32(bitcast<f32>(sign | (rest << (ey - 1u))), whole);
 }
+fn fmod_f32(a: f32, b: f32) -> f32 { return divide_f32(a, b).rest; }
 fn mod_f32(a: f32, b: f32) -> f32 {
   let rest = fmod_f32(a, b);
   if (rest == 0.0) { return bitcast<f32>(bitcast<u32>(b) & 0x80000000u); }
+  if (isnan_f32(rest)) { return rest; }
   if (bitcast<u32>(b) << 1u == 0xff000000u) { return select(rest, b, (rest < 0.0) != (b < 0.0)); }
   return select(rest, rest + b, (rest < 0.0) != (b < 0.0));
 }
 fn floordiv_f32(a: f32, b: f32) -> f32 {
   let q = a / b;
-  if (isnan_f32(q) || abs(q) >= 4194304.0) { return floor(q); }
+  if (isnan_f32(q) || abs(q) >= 16777216.0) { return floor(q); }
   if (q == 0.0) { return select(q, -1.0, !(a == 0.0) && (bitcast<u32>(q) >> 31u) != 0u); }
-  let found = round((a - mod_f32(a, b)) / b);
-  return select(found, floor(q), found == 0.0 && q < 1.0);
+  let d = divide_f32(a, b);
+  let found = f32(d.whole);
+  if (q > 0.0) { return found; }
+  return select(-found, -found - 1.0, !(d.rest == 0.0));
 }
 """
 

@@ -142,11 +142,12 @@ class _SeveralSeeds(SeveralDirections):
         if not 1 <= count <= _MOST_SEEDS:
             raise DifferentiationError(f"forward mode has up to {_MOST_SEEDS} seeds at once, not {count}", caller())
         width = directions_for(max(count, 2), _MOST_SEEDS)
-        if width < count:
+        if width < max(count, 2):
+            what = f"{count} seeds at once" if count > 1 else "one seed with a leading axis"
             raise DifferentiationError(
-                f"forward mode along {count} seeds at once runs as machine code, and has duals in memory that fits",
+                f"forward mode along {what} runs as machine code, and has duals in memory that fits",
                 caller(),
-                hint="take one seed at a time",
+                hint="take one seed at a time, without a leading axis",
             )
         rows: list[Array] = []
         for field in (*losses, *params):
