@@ -22,6 +22,9 @@ from hypothesis import settings
 # Every test compiles what it tests; those of the cache on disk ask for one of their own.
 os.environ["TINOTE_CACHE_LIMIT"] = "0"
 
+# Mesa's driver for CPUs, on which the tests of GPUs run, takes its time to optimise shaders that run once.
+os.environ.setdefault("GALLIVM_PERF", "nopt")
+
 # IPython's history is a database of the developer's, to which two processes cannot write at once. An open shell writes
 # to it last of all, but before what was registered earlier.
 os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="tinote-tests-ipython-")
@@ -42,6 +45,13 @@ settings.load_profile("tinote")
 MOST_WORKERS = 4
 """Each has a browser, a JupyterLab and threads of its own; with more of them, a run takes as long as its longest file.
 """
+
+
+USUAL = 130
+"""Random programs of a property: as many as `tests/properties/test_mutations.py` needs to notice every mistake, and
+some more.
+"""
+USUAL_ON_GPU = 300
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -73,13 +83,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="execute all tutorials for the site of the manual, instead of those with live views",
     )
     group.addoption("--arch", choices=("cpu", "gpu"), default="cpu", help="what kernels run on (default: %(default)s)")
-    # As many as `tests/properties/test_mutations.py` needs to notice every mistake, and some more.
     group.addoption(
         "--random-programs",
         type=int,
-        default=130,
         metavar="N",
-        help="how many random kernels each property test generates (default: %(default)s)",
+        help=f"how many random kernels each property test generates (default: {USUAL}, or {USUAL_ON_GPU} on a GPU)",
     )
     group.addoption(
         "--random-from",
@@ -196,8 +204,18 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 @pytest.fixture
 def random_programs(request: pytest.FixtureRequest) -> range:
     """The seeds of the random programs of a property test: the options `--random-programs` and `--random-from`."""
-    first, count = [int(request.config.getoption(option)) for option in ("--random-from", "--random-programs")]
-    return range(first, first + count)
+    return _seeds(request.config, USUAL)
+
+
+@pytest.fixture
+def random_programs_on_gpu(request: pytest.FixtureRequest) -> range:
+    """The same for what runs on a GPU."""
+    return _seeds(request.config, USUAL_ON_GPU)
+
+
+def _seeds(config: pytest.Config, usual: int) -> range:
+    first = config.getoption("--random-from")
+    return range(first, first + (config.getoption("--random-programs") or usual))
 
 
 def _place(file: Path) -> str:

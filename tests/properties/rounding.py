@@ -17,7 +17,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence, Set
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.codegen.accuracy import ULPS
 from tests.properties.compare import Outcome, run
@@ -28,7 +28,9 @@ from tinote.ir.primitives import Primitive
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar, Type, element_type, f64, machine_epsilon, u1
 
-__all__ = ["disagreement", "spread"]
+__all__ = ["disagreement", "fits", "scattered", "spread"]
+
+Found = TypeVar("Found")
 
 #: errors in units of the last place: more than any function may have, so that a decision that hangs by so little shows
 _ERROR = 16
@@ -118,13 +120,18 @@ class _Perturb(Rewriter):
 
 def spread(program: Program, fast_math: bool) -> list[Outcome]:
     """What the program may leave: exactly computed, then with errors."""
-    fn, found = program.function, [run(program, program.function)]
+    return scattered(program.function, lambda fn: run(program, fn), fast_math)
+
+
+def scattered(fn: Function, outcome: Callable[[Function], Found], fast_math: bool) -> list[Found]:
+    """What a function may give, of which `outcome` says what it gives: exactly computed, then with errors."""
+    found = [outcome(fn)]
 
     def runs(undecided: Set[int]) -> list[dict[int, list[Any]]]:
         margins: list[dict[int, list[Any]]] = []
         for seed in range(_RUNS):
             perturb = _Perturb(seed, fast_math, undecided)
-            found.append(run(program, Function(fn.name, perturb.region(fn.region))))
+            found.append(outcome(Function(fn.name, perturb.region(fn.region))))
             margins.append(perturb.margins)
         return margins
 
@@ -158,7 +165,7 @@ def disagreement(program: Program, possible: Sequence[Outcome], found: Outcome) 
     undecided = False
     for name, values, summed in pairs:
         for *several, last in zip(*[_flat(v) for v in values], strict=True):
-            verdict = _fits(several, last, summed)
+            verdict = fits(several, last, summed)
             undecided = undecided or verdict is None
             if verdict is False:
                 return f"left {last} in {name} instead of {several[0]} (or {several[1:]})"
@@ -167,7 +174,7 @@ def disagreement(program: Program, possible: Sequence[Outcome], found: Outcome) 
     return "" if found.printed == wanted.printed else f"printed {found.printed} instead of {wanted.printed}"
 
 
-def _fits(possible: Sequence[Any], found: Any, summed: bool) -> bool | None:
+def fits(possible: Sequence[Any], found: Any, summed: bool) -> bool | None:
     """Whether one number lies among the possible ones; None: they leave it open."""
     wanted = possible[0]
     if not isinstance(wanted, float):

@@ -1,4 +1,4 @@
-"""Random differentiable kernels in f64, to compare gradients with differences.
+"""Random differentiable kernels, to compare gradients with differences.
 
 Each is a chain of parallel loops from inputs over intermediate fields to a sum: straight lines, branches, inner loops
 with constant and run-time bounds that carry locals, `while` loops, vectors, loads at computed indices, stores and
@@ -15,25 +15,26 @@ from typing import Any
 from tests.properties.writer import Program, Writer
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Buffer, For, Function, If, Lit, Region, Var, While
-from tinote.ir.types import Ref, Tensor, Type, f64, i32, i64, shape_of, weak_float, weak_int
+from tinote.ir.types import Ref, Scalar, Tensor, Type, f64, i32, i64, shape_of, weak_float, weak_int
 
 __all__ = ["generate_smooth", "generate_uneven"]
 
 
-def generate_smooth(seed: int, size: int = 8) -> Program:
-    """A random differentiable kernel of about `size` statements."""
-    return _SmoothWriter(seed, size).program()
+def generate_smooth(seed: int, size: int = 8, real: Scalar = f64) -> Program:
+    """A random differentiable kernel of about `size` statements, whose numbers are of the type `real`."""
+    return _SmoothWriter(seed, size, real).program()
 
 
 def generate_uneven(seed: int, size: int = 8) -> Program:
     """One with inner loops that run another number of times in each iteration of the parallel loop around them."""
-    return _SmoothWriter(seed, size, uneven=True).program()
+    return _SmoothWriter(seed, size, f64, uneven=True).program()
 
 
 class _SmoothWriter(Writer):
-    def __init__(self, seed: int, size: int, *, uneven: bool = False) -> None:
+    def __init__(self, seed: int, size: int, real: Scalar, *, uneven: bool = False) -> None:
         super().__init__(seed)
         self.size = size
+        self.real = real
         self.budget = size
         self.depth = 0
         self.locals: list[Var] = []
@@ -44,10 +45,10 @@ class _SmoothWriter(Writer):
         self.index_of_iteration: Var | None = None
 
     def field(self, name: str, shape: tuple[int, ...], element: tuple[int, ...] = ()) -> Buffer:
-        buffer = Buffer(name, f64, shape, element)
-        buffer.adjoint = Buffer(f"{name}.grad", f64, shape, element)
+        buffer = Buffer(name, self.real, shape, element)
+        buffer.adjoint = Buffer(f"{name}.grad", self.real, shape, element)
         buffer.adjoint.primal = buffer
-        buffer.tangent = Buffer(f"{name}.dual", f64, shape, element)
+        buffer.tangent = Buffer(f"{name}.dual", self.real, shape, element)
         buffer.tangent.primal = buffer
         return buffer
 
@@ -163,7 +164,7 @@ class _SmoothWriter(Writer):
 
     def set_local(self) -> None:
         if not self.locals or self.chance(0.4):
-            t: Tensor | Any = Tensor(f64, (2,)) if self.chance(0.3) else f64
+            t: Tensor | Any = Tensor(self.real, (2,)) if self.chance(0.3) else self.real
             self.locals.append(self.builder.local(t, self.of_type(t, 1), self.name("c")))
             return
         cell = self.choice(self.locals)
@@ -197,7 +198,7 @@ class _SmoothWriter(Writer):
 
     def accumulate(self) -> None:
         """`s = s * factor + something` for a local: a value that a loop carries from iteration to iteration."""
-        cells = [c for c in self.locals if isinstance(c.type, Ref) and c.type.content is f64]
+        cells = [c for c in self.locals if isinstance(c.type, Ref) and c.type.content is self.real]
         if not cells:
             self.set_local()
             return
@@ -214,7 +215,7 @@ class _SmoothWriter(Writer):
     def branch(self) -> None:
         condition = self.truth()
         if self.chance(0.3):
-            out = Var(f64, self.name("y"))
+            out = Var(self.real, self.name("y"))
 
             def value() -> tuple[Atom, ...]:
                 self.block()
@@ -239,14 +240,14 @@ class _SmoothWriter(Writer):
         carried: tuple[Var, ...] = ()
         initial: tuple[Atom, ...] = ()
         if self.chance(0.3):
-            carried, initial = (Var(f64, self.name("s")),), (self.scalar(1),)
+            carried, initial = (Var(self.real, self.name("s")),), (self.scalar(1),)
 
         def body() -> tuple[Atom, ...]:
             self.block()
             return tuple([self.limited(self.builder.prim(p.add, v, self.scalar(1)), 1.0) for v in carried])
 
         region = self.region((index, *carried), body)
-        outs = tuple([Var(f64, self.name("r")) for _ in carried])
+        outs = tuple([Var(self.real, self.name("r")) for _ in carried])
         self.builder.emit(For(Lit(0, i32), hi, initial, region, outs, reverse=self.chance(0.1)))
         self.visible += outs
 
@@ -303,7 +304,7 @@ class _SmoothWriter(Writer):
     def leaf(self) -> Atom:
         kind = self.random.random()
         if kind < 0.35:
-            seen = self.seen(lambda v: v.type is f64)
+            seen = self.seen(lambda v: v.type is self.real)
             if seen is not None:
                 return seen
         if kind < 0.6 and self.locals:
@@ -315,8 +316,8 @@ class _SmoothWriter(Writer):
         if kind < 0.95:
             known = self.seen(lambda v: v in self.below)
             if known is not None:
-                return self.builder.prim(p.mul, self.builder.cast(known, f64), Lit(0.25, weak_float))
-        return Lit(round(self.random.uniform(-2, 2), 3), f64)
+                return self.builder.prim(p.mul, self.builder.cast(known, self.real), Lit(0.25, weak_float))
+        return Lit(round(self.random.uniform(-2, 2), 3), self.real)
 
     def scalar(self, depth: int) -> Atom:
         make = self.builder.prim
@@ -354,7 +355,7 @@ class _SmoothWriter(Writer):
             return self.builder.extract(self.vector(depth - 1), self.index(2))
         if kind == 20:
             # There and back through an integer type: the derivative of what is added is zero.
-            return make(p.add, a, self.builder.cast(self.builder.cast(self.scalar(depth - 1), i64), f64))
+            return make(p.add, a, self.builder.cast(self.builder.cast(self.scalar(depth - 1), i64), self.real))
         if kind == 21:
             # A quotient between 2.1 and 3.4: it seldom lies near a jump, and the derivative by the divisor is not zero.
             divisor = self.bounded(self.scalar(depth - 1), 2.0, 0.3)
@@ -371,14 +372,14 @@ class _SmoothWriter(Writer):
         if depth > 0 and kind < 0.5:
             return self.builder.insert(self.vector(depth - 1), [self.index(2)], self.scalar(depth - 1))
         if kind < 0.6:
-            seen = self.seen(lambda v: v.type == Tensor(f64, (2,)))
+            seen = self.seen(lambda v: v.type == Tensor(self.real, (2,)))
             if seen is not None:
                 return seen
         vectors = [b for b in self.readable if b.element == (2,)]
         if kind < 0.8 and vectors:
             buffer = self.choice(vectors)
             return self.builder.load(buffer, [self.index(n or 1) for n in buffer.shape])
-        return self.builder.pack([self.scalar(max(depth - 1, 0)) for _ in range(2)], Tensor(f64, (2,)))
+        return self.builder.pack([self.scalar(max(depth - 1, 0)) for _ in range(2)], Tensor(self.real, (2,)))
 
     def truth(self) -> Atom:
         """A condition on integers, or on a value that is unlikely to lie near the threshold."""
