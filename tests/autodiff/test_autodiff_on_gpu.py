@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.sample_on_gpu import passes_on_gpu
 
-FILES = "atomics custom gradients gradient_cost grad_check launched_gradients stacks_between_tasks"
+FILES = "atomics custom gradients gradient_cost grad_check launched_gradients recursion_gradients stacks_between_tasks"
 
 
 def test_derivatives() -> None:
