@@ -66,7 +66,7 @@ from tinote.lang.capture.plan import (
 from tinote.runtime import layout
 
 #: Operations of a step, counted in the IR, from which on a GPU may be the faster one: some milliseconds in WebAssembly.
-LEAST_OPERATIONS = 4_000_000
+LEAST_OPERATIONS = 20_000_000
 #: Axes of a view that the device fills, or copies, at once.
 MOST_AXES = 4
 #: What a loop whose operations are not known is taken for, an iteration.

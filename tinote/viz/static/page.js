@@ -56,11 +56,7 @@ function showViews(data) {
     if (view.gpu) stage.append(make("div", { class: "tinote-devices", style }, deviceButton(model)));
     if (view.sliders.length)
       el.append(
-        make(
-          "div",
-          { class: "tinote-sliders", style },
-          ...view.sliders.map((one, at) => slider(model, one, at)),
-        ),
+        make("div", { class: "tinote-sliders", style }, ...view.sliders.map((one, at) => slider(model, one, at))),
       );
     return model;
   });

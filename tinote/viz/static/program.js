@@ -364,7 +364,7 @@ class Program {
     if (called.counter !== null) view.setBigInt64(registers + 8 * called.counter, this.#launches, true);
   }
 
-  /** Replay the instructions of a launch block, which begin at this `word` of those that the messages of `told` count. */
+  /** Replay the instructions of a launch block, which begin at this `word` of those that `told` has places of. */
   replay(told, block, word = 0) {
     const { control } = this.description.memory;
     let { view } = this;

@@ -82,8 +82,7 @@ function areShadersSound({ shaders, functions, places, memory }) {
     every(one.entries, (entry) => text(entry[0]) && whole(entry[6])) &&
     every(
       one.sites,
-      (site) =>
-        text(site.kind) && text(site.text) && whole(site.place, places.length) && every(site.types, (name) => type(name)),
+      (site) => text(site.kind) && text(site.text) && whole(site.place, places.length) && every(site.types, type),
     );
   const operand = (one) =>
     Array.isArray(one) && (one[0] === "constant" ? /^-?\d{1,20}$/.test(one[2]) : "fibs".includes(one[0]));
