@@ -40,6 +40,8 @@ def passes_on_gpu(files: Sequence[str], least: int) -> None:
             "--tb=short",
             "-p",
             "no:cacheprovider",
+            "--random-programs",
+            "30",
             *left_out,
             *files,
         ],

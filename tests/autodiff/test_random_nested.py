@@ -1,7 +1,7 @@
 """Random programs with a derivative inside, differentiated themselves: all pairs of modes, as functions and as
 blocks, against differences of what the inner derivative gives.
 
-pytest tests/autodiff/test_random_nested.py --random-programs 16000     2,000 programs with a derivative in a derivative
+pytest tests/autodiff/test_random_nested.py --random-programs 32000     2,000 programs with a derivative in a derivative
 """
 
 from typing import Any
@@ -196,17 +196,17 @@ def modes_of(seed: int, modes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def test_random_nested_programs(random_programs: range) -> None:
-    seeds = random_programs[::8]
-    results = [check(seed, temporary=False, modes=modes_of(seed // 8, TWO)) for seed in seeds]
+    seeds = random_programs[::16]
+    results = [check(seed, temporary=False, modes=modes_of(seed // 16, TWO)) for seed in seeds]
     assert results.count("right") > 0.6 * len(results), results
 
 
 def test_with_temporary_adjoints_they_are_right_or_refused(random_programs: range) -> None:
-    for seed in random_programs[4::16]:
-        check(seed, temporary=True, modes=modes_of(seed // 16, TWO))
+    for seed in random_programs[8::32]:
+        check(seed, temporary=True, modes=modes_of(seed // 32, TWO))
 
 
 def test_third_derivatives_of_random_programs(random_programs: range) -> None:
-    seeds = random_programs[1::20]
-    results = [check(seed, temporary=False, modes=modes_of(seed // 20, THREE)) for seed in seeds]
+    seeds = random_programs[1::40]
+    results = [check(seed, temporary=False, modes=modes_of(seed // 40, THREE)) for seed in seeds]
     assert results.count("right") > 0.6 * len(results), results
