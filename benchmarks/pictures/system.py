@@ -58,7 +58,7 @@ SAME = 0.02
 """How much the colours of a decided pixel may differ as seen from beside it."""
 
 COMPARED = 4
-"""One of so many columns of a picture is computed in NumPy and compared."""
+"""Of this many columns of a picture, one is computed in NumPy and compared."""
 
 
 class Reference(NamedTuple):

@@ -82,7 +82,7 @@ class Program:
         return self.total[None] * 1.0
 
     def gradient(self, inner: str, step: float) -> list[Numbers]:
-        """The gradient of the program by a and b, so many steps along."""
+        """The gradient of the program by a and b, which are moved by `step` along."""
         self.begin()
         for one in (self.a, self.b):
             one.from_numpy(one.to_numpy() + step * self.along)

@@ -19,8 +19,10 @@ import tinote.viz.pages.export
 from tests.browser.harness import new_page
 from tests.lang.test_captured_steps import CAPTURED, Library
 from tests.lang.test_portable import FAULTS, NODE, file_of, flat, kind_of
+from tinote.compiler.codegen.wgsl import shader
 from tinote.errors import TinoteError
 from tinote.lang.capture.portable import Portable, portable
+from tinote.runtime.layout import WORKGROUP
 from tinote.viz.notebook.view import static_source
 
 #: In a page: a Worker that runs calls on the GPU, and then again as WebAssembly, and what is left each time.
@@ -268,7 +270,7 @@ def move(page: Any, device: str) -> None:
 
 
 def steps(page: Any, count: int) -> np.ndarray[Any, Any]:
-    """Where the particles are after so many more steps."""
+    """Where the particles are after `count` more steps."""
     begin, _ = page.evaluate(READ)
     page.evaluate("(steps) => globalThis.tinote.models[0].send({ kind: 'step', steps })", count)
     found, numbers = page.evaluate(READ)
@@ -340,6 +342,13 @@ def test_what_prints_runs_as_webassembly(play: Play) -> None:
     made = portable([("tell", tell, ()), ("double", double, ())], {"x": x})
     assert ["gpu" in function for function in made.description["functions"]] == [False, True]
     assert_same(*play(made, [["double"], ["tell"], ["double"], ["double"], ["tell"]]), made)
+
+
+def test_words_are_where_shaders_have_them() -> None:
+    script = static_source("program_gpu.js")
+    head = f"faults: {shader.FAULTS}, site: {shader.SITE}, payload: {shader.PAYLOAD}, bytes: {4 * shader.PRINTED}"
+    assert f"GPU_HEAD = {{ {head}, temporaries: {shader.HEAD} }}" in script
+    assert f"GPU_GROUP = {WORKGROUP};" in script
 
 
 def test_damaged_shaders_are_refused() -> None:

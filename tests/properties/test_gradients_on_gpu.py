@@ -9,10 +9,9 @@ from tests.codegen.gpu import GPU, execute_on_gpu
 from tests.properties.generate import Program
 from tests.properties.rounding import fits, scattered
 from tests.properties.smooth import generate_smooth
-from tests.properties.test_programs import SMOOTH_SIZE, gradients_after, report
+from tests.properties.test_programs import SMOOTH_SIZE, after_primal, gradients_after, report
 from tinote.compiler.pipeline import gpu_steps_for, run_pipeline, steps_for
 from tinote.compiler.requests import GRADIENT
-from tinote.ir.interpret import interpret
 from tinote.ir.types import f32, f64
 
 
@@ -23,10 +22,7 @@ def wrong_gradient(program: Program) -> str | None:
     reference, _ = run_pipeline(program.function, steps_for(GRADIENT, lower=False), GPU)
     gradient = context.gradient
     assert gradient is not None
-    begin = program.memory()
-    interpret(program.function, program.arguments, begin)
-    for buffer in gradient.live_in_before:
-        begin.fill(buffer, program.contents[buffer])
+    begin = after_primal(program, gradient.live_in_before)
     begin.store(program.loss.adjoint, (), 1.0)
     possible = scattered(reference, lambda fn: gradients_after(program, fn, begin), fast_math=True)
     after = begin.copy()

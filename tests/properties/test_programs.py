@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -26,7 +26,7 @@ from tinote.errors import CompilerBug
 from tinote.ir.buffers import twin_of
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
-from tinote.ir.nodes import Function
+from tinote.ir.nodes import Buffer, Function
 from tinote.ir.parse import parse
 from tinote.ir.query import buffers_of
 from tinote.ir.redirect import redirected
@@ -121,6 +121,15 @@ def test_every_step_keeps_the_meaning(random_programs: range) -> None:
         report(generate, changed_meaning, seed, SIZE)
 
 
+def after_primal(program: Program, live_in_before: Iterable[Buffer]) -> DictMemory:
+    """What a gradient finds: memory as the program leaves it, but for what it needs as it was before."""
+    memory = program.memory()
+    interpret(program.function, program.arguments, memory)
+    for buffer in live_in_before:
+        memory.fill(buffer, program.contents[buffer])
+    return memory
+
+
 def wrong_gradient(program: Program) -> str:
     """Where the gradient, at any stage after differentiation, is not what differences and forward mode say."""
     assert program.loss is not None and program.loss.adjoint is not None
@@ -139,10 +148,7 @@ def wrong_gradient(program: Program) -> str:
         return str(error)
     gradient = context.gradient
     assert gradient is not None
-    begin = program.memory()
-    interpret(program.function, program.arguments, begin)
-    for buffer in gradient.live_in_before:
-        begin.fill(buffer, program.contents[buffer])
+    begin = after_primal(program, gradient.live_in_before)
     # A difference of losses loses what is below their last bits.
     noise = 1e-6 + 1e-8 * abs(begin.nested(program.loss))
     begin.store(program.loss.adjoint, (), 1.0)
@@ -177,10 +183,7 @@ def wrong_rows(program: Program) -> str:
     machine = few_lanes(STRICT)._replace(fast_math=True)
     gradient, context = run_pipeline(fn, steps_for(GRADIENT), UNVERIFIED, machine=machine)
     assert context.gradient is not None
-    begin = program.memory()
-    interpret(fn, program.arguments, begin)
-    for buffer in context.gradient.live_in_before:
-        begin.fill(buffer, program.contents[buffer])
+    begin = after_primal(program, context.gradient.live_in_before)
     alone = begin.copy()
     alone.store(program.loss.adjoint, (), 1.0)
     found = gradients_after(program, gradient, alone)

@@ -13,13 +13,20 @@ import pytest
 
 from tests.properties.generate import Program
 from tests.properties.smooth import generate_smooth, generate_uneven
-from tests.properties.test_programs import SMOOTH_SIZE, STRICT, UNVERIFIED, few_lanes, gradients_after, report
+from tests.properties.test_programs import (
+    SMOOTH_SIZE,
+    STRICT,
+    UNVERIFIED,
+    after_primal,
+    few_lanes,
+    gradients_after,
+    report,
+)
 from tinote.compiler import pipeline
 from tinote.compiler.pipeline import Snapshot, run_pipeline, steps_for
 from tinote.compiler.requests import GRADIENT
 from tinote.errors import CompilerBug
 from tinote.ir.affine import Interval
-from tinote.ir.interpret import interpret
 from tinote.ir.launch_values import SymbolicRegions
 from tinote.ir.nodes import Buffer
 from tinote.ir.text import show
@@ -61,10 +68,7 @@ def wrong_when_stored(program: Program, counts: list[int]) -> str:
     except CompilerBug as error:
         return str(error)
     assert context.gradient is not None and context.filled is not None
-    begin = program.memory()
-    interpret(program.function, program.arguments, begin)
-    for buffer in context.gradient.live_in_before:
-        begin.fill(buffer, program.contents[buffer])
+    begin = after_primal(program, context.gradient.live_in_before)
     begin.store(program.loss.adjoint, (), 1.0)
     wanted = gradients_after(program, plain, begin)
     for buffer, index in elements(context.filled, program):

@@ -466,10 +466,14 @@ class Specialisation:
         """A request as WGSL for any device that has WebGPU, as a `ShaderOfKernel` of `compiler/launch/gpu_launch.py`.
         Raises `KernelTargetError`.
         """
+        return _load("launch.gpu_launch").shader_of(self._gpu_function(request))
+
+    def _gpu_function(self, request: Request) -> Function:
+        """A request lowered for WGSL."""
         pipeline = _load("pipeline")
-        steps = pipeline.gpu_steps_for(request)
-        fn, _ = pipeline.run_pipeline(self._function(request), steps, self.config._replace(kernel_profiler=False))
-        return _load("launch.gpu_launch").shader_of(fn)
+        fn, _ = pipeline.run_pipeline(self._function(request), pipeline.gpu_steps_for(request), self.config)
+        lowered: Function = fn
+        return lowered
 
     def snapshots(self, *, gradient: bool = False) -> list[Snapshot]:
         """Every step of the pipeline, run again with somebody watching."""
@@ -504,10 +508,7 @@ class Specialisation:
         """The WGSL that stands for the kernel where `ti.init(arch=ti.gpu)` is in force, as a `Stage`. Raises
         `KernelTargetError`.
         """
-        pipeline = _load("pipeline")
-        steps = pipeline.gpu_steps_for(GRADIENT if gradient else PRIMAL)
-        fn, _ = pipeline.run_pipeline(self.lowered.function, steps, self.config)
-        return _load("inspect.stages").wgsl_stage(fn)
+        return _load("inspect.stages").wgsl_stage(self._gpu_function(GRADIENT if gradient else PRIMAL))
 
     def loops(self, *, gradient: bool = False) -> Any:
         """Which loops are vectorised (in lanes by our own pass, or by LLVM), how wide, or why not: a `LoopVerdict` of

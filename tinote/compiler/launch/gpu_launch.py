@@ -88,7 +88,7 @@ class ShaderOfKernel(NamedTuple):
 def shader_of(fn: Function) -> ShaderOfKernel:
     """The shader of a lowered function for any device that has WebGPU. Raises `KernelTargetError`."""
     with refusing_deep_nests(fn.name, fn.loc):
-        return ShaderOfKernel(generate(fn, Features(indexed=_INDEXED)), bounds_of(fn, 0))
+        return ShaderOfKernel(generate(fn, Features(indexed=_INDEXED)), _bounds_of(fn, 0))
 
 
 class GpuCode(TextCode):
@@ -130,7 +130,7 @@ class GpuCode(TextCode):
         self._fields = {b: memory_of(b) for _, b in self._shader.bases if b not in sources}
         written = {root_of(b) for task in self.tasks for b in task.accesses.written}
         self._written = [b for _, b in self._shader.bases if b in written or b.kind is BufferKind.SAVED]
-        self._bounds = bounds_of(fn, len(arrays))
+        self._bounds = _bounds_of(fn, len(arrays))
         depends = any(isinstance(end, ArgumentBound) for pair in self._bounds for end in pair)
         self._known = None if depends else [_count(lo, hi, ()) for lo, hi in self._bounds]
         tasks = [op for op in fn.region.body if isinstance(op, Task)] if config.kernel_profiler else []
@@ -385,7 +385,7 @@ class GpuCode(TextCode):
         write_prints("".join(pieces), sys.stdout.write)
 
 
-def bounds_of(fn: Function, arrays: int) -> list[tuple[Bound, Bound]]:
+def _bounds_of(fn: Function, arrays: int) -> list[tuple[Bound, Bound]]:
     """Between which numbers the iterations of each entry point are. The values of a launch begin with `arrays`."""
     positions = {v: ArgumentBound(arrays + k) for k, v in enumerate(fn.region.params)}
     tasks = [op for op in fn.region.body if isinstance(op, Task)]

@@ -261,6 +261,10 @@ class Simulation {
     return this.isOnGpu ? this.gpu.run(name, parameters) : this.program.run(name, parameters);
   }
 
+  call(name, ...numbers) {
+    return this.run(name, this.program.parametersOf(name, numbers));
+  }
+
   /** Run what computes something to be shown, which a GPU has done before. */
   show(name) {
     if (this.isOnGpu && this.gpu.newest === "device") return;
@@ -310,7 +314,7 @@ class Simulation {
         await picture();
         isFaster = (await shortest(picture)) < onCpu;
       } catch {
-        if (gpu.isLost) this.gpu = null;
+        this.gpu = null; // What fails in a trial is not offered.
       }
       this.program.putBack(kept);
       gpu.newest = "host";
@@ -342,8 +346,7 @@ class Simulation {
     for (const pointer of this.pointing.take((...place) => this.frames.pick(...place))) {
       const element = pointer.element === null ? [] : [pointer.element].flat();
       const name = element.length ? this.view.pointer.on : this.view.pointer.beside;
-      const given = [...pointer.position, ...pointer.movement, ...element, pointer.pressed];
-      if (name) await this.run(name, this.program.parametersOf(name, given));
+      if (name) await this.call(name, ...pointer.position, ...pointer.movement, ...element, pointer.pressed);
     }
   }
 
@@ -365,7 +368,7 @@ class Simulation {
     for (const [number, value] of changes) {
       const { field, program } = this.view.sliders[number];
       if (!field) {
-        await this.run(program, this.program.parametersOf(program, [value]));
+        await this.call(program, value);
         continue;
       }
       if (this.isOnGpu) await this.gpu.toHost();

@@ -313,11 +313,6 @@ class Program {
     );
   }
 
-  reset() {
-    if (this.#functions.has("reset")) this.run("reset");
-    else this.restore();
-  }
-
   step(parameters = {}) {
     return this.run("step", parameters);
   }
