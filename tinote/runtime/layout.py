@@ -108,12 +108,13 @@ REPLAY_FLOAT_POWER = 6  # a ** b
 REPLAY_NEGATIVE = 7  # -a
 REPLAY_ABSOLUTE = 8  # |a|
 REPLAY_SQRT = 9  # √a
-REPLAY_LT = 10  # a < b
-REPLAY_LE = 11  # a <= b
-REPLAY_GT = 12  # a > b
-REPLAY_GE = 13  # a >= b
-REPLAY_EQ = 14  # a == b
-REPLAY_NE = 15  # a != b
+REPLAY_SCALE = 10  # a * b, 0 where b is
+REPLAY_LT = 11  # a < b
+REPLAY_LE = 12  # a <= b
+REPLAY_GT = 13  # a > b
+REPLAY_GE = 14  # a >= b
+REPLAY_EQ = 15  # a == b
+REPLAY_NE = 16  # a != b
 # --- made from native/layout.c: end
 
 #: Invocations that run side by side on a GPU.

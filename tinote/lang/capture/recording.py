@@ -7,9 +7,9 @@ on them is recorded, a comparison is a decision, and what needs the number itsel
 from __future__ import annotations
 
 import struct
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -29,13 +29,14 @@ from tinote.runtime.seam import Listener, seam, silently
 from tinote.source import caller
 
 Array = np.ndarray[Any, Any]
+T = TypeVar("T")
 
 #: The operations on numbers that a captured step has, by their names in the table of derivatives, and comparisons.
 OPERATIONS = {
     "add", "subtract", "multiply", "true_divide", "floor_divide", "remainder", "float_power", "negative", "absolute",
-    "sqrt", "lt", "le", "gt", "ge", "eq", "ne",
+    "sqrt", "scale", "lt", "le", "gt", "ge", "eq", "ne",
 }  # fmt: skip
-_FLOATS_ONLY = {"float_power", "sqrt"}
+_FLOATS_ONLY = {"float_power", "sqrt", "scale"}
 
 #: How many conditions one call may decide: each one doubles what has to be tried.
 _MOST_DECISIONS = 24
@@ -198,6 +199,36 @@ def on_one_thread(native: Native, values: Sequence[Any]) -> tuple[Any, ...]:
         block.limit_threads(launcher.num_threads)
 
 
+class _Spans(Generic[T]):
+    """Pieces of memory that have nothing in common, each with something to know of it."""
+
+    def __init__(self) -> None:
+        self._begins: list[int] = []
+        self._known: list[tuple[int, int, T]] = []  # in the same order: begin, end, and that
+
+    def add(self, begin: int, nbytes: int, known: T) -> None:
+        """One more. What began there before is forgotten."""
+        at = bisect_left(self._begins, begin)
+        if at < len(self._begins) and self._begins[at] == begin:
+            self._known[at] = begin, begin + nbytes, known
+        else:
+            self._begins.insert(at, begin)
+            self._known.insert(at, (begin, begin + nbytes, known))
+
+    def at(self, address: int, nbytes: int = 1) -> tuple[int, T] | None:
+        """Where the piece begins that these bytes are in, and what is known of it."""
+        place = bisect_right(self._begins, address) - 1
+        if place < 0:
+            return None
+        begin, end, known = self._known[place]
+        return (begin, known) if address + nbytes <= end else None
+
+    def holding(self, address: int, nbytes: int = 1) -> T | None:
+        """What is known of the piece that these bytes are in."""
+        found = self.at(address, nbytes)
+        return None if found is None else found[1]
+
+
 class Recording(Listener):
     """`decisions`: the sides that the first conditions take; those after them go by what is true. `arguments`: memory
     that the step is called with, and its names. `inputs`: arrays that it is called with, which lie apart, and elsewhere
@@ -231,15 +262,15 @@ class Recording(Listener):
         #: of registers that hold what was in memory: the type of NumPy's that it has there
         self._types: dict[int, str] = {}
         known = [*blocks_of(list(session.fields)), *arguments]
-        wholes = {memory.address: (memory, name) for memory, name in known}
-        self._addresses = sorted(wholes)
-        self._wholes = [wholes[address] for address in self._addresses]
-        #: memory that came into being meanwhile and was used: address, bytes, block, and what keeps it
-        self._made: list[tuple[int, int, int, Any]] = [
-            (_address(one), one.nbytes, tables.input(k, one.nbytes), one) for k, one in enumerate(inputs)
-        ]
+        self._wholes = _Spans[tuple[Memory, str]]()
+        for memory, name in known:
+            self._wholes.add(memory.address, memory.nbytes, (memory, name))
+        #: memory that came into being meanwhile and was used: its block, and what keeps it
+        self._made = _Spans[tuple[int, Any]]()
+        for k, one in enumerate(inputs):
+            self._made.add(_address(one), one.nbytes, (tables.input(k, one.nbytes), one))
         #: memory that came into being meanwhile, and whether as zeros
-        self._born: list[tuple[Memory, bool]] = []
+        self._born = _Spans[tuple[Memory, bool]]()
 
     def add(self, step: plans.PlanStep) -> None:
         """The call is about to do something."""
@@ -415,7 +446,7 @@ class Recording(Listener):
         return on_one_thread(code, values)
 
     def making(self, memory: Any, cleared: bool) -> None:
-        self._born.append((memory, cleared))
+        self._born.add(memory.address, memory.nbytes, (memory, cleared))
 
     def clearing(self, memory: Any) -> None:
         if not memory.is_whole:
@@ -519,22 +550,21 @@ class Recording(Listener):
         """
         if not address:
             return _NULL, 0
-        at = bisect_right(self._addresses, address) - 1
-        if at >= 0:
-            whole, name = self._wholes[at]
-            if address + nbytes <= whole.address + whole.nbytes:
-                return self._tables.field(whole, name), address - whole.address
-        for start, length, block, _ in self._made:
-            if start <= address and address + nbytes <= start + length:
-                return block, address - start
+        whole = self._wholes.holding(address, nbytes)
+        if whole is not None:
+            return self._tables.field(*whole), address - whole[0].address
+        made = self._made.at(address, nbytes)
+        if made is not None:
+            return made[1][0], address - made[0]
         if fresh is not None:
             return self._make(address, nbytes if size is None else size, fresh), 0
-        for memory, cleared in reversed(self._born):
-            if memory.address <= address and address + nbytes <= memory.address + memory.nbytes:
-                block = self._make(memory.address, memory.nbytes, memory)
-                if cleared:
-                    self.add(plans.ClearStep(block, 0, memory.nbytes))
-                return block, address - memory.address
+        born = self._born.holding(address, nbytes)
+        if born is not None:
+            memory, cleared = born
+            block = self._make(memory.address, memory.nbytes, memory)
+            if cleared:
+                self.add(plans.ClearStep(block, 0, memory.nbytes))
+            return block, address - memory.address
         raise self._refusal("an array that others manage", "use a field or a ti.ndarray")
 
     def _fixed_place(self, memory: Memory, name: str) -> tuple[int, int]:
@@ -556,21 +586,19 @@ class Recording(Listener):
 
     def lend(self, memory: Memory, name: str, whose: Any) -> None:
         """Memory that `whose` has from others, which is elsewhere each time."""
-        self._made.append((memory.address, memory.nbytes, self._tables.lent(whose, name, memory.nbytes), memory))
+        self._made.add(memory.address, memory.nbytes, (self._tables.lent(whose, name, memory.nbytes), memory))
 
     def knows(self, value: Any) -> bool:
         """Whether it is an array whose memory the step knows."""
         return isinstance(value, np.ndarray) and value.size > 0 and self._is_known(_address(value))
 
     def _is_known(self, address: int) -> bool:
-        at = bisect_right(self._addresses, address) - 1
-        inside = at >= 0 and address < self._wholes[at][0].address + self._wholes[at][0].nbytes
-        return inside or any(start <= address < start + length for start, length, _, _ in self._made)
+        return self._wholes.holding(address) is not None or self._made.holding(address) is not None
 
     def _make(self, address: int, nbytes: int, held: Any) -> int:
         block = self._tables.scratch(self._scratch, nbytes)
         self._scratch += 1
-        self._made.append((address, nbytes, block, held))
+        self._made.add(address, nbytes, (block, held))
         return block
 
 

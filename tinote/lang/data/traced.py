@@ -38,7 +38,7 @@ from typing import Any, NamedTuple, Protocol, final
 import numpy as np
 
 from tinote.errors import DifferentiationError, Note
-from tinote.lang.data.traced_derivatives import RULES, Dual, ScalarRule
+from tinote.lang.data.traced_derivatives import RULES, SCALE, Constant, Dual, ScalarRule
 from tinote.lang.session.state import recorder
 from tinote.runtime.seam import heard
 from tinote.source import Span, caller, line_text
@@ -76,8 +76,8 @@ class Computed:
     def slopes(self) -> tuple[Dual, ...]:
         """The derivatives by the operands."""
         assert self.rule.slopes is not None
-        operands = [Dual(_constant(one), one.tangent) if type(one) is Traced else Dual(one) for one in self.operands]
-        return self.rule.slopes(Dual(_constant(self.result), self.result.tangent), *operands)
+        given = [Dual(_constant(one), one.tangent) if type(one) is Traced else Constant(one) for one in self.operands]
+        return self.rule.slopes(Dual(_constant(self.result), self.result.tangent), *given)
 
 
 class Symbol(Protocol):
@@ -506,6 +506,10 @@ class Traced:
 
     def __rpow__(self, other: Any) -> Any:
         return _by_operator(RULES["float_power"], operator.pow, other, self)
+
+    def scaling(self, slope: Any) -> Any:
+        """The product with a slope, 0 where it is zero itself: of derivatives, which are constants here."""
+        return _compute(SCALE, SCALE.value(stored(slope), self.value), (slope, self))
 
     def __neg__(self) -> Any:
         return _compute(RULES["negative"], -self.value, (self,))

@@ -29,10 +29,11 @@ class ScalarRule(NamedTuple):
         its slope.
         """
         found = self.value(*[one.value for one in operands]) if value is None else value
-        if self.slopes is None or not any(one.tangent for one in operands):
+        if self.slopes is None or not any(one.varies for one in operands):
             return Dual(found)
-        slopes = self.slopes(Dual(found), *[Dual(one.value) for one in operands])
-        return Dual(found, sum([s.value * one.tangent for s, one in zip(slopes, operands, strict=True) if one.tangent]))
+        slopes = self.slopes(Dual(found), *[Dual(one.value) if one.varies else Constant(one.value) for one in operands])
+        pairs = zip(slopes, operands, strict=True)
+        return Dual(found, sum([scaled(slope.value, one.tangent) for slope, one in pairs if one.varies]))
 
 
 class Dual:
@@ -43,6 +44,23 @@ class Dual:
     def __init__(self, value: float, tangent: float = 0.0) -> None:
         self.value = value
         self.tangent = tangent
+
+    @property
+    def varies(self) -> bool:
+        """Whether it may have a derivative."""
+        return type(self.tangent) is not float or self.tangent != 0
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether it is certainly zero, and so is its derivative."""
+        return type(self.value) is float and self.value == 0 and not self.varies
+
+    def times(self, slope: Dual) -> Dual:
+        """The product with a slope: what is zero contributes nothing, whatever the slope."""
+        tangent = scaled(slope.value, self.tangent) if self.varies else 0.0
+        if slope.varies:
+            tangent = tangent + scaled(slope.tangent, self.value)
+        return Dual(scaled(slope.value, self.value), tangent)
 
     def __add__(self, other: Dual | float) -> Dual:
         return RULES["add"].of(self, _dual(other))
@@ -80,6 +98,12 @@ class Dual:
         return f"{self.value} + {self.tangent}ε"
 
 
+class Constant(Dual):
+    """A number that nobody asks a derivative by."""
+
+    __slots__ = ()
+
+
 def _dual(value: Dual | float) -> Dual:
     return value if isinstance(value, Dual) else Dual(value)
 
@@ -100,8 +124,17 @@ def _by_numpy(function: Callable[..., Any]) -> Callable[..., float]:
     return apply
 
 
+def scaled(slope: Any, amount: Any) -> Any:
+    """The product of a slope and a derivative: nothing, whatever the slope, where the derivative is zero."""
+    if type(amount) is not float and (of_step := getattr(amount, "scaling", None)) is not None:
+        return of_step(slope)  # a number of a step that is being captured
+    return slope * amount if amount else 0.0
+
+
 def _by_power(y: Dual, a: Dual, b: Dual) -> tuple[Dual, Dual]:
-    by_base = b * a.power(b - 1.0) if b.value or b.tangent else _ZERO
+    by_base = b * a.power(b - 1.0) if b.varies or b.value else _ZERO
+    if isinstance(b, Constant):
+        return by_base, _ZERO
     # Where the base is not positive, the power is not a function of real exponents, and its slope there is NaN; that of
     # zero is zero.
     by_exponent = y * a.function("log") if a.value else _ZERO
@@ -200,6 +233,9 @@ def _binary(
 ) -> ScalarRule:
     return ScalarRule(name, _by_numpy(value) if isinstance(value, np.ufunc) else value, slopes)
 
+
+#: `scaled`, as an operation on constants.
+SCALE = ScalarRule("scale", lambda slope, amount: slope * amount if amount else 0.0, None)
 
 #: By the names that NumPy has for them.
 RULES: dict[str, ScalarRule] = {

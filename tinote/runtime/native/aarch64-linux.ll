@@ -1832,54 +1832,55 @@ sw.bb111:
   %arrayidx117 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   %122 = load i64, ptr %arrayidx117, align 8
   %arrayidx118 = getelementptr inbounds %union.number, ptr %1, i64 %122
-  switch i64 %117, label %sw.default.i291 [
-    i64 0, label %sw.bb.i290
-    i64 1, label %sw.bb1.i289
-    i64 2, label %sw.bb2.i288
-    i64 3, label %sw.bb3.i285
+  switch i64 %117, label %sw.default.i289 [
+    i64 0, label %sw.bb.i288
+    i64 1, label %sw.bb1.i287
+    i64 2, label %sw.bb2.i286
+    i64 3, label %sw.bb3.i283
     i64 4, label %sw.bb4.i
-    i64 5, label %sw.bb5.i280
-    i64 6, label %sw.bb7.i279
-    i64 7, label %sw.bb9.i278
-    i64 8, label %sw.bb10.i277
+    i64 5, label %sw.bb5.i278
+    i64 6, label %sw.bb7.i277
+    i64 7, label %sw.bb9.i276
+    i64 8, label %sw.bb10.i275
     i64 9, label %sw.bb11.i
     i64 10, label %sw.bb13.i
-    i64 11, label %sw.bb16.i274
+    i64 11, label %sw.bb17.i
     i64 12, label %sw.bb20.i
     i64 13, label %sw.bb24.i
     i64 14, label %sw.bb28.i
+    i64 15, label %sw.bb32.i
   ]
 
-sw.bb.i290:
+sw.bb.i288:
   %add.i = fadd double %119, %121
   store double %add.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
-sw.bb1.i289:
+sw.bb1.i287:
   %sub.i = fsub double %119, %121
   store double %sub.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
-sw.bb2.i288:
+sw.bb2.i286:
   %mul.i = fmul double %119, %121
   store double %mul.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
-sw.bb3.i285:
+sw.bb3.i283:
   %div.i = fdiv double %119, %121
   store double %div.i, ptr %arrayidx118, align 8
-  %cmp.i286 = fcmp oeq double %121, 0.000000e+00
-  %cond.i287 = select i1 %cmp.i286, i32 3, i32 0
+  %cmp.i284 = fcmp oeq double %121, 0.000000e+00
+  %cond.i285 = select i1 %cmp.i284, i32 3, i32 0
   br label %compute_reals.exit
 
 sw.bb4.i:
-  %cmp.i.i281 = fcmp oeq double %121, 0.000000e+00
-  br i1 %cmp.i.i281, label %compute_reals.exit, label %if.end.i.i
+  %cmp.i.i279 = fcmp oeq double %121, 0.000000e+00
+  br i1 %cmp.i.i279, label %compute_reals.exit, label %if.end.i.i
 
 if.end.i.i:
   %call.i.i = tail call double @fmod(double noundef %119, double noundef %121) nounwind
-  %sub.i.i282 = fsub double %119, %call.i.i
-  %div.i.i = fdiv double %sub.i.i282, %121
+  %sub.i.i280 = fsub double %119, %call.i.i
+  %div.i.i = fdiv double %sub.i.i280, %121
   %cmp1.i.i = fcmp une double %call.i.i, 0.000000e+00
   br i1 %cmp1.i.i, label %if.then2.i.i, label %if.end11.i.i
 
@@ -1888,11 +1889,11 @@ if.then2.i.i:
   %123 = fcmp uge double %call.i.i, 0.000000e+00
   %cmp6.not.i.i = xor i1 %cmp3.i.i, %123
   %sub9.i.i = fadd double %div.i.i, -1.000000e+00
-  %spec.select.i284 = select i1 %cmp6.not.i.i, double %div.i.i, double %sub9.i.i
+  %spec.select.i282 = select i1 %cmp6.not.i.i, double %div.i.i, double %sub9.i.i
   br label %if.end11.i.i
 
 if.end11.i.i:
-  %whole.0.i.i = phi double [ %div.i.i, %if.end.i.i ], [ %spec.select.i284, %if.then2.i.i ]
+  %whole.0.i.i = phi double [ %div.i.i, %if.end.i.i ], [ %spec.select.i282, %if.then2.i.i ]
   %cmp12.i.i = fcmp une double %whole.0.i.i, 0.000000e+00
   br i1 %cmp12.i.i, label %if.then14.i.i, label %if.else19.i.i
 
@@ -1901,7 +1902,7 @@ if.then14.i.i:
   %sub15.i.i = fsub double %whole.0.i.i, %124
   %cmp16.i.i = fcmp ogt double %sub15.i.i, 5.000000e-01
   %add18.i.i = fadd double %124, 1.000000e+00
-  %cond.i.i283 = select i1 %cmp16.i.i, double %add18.i.i, double %124
+  %cond.i.i281 = select i1 %cmp16.i.i, double %add18.i.i, double %124
   br label %if.end21.i.i
 
 if.else19.i.i:
@@ -1910,43 +1911,43 @@ if.else19.i.i:
   br label %if.end21.i.i
 
 if.end21.i.i:
-  %storemerge.i.i = phi double [ %125, %if.else19.i.i ], [ %cond.i.i283, %if.then14.i.i ]
+  %storemerge.i.i = phi double [ %125, %if.else19.i.i ], [ %cond.i.i281, %if.then14.i.i ]
   store double %storemerge.i.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
-sw.bb5.i280:
-  %cmp.i78.i = fcmp oeq double %121, 0.000000e+00
-  br i1 %cmp.i78.i, label %compute_reals.exit, label %if.end.i79.i
+sw.bb5.i278:
+  %cmp.i86.i = fcmp oeq double %121, 0.000000e+00
+  br i1 %cmp.i86.i, label %compute_reals.exit, label %if.end.i87.i
 
-if.end.i79.i:
-  %call.i80.i = tail call double @fmod(double noundef %119, double noundef %121) nounwind
-  %cmp1.i83.i = fcmp une double %call.i80.i, 0.000000e+00
-  br i1 %cmp1.i83.i, label %if.then2.i99.i, label %if.else.i84.i
+if.end.i87.i:
+  %call.i88.i = tail call double @fmod(double noundef %119, double noundef %121) nounwind
+  %cmp1.i91.i = fcmp une double %call.i88.i, 0.000000e+00
+  br i1 %cmp1.i91.i, label %if.then2.i107.i, label %if.else.i92.i
 
-if.then2.i99.i:
-  %cmp3.i100.i = fcmp olt double %121, 0.000000e+00
-  %126 = fcmp uge double %call.i80.i, 0.000000e+00
-  %cmp6.not.i101.i = xor i1 %cmp3.i100.i, %126
-  %add.i103.i = fadd double %121, %call.i80.i
-  %spec.select112.i = select i1 %cmp6.not.i101.i, double %call.i80.i, double %add.i103.i
-  br label %if.end11.i85.i
+if.then2.i107.i:
+  %cmp3.i108.i = fcmp olt double %121, 0.000000e+00
+  %126 = fcmp uge double %call.i88.i, 0.000000e+00
+  %cmp6.not.i109.i = xor i1 %cmp3.i108.i, %126
+  %add.i111.i = fadd double %121, %call.i88.i
+  %spec.select120.i = select i1 %cmp6.not.i109.i, double %call.i88.i, double %add.i111.i
+  br label %if.end11.i93.i
 
-if.else.i84.i:
+if.else.i92.i:
   %127 = tail call double @llvm.copysign.f64(double 0.000000e+00, double %121)
-  br label %if.end11.i85.i
+  br label %if.end11.i93.i
 
-if.end11.i85.i:
-  %rest.0.i86.i = phi double [ %127, %if.else.i84.i ], [ %spec.select112.i, %if.then2.i99.i ]
-  store double %rest.0.i86.i, ptr %arrayidx118, align 8
+if.end11.i93.i:
+  %rest.0.i94.i = phi double [ %127, %if.else.i92.i ], [ %spec.select120.i, %if.then2.i107.i ]
+  store double %rest.0.i94.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
-sw.bb7.i279:
-  %cmp.i106.i = fcmp oeq double %119, 0.000000e+00
-  %cmp1.i107.i = fcmp olt double %121, 0.000000e+00
-  %or.cond.i.i = and i1 %cmp.i106.i, %cmp1.i107.i
-  br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i108.i
+sw.bb7.i277:
+  %cmp.i114.i = fcmp oeq double %119, 0.000000e+00
+  %cmp1.i115.i = fcmp olt double %121, 0.000000e+00
+  %or.cond.i.i = and i1 %cmp.i114.i, %cmp1.i115.i
+  br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i116.i
 
-if.end.i108.i:
+if.end.i116.i:
   %cmp2.i.i = fcmp uge double %119, 0.000000e+00
   %128 = tail call double @llvm.fabs.f64(double %119)
   %129 = fcmp ueq double %128, 0x7FF0000000000000
@@ -1960,22 +1961,22 @@ if.end.i108.i:
   br i1 %or.cond24.not.i.i, label %if.end8.i.i, label %compute_reals.exit
 
 if.end8.i.i:
-  %call.i110.i = tail call double @pow(double noundef %119, double noundef %121) nounwind
-  store double %call.i110.i, ptr %arrayidx118, align 8
-  %135 = tail call double @llvm.fabs.f64(double %call.i110.i)
+  %call.i118.i = tail call double @pow(double noundef %119, double noundef %121) nounwind
+  store double %call.i118.i, ptr %arrayidx118, align 8
+  %135 = tail call double @llvm.fabs.f64(double %call.i118.i)
   %isinf.i.i = fcmp une double %135, 0x7FF0000000000000
   %or.cond26.i.i = or i1 %129, %isinf.i.i
   %136 = fcmp one double %130, 0x7FF0000000000000
   %137 = select i1 %136, i32 6, i32 0
-  %cond.i111.i = select i1 %or.cond26.i.i, i32 0, i32 %137
+  %cond.i119.i = select i1 %or.cond26.i.i, i32 0, i32 %137
   br label %compute_reals.exit
 
-sw.bb9.i278:
+sw.bb9.i276:
   %fneg.i = fneg double %119
   store double %fneg.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
-sw.bb10.i277:
+sw.bb10.i275:
   %138 = tail call double @llvm.fabs.f64(double %119)
   store double %138, ptr %arrayidx118, align 8
   br label %compute_reals.exit
@@ -1986,43 +1987,50 @@ sw.bb11.i:
   br label %compute_reals.exit
 
 sw.bb13.i:
-  %cmp14.i = fcmp olt double %119, %121
-  %conv15.i276 = zext i1 %cmp14.i to i64
-  store i64 %conv15.i276, ptr %arrayidx118, align 8
+  %cmp14.i = fcmp une double %121, 0.000000e+00
+  %mul15.i = fmul double %119, %121
+  %cond16.i = select i1 %cmp14.i, double %mul15.i, double 0.000000e+00
+  store double %cond16.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
-sw.bb16.i274:
-  %cmp17.i = fcmp ole double %119, %121
-  %conv19.i275 = zext i1 %cmp17.i to i64
-  store i64 %conv19.i275, ptr %arrayidx118, align 8
+sw.bb17.i:
+  %cmp18.i = fcmp olt double %119, %121
+  %conv19.i274 = zext i1 %cmp18.i to i64
+  store i64 %conv19.i274, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
 sw.bb20.i:
-  %cmp21.i = fcmp ogt double %119, %121
+  %cmp21.i = fcmp ole double %119, %121
   %conv23.i = zext i1 %cmp21.i to i64
   store i64 %conv23.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
 sw.bb24.i:
-  %cmp25.i = fcmp oge double %119, %121
+  %cmp25.i = fcmp ogt double %119, %121
   %conv27.i = zext i1 %cmp25.i to i64
   store i64 %conv27.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
 sw.bb28.i:
-  %cmp29.i = fcmp oeq double %119, %121
+  %cmp29.i = fcmp oge double %119, %121
   %conv31.i = zext i1 %cmp29.i to i64
   store i64 %conv31.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
-sw.default.i291:
-  %cmp32.i = fcmp une double %119, %121
-  %conv34.i = zext i1 %cmp32.i to i64
-  store i64 %conv34.i, ptr %arrayidx118, align 8
+sw.bb32.i:
+  %cmp33.i = fcmp oeq double %119, %121
+  %conv35.i = zext i1 %cmp33.i to i64
+  store i64 %conv35.i, ptr %arrayidx118, align 8
+  br label %compute_reals.exit
+
+sw.default.i289:
+  %cmp36.i = fcmp une double %119, %121
+  %conv38.i = zext i1 %cmp36.i to i64
+  store i64 %conv38.i, ptr %arrayidx118, align 8
   br label %compute_reals.exit
 
 compute_reals.exit:
-  %retval.0.i273 = phi i32 [ 0, %sw.default.i291 ], [ 0, %sw.bb.i290 ], [ 0, %sw.bb1.i289 ], [ 0, %sw.bb2.i288 ], [ %cond.i287, %sw.bb3.i285 ], [ 0, %sw.bb28.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i280 ], [ 0, %sw.bb9.i278 ], [ 0, %sw.bb10.i277 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb13.i ], [ 0, %sw.bb16.i274 ], [ 0, %sw.bb20.i ], [ 0, %sw.bb24.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i85.i ], [ %cond.i111.i, %if.end8.i.i ], [ 3, %sw.bb7.i279 ], [ 6, %if.end.i108.i ]
+  %retval.0.i273 = phi i32 [ 0, %sw.default.i289 ], [ 0, %sw.bb.i288 ], [ 0, %sw.bb1.i287 ], [ 0, %sw.bb2.i286 ], [ %cond.i285, %sw.bb3.i283 ], [ 0, %sw.bb32.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i278 ], [ 0, %sw.bb9.i276 ], [ 0, %sw.bb10.i275 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb13.i ], [ 0, %sw.bb17.i ], [ 0, %sw.bb20.i ], [ 0, %sw.bb24.i ], [ 0, %sw.bb28.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i93.i ], [ %cond.i119.i, %if.end8.i.i ], [ 3, %sw.bb7.i277 ], [ 6, %if.end.i116.i ]
   %add.ptr120 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
@@ -2041,31 +2049,31 @@ sw.bb121:
   %144 = load i64, ptr %arrayidx127, align 8
   %arrayidx128 = getelementptr inbounds %union.number, ptr %1, i64 %144
   switch i64 %139, label %compute_integers.exit [
-    i64 0, label %sw.bb.i306
-    i64 1, label %sw.bb1.i305
-    i64 2, label %sw.bb3.i304
-    i64 3, label %sw.bb5.i298
-    i64 4, label %sw.bb11.i293
-    i64 5, label %sw.bb11.i293
+    i64 0, label %sw.bb.i305
+    i64 1, label %sw.bb1.i304
+    i64 2, label %sw.bb3.i303
+    i64 3, label %sw.bb5.i297
+    i64 4, label %sw.bb11.i291
+    i64 5, label %sw.bb11.i291
     i64 7, label %sw.bb37.i
     i64 8, label %sw.bb40.i
-    i64 10, label %sw.bb48.i
-    i64 11, label %sw.bb52.i
-    i64 12, label %sw.bb56.i
-    i64 13, label %sw.bb60.i
-    i64 14, label %sw.bb64.i
-    i64 15, label %sw.bb68.i
+    i64 11, label %sw.bb48.i
+    i64 12, label %sw.bb52.i
+    i64 13, label %sw.bb56.i
+    i64 14, label %sw.bb60.i
+    i64 15, label %sw.bb64.i
+    i64 16, label %sw.bb68.i
   ]
 
-sw.bb.i306:
+sw.bb.i305:
   %145 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %141, i64 %143)
   %146 = extractvalue { i64, i1 } %145, 1
   %147 = extractvalue { i64, i1 } %145, 0
   store i64 %147, ptr %arrayidx128, align 8
-  %cond.i307 = select i1 %146, i32 6, i32 0
+  %cond.i306 = select i1 %146, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb1.i305:
+sw.bb1.i304:
   %148 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %141, i64 %143)
   %149 = extractvalue { i64, i1 } %148, 1
   %150 = extractvalue { i64, i1 } %148, 0
@@ -2073,7 +2081,7 @@ sw.bb1.i305:
   %cond2.i = select i1 %149, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb3.i304:
+sw.bb3.i303:
   %151 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %141, i64 %143)
   %152 = extractvalue { i64, i1 } %151, 1
   %153 = extractvalue { i64, i1 } %151, 0
@@ -2081,15 +2089,15 @@ sw.bb3.i304:
   %cond4.i = select i1 %152, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb5.i298:
-  %cmp.i299 = icmp eq i64 %143, 0
-  br i1 %cmp.i299, label %compute_integers.exit, label %if.end.i300
+sw.bb5.i297:
+  %cmp.i298 = icmp eq i64 %143, 0
+  br i1 %cmp.i298, label %compute_integers.exit, label %if.end.i299
 
-if.end.i300:
-  %conv.i301 = sitofp i64 %141 to double
-  %conv6.i302 = sitofp i64 %143 to double
-  %div.i303 = fdiv double %conv.i301, %conv6.i302
-  store double %div.i303, ptr %arrayidx128, align 8
+if.end.i299:
+  %conv.i300 = sitofp i64 %141 to double
+  %conv6.i301 = sitofp i64 %143 to double
+  %div.i302 = fdiv double %conv.i300, %conv6.i301
+  store double %div.i302, ptr %arrayidx128, align 8
   %154 = add i64 %141, 9007199254740992
   %155 = icmp ult i64 %154, 18014398509481985
   br i1 %155, label %land.rhs.i, label %compute_integers.exit
@@ -2100,38 +2108,38 @@ land.rhs.i:
   %158 = select i1 %157, i32 0, i32 6
   br label %compute_integers.exit
 
-sw.bb11.i293:
+sw.bb11.i291:
   %cmp12.i = icmp eq i64 %143, 0
-  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i294
+  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i292
 
-if.end15.i294:
+if.end15.i292:
   %cmp16.i = icmp eq i64 %141, -9223372036854775808
-  %cmp18.i = icmp eq i64 %143, -1
-  %or.cond.i = and i1 %cmp16.i, %cmp18.i
+  %cmp18.i293 = icmp eq i64 %143, -1
+  %or.cond.i = and i1 %cmp16.i, %cmp18.i293
   br i1 %or.cond.i, label %compute_integers.exit, label %if.end21.i
 
 if.end21.i:
   %.frozen = freeze i64 %141
-  %.frozen338 = freeze i64 %143
-  %div22.i = sdiv i64 %.frozen, %.frozen338
-  %159 = mul i64 %div22.i, %.frozen338
+  %.frozen337 = freeze i64 %143
+  %div22.i = sdiv i64 %.frozen, %.frozen337
+  %159 = mul i64 %div22.i, %.frozen337
   %rem.i.decomposed = sub i64 %.frozen, %159
   %cmp23.not.i = icmp eq i64 %rem.i.decomposed, 0
-  br i1 %cmp23.not.i, label %if.end33.i297, label %land.lhs.true25.i
+  br i1 %cmp23.not.i, label %if.end33.i296, label %land.lhs.true25.i
 
 land.lhs.true25.i:
   %cmp30.not.unshifted.i = xor i64 %rem.i.decomposed, %143
   %cmp30.not.i = icmp sgt i64 %cmp30.not.unshifted.i, -1
-  br i1 %cmp30.not.i, label %if.end33.i297, label %if.then32.i
+  br i1 %cmp30.not.i, label %if.end33.i296, label %if.then32.i
 
 if.then32.i:
-  %add.i295 = add nsw i64 %rem.i.decomposed, %143
-  %sub.i296 = add nsw i64 %div22.i, -1
-  br label %if.end33.i297
+  %add.i294 = add nsw i64 %rem.i.decomposed, %143
+  %sub.i295 = add nsw i64 %div22.i, -1
+  br label %if.end33.i296
 
-if.end33.i297:
-  %quotient.0.i = phi i64 [ %sub.i296, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
-  %rest.0.i = phi i64 [ %add.i295, %if.then32.i ], [ %rem.i.decomposed, %land.lhs.true25.i ], [ 0, %if.end21.i ]
+if.end33.i296:
+  %quotient.0.i = phi i64 [ %sub.i295, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
+  %rest.0.i = phi i64 [ %add.i294, %if.then32.i ], [ %rem.i.decomposed, %land.lhs.true25.i ], [ 0, %if.end21.i ]
   %cmp34.i = icmp eq i64 %139, 5
   %cond36.i = select i1 %cmp34.i, i64 %rest.0.i, i64 %quotient.0.i
   store i64 %cond36.i, ptr %arrayidx128, align 8
@@ -2198,7 +2206,7 @@ sw.bb68.i:
   br label %compute_integers.exit
 
 compute_integers.exit:
-  %retval.0.i292 = phi i32 [ 0, %cond.false45.i ], [ %cond.i307, %sw.bb.i306 ], [ %cond2.i, %sw.bb1.i305 ], [ %cond4.i, %sw.bb3.i304 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i298 ], [ %158, %land.rhs.i ], [ 3, %sw.bb11.i293 ], [ 0, %if.end33.i297 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i294 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i300 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb121 ]
+  %retval.0.i290 = phi i32 [ 0, %cond.false45.i ], [ %cond.i306, %sw.bb.i305 ], [ %cond2.i, %sw.bb1.i304 ], [ %cond4.i, %sw.bb3.i303 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i297 ], [ %158, %land.rhs.i ], [ 3, %sw.bb11.i291 ], [ 0, %if.end33.i296 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i292 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i299 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb121 ]
   %add.ptr130 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
@@ -2221,13 +2229,13 @@ cond.false:
   br label %for.cond.backedge
 
 sw.epilog:
-  %status.1 = phi i32 [ %retval.0.i292, %compute_integers.exit ], [ %status.0, %if.end ], [ %call53, %if.end62 ], [ %call74, %sw.bb67 ], [ %retval.0.i268, %load.exit ], [ %retval.0.i273, %compute_reals.exit ]
+  %status.1 = phi i32 [ %retval.0.i290, %compute_integers.exit ], [ %status.0, %if.end ], [ %call53, %if.end62 ], [ %call74, %sw.bb67 ], [ %retval.0.i268, %load.exit ], [ %retval.0.i273, %compute_reals.exit ]
   %next.0 = phi ptr [ %add.ptr130, %compute_integers.exit ], [ %add.ptr, %if.end ], [ %add.ptr66, %if.end62 ], [ %add.ptr75, %sw.bb67 ], [ %add.ptr82, %load.exit ], [ %add.ptr120, %compute_reals.exit ]
   %cmp139.not = icmp eq i32 %status.1, 0
   br i1 %cmp139.not, label %for.cond.backedge, label %if.then141
 
 if.then141:
-  %status.1317 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb100 ]
+  %status.1316 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb100 ]
   %sub.ptr.lhs.cast142 = ptrtoint ptr %at.0 to i64
   %sub.ptr.sub144 = sub i64 %sub.ptr.lhs.cast142, %sub.ptr.rhs.cast
   %sub.ptr.div145 = lshr exact i64 %sub.ptr.sub144, 3
@@ -2237,7 +2245,7 @@ if.then141:
   br label %cleanup149
 
 cleanup149:
-  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1317, %if.then141 ]
+  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1316, %if.then141 ]
   ret i32 %retval.1.ph
 }
 

@@ -222,6 +222,7 @@ static int32_t compute_reals(int64_t operation, double a, double b, union number
     case REPLAY_NEGATIVE: found->real = -a; return OK;
     case REPLAY_ABSOLUTE: found->real = fabs(a); return OK;
     case REPLAY_SQRT: found->real = sqrt(a); return OK;
+    case REPLAY_SCALE: found->real = b != 0 ? a * b : 0; return OK;
     case REPLAY_LT: found->integer = a < b; return OK;
     case REPLAY_LE: found->integer = a <= b; return OK;
     case REPLAY_GT: found->integer = a > b; return OK;

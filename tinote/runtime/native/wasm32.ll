@@ -881,54 +881,55 @@ sw.bb140.i:
   %107 = load i64, ptr %arrayidx148.i, align 8
   %idxprom149.i = trunc i64 %107 to i32
   %arrayidx150.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom149.i
-  switch i64 %102, label %sw.default.i316.i [
-    i64 0, label %sw.bb.i315.i
-    i64 1, label %sw.bb1.i314.i
-    i64 2, label %sw.bb2.i313.i
-    i64 3, label %sw.bb3.i310.i
+  switch i64 %102, label %sw.default.i317.i [
+    i64 0, label %sw.bb.i316.i
+    i64 1, label %sw.bb1.i315.i
+    i64 2, label %sw.bb2.i314.i
+    i64 3, label %sw.bb3.i311.i
     i64 4, label %sw.bb4.i.i
-    i64 5, label %sw.bb5.i306.i
-    i64 6, label %sw.bb7.i305.i
-    i64 7, label %sw.bb9.i304.i
-    i64 8, label %sw.bb10.i303.i
+    i64 5, label %sw.bb5.i307.i
+    i64 6, label %sw.bb7.i306.i
+    i64 7, label %sw.bb9.i305.i
+    i64 8, label %sw.bb10.i304.i
     i64 9, label %sw.bb11.i.i
     i64 10, label %sw.bb12.i.i
-    i64 11, label %sw.bb15.i.i
+    i64 11, label %sw.bb16.i303.i
     i64 12, label %sw.bb19.i.i
     i64 13, label %sw.bb23.i.i
     i64 14, label %sw.bb27.i.i
+    i64 15, label %sw.bb31.i.i
   ]
 
-sw.bb.i315.i:
+sw.bb.i316.i:
   %add.i.i = fadd double %104, %106
   store double %add.i.i, ptr %arrayidx150.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb1.i314.i:
+sw.bb1.i315.i:
   %sub.i.i = fsub double %104, %106
   store double %sub.i.i, ptr %arrayidx150.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb2.i313.i:
+sw.bb2.i314.i:
   %mul.i.i = fmul double %104, %106
   store double %mul.i.i, ptr %arrayidx150.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb3.i310.i:
+sw.bb3.i311.i:
   %div.i.i = fdiv double %104, %106
   store double %div.i.i, ptr %arrayidx150.i, align 8
-  %cmp.i311.i = fcmp oeq double %106, 0.000000e+00
-  %cond.i312.i = select i1 %cmp.i311.i, i32 3, i32 0
+  %cmp.i312.i = fcmp oeq double %106, 0.000000e+00
+  %cond.i313.i = select i1 %cmp.i312.i, i32 3, i32 0
   br label %compute_reals.exit.i
 
 sw.bb4.i.i:
-  %cmp.i.i307.i = fcmp oeq double %106, 0.000000e+00
-  br i1 %cmp.i.i307.i, label %compute_reals.exit.i, label %if.end.i.i.i
+  %cmp.i.i308.i = fcmp oeq double %106, 0.000000e+00
+  br i1 %cmp.i.i308.i, label %compute_reals.exit.i, label %if.end.i.i.i
 
 if.end.i.i.i:
   %fmod.i.i.i = frem double %104, %106
-  %sub.i.i308.i = fsub double %104, %fmod.i.i.i
-  %div.i.i.i = fdiv double %sub.i.i308.i, %106
+  %sub.i.i309.i = fsub double %104, %fmod.i.i.i
+  %div.i.i.i = fdiv double %sub.i.i309.i, %106
   %cmp1.i.i.i = fcmp une double %fmod.i.i.i, 0.000000e+00
   br i1 %cmp1.i.i.i, label %if.then2.i.i.i, label %if.end11.i.i.i
 
@@ -950,7 +951,7 @@ if.then14.i.i.i:
   %sub15.i.i.i = fsub double %whole.0.i.i.i, %109
   %cmp16.i.i.i = fcmp ogt double %sub15.i.i.i, 5.000000e-01
   %add18.i.i.i = fadd double %109, 1.000000e+00
-  %cond.i.i309.i = select i1 %cmp16.i.i.i, double %add18.i.i.i, double %109
+  %cond.i.i310.i = select i1 %cmp16.i.i.i, double %add18.i.i.i, double %109
   br label %if.end21.i.i.i
 
 if.else19.i.i.i:
@@ -959,43 +960,43 @@ if.else19.i.i.i:
   br label %if.end21.i.i.i
 
 if.end21.i.i.i:
-  %storemerge.i.i.i = phi double [ %110, %if.else19.i.i.i ], [ %cond.i.i309.i, %if.then14.i.i.i ]
+  %storemerge.i.i.i = phi double [ %110, %if.else19.i.i.i ], [ %cond.i.i310.i, %if.then14.i.i.i ]
   store double %storemerge.i.i.i, ptr %arrayidx150.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb5.i306.i:
-  %cmp.i77.i.i = fcmp oeq double %106, 0.000000e+00
-  br i1 %cmp.i77.i.i, label %compute_reals.exit.i, label %if.end.i78.i.i
+sw.bb5.i307.i:
+  %cmp.i85.i.i = fcmp oeq double %106, 0.000000e+00
+  br i1 %cmp.i85.i.i, label %compute_reals.exit.i, label %if.end.i86.i.i
 
-if.end.i78.i.i:
-  %fmod.i79.i.i = frem double %104, %106
-  %cmp1.i82.i.i = fcmp une double %fmod.i79.i.i, 0.000000e+00
-  br i1 %cmp1.i82.i.i, label %if.then2.i98.i.i, label %if.else.i83.i.i
+if.end.i86.i.i:
+  %fmod.i87.i.i = frem double %104, %106
+  %cmp1.i90.i.i = fcmp une double %fmod.i87.i.i, 0.000000e+00
+  br i1 %cmp1.i90.i.i, label %if.then2.i106.i.i, label %if.else.i91.i.i
 
-if.then2.i98.i.i:
-  %cmp3.i99.i.i = fcmp olt double %106, 0.000000e+00
-  %111 = fcmp uge double %fmod.i79.i.i, 0.000000e+00
-  %cmp6.not.i100.i.i = xor i1 %cmp3.i99.i.i, %111
-  %add.i102.i.i = fadd double %106, %fmod.i79.i.i
-  %spec.select110.i.i = select i1 %cmp6.not.i100.i.i, double %fmod.i79.i.i, double %add.i102.i.i
-  br label %if.end11.i84.i.i
+if.then2.i106.i.i:
+  %cmp3.i107.i.i = fcmp olt double %106, 0.000000e+00
+  %111 = fcmp uge double %fmod.i87.i.i, 0.000000e+00
+  %cmp6.not.i108.i.i = xor i1 %cmp3.i107.i.i, %111
+  %add.i110.i.i = fadd double %106, %fmod.i87.i.i
+  %spec.select118.i.i = select i1 %cmp6.not.i108.i.i, double %fmod.i87.i.i, double %add.i110.i.i
+  br label %if.end11.i92.i.i
 
-if.else.i83.i.i:
+if.else.i91.i.i:
   %112 = call double @llvm.copysign.f64(double 0.000000e+00, double %106)
-  br label %if.end11.i84.i.i
+  br label %if.end11.i92.i.i
 
-if.end11.i84.i.i:
-  %rest.0.i85.i.i = phi double [ %112, %if.else.i83.i.i ], [ %spec.select110.i.i, %if.then2.i98.i.i ]
-  store double %rest.0.i85.i.i, ptr %arrayidx150.i, align 8
+if.end11.i92.i.i:
+  %rest.0.i93.i.i = phi double [ %112, %if.else.i91.i.i ], [ %spec.select118.i.i, %if.then2.i106.i.i ]
+  store double %rest.0.i93.i.i, ptr %arrayidx150.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb7.i305.i:
-  %cmp.i105.i.i = fcmp oeq double %104, 0.000000e+00
-  %cmp1.i106.i.i = fcmp olt double %106, 0.000000e+00
-  %or.cond.i.i.i = and i1 %cmp.i105.i.i, %cmp1.i106.i.i
-  br i1 %or.cond.i.i.i, label %compute_reals.exit.i, label %if.end.i107.i.i
+sw.bb7.i306.i:
+  %cmp.i113.i.i = fcmp oeq double %104, 0.000000e+00
+  %cmp1.i114.i.i = fcmp olt double %106, 0.000000e+00
+  %or.cond.i.i.i = and i1 %cmp.i113.i.i, %cmp1.i114.i.i
+  br i1 %or.cond.i.i.i, label %compute_reals.exit.i, label %if.end.i115.i.i
 
-if.end.i107.i.i:
+if.end.i115.i.i:
   %cmp2.i.i.i = fcmp uge double %104, 0.000000e+00
   %113 = call double @llvm.fabs.f64(double %104)
   %114 = fcmp ueq double %113, 0x7FF0000000000000
@@ -1016,15 +1017,15 @@ if.end8.i.i.i:
   %or.cond26.i.i.i = or i1 %114, %122
   %123 = fcmp one double %115, 0x7FF0000000000000
   %124 = select i1 %123, i32 6, i32 0
-  %cond.i109.i.i = select i1 %or.cond26.i.i.i, i32 0, i32 %124
+  %cond.i117.i.i = select i1 %or.cond26.i.i.i, i32 0, i32 %124
   br label %compute_reals.exit.i
 
-sw.bb9.i304.i:
+sw.bb9.i305.i:
   %fneg.i.i = fneg double %104
   store double %fneg.i.i, ptr %arrayidx150.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb10.i303.i:
+sw.bb10.i304.i:
   %125 = call double @llvm.fabs.f64(double %104)
   store double %125, ptr %arrayidx150.i, align 8
   br label %compute_reals.exit.i
@@ -1035,43 +1036,50 @@ sw.bb11.i.i:
   br label %compute_reals.exit.i
 
 sw.bb12.i.i:
-  %cmp13.i.i = fcmp olt double %104, %106
-  %conv14.i.i = zext i1 %cmp13.i.i to i64
-  store i64 %conv14.i.i, ptr %arrayidx150.i, align 8
+  %cmp13.i.i = fcmp une double %106, 0.000000e+00
+  %mul14.i.i = fmul double %104, %106
+  %cond15.i.i = select i1 %cmp13.i.i, double %mul14.i.i, double 0.000000e+00
+  store double %cond15.i.i, ptr %arrayidx150.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb15.i.i:
-  %cmp16.i.i = fcmp ole double %104, %106
-  %conv18.i.i = zext i1 %cmp16.i.i to i64
+sw.bb16.i303.i:
+  %cmp17.i.i = fcmp olt double %104, %106
+  %conv18.i.i = zext i1 %cmp17.i.i to i64
   store i64 %conv18.i.i, ptr %arrayidx150.i, align 8
   br label %compute_reals.exit.i
 
 sw.bb19.i.i:
-  %cmp20.i302.i = fcmp ogt double %104, %106
+  %cmp20.i302.i = fcmp ole double %104, %106
   %conv22.i.i = zext i1 %cmp20.i302.i to i64
   store i64 %conv22.i.i, ptr %arrayidx150.i, align 8
   br label %compute_reals.exit.i
 
 sw.bb23.i.i:
-  %cmp24.i.i = fcmp oge double %104, %106
+  %cmp24.i.i = fcmp ogt double %104, %106
   %conv26.i.i = zext i1 %cmp24.i.i to i64
   store i64 %conv26.i.i, ptr %arrayidx150.i, align 8
   br label %compute_reals.exit.i
 
 sw.bb27.i.i:
-  %cmp28.i.i = fcmp oeq double %104, %106
+  %cmp28.i.i = fcmp oge double %104, %106
   %conv30.i.i = zext i1 %cmp28.i.i to i64
   store i64 %conv30.i.i, ptr %arrayidx150.i, align 8
   br label %compute_reals.exit.i
 
-sw.default.i316.i:
-  %cmp31.i.i = fcmp une double %104, %106
-  %conv33.i.i = zext i1 %cmp31.i.i to i64
-  store i64 %conv33.i.i, ptr %arrayidx150.i, align 8
+sw.bb31.i.i:
+  %cmp32.i.i = fcmp oeq double %104, %106
+  %conv34.i.i = zext i1 %cmp32.i.i to i64
+  store i64 %conv34.i.i, ptr %arrayidx150.i, align 8
+  br label %compute_reals.exit.i
+
+sw.default.i317.i:
+  %cmp35.i.i = fcmp une double %104, %106
+  %conv37.i.i = zext i1 %cmp35.i.i to i64
+  store i64 %conv37.i.i, ptr %arrayidx150.i, align 8
   br label %compute_reals.exit.i
 
 compute_reals.exit.i:
-  %retval.0.i301.i = phi i32 [ 0, %sw.default.i316.i ], [ 0, %sw.bb.i315.i ], [ 0, %sw.bb1.i314.i ], [ 0, %sw.bb2.i313.i ], [ %cond.i312.i, %sw.bb3.i310.i ], [ 0, %sw.bb27.i.i ], [ 3, %sw.bb4.i.i ], [ 3, %sw.bb5.i306.i ], [ 0, %sw.bb9.i304.i ], [ 0, %sw.bb10.i303.i ], [ 0, %sw.bb11.i.i ], [ 0, %sw.bb12.i.i ], [ 0, %sw.bb15.i.i ], [ 0, %sw.bb19.i.i ], [ 0, %sw.bb23.i.i ], [ 0, %if.end21.i.i.i ], [ 0, %if.end11.i84.i.i ], [ %cond.i109.i.i, %if.end8.i.i.i ], [ 3, %sw.bb7.i305.i ], [ 6, %if.end.i107.i.i ]
+  %retval.0.i301.i = phi i32 [ 0, %sw.default.i317.i ], [ 0, %sw.bb.i316.i ], [ 0, %sw.bb1.i315.i ], [ 0, %sw.bb2.i314.i ], [ %cond.i313.i, %sw.bb3.i311.i ], [ 0, %sw.bb31.i.i ], [ 3, %sw.bb4.i.i ], [ 3, %sw.bb5.i307.i ], [ 0, %sw.bb9.i305.i ], [ 0, %sw.bb10.i304.i ], [ 0, %sw.bb11.i.i ], [ 0, %sw.bb12.i.i ], [ 0, %sw.bb16.i303.i ], [ 0, %sw.bb19.i.i ], [ 0, %sw.bb23.i.i ], [ 0, %sw.bb27.i.i ], [ 0, %if.end21.i.i.i ], [ 0, %if.end11.i92.i.i ], [ %cond.i117.i.i, %if.end8.i.i.i ], [ 3, %sw.bb7.i306.i ], [ 6, %if.end.i115.i.i ]
   %add.ptr152.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
   br label %sw.epilog.i
 
@@ -1097,16 +1105,16 @@ sw.bb153.i:
     i64 1, label %sw.bb1.i328.i
     i64 2, label %sw.bb3.i327.i
     i64 3, label %sw.bb5.i322.i
-    i64 4, label %sw.bb11.i318.i
-    i64 5, label %sw.bb11.i318.i
+    i64 4, label %sw.bb11.i319.i
+    i64 5, label %sw.bb11.i319.i
     i64 7, label %sw.bb37.i.i
     i64 8, label %sw.bb40.i.i
-    i64 10, label %sw.bb48.i.i
-    i64 11, label %sw.bb52.i.i
-    i64 12, label %sw.bb56.i.i
-    i64 13, label %sw.bb60.i.i
-    i64 14, label %sw.bb64.i.i
-    i64 15, label %sw.bb68.i.i
+    i64 11, label %sw.bb48.i.i
+    i64 12, label %sw.bb52.i.i
+    i64 13, label %sw.bb56.i.i
+    i64 14, label %sw.bb60.i.i
+    i64 15, label %sw.bb64.i.i
+    i64 16, label %sw.bb68.i.i
   ]
 
 sw.bb.i329.i:
@@ -1152,14 +1160,14 @@ land.rhs.i.i:
   %146 = select i1 %145, i32 0, i32 6
   br label %compute_integers.exit.i
 
-sw.bb11.i318.i:
+sw.bb11.i319.i:
   %cmp12.i.i = icmp eq i64 %131, 0
   br i1 %cmp12.i.i, label %compute_integers.exit.i, label %if.end15.i.i
 
 if.end15.i.i:
-  %cmp16.i319.i = icmp eq i64 %129, -9223372036854775808
+  %cmp16.i.i = icmp eq i64 %129, -9223372036854775808
   %cmp18.i.i = icmp eq i64 %131, -1
-  %or.cond.i.i = and i1 %cmp16.i319.i, %cmp18.i.i
+  %or.cond.i.i = and i1 %cmp16.i.i, %cmp18.i.i
   br i1 %or.cond.i.i, label %compute_integers.exit.i, label %if.end21.i.i
 
 if.end21.i.i:
@@ -1250,7 +1258,7 @@ sw.bb68.i.i:
   br label %compute_integers.exit.i
 
 compute_integers.exit.i:
-  %retval.0.i317.i = phi i32 [ 0, %cond.false45.i.i ], [ %cond.i330.i, %sw.bb.i329.i ], [ %cond2.i.i, %sw.bb1.i328.i ], [ %cond4.i.i, %sw.bb3.i327.i ], [ 0, %sw.bb68.i.i ], [ 3, %sw.bb5.i322.i ], [ %146, %land.rhs.i.i ], [ 3, %sw.bb11.i318.i ], [ 0, %if.end33.i.i ], [ %cond39.i.i, %sw.bb37.i.i ], [ 6, %if.end15.i.i ], [ 0, %sw.bb48.i.i ], [ 0, %sw.bb52.i.i ], [ 0, %sw.bb56.i.i ], [ 0, %sw.bb60.i.i ], [ 0, %sw.bb64.i.i ], [ 6, %if.end.i.i ], [ %cond39.i.i.i, %cond.true43.i.i ], [ 6, %sw.bb153.i ]
+  %retval.0.i318.i = phi i32 [ 0, %cond.false45.i.i ], [ %cond.i330.i, %sw.bb.i329.i ], [ %cond2.i.i, %sw.bb1.i328.i ], [ %cond4.i.i, %sw.bb3.i327.i ], [ 0, %sw.bb68.i.i ], [ 3, %sw.bb5.i322.i ], [ %146, %land.rhs.i.i ], [ 3, %sw.bb11.i319.i ], [ 0, %if.end33.i.i ], [ %cond39.i.i, %sw.bb37.i.i ], [ 6, %if.end15.i.i ], [ 0, %sw.bb48.i.i ], [ 0, %sw.bb52.i.i ], [ 0, %sw.bb56.i.i ], [ 0, %sw.bb60.i.i ], [ 0, %sw.bb64.i.i ], [ 6, %if.end.i.i ], [ %cond39.i.i.i, %cond.true43.i.i ], [ 6, %sw.bb153.i ]
   %add.ptr165.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
   br label %sw.epilog.i
 
@@ -1275,7 +1283,7 @@ cond.false.i:
   br label %for.cond.i.backedge
 
 sw.epilog.i:
-  %status.1.i = phi i32 [ %retval.0.i317.i, %compute_integers.exit.i ], [ %status.0.i, %if.end.i ], [ %call69.i, %if.end79.i ], [ %call93.i, %sw.bb85.i ], [ %retval.0.i.i, %load.exit.i ], [ %retval.0.i301.i, %compute_reals.exit.i ]
+  %status.1.i = phi i32 [ %retval.0.i318.i, %compute_integers.exit.i ], [ %status.0.i, %if.end.i ], [ %call69.i, %if.end79.i ], [ %call93.i, %sw.bb85.i ], [ %retval.0.i.i, %load.exit.i ], [ %retval.0.i301.i, %compute_reals.exit.i ]
   %next.0.i = phi ptr [ %add.ptr165.i, %compute_integers.exit.i ], [ %add.ptr.i, %if.end.i ], [ %add.ptr84.i, %if.end79.i ], [ %add.ptr94.i, %sw.bb85.i ], [ %add.ptr103.i, %load.exit.i ], [ %add.ptr152.i, %compute_reals.exit.i ]
   %cmp176.not.i = icmp eq i32 %status.1.i, 0
   br i1 %cmp176.not.i, label %for.cond.i.backedge, label %if.then

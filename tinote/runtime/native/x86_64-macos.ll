@@ -1854,54 +1854,55 @@ sw.bb121:
   %arrayidx127 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   %124 = load i64, ptr %arrayidx127, align 8
   %arrayidx128 = getelementptr inbounds %union.number, ptr %1, i64 %124
-  switch i64 %119, label %sw.default.i305 [
-    i64 0, label %sw.bb.i304
-    i64 1, label %sw.bb1.i303
-    i64 2, label %sw.bb2.i302
-    i64 3, label %sw.bb3.i299
+  switch i64 %119, label %sw.default.i306 [
+    i64 0, label %sw.bb.i305
+    i64 1, label %sw.bb1.i304
+    i64 2, label %sw.bb2.i303
+    i64 3, label %sw.bb3.i300
     i64 4, label %sw.bb4.i
-    i64 5, label %sw.bb5.i295
-    i64 6, label %sw.bb7.i294
-    i64 7, label %sw.bb9.i293
-    i64 8, label %sw.bb10.i292
+    i64 5, label %sw.bb5.i296
+    i64 6, label %sw.bb7.i295
+    i64 7, label %sw.bb9.i294
+    i64 8, label %sw.bb10.i293
     i64 9, label %sw.bb11.i
     i64 10, label %sw.bb12.i
-    i64 11, label %sw.bb15.i
+    i64 11, label %sw.bb16.i291
     i64 12, label %sw.bb19.i
     i64 13, label %sw.bb23.i
     i64 14, label %sw.bb27.i
+    i64 15, label %sw.bb31.i
   ]
 
-sw.bb.i304:
+sw.bb.i305:
   %add.i = fadd double %121, %123
   store double %add.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
-sw.bb1.i303:
+sw.bb1.i304:
   %sub.i = fsub double %121, %123
   store double %sub.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
-sw.bb2.i302:
+sw.bb2.i303:
   %mul.i = fmul double %121, %123
   store double %mul.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
-sw.bb3.i299:
+sw.bb3.i300:
   %div.i = fdiv double %121, %123
   store double %div.i, ptr %arrayidx128, align 8
-  %cmp.i300 = fcmp oeq double %123, 0.000000e+00
-  %cond.i301 = select i1 %cmp.i300, i32 3, i32 0
+  %cmp.i301 = fcmp oeq double %123, 0.000000e+00
+  %cond.i302 = select i1 %cmp.i301, i32 3, i32 0
   br label %compute_reals.exit
 
 sw.bb4.i:
-  %cmp.i.i296 = fcmp oeq double %123, 0.000000e+00
-  br i1 %cmp.i.i296, label %compute_reals.exit, label %if.end.i.i
+  %cmp.i.i297 = fcmp oeq double %123, 0.000000e+00
+  br i1 %cmp.i.i297, label %compute_reals.exit, label %if.end.i.i
 
 if.end.i.i:
   %fmod.i.i = frem double %121, %123
-  %sub.i.i297 = fsub double %121, %fmod.i.i
-  %div.i.i = fdiv double %sub.i.i297, %123
+  %sub.i.i298 = fsub double %121, %fmod.i.i
+  %div.i.i = fdiv double %sub.i.i298, %123
   %cmp1.i.i = fcmp une double %fmod.i.i, 0.000000e+00
   br i1 %cmp1.i.i, label %if.then2.i.i, label %if.end11.i.i
 
@@ -1925,7 +1926,7 @@ if.then14.i.i:
   %sub15.i.i = fsub double %whole.0.i.i, %126
   %cmp16.i.i = fcmp ogt double %sub15.i.i, 5.000000e-01
   %add18.i.i = fadd double %126, 1.000000e+00
-  %cond.i.i298 = select i1 %cmp16.i.i, double %add18.i.i, double %126
+  %cond.i.i299 = select i1 %cmp16.i.i, double %add18.i.i, double %126
   br label %if.end21.i.i
 
 if.else19.i.i:
@@ -1934,45 +1935,45 @@ if.else19.i.i:
   br label %if.end21.i.i
 
 if.end21.i.i:
-  %storemerge.i.i = phi double [ %127, %if.else19.i.i ], [ %cond.i.i298, %if.then14.i.i ]
+  %storemerge.i.i = phi double [ %127, %if.else19.i.i ], [ %cond.i.i299, %if.then14.i.i ]
   store double %storemerge.i.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
-sw.bb5.i295:
-  %cmp.i77.i = fcmp oeq double %123, 0.000000e+00
-  br i1 %cmp.i77.i, label %compute_reals.exit, label %if.end.i78.i
+sw.bb5.i296:
+  %cmp.i85.i = fcmp oeq double %123, 0.000000e+00
+  br i1 %cmp.i85.i, label %compute_reals.exit, label %if.end.i86.i
 
-if.end.i78.i:
-  %fmod.i79.i = frem double %121, %123
-  %cmp1.i82.i = fcmp une double %fmod.i79.i, 0.000000e+00
-  br i1 %cmp1.i82.i, label %if.then2.i98.i, label %if.else.i83.i
+if.end.i86.i:
+  %fmod.i87.i = frem double %121, %123
+  %cmp1.i90.i = fcmp une double %fmod.i87.i, 0.000000e+00
+  br i1 %cmp1.i90.i, label %if.then2.i106.i, label %if.else.i91.i
 
-if.then2.i98.i:
-  %cmp3.i99.i = fcmp olt double %123, 0.000000e+00
-  %128 = fcmp uge double %fmod.i79.i, 0.000000e+00
-  %cmp6.not.i100.i = xor i1 %cmp3.i99.i, %128
-  br i1 %cmp6.not.i100.i, label %if.end11.i84.i, label %if.then8.i101.i
+if.then2.i106.i:
+  %cmp3.i107.i = fcmp olt double %123, 0.000000e+00
+  %128 = fcmp uge double %fmod.i87.i, 0.000000e+00
+  %cmp6.not.i108.i = xor i1 %cmp3.i107.i, %128
+  br i1 %cmp6.not.i108.i, label %if.end11.i92.i, label %if.then8.i109.i
 
-if.then8.i101.i:
-  %add.i102.i = fadd double %123, %fmod.i79.i
-  br label %if.end11.i84.i
+if.then8.i109.i:
+  %add.i110.i = fadd double %123, %fmod.i87.i
+  br label %if.end11.i92.i
 
-if.else.i83.i:
+if.else.i91.i:
   %129 = call double @llvm.copysign.f64(double 0.000000e+00, double %123)
-  br label %if.end11.i84.i
+  br label %if.end11.i92.i
 
-if.end11.i84.i:
-  %rest.0.i85.i = phi double [ %add.i102.i, %if.then8.i101.i ], [ %fmod.i79.i, %if.then2.i98.i ], [ %129, %if.else.i83.i ]
-  store double %rest.0.i85.i, ptr %arrayidx128, align 8
+if.end11.i92.i:
+  %rest.0.i93.i = phi double [ %add.i110.i, %if.then8.i109.i ], [ %fmod.i87.i, %if.then2.i106.i ], [ %129, %if.else.i91.i ]
+  store double %rest.0.i93.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
-sw.bb7.i294:
-  %cmp.i105.i = fcmp oeq double %121, 0.000000e+00
-  %cmp1.i106.i = fcmp olt double %123, 0.000000e+00
-  %or.cond.i.i = and i1 %cmp.i105.i, %cmp1.i106.i
-  br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i107.i
+sw.bb7.i295:
+  %cmp.i113.i = fcmp oeq double %121, 0.000000e+00
+  %cmp1.i114.i = fcmp olt double %123, 0.000000e+00
+  %or.cond.i.i = and i1 %cmp.i113.i, %cmp1.i114.i
+  br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i115.i
 
-if.end.i107.i:
+if.end.i115.i:
   %or.cond71.i.i = call i1 @llvm.is.fpclass.f64(double %121, i32 999)
   br i1 %or.cond71.i.i, label %if.end28.i.i, label %cond.true17.i.i
 
@@ -2000,12 +2001,12 @@ land.rhs.i.i:
   %139 = select i1 %138, i32 0, i32 6
   br label %compute_reals.exit
 
-sw.bb9.i293:
+sw.bb9.i294:
   %fneg.i = fneg double %121
   store double %fneg.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
-sw.bb10.i292:
+sw.bb10.i293:
   %140 = call double @llvm.fabs.f64(double %121)
   store double %140, ptr %arrayidx128, align 8
   br label %compute_reals.exit
@@ -2016,43 +2017,50 @@ sw.bb11.i:
   br label %compute_reals.exit
 
 sw.bb12.i:
-  %cmp13.i291 = fcmp olt double %121, %123
-  %conv14.i = zext i1 %cmp13.i291 to i64
-  store i64 %conv14.i, ptr %arrayidx128, align 8
+  %cmp13.i292 = fcmp une double %123, 0.000000e+00
+  %mul14.i = fmul double %121, %123
+  %cond15.i = select i1 %cmp13.i292, double %mul14.i, double 0.000000e+00
+  store double %cond15.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
-sw.bb15.i:
-  %cmp16.i = fcmp ole double %121, %123
-  %conv18.i = zext i1 %cmp16.i to i64
+sw.bb16.i291:
+  %cmp17.i = fcmp olt double %121, %123
+  %conv18.i = zext i1 %cmp17.i to i64
   store i64 %conv18.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
 sw.bb19.i:
-  %cmp20.i290 = fcmp ogt double %121, %123
+  %cmp20.i290 = fcmp ole double %121, %123
   %conv22.i = zext i1 %cmp20.i290 to i64
   store i64 %conv22.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
 sw.bb23.i:
-  %cmp24.i289 = fcmp oge double %121, %123
+  %cmp24.i289 = fcmp ogt double %121, %123
   %conv26.i = zext i1 %cmp24.i289 to i64
   store i64 %conv26.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
 sw.bb27.i:
-  %cmp28.i = fcmp oeq double %121, %123
+  %cmp28.i = fcmp oge double %121, %123
   %conv30.i = zext i1 %cmp28.i to i64
   store i64 %conv30.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
-sw.default.i305:
-  %cmp31.i = fcmp une double %121, %123
-  %conv33.i = zext i1 %cmp31.i to i64
-  store i64 %conv33.i, ptr %arrayidx128, align 8
+sw.bb31.i:
+  %cmp32.i = fcmp oeq double %121, %123
+  %conv34.i = zext i1 %cmp32.i to i64
+  store i64 %conv34.i, ptr %arrayidx128, align 8
+  br label %compute_reals.exit
+
+sw.default.i306:
+  %cmp35.i = fcmp une double %121, %123
+  %conv37.i = zext i1 %cmp35.i to i64
+  store i64 %conv37.i, ptr %arrayidx128, align 8
   br label %compute_reals.exit
 
 compute_reals.exit:
-  %retval.0.i288 = phi i32 [ 0, %sw.default.i305 ], [ 0, %sw.bb.i304 ], [ 0, %sw.bb1.i303 ], [ 0, %sw.bb2.i302 ], [ %cond.i301, %sw.bb3.i299 ], [ 0, %sw.bb27.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i295 ], [ 0, %sw.bb9.i293 ], [ 0, %sw.bb10.i292 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb12.i ], [ 0, %sw.bb15.i ], [ 0, %sw.bb19.i ], [ 0, %sw.bb23.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i84.i ], [ 6, %cond.true17.i.i ], [ 3, %sw.bb7.i294 ], [ %139, %land.rhs.i.i ], [ 0, %if.end28.i.i ]
+  %retval.0.i288 = phi i32 [ 0, %sw.default.i306 ], [ 0, %sw.bb.i305 ], [ 0, %sw.bb1.i304 ], [ 0, %sw.bb2.i303 ], [ %cond.i302, %sw.bb3.i300 ], [ 0, %sw.bb31.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i296 ], [ 0, %sw.bb9.i294 ], [ 0, %sw.bb10.i293 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb12.i ], [ 0, %sw.bb16.i291 ], [ 0, %sw.bb19.i ], [ 0, %sw.bb23.i ], [ 0, %sw.bb27.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i92.i ], [ 6, %cond.true17.i.i ], [ 3, %sw.bb7.i295 ], [ %139, %land.rhs.i.i ], [ 0, %if.end28.i.i ]
   %add.ptr130 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
@@ -2075,16 +2083,16 @@ sw.bb131:
     i64 1, label %sw.bb1.i320
     i64 2, label %sw.bb3.i319
     i64 3, label %sw.bb5.i313
-    i64 4, label %sw.bb11.i307
-    i64 5, label %sw.bb11.i307
+    i64 4, label %sw.bb11.i308
+    i64 5, label %sw.bb11.i308
     i64 7, label %sw.bb37.i
     i64 8, label %sw.bb40.i
-    i64 10, label %sw.bb48.i
-    i64 11, label %sw.bb52.i
-    i64 12, label %sw.bb56.i
-    i64 13, label %sw.bb60.i
-    i64 14, label %sw.bb64.i
-    i64 15, label %sw.bb68.i
+    i64 11, label %sw.bb48.i
+    i64 12, label %sw.bb52.i
+    i64 13, label %sw.bb56.i
+    i64 14, label %sw.bb60.i
+    i64 15, label %sw.bb64.i
+    i64 16, label %sw.bb68.i
   ]
 
 sw.bb.i321:
@@ -2130,14 +2138,14 @@ land.rhs.i:
   %161 = select i1 %160, i32 0, i32 6
   br label %compute_integers.exit
 
-sw.bb11.i307:
+sw.bb11.i308:
   %cmp12.i = icmp eq i64 %146, 0
-  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i308
+  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i309
 
-if.end15.i308:
-  %cmp16.i309 = icmp eq i64 %144, -9223372036854775808
+if.end15.i309:
+  %cmp16.i = icmp eq i64 %144, -9223372036854775808
   %cmp18.i = icmp eq i64 %146, -1
-  %or.cond.i = and i1 %cmp16.i309, %cmp18.i
+  %or.cond.i = and i1 %cmp16.i, %cmp18.i
   br i1 %or.cond.i, label %compute_integers.exit, label %if.end21.i
 
 if.end21.i:
@@ -2225,7 +2233,7 @@ sw.bb68.i:
   br label %compute_integers.exit
 
 compute_integers.exit:
-  %retval.0.i306 = phi i32 [ 0, %cond.false45.i ], [ %cond.i322, %sw.bb.i321 ], [ %cond2.i, %sw.bb1.i320 ], [ %cond4.i, %sw.bb3.i319 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i313 ], [ %161, %land.rhs.i ], [ 3, %sw.bb11.i307 ], [ 0, %if.end33.i312 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i308 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i315 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb131 ]
+  %retval.0.i307 = phi i32 [ 0, %cond.false45.i ], [ %cond.i322, %sw.bb.i321 ], [ %cond2.i, %sw.bb1.i320 ], [ %cond4.i, %sw.bb3.i319 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i313 ], [ %161, %land.rhs.i ], [ 3, %sw.bb11.i308 ], [ 0, %if.end33.i312 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i309 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i315 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb131 ]
   %add.ptr140 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
@@ -2248,7 +2256,7 @@ cond.false:
   br label %for.cond.backedge
 
 sw.epilog:
-  %status.1 = phi i32 [ %retval.0.i306, %compute_integers.exit ], [ %status.0, %if.end ], [ %call63, %if.end72 ], [ %call84, %sw.bb77 ], [ %retval.0.i283, %load.exit ], [ %retval.0.i288, %compute_reals.exit ]
+  %status.1 = phi i32 [ %retval.0.i307, %compute_integers.exit ], [ %status.0, %if.end ], [ %call63, %if.end72 ], [ %call84, %sw.bb77 ], [ %retval.0.i283, %load.exit ], [ %retval.0.i288, %compute_reals.exit ]
   %next.0 = phi ptr [ %add.ptr140, %compute_integers.exit ], [ %add.ptr, %if.end ], [ %add.ptr76, %if.end72 ], [ %add.ptr85, %sw.bb77 ], [ %add.ptr92, %load.exit ], [ %add.ptr130, %compute_reals.exit ]
   %cmp149.not = icmp eq i32 %status.1, 0
   br i1 %cmp149.not, label %for.cond.backedge, label %if.then151

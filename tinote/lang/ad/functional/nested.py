@@ -35,10 +35,20 @@ import numpy as np
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunction, Input, number_or_array, shape_of
+from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunction, shape_of
 from tinote.lang.ad.functional.runs import Run, recorded_from
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals, inner_trace
 from tinote.lang.ad.functional.seeds import seed_array
+from tinote.lang.ad.functional.values import (
+    accumulate,
+    arranged,
+    as_array,
+    held_now,
+    hold,
+    inner_product,
+    items_of,
+    plain_array,
+)
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Launch, Write
 from tinote.lang.ad.journal.from_python import Taken
@@ -46,6 +56,7 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import outermost
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.data.captured_arrays import single_number, taken_copy
 from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import StandIn, stand_in
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, stored
@@ -221,24 +232,23 @@ class _Result:
     def __init__(self, found: Any, trace: Trace, tangent: Any = None) -> None:
         self.number: int | None = None
         self.field: StandIn | None = None
-        if isinstance(found, np.ndarray) and found.shape:
-            self.field = made = stand_in(np.ascontiguousarray(found), needs_dual=tangent is not None)
+        if np.shape(found):
+            self.field = made = stand_in(found, needs_dual=tangent is not None)
             if tangent is not None:
-                numbers(made.dual.buffer)[...] = tangent
+                hold(made.dual.buffer, tangent)
             self.given: Any = made
         else:
-            value = found.item() if isinstance(found, np.ndarray | np.generic) else float(found)
-            self.given = trace.new(value, 0.0 if tangent is None else float(tangent))
+            self.given = trace.new(single_number(found), 0.0 if tangent is None else single_number(tangent))
             self.number = self.given.number
 
     def adjoint(self, sweep: CustomSweep) -> Array:
         """Its adjoint, which becomes zero."""
         if self.field is None:
             assert self.number is not None
-            return np.asarray(sweep.adjoints.pop(self.number, _ZERO).value)
-        held = numbers(self.field.grad.buffer)
-        found = np.array(held, np.float64)
-        held[...] = 0
+            return as_array(sweep.adjoints.pop(self.number, _ZERO).value)
+        gradient = self.field.grad.buffer
+        found = held_now(gradient)
+        memory_of(gradient).clear()
         return found
 
 
@@ -256,17 +266,16 @@ class _Given:
                     f"the seed '{given.name}' has no gradient", caller(), hint="make it with needs_grad=True"
                 )
             self.buffer = given.buffer
-            given = np.array(numbers(given.buffer))
+            given = taken_copy(numbers(given.buffer))
         elif holds_traced(given):
-            items = np.empty((), object) if type(given) is Traced else np.asarray(given, object)
-            if type(given) is Traced:
-                items[()] = given
+            items = as_array(given) if type(given) is Traced else np.asarray(given, object)
             of = [one.number if type(one) is Traced and trace.is_active(one) else 0 for one in items.ravel().tolist()]
             self.numbers = np.array(of, np.int64).reshape(items.shape)
-            self.tangents = np.array(
-                [one.tangent if type(one) is Traced else 0.0 for one in items.ravel().tolist()], np.float64
-            ).reshape(items.shape)
-        self.array = seed_array(stored(given), shape, "", whose)
+            self.tangents = arranged(
+                [one.tangent if type(one) is Traced else 0.0 for one in items.ravel().tolist()], items.shape
+            )
+            given = arranged(constants(items.ravel().tolist()), items.shape)[()]
+        self.array = seed_array(given, shape, "", whose)
 
     @property
     def tangent(self) -> Array:
@@ -274,16 +283,16 @@ class _Given:
         if self.numbers is not None:
             return self.tangents
         if self.buffer is not None and self.buffer.tangent is not None:
-            return np.array(numbers(self.buffer.tangent), np.float64)
+            return held_now(self.buffer.tangent)
         return np.zeros(self.array.shape)
 
     def add(self, sweep: CustomSweep, adjoint: Any) -> None:
         """Accumulate its adjoint."""
         if self.buffer is not None:
             assert self.buffer.adjoint is not None
-            numbers(self.buffer.adjoint)[...] += adjoint
+            accumulate(self.buffer.adjoint, adjoint)
         elif self.numbers is not None:
-            for number, amount in zip(self.numbers.ravel().tolist(), np.ravel(adjoint).tolist(), strict=True):
+            for number, amount in zip(self.numbers.ravel().tolist(), items_of(adjoint), strict=True):
                 add_adjoint(sweep, number, amount)
 
 
@@ -319,13 +328,18 @@ def _directions(inner: Inner, bound: Bound, trace: Trace) -> list[_Given]:
 def _written_at_last(result: Field | Traced) -> Any:
     """What came out, and its tangent."""
     if isinstance(result, Field):
-        return np.array(numbers(result.buffer)), np.array(numbers(result.dual.buffer), np.float64)
-    return np.asarray(stored(result)), np.asarray(result.tangent, np.float64)
+        return _now(result), held_now(result.dual.buffer)
+    return _now(result), as_array(result.tangent)
+
+
+def _now(result: Field | Traced) -> Array:
+    """What a result holds."""
+    return taken_copy(numbers(result.buffer)) if isinstance(result, Field) else as_array(constants((result,))[0])
 
 
 def _single(inner: Inner, value: Any) -> Any:
     """A value, which is a number where the gradient is taken of one."""
-    return value if inner.is_forward or inner.seed is not None else np.reshape(value, ())
+    return value if inner.is_forward or inner.seed is not None else value.reshape(())
 
 
 def _gradients(run: Run) -> set[Buffer]:
@@ -344,10 +358,8 @@ def _start(run: Run, sweep: Sweep, value: Array, tangent: Array) -> None:
     """Seed the result of a second-order sweep: add to its adjoint and to the tangent of that."""
     (result,) = run.results
     if isinstance(result, Field):
-        held = numbers(result.grad.buffer)
-        held[...] += value.reshape(held.shape)
-        held = numbers(result.grad.dual.buffer)
-        held[...] += tangent.reshape(held.shape)
+        accumulate(result.grad.buffer, value)
+        accumulate(result.grad.dual.buffer, tangent)
     else:
         sweep.adjoints[result.number] = Dual(value.item(), tangent.item())
 
@@ -360,12 +372,16 @@ def _signature(journal: Journal) -> list[Any]:
             found.append(event)
             continue
         if isinstance(event, Launch):
-            found += [event.instance.kernel_name, *_plain_numbers(event)]
+            found += [event.instance.kernel_name, *map(stored, _plain_numbers(event))]
         elif isinstance(event, Computed):
-            found += [event.rule.name, *[one for one in event.operands if type(one) is not Traced]]
+            found += [event.rule.name, *[stored(one) for one in event.operands if not _is_active(one)]]
         elif isinstance(event, Custom):
             found.append(event.name)
     return found
+
+
+def _is_active(operand: Traced | float) -> bool:
+    return type(operand) is Traced and operand.number != 0
 
 
 def _without_inner_events(journal: Journal) -> list[Any]:
@@ -388,7 +404,7 @@ def _plain_numbers(launch: Launch) -> list[Any]:
 
 def agree(again: Any, before: Any) -> bool:
     """Whether two runs have given the same, but for roundings."""
-    a, b = np.asarray(again), np.asarray(before)
+    a, b = np.asarray(plain_array(again)), np.asarray(plain_array(before))
     epsilon = max(np.finfo(one.dtype).eps if one.dtype.kind == "f" else 0.0 for one in (a, b))
     tolerance = 10 * float(np.sqrt(epsilon))
     scale = float(np.abs(b[np.isfinite(b)]).max(initial=0.0))
@@ -460,7 +476,7 @@ class Recorded:
         self.outer = outer
         self.trace: Trace = outer.trace
         self.family: object = None
-        self.args = tuple([np.array(a) if isinstance(a, np.ndarray) else a for a in inner.args])
+        self.args = tuple([a.copy() if isinstance(a, np.ndarray) else a for a in inner.args])
         self.kwargs = inner.kwargs
         self.stretch = Stretch(keeps=True)
         self.results: list[_Result] = []
@@ -480,12 +496,13 @@ class Recorded:
         stretch = self.stretch
         stretch.read_by_python(journal)
         own = {field.buffer for field in self.own}
-        self.found = [np.array(one) for one in (value, *found)]
-        self.results = [_Result(one, self.trace) for one in self.found]
+        self.results = [_Result(one, self.trace) for one in (value, *found)]
+        self.found = [np.array(plain_array(one)) for one in (value, *found)]
         made = {one.field.buffer for one in self.results if one.field is not None}
         stretch.loaded -= own
         stretch.written -= own
         stretch.loaded |= {one.buffer for one in self.given if one.buffer is not None}
+        others = [*made, *[one.buffer for one in self.given if one.buffer is not None]]
         for one in self.given:
             if one.numbers is not None:
                 taken.update(one.numbers.ravel().tolist())
@@ -501,6 +518,7 @@ class Recorded:
             numbers=frozenset(taken - {0}),
             kept_bytes=stretch.start.nbytes,
             made=frozenset(made),
+            gradients=frozenset([*self.gradients, *[one.adjoint for one in others if one.adjoint is not None]]),
         )
         outer.custom(custom)
         value_given, *others = [one.given for one in self.results]
@@ -520,16 +538,17 @@ class Recorded:
             taken = set(trace.taken_in)
             (result,) = run.results
             refuse_written(bound, inner)
-            value = _single(inner, number_or_array(result) if isinstance(result, Field) else stored(result))
-            for buffer in _gradients(run):
+            value = _single(inner, _now(result))
+            self.gradients = _gradients(run)
+            for buffer in self.gradients:
                 kept.add(memory_of(buffer))
                 memory_of(buffer).clear()
             sweep = journal.sweep()
+            seed = self.given[0].array
             if isinstance(result, Field):
-                held = numbers(result.grad.buffer)
-                held[...] += self.given[0].array.reshape(held.shape)
+                accumulate(result.grad.buffer, seed)
             else:
-                sweep.seed(result, self.given[0].array.item())
+                sweep.seed(result, seed.item())
             sweep.run()
             found = [one.gradient(sweep) for one in bound.inputs]
         finally:
@@ -549,6 +568,7 @@ class Recorded:
             refuse_written(bound, self.inner)
             taken = set(trace.taken_in)
             value, tangent = _written_at_last(run.results[0])
+            self.gradients = _gradients(run)
             journal.forget()
         return value, [tangent], journal, taken | self.sources
 
@@ -569,6 +589,7 @@ class Recorded:
 
     def _release(self) -> None:
         self.stretch.start = MemoryCopies()
+        self.results = []  # which refer to each other, and to arrays
 
     def _pull(self, sweep: CustomSweep) -> None:
         """The gradient of the record."""
@@ -604,7 +625,7 @@ class Recorded:
 
     def _compare(self, again: Any, position: int) -> None:
         before = self.found[position]
-        if not agree(np.reshape(again, before.shape), before):
+        if not agree(np.reshape(plain_array(again), before.shape), before):
             refuse_other(self.inner)
 
     def _sweep(self, outer: CustomSweep, run: Run, value_adjoint: Array, adjoints: list[Array], tangent: Array) -> None:
@@ -613,13 +634,14 @@ class Recorded:
         for gradient in touched:
             if gradient.tangent is None:
                 refuse_nesting(self.inner.task.what, self.outer, f"'{gradient.name}' has no dual")
-            numbers(gradient.tangent)[...] = numbers(gradient)
-            numbers(gradient)[...] = 0
+            memory_of(gradient.tangent).clear()
+            hold(gradient.tangent, held_now(gradient))
+            memory_of(gradient).clear()
         second = run.journal.sweep()
         seed = adjoints[0] if self.inner.is_forward else self.given[0].array
         _start(run, second, seed, value_adjoint)
         second.run()
-        values = [np.array(one.gradient(second)) for one in run.bound.inputs]
+        values = [as_array(one.gradient(second)) for one in run.bound.inputs]
         if self.inner.is_forward:
             self._compare(tangent, 1)
         else:
@@ -627,7 +649,7 @@ class Recorded:
                 self._compare(one, k + 1)
         for gradient in touched:
             assert gradient.tangent is not None
-            numbers(gradient)[...] = numbers(gradient.tangent)
+            hold(gradient, held_now(gradient.tangent))
         for one, number in self._numbers:
             add_adjoint(outer, number, one.second(second))
         for number in run.journal.trace.taken_in:
@@ -714,17 +736,18 @@ def _twice(run: Run, touched: set[Buffer], along: Sequence[_Given]) -> tuple[Arr
     (result,) = run.results
     shape = shape_of(result) if isinstance(result, Field) else ()
     count = int(np.prod(shape))
-    product, second = np.zeros(count), np.zeros(count)
+    products: list[Any] = []
+    seconds: list[Any] = []
     for row in range(count):
         seed = np.zeros(count)
         seed[row] = 1
         sweep = _swept(run, touched, seed.reshape(shape), np.zeros(shape))
+        product: Any = 0.0
+        second: Any = 0.0
         for one, direction in zip(run.bound.inputs, along, strict=True):
-            gradient, tangent = _both(one, sweep)
-            product[row] += np.sum(gradient * direction.array)
-            second[row] += np.sum(tangent * direction.array) + np.sum(gradient * direction.tangent)
-    return product.reshape(shape), second.reshape(shape)
-
-
-def _both(one: Input, sweep: Sweep) -> tuple[Array, Array]:
-    return np.array(one.gradient(sweep), np.float64), np.array(one.second(sweep), np.float64)
+            gradient, tangent = as_array(one.gradient(sweep)), as_array(one.second(sweep))
+            product = product + inner_product(gradient, direction.array)
+            second = second + inner_product(tangent, direction.array) + inner_product(gradient, direction.tangent)
+        products.append(product)
+        seconds.append(second)
+    return arranged(products, shape), arranged(seconds, shape)

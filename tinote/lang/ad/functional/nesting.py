@@ -16,7 +16,6 @@ from tinote.lang.ad.journal.from_python import Taken, sketch
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.traced import holds_traced
 from tinote.lang.session.state import Recorder
-from tinote.runtime.seam import heard
 
 
 def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
@@ -34,8 +33,6 @@ def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
 @contextmanager
 def _entered(outer: Recorder, inner: Inner) -> Iterator[None]:
     """A block in which an inner derivative runs."""
-    if (listener := heard()) is not None:
-        listener.taking("a derivative inside of another one")
     base = base_of(outer)
     if isinstance(base, ForwardMode):
         base.nesting()

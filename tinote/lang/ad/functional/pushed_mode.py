@@ -27,7 +27,7 @@ from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import array_kind, bound_of, formal_array
 from tinote.lang.data.traced import Trace, Traced, computed_as, objects, stored, traced_array
-from tinote.lang.data.traced_derivatives import Dual, ScalarRule
+from tinote.lang.data.traced_derivatives import Constant, Dual, ScalarRule
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, note_launch_outside, note_python_write, recording_as, session
 from tinote.source import Span, caller
@@ -183,7 +183,8 @@ class PushedMode(Recorder):
                 if type(along) is Traced or along:
                     if slopes is None:
                         assert rule.slopes is not None
-                        slopes = rule.slopes(Dual(found), *[Dual(primal) for primal, _ in parts])
+                        operands = [Dual(one) if type(by) is Traced or by else Constant(one) for one, by in parts]
+                        slopes = rule.slopes(Dual(found), *operands)
                     tangent = tangent + slopes[k].value * along
         return self.number(found, tangent)
 

@@ -168,7 +168,7 @@ class Custom:
     `reads_active`: of a stretch that passes adjoints of such memory on: from where those are that something after it
     needs, also where those are that it needs itself. `kept_bytes`: what it keeps for its gradient at most, as far as it
     says. `made`: ndarrays that hold its results, and were not there before. `carries_tangents`: in a sweep that carries
-    tangents, its gradient does so too.
+    tangents, its gradient does so too. `gradients`: those that `gradient` reads or writes; None: perhaps all.
     """
 
     name: str
@@ -190,6 +190,7 @@ class Custom:
     kept_bytes: int = 0
     made: frozenset[Buffer] = frozenset()
     carries_tangents: bool = False
+    gradients: frozenset[Buffer] | None = None
 
     @property
     def touched(self) -> set[Buffer]:

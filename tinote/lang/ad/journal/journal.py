@@ -664,7 +664,10 @@ class Journal(Recorder):
             elif isinstance(event, CapturedStep):
                 found |= event.gradients
             elif isinstance(event, Custom):
-                found.update([f.grad.buffer for f in list(session.fields) if f.has_grad])
+                if event.gradients is not None:
+                    found |= event.gradients
+                else:
+                    found.update([f.grad.buffer for f in list(session.fields) if f.has_grad])
         return {buffer for buffer in found if buffer is not None}
 
     @property

@@ -259,11 +259,11 @@ class Sweep:
         slope.
         """
         found = self.adjoints.pop(event.number, None)
-        if found is None or not (found.value or found.tangent):
+        if found is None or found.is_zero:
             return
         for operand, slope in zip(event.operands, event.slopes(), strict=True):
             if type(operand) is Traced and operand.number:
-                self.add(operand.number, found * slope)
+                self.add(operand.number, found.times(slope))
 
     def custom(self, custom: Custom) -> None:
         """Run a custom VJP."""

@@ -1,0 +1,92 @@
+"""Numbers and arrays that a derivative inside of another one takes from memory, and puts there. Who listens is told, so
+that a step with such derivatives can be captured: numbers may be those of the step, in arrays of objects.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tinote.ir.buffers import Buffer
+from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.data.captured_arrays import CapturedArray, taken_copy
+from tinote.lang.data.traced import Traced, objects, stored
+from tinote.runtime.seam import heard
+
+Array = np.ndarray[Any, Any]
+
+#: Arrays of more numbers are not added up number by number.
+_FEW = 64
+
+
+def as_array(value: Any) -> Array:
+    """A number as an array of shape (), and an array as it is."""
+    if isinstance(value, CapturedArray):
+        return value if value.dtype == np.float64 else value.astype(np.float64)
+    return objects([value], ()) if type(value) is Traced else np.asarray(value, np.float64)
+
+
+def arranged(numbers: Sequence[Any], shape: tuple[int, ...]) -> Array:
+    """Numbers as an array of this shape."""
+    if any(type(one) is Traced for one in numbers):
+        return objects(numbers, shape)
+    return np.array(numbers, np.float64).reshape(shape)
+
+
+def items_of(array: Array) -> list[Any]:
+    """The numbers of an array."""
+    if isinstance(array, CapturedArray):
+        return [array[index] for index in np.ndindex(array.shape)]
+    return array.ravel().tolist()
+
+
+def plain_array(value: Any) -> Array:
+    """What it holds now, to be looked at: a number or an array."""
+    return value.view(np.ndarray) if isinstance(value, CapturedArray) else np.asarray(stored(value))
+
+
+def held_now(buffer: Buffer) -> Array:
+    """What a field holds, as an array of f64 of its own."""
+    found = taken_copy(numbers(buffer))
+    return found if found.dtype == np.float64 else found.astype(np.float64)
+
+
+def hold(buffer: Buffer, values: Any) -> None:
+    """Let a field hold other numbers: a number or an array of as many."""
+    held = numbers(buffer)
+    given = values if np.ndim(values) == 0 else values.reshape(held.shape)
+    _assign(held, given)
+
+
+def accumulate(buffer: Buffer, values: Array) -> None:
+    """Add to what a field holds."""
+    held = numbers(buffer)
+    listener = heard()
+    if listener is None:
+        held[...] += values.reshape(held.shape)
+        return
+    if held.size > _FEW:
+        listener.taking("the sum of two derivatives that are arrays")
+    for index in np.ndindex(held.shape):
+        before = listener.reading(held, index, held[index].item())
+        _assign(held[(*index, ...)], before + values.reshape(held.shape)[index])
+
+
+def inner_product(a: Array, b: Array) -> Any:
+    """The sum of the products of elements."""
+    if a.size > _FEW:
+        return np.sum(a * b)
+    products = map(operator.mul, items_of(a), items_of(b))
+    return functools.reduce(operator.add, products, 0.0)  # in one order, whoever listens
+
+
+def _assign(held: Array, values: Any) -> None:
+    listener = heard()
+    plain = stored(values)
+    if listener is not None:
+        listener.assigning(held, ..., plain, values)
+    held[...] = plain
