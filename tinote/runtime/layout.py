@@ -88,6 +88,7 @@ REPLAY_BRANCH = 12  # register, word to go on at if it is zero
 REPLAY_CONVERT = 13  # type, to, type, from, rank, (extent, stride of each)…
 REPLAY_TAKE = 14  # bytes, to, where it is said from where, bytes from one world to the next
 REPLAY_GIVE = 15  # bytes, from, where it is said to where, bytes from one world to the next
+REPLAY_MOVES = 16  # how many, (to, from)…
 
 # --- replay: one thread's share of a batch
 LANE_BYTES = 48  # of each
@@ -108,7 +109,7 @@ REPLAY_FLOAT_POWER = 6  # a ** b
 REPLAY_NEGATIVE = 7  # -a
 REPLAY_ABSOLUTE = 8  # |a|
 REPLAY_SQRT = 9  # √a
-REPLAY_SCALE = 10  # a * b, 0 where b is
+REPLAY_SCALE = 10  # a * b, b where that is 0
 REPLAY_LT = 11  # a < b
 REPLAY_LE = 12  # a <= b
 REPLAY_GT = 13  # a > b

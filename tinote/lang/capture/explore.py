@@ -13,11 +13,14 @@ from tinote.lang.capture.dependencies import Dependencies
 from tinote.lang.capture.plan import BranchStep, Path, Plan, PlanStep
 from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.recording import Listening, Recording, Tables
+from tinote.lang.capture.simplify import simplified
 from tinote.lang.capture.trial import Trial
 from tinote.lang.capture.watching import noticing
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.source import NOWHERE, Span, caller
 
+#: Of longer steps nothing is left out.
+_MOST_SIMPLIFIED = 1 << 16
 #: How often a function may be run to meet both sides of its conditions.
 _MOST_PATHS = 64
 #: Captures run one after the other: what one of them runs would be heard by another.
@@ -62,12 +65,28 @@ def _captured(
             plan, tables = recorded
             trial.begin()
             premises = Premises(plan, dependencies, list(tables.instances.values()), tables.memories)
+            recorded_plan = plan.copy()
+            _simplify(plan, tables)
             found = Captured(function, given, plan, tables, variables, premises)
-            trial.prove(found)
+            try:
+                trial.prove(found)
+            except CaptureError:
+                if plan.root.steps == recorded_plan.root.steps:
+                    raise
+                plan.restore(recorded_plan)  # which tells the step that differs, if there is one
+                found.use(None)
+                trial.prove(found)
         found.use(None)
         return found
 
     return until_all_are_known(dependencies, attempt)
+
+
+def _simplify(plan: Plan, tables: Tables) -> None:
+    """Leave out what derivatives compute, save and put back without need, where there are no conditions."""
+    steps = plan.root.steps
+    if plan.root.branch is None and len(steps) <= _MOST_SIMPLIFIED:
+        plan.root.steps = simplified(plan, steps, tables.natives)
 
 
 def dependencies_of(function: Any, names: Sequence[str] = (), *, strict: bool = False) -> Dependencies:

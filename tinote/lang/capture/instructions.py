@@ -16,6 +16,8 @@ from tinote.source import Span
 #: In place of the number of an end: a path that is not ready, and nothing was done.
 NOWHERE_READY = -1
 
+#: Kinds of registers with the types that hold the same word in memory.
+_WORDS = {("f", "f64"), ("i", "i64")}
 _COMPARISONS = {"lt", "le", "gt", "ge", "eq", "ne"}
 #: Up to here, every integer is an f64.
 _EXACT = 1 << 53
@@ -197,6 +199,7 @@ class Instructions(ABC):
         address, given = self.launch_block(step)
         slots = address + layout.SLOTS
         shared = self._constants[launch_key(step)]
+        moves: list[int] = []
         for k, (argument, (name, offset)) in enumerate(
             zip(step.arguments, self.plan.codes[step.code].parameters, strict=True)
         ):
@@ -206,16 +209,26 @@ class Instructions(ABC):
                     given[offset : offset + 8] = packed
                 else:
                     cell = self._cell("raw", struct.unpack("<q", packed)[0])
-                    self._emit(None, layout.REPLAY_COPY, 8, slots + offset, self.register_address(cell), 0)
-            elif argument.kind == "s":
-                cell = self.register_address(argument.number)
-                self._emit(None, layout.REPLAY_COPY, 8, slots + offset, cell, 0)
+                    moves += slots + offset, self.register_address(cell)
+            elif argument.kind == "s" or (argument.kind, name) in _WORDS:
+                moves += slots + offset, self.register_address(argument.number)
             else:
                 self._store(name, argument, slots + offset, step.span)
+        self._moves(moves)
         self.launches[len(self.words)] = step
         self._emit(None, layout.REPLAY_LAUNCH, address)
+        moves = []
         for offset, (_, name, register) in zip(self.result_offsets(step), step.results, strict=True):
-            self._load(name, register, slots + offset, step.span)
+            if (register.kind, name) in _WORDS:
+                moves += self.register_address(register.number), slots + offset
+            else:
+                self._load(name, register, slots + offset, step.span)
+        self._moves(moves)
+
+    def _moves(self, moves: list[int]) -> None:
+        """Copy words: addresses, to and from in turn."""
+        if moves:
+            self._emit(None, layout.REPLAY_MOVES, len(moves) // 2, *moves)
 
     @staticmethod
     def _plain(argument: plans.PlanConstant, name: str) -> Any:

@@ -14,7 +14,7 @@ it was compiled from. What a step needs is in a `Plan`; `prepare.py` puts it int
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from tinote.source import NOWHERE, Span
@@ -200,6 +200,14 @@ class Plan:
     codes: list[PlanCode] = field(default_factory=list)
     inputs: list[Register] = field(default_factory=list)
     root: Path = field(default_factory=Path)
+
+    def copy(self) -> Plan:
+        """The same, which stays as it is when the first path of this one gets other steps."""
+        return Plan(list(self.blocks), list(self.codes), self.inputs, replace(self.root))
+
+    def restore(self, earlier: Plan) -> None:
+        """Be as `earlier` again."""
+        self.blocks[:], self.codes[:], self.root = earlier.blocks, earlier.codes, earlier.root
 
 
 def read_by(step: PlanStep) -> tuple[Operand, ...]:

@@ -26,6 +26,7 @@ from collections.abc import Callable, Sequence
 
 from tinote.compiler.launch.native import Native
 from tinote.ir.types import scalar_named
+from tinote.lang.capture.numbers import needed_numbers
 from tinote.lang.capture.plan import (
     BlockView,
     ClearStep,
@@ -65,6 +66,7 @@ def simplified(
             lambda launch: blocks_written(plan, launch, natives),
         )
         found = _without_waste(plan, again, natives)
+    found = needed_numbers(plan, found, natives)
     used = set().union(*[blocks_used(plan, step) for step in found])
     for number, block in enumerate(plan.blocks):
         if number not in used:

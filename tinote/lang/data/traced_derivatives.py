@@ -8,6 +8,7 @@ Method: Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, chapters 
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -33,7 +34,8 @@ class ScalarRule(NamedTuple):
             return Dual(found)
         slopes = self.slopes(Dual(found), *[Dual(one.value) if one.varies else Constant(one.value) for one in operands])
         pairs = zip(slopes, operands, strict=True)
-        return Dual(found, sum([scaled(slope.value, one.tangent) for slope, one in pairs if one.varies]))
+        parts = [scaled(slope.value, one.tangent) for slope, one in pairs if one.varies]
+        return Dual(found, functools.reduce(operator.add, parts))
 
 
 class Dual:
@@ -128,7 +130,7 @@ def scaled(slope: Any, amount: Any) -> Any:
     """The product of a slope and a derivative: nothing, whatever the slope, where the derivative is zero."""
     if type(amount) is not float and (of_step := getattr(amount, "scaling", None)) is not None:
         return of_step(slope)  # a number of a step that is being captured
-    return slope * amount if amount else 0.0
+    return slope * amount if amount else amount
 
 
 def _by_power(y: Dual, a: Dual, b: Dual) -> tuple[Dual, Dual]:
@@ -235,7 +237,7 @@ def _binary(
 
 
 #: `scaled`, as an operation on constants.
-SCALE = ScalarRule("scale", lambda slope, amount: slope * amount if amount else 0.0, None)
+SCALE = ScalarRule("scale", lambda slope, amount: slope * amount if amount else amount, None)
 
 #: By the names that NumPy has for them.
 RULES: dict[str, ScalarRule] = {

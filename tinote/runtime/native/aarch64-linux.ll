@@ -1289,7 +1289,7 @@ entry:
   br label %for.cond
 
 for.cond:
-  %at.0 = phi ptr [ %0, %entry ], [ %at.0.be, %for.cond.backedge ]
+  %at.0 = phi ptr [ %0, %entry ], [ %at.1, %cleanup ]
   %2 = load i64, ptr %at.0, align 8
   switch i64 %2, label %sw.default [
     i64 0, label %sw.bb
@@ -1300,63 +1300,71 @@ for.cond:
     i64 14, label %sw.bb31
     i64 15, label %sw.bb39
     i64 4, label %sw.bb48
-    i64 5, label %sw.bb67
-    i64 6, label %sw.bb76
-    i64 7, label %sw.bb83
-    i64 8, label %sw.bb93
-    i64 9, label %sw.bb100
-    i64 10, label %sw.bb111
-    i64 11, label %sw.bb121
+    i64 16, label %for.cond69.preheader
+    i64 5, label %sw.bb76
+    i64 6, label %sw.bb85
+    i64 7, label %sw.bb92
+    i64 8, label %sw.bb102
+    i64 9, label %sw.bb109
+    i64 10, label %sw.bb120
+    i64 11, label %sw.bb130
   ]
+
+for.cond69.preheader:
+  %arrayidx70 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %move.0337 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %3 = load i64, ptr %arrayidx70, align 8
+  %cmp71338 = icmp sgt i64 %3, 0
+  br i1 %cmp71338, label %for.body, label %cleanup
 
 sw.bb:
   %arrayidx2 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %3 = load i64, ptr %arrayidx2, align 8
+  %4 = load i64, ptr %arrayidx2, align 8
   %end = getelementptr inbounds nuw i8, ptr %lane, i64 32
-  store i64 %3, ptr %end, align 8
-  br label %cleanup149
+  store i64 %4, ptr %end, align 8
+  br label %cleanup158
 
 sw.bb3:
   %sub.ptr.lhs.cast = ptrtoint ptr %at.0 to i64
   %sub.ptr.sub = sub i64 %sub.ptr.lhs.cast, %sub.ptr.rhs.cast
   %sub.ptr.div = lshr exact i64 %sub.ptr.sub, 3
   %conv = trunc i64 %sub.ptr.div to i32
-  %4 = load atomic i32, ptr %stop.i monotonic, align 8
-  %cmp.i = icmp eq i32 %4, 0
+  %5 = load atomic i32, ptr %stop.i monotonic, align 8
+  %cmp.i = icmp eq i32 %5, 0
   br i1 %cmp.i, label %land.lhs.true.i, label %tn_poll.exit
 
 land.lhs.true.i:
-  %5 = load ptr, ptr %lane.i, align 8
-  %cmp1.not.i = icmp eq ptr %5, null
+  %6 = load ptr, ptr %lane.i, align 8
+  %cmp1.not.i = icmp eq ptr %6, null
   br i1 %cmp1.not.i, label %if.then5.i, label %if.then.i
 
 if.then.i:
-  %block.i.i = getelementptr inbounds nuw i8, ptr %5, i64 16
-  %6 = load ptr, ptr %block.i.i, align 8
-  %stop.i.i = getelementptr inbounds nuw i8, ptr %6, i64 56
-  %7 = load atomic i32, ptr %stop.i.i monotonic, align 8
-  %cmp.not.i.i = icmp eq i32 %7, 0
+  %block.i.i = getelementptr inbounds nuw i8, ptr %6, i64 16
+  %7 = load ptr, ptr %block.i.i, align 8
+  %stop.i.i = getelementptr inbounds nuw i8, ptr %7, i64 56
+  %8 = load atomic i32, ptr %stop.i.i monotonic, align 8
+  %cmp.not.i.i = icmp eq i32 %8, 0
   br i1 %cmp.not.i.i, label %if.end.i, label %tn_poll.exit
 
 if.end.i:
-  %world.i.i = getelementptr inbounds nuw i8, ptr %5, i64 24
-  %8 = load i64, ptr %world.i.i, align 8
-  %arrayidx.i.i.i = getelementptr inbounds nuw i8, ptr %6, i64 144
-  %9 = load atomic i64, ptr %arrayidx.i.i.i monotonic, align 8
-  %cmp3.i.not.i = icmp sgt i64 %8, %9
+  %world.i.i = getelementptr inbounds nuw i8, ptr %6, i64 24
+  %9 = load i64, ptr %world.i.i, align 8
+  %arrayidx.i.i.i = getelementptr inbounds nuw i8, ptr %7, i64 144
+  %10 = load atomic i64, ptr %arrayidx.i.i.i monotonic, align 8
+  %cmp3.i.not.i = icmp sgt i64 %9, %10
   br i1 %cmp3.i.not.i, label %tn_poll.exit, label %if.then5.i
 
 if.then5.i:
   %call6.i = tail call i64 @pthread_self() nounwind
-  %10 = load i64, ptr %thread.i, align 16
-  %cmp7.not.i = icmp eq i64 %call6.i, %10
+  %11 = load i64, ptr %thread.i, align 16
+  %cmp7.not.i = icmp eq i64 %call6.i, %11
   br i1 %cmp7.not.i, label %lor.lhs.false.i, label %if.then
 
 lor.lhs.false.i:
-  %11 = load i32, ptr %left.i, align 4
-  %dec.i = add nsw i32 %11, -1
+  %12 = load i32, ptr %left.i, align 4
+  %dec.i = add nsw i32 %12, -1
   store i32 %dec.i, ptr %left.i, align 4
-  %cmp8.i = icmp sgt i32 %11, 0
+  %cmp8.i = icmp sgt i32 %12, 0
   br i1 %cmp8.i, label %if.then, label %if.end12.i
 
 if.end12.i:
@@ -1365,73 +1373,73 @@ if.end12.i:
   br i1 %cmp13.i, label %if.then, label %tn_poll.exit
 
 tn_poll.exit:
-  %status.133.i = phi i32 [ 1, %if.end12.i ], [ 1, %if.end.i ], [ %7, %if.then.i ], [ %4, %sw.bb3 ]
+  %status.133.i = phi i32 [ 1, %if.end12.i ], [ 1, %if.end.i ], [ %8, %if.then.i ], [ %5, %sw.bb3 ]
   tail call fastcc void @leave(ptr noundef nonnull %block, i32 noundef %conv)
   br label %if.end
 
 if.then:
   %arrayidx5 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %12 = load i64, ptr %arrayidx5, align 8
-  %13 = inttoptr i64 %12 to ptr
-  %add.ptr.i62.i = getelementptr inbounds i8, ptr %13, i64 -128
-  %14 = load ptr, ptr %block2.i, align 8
-  %cmp.not.i = icmp eq ptr %14, null
-  br i1 %cmp.not.i, label %if.end6.i, label %if.then.i259
+  %13 = load i64, ptr %arrayidx5, align 8
+  %14 = inttoptr i64 %13 to ptr
+  %add.ptr.i62.i = getelementptr inbounds i8, ptr %14, i64 -128
+  %15 = load ptr, ptr %block2.i, align 8
+  %cmp.not.i = icmp eq ptr %15, null
+  br i1 %cmp.not.i, label %if.end6.i, label %if.then.i274
 
-if.then.i259:
-  %stop.i.i260 = getelementptr inbounds nuw i8, ptr %14, i64 56
-  %15 = load atomic i32, ptr %stop.i.i260 monotonic, align 8
-  %cmp.not.i.i261 = icmp eq i32 %15, 0
-  br i1 %cmp.not.i.i261, label %stop_of_world.exit.i, label %if.end
+if.then.i274:
+  %stop.i.i275 = getelementptr inbounds nuw i8, ptr %15, i64 56
+  %16 = load atomic i32, ptr %stop.i.i275 monotonic, align 8
+  %cmp.not.i.i276 = icmp eq i32 %16, 0
+  br i1 %cmp.not.i.i276, label %stop_of_world.exit.i, label %if.end
 
 stop_of_world.exit.i:
-  %16 = load i64, ptr %world41, align 8
-  %arrayidx.i.i.i263 = getelementptr inbounds nuw i8, ptr %14, i64 144
-  %17 = load atomic i64, ptr %arrayidx.i.i.i263 monotonic, align 8
-  %cmp3.i.not.i264 = icmp sgt i64 %16, %17
-  br i1 %cmp3.i.not.i264, label %if.end, label %if.end6.i
+  %17 = load i64, ptr %world41, align 8
+  %arrayidx.i.i.i278 = getelementptr inbounds nuw i8, ptr %15, i64 144
+  %18 = load atomic i64, ptr %arrayidx.i.i.i278 monotonic, align 8
+  %cmp3.i.not.i279 = icmp sgt i64 %17, %18
+  br i1 %cmp3.i.not.i279, label %if.end, label %if.end6.i
 
 if.end6.i:
-  %18 = load i64, ptr %thread.i, align 16
-  %cmp8.i266 = icmp eq i64 %call6.i, %18
-  %19 = load i32, ptr %flags.i, align 4
-  %thread1.i.i = getelementptr inbounds i8, ptr %13, i64 -112
-  store i64 %18, ptr %thread1.i.i, align 16
-  %flags2.i.i = getelementptr inbounds nuw i8, ptr %13, i64 60
-  store i32 %19, ptr %flags2.i.i, align 4
-  store atomic i32 0, ptr %13 monotonic, align 16
-  %site.i.i = getelementptr inbounds nuw i8, ptr %13, i64 4
+  %19 = load i64, ptr %thread.i, align 16
+  %cmp8.i281 = icmp eq i64 %call6.i, %19
+  %20 = load i32, ptr %flags.i, align 4
+  %thread1.i.i = getelementptr inbounds i8, ptr %14, i64 -112
+  store i64 %19, ptr %thread1.i.i, align 16
+  %flags2.i.i = getelementptr inbounds nuw i8, ptr %14, i64 60
+  store i32 %20, ptr %flags2.i.i, align 4
+  store atomic i32 0, ptr %14 monotonic, align 16
+  %site.i.i = getelementptr inbounds nuw i8, ptr %14, i64 4
   store atomic i32 -1, ptr %site.i.i monotonic, align 4
-  %clock_read.i.i = getelementptr inbounds i8, ptr %13, i64 -96
-  %tick_interval.i.i = getelementptr inbounds i8, ptr %13, i64 -64
+  %clock_read.i.i = getelementptr inbounds i8, ptr %14, i64 -96
+  %tick_interval.i.i = getelementptr inbounds i8, ptr %14, i64 -64
   tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 32 dereferenceable(20) %clock_read.i.i, i8 0, i64 20, i1 false)
   store i64 20000000, ptr %tick_interval.i.i, align 64
-  %stop.i63.i = getelementptr inbounds nuw i8, ptr %13, i64 56
+  %stop.i63.i = getelementptr inbounds nuw i8, ptr %14, i64 56
   store atomic i32 0, ptr %stop.i63.i release, align 8
-  %20 = load ptr, ptr %block2.i, align 8
-  %cmp11.i = icmp eq ptr %20, null
+  %21 = load ptr, ptr %block2.i, align 8
+  %cmp11.i = icmp eq ptr %21, null
   %cond.i = select i1 %cmp11.i, ptr null, ptr %lane
-  %lane12.i = getelementptr inbounds i8, ptr %13, i64 -56
+  %lane12.i = getelementptr inbounds i8, ptr %14, i64 -56
   store ptr %cond.i, ptr %lane12.i, align 8
-  br i1 %cmp8.i266, label %if.then13.i, label %if.end15.i
+  br i1 %cmp8.i281, label %if.then13.i, label %if.end15.i
 
 if.then13.i:
-  %21 = load ptr, ptr %thread_state.i, align 8
-  %thread_state14.i = getelementptr inbounds i8, ptr %13, i64 -120
-  store ptr %21, ptr %thread_state14.i, align 8
+  %22 = load ptr, ptr %thread_state.i, align 8
+  %thread_state14.i = getelementptr inbounds i8, ptr %14, i64 -120
+  store ptr %22, ptr %thread_state14.i, align 8
   br label %if.end15.i
 
 if.end15.i:
-  %22 = load ptr, ptr %add.ptr.i62.i, align 64
-  %call17.i = tail call i32 %22(ptr noundef nonnull %13) nounwind
+  %23 = load ptr, ptr %add.ptr.i62.i, align 64
+  %call17.i = tail call i32 %23(ptr noundef nonnull %14) nounwind
   store atomic i32 -1, ptr %stop.i63.i release, align 8
-  %arenas.i.i = getelementptr inbounds nuw i8, ptr %13, i64 112
-  %23 = load atomic i64, ptr %arenas.i.i monotonic, align 16
-  %cmp.not.i65.i = icmp eq i64 %23, 0
+  %arenas.i.i = getelementptr inbounds nuw i8, ptr %14, i64 112
+  %24 = load atomic i64, ptr %arenas.i.i monotonic, align 16
+  %cmp.not.i65.i = icmp eq i64 %24, 0
   br i1 %cmp.not.i65.i, label %if.end.i66.i, label %if.then.i.i
 
 if.then.i.i:
-  tail call fastcc void @reset_arenas(ptr noundef nonnull %13)
+  tail call fastcc void @reset_arenas(ptr noundef nonnull %14)
   br label %if.end.i66.i
 
 if.end.i66.i:
@@ -1439,42 +1447,42 @@ if.end.i66.i:
   br i1 %cmp1.not.i.i, label %cond.false.i.i, label %end_launch.exit.i
 
 cond.false.i.i:
-  %24 = load atomic i32, ptr %13 monotonic, align 8
+  %25 = load atomic i32, ptr %14 monotonic, align 8
   br label %end_launch.exit.i
 
 end_launch.exit.i:
-  %cond.i67.i = phi i32 [ %24, %cond.false.i.i ], [ %call17.i, %if.end.i66.i ]
-  br i1 %cmp8.i266, label %land.lhs.true.i267, label %if.end33.i
+  %cond.i67.i = phi i32 [ %25, %cond.false.i.i ], [ %call17.i, %if.end.i66.i ]
+  br i1 %cmp8.i281, label %land.lhs.true.i282, label %if.end33.i
 
-land.lhs.true.i267:
-  %print_ring.i.i = getelementptr inbounds nuw i8, ptr %13, i64 72
-  %25 = load ptr, ptr %print_ring.i.i, align 8
-  %cmp.not.i68.i = icmp eq ptr %25, null
+land.lhs.true.i282:
+  %print_ring.i.i = getelementptr inbounds nuw i8, ptr %14, i64 72
+  %26 = load ptr, ptr %print_ring.i.i, align 8
+  %cmp.not.i68.i = icmp eq ptr %26, null
   br i1 %cmp.not.i68.i, label %if.then29.i, label %has_printed.exit.i
 
 has_printed.exit.i:
-  %head.i.i = getelementptr inbounds nuw i8, ptr %25, i64 8
-  %26 = load atomic i64, ptr %head.i.i acquire, align 8
-  %tail.i.i = getelementptr inbounds nuw i8, ptr %25, i64 16
-  %27 = load atomic i64, ptr %tail.i.i monotonic, align 16
-  %cmp2.i.not.i = icmp eq i64 %26, %27
+  %head.i.i = getelementptr inbounds nuw i8, ptr %26, i64 8
+  %27 = load atomic i64, ptr %head.i.i acquire, align 8
+  %tail.i.i = getelementptr inbounds nuw i8, ptr %26, i64 16
+  %28 = load atomic i64, ptr %tail.i.i monotonic, align 16
+  %cmp2.i.not.i = icmp eq i64 %27, %28
   br i1 %cmp2.i.not.i, label %if.then29.i, label %if.then21.i
 
 if.then21.i:
-  %call23.i = tail call fastcc i32 @show_prints(ptr noundef nonnull %13)
+  %call23.i = tail call fastcc i32 @show_prints(ptr noundef nonnull %14)
   %cmp24.i = icmp eq i32 %cond.i67.i, 0
   %spec.select.i = select i1 %cmp24.i, i32 %call23.i, i32 %cond.i67.i
   br label %if.then29.i
 
 if.then29.i:
-  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i267 ]
-  %thread_state30.i = getelementptr inbounds i8, ptr %13, i64 -120
-  %28 = load ptr, ptr %thread_state30.i, align 8
-  store ptr %28, ptr %thread_state.i, align 8
-  %python_error.i = getelementptr inbounds i8, ptr %13, i64 -80
-  %29 = load i32, ptr %python_error.i, align 16
-  %30 = load i32, ptr %python_error32.i, align 16
-  %or.i = or i32 %30, %29
+  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i282 ]
+  %thread_state30.i = getelementptr inbounds i8, ptr %14, i64 -120
+  %29 = load ptr, ptr %thread_state30.i, align 8
+  store ptr %29, ptr %thread_state.i, align 8
+  %python_error.i = getelementptr inbounds i8, ptr %14, i64 -80
+  %30 = load i32, ptr %python_error.i, align 16
+  %31 = load i32, ptr %python_error32.i, align 16
+  %or.i = or i32 %31, %30
   store i32 %or.i, ptr %python_error32.i, align 16
   br label %if.end33.i
 
@@ -1484,162 +1492,179 @@ if.end33.i:
   br label %if.end
 
 if.end:
-  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %returned.172.i, %if.end33.i ], [ 1, %stop_of_world.exit.i ], [ %15, %if.then.i259 ]
+  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %returned.172.i, %if.end33.i ], [ 1, %stop_of_world.exit.i ], [ %16, %if.then.i274 ]
   %add.ptr = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   br label %sw.epilog
 
 sw.bb7:
   %arrayidx8 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %31 = load i64, ptr %arrayidx8, align 8
-  %32 = inttoptr i64 %31 to ptr
+  %32 = load i64, ptr %arrayidx8, align 8
+  %33 = inttoptr i64 %32 to ptr
   %arrayidx9 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %33 = load i64, ptr %arrayidx9, align 8
-  tail call void @llvm.memset.p0.i64(ptr align 1 %32, i8 0, i64 %33, i1 false)
+  %34 = load i64, ptr %arrayidx9, align 8
+  tail call void @llvm.memset.p0.i64(ptr align 1 %33, i8 0, i64 %34, i1 false)
   %add.ptr10 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  br label %for.cond.backedge
+  br label %cleanup
 
 sw.bb11:
   %arrayidx12 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %34 = load i64, ptr %arrayidx12, align 8
-  %35 = inttoptr i64 %34 to ptr
+  %35 = load i64, ptr %arrayidx12, align 8
+  %36 = inttoptr i64 %35 to ptr
   %arrayidx13 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %36 = load i64, ptr %arrayidx13, align 8
-  %37 = inttoptr i64 %36 to ptr
+  %37 = load i64, ptr %arrayidx13, align 8
+  %38 = inttoptr i64 %37 to ptr
   %arrayidx14 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %38 = load i64, ptr %arrayidx14, align 8
+  %39 = load i64, ptr %arrayidx14, align 8
   %add.ptr15 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   %arrayidx16 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %39 = load i64, ptr %arrayidx16, align 8
-  tail call fastcc void @copy(ptr noundef %35, ptr noundef %37, i64 noundef %38, ptr noundef nonnull %add.ptr15, i64 noundef %39)
-  %40 = load i64, ptr %arrayidx14, align 8
-  %add.ptr19.idx = mul nsw i64 %40, 24
+  %40 = load i64, ptr %arrayidx16, align 8
+  tail call fastcc void @copy(ptr noundef %36, ptr noundef %38, i64 noundef %39, ptr noundef nonnull %add.ptr15, i64 noundef %40)
+  %41 = load i64, ptr %arrayidx14, align 8
+  %add.ptr19.idx = mul nsw i64 %41, 24
   %add.ptr19 = getelementptr inbounds i8, ptr %add.ptr15, i64 %add.ptr19.idx
-  br label %for.cond.backedge
+  br label %cleanup
 
 sw.bb20:
   %arrayidx21 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %41 = load i64, ptr %arrayidx21, align 8
+  %42 = load i64, ptr %arrayidx21, align 8
   %arrayidx22 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %42 = load i64, ptr %arrayidx22, align 8
-  %43 = inttoptr i64 %42 to ptr
+  %43 = load i64, ptr %arrayidx22, align 8
+  %44 = inttoptr i64 %43 to ptr
   %arrayidx23 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %44 = load i64, ptr %arrayidx23, align 8
+  %45 = load i64, ptr %arrayidx23, align 8
   %arrayidx24 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %45 = load i64, ptr %arrayidx24, align 8
-  %46 = inttoptr i64 %45 to ptr
+  %46 = load i64, ptr %arrayidx24, align 8
+  %47 = inttoptr i64 %46 to ptr
   %arrayidx25 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  %47 = load i64, ptr %arrayidx25, align 8
-  %add.ptr26 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
-  tail call fastcc void @convert(i64 noundef %41, ptr noundef %43, i64 noundef %44, ptr noundef %46, i64 noundef %47, ptr noundef nonnull %add.ptr26)
   %48 = load i64, ptr %arrayidx25, align 8
-  %add.ptr30.idx = mul nsw i64 %48, 24
+  %add.ptr26 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
+  tail call fastcc void @convert(i64 noundef %42, ptr noundef %44, i64 noundef %45, ptr noundef %47, i64 noundef %48, ptr noundef nonnull %add.ptr26)
+  %49 = load i64, ptr %arrayidx25, align 8
+  %add.ptr30.idx = mul nsw i64 %49, 24
   %add.ptr30 = getelementptr inbounds i8, ptr %add.ptr26, i64 %add.ptr30.idx
-  br label %for.cond.backedge
+  br label %cleanup
 
 sw.bb31:
   %arrayidx32 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %49 = load i64, ptr %arrayidx32, align 8
-  %50 = inttoptr i64 %49 to ptr
+  %50 = load i64, ptr %arrayidx32, align 8
+  %51 = inttoptr i64 %50 to ptr
   %arrayidx33 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %51 = load i64, ptr %arrayidx33, align 8
-  %52 = inttoptr i64 %51 to ptr
-  %53 = load i64, ptr %52, align 8
-  %54 = inttoptr i64 %53 to ptr
-  %55 = load i64, ptr %world41, align 8
+  %52 = load i64, ptr %arrayidx33, align 8
+  %53 = inttoptr i64 %52 to ptr
+  %54 = load i64, ptr %53, align 8
+  %55 = inttoptr i64 %54 to ptr
+  %56 = load i64, ptr %world41, align 8
   %arrayidx34 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %56 = load i64, ptr %arrayidx34, align 8
-  %mul35 = mul nsw i64 %56, %55
-  %add.ptr36 = getelementptr inbounds i8, ptr %54, i64 %mul35
+  %57 = load i64, ptr %arrayidx34, align 8
+  %mul35 = mul nsw i64 %57, %56
+  %add.ptr36 = getelementptr inbounds i8, ptr %55, i64 %mul35
   %arrayidx37 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %57 = load i64, ptr %arrayidx37, align 8
-  tail call void @llvm.memcpy.p0.p0.i64(ptr align 1 %50, ptr align 1 %add.ptr36, i64 %57, i1 false)
+  %58 = load i64, ptr %arrayidx37, align 8
+  tail call void @llvm.memcpy.p0.p0.i64(ptr align 1 %51, ptr align 1 %add.ptr36, i64 %58, i1 false)
   %add.ptr38 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  br label %for.cond.backedge
+  br label %cleanup
 
 sw.bb39:
   %arrayidx40 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %58 = load i64, ptr %arrayidx40, align 8
-  %59 = inttoptr i64 %58 to ptr
-  %60 = load i64, ptr %59, align 8
-  %61 = inttoptr i64 %60 to ptr
-  %62 = load i64, ptr %world41, align 8
+  %59 = load i64, ptr %arrayidx40, align 8
+  %60 = inttoptr i64 %59 to ptr
+  %61 = load i64, ptr %60, align 8
+  %62 = inttoptr i64 %61 to ptr
+  %63 = load i64, ptr %world41, align 8
   %arrayidx42 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %63 = load i64, ptr %arrayidx42, align 8
-  %mul43 = mul nsw i64 %63, %62
-  %add.ptr44 = getelementptr inbounds i8, ptr %61, i64 %mul43
+  %64 = load i64, ptr %arrayidx42, align 8
+  %mul43 = mul nsw i64 %64, %63
+  %add.ptr44 = getelementptr inbounds i8, ptr %62, i64 %mul43
   %arrayidx45 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %64 = load i64, ptr %arrayidx45, align 8
-  %65 = inttoptr i64 %64 to ptr
+  %65 = load i64, ptr %arrayidx45, align 8
+  %66 = inttoptr i64 %65 to ptr
   %arrayidx46 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %66 = load i64, ptr %arrayidx46, align 8
-  tail call void @llvm.memcpy.p0.p0.i64(ptr align 1 %add.ptr44, ptr align 1 %65, i64 %66, i1 false)
+  %67 = load i64, ptr %arrayidx46, align 8
+  tail call void @llvm.memcpy.p0.p0.i64(ptr align 1 %add.ptr44, ptr align 1 %66, i64 %67, i1 false)
   %add.ptr47 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  br label %for.cond.backedge
+  br label %cleanup
 
 sw.bb48:
   call void @llvm.lifetime.start.p0(ptr nonnull %bits) nounwind
   store i64 0, ptr %bits, align 8
   %arrayidx49 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %67 = load i64, ptr %arrayidx49, align 8
+  %68 = load i64, ptr %arrayidx49, align 8
   %arrayidx50 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %68 = load i64, ptr %arrayidx50, align 8
+  %69 = load i64, ptr %arrayidx50, align 8
   %arrayidx51 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %69 = load i64, ptr %arrayidx51, align 8
-  %arrayidx52 = getelementptr inbounds %union.number, ptr %1, i64 %69
-  %70 = load i64, ptr %arrayidx52, align 8
-  %call53 = call fastcc i32 @store(i64 noundef %67, ptr noundef nonnull %bits, i64 noundef %68, i64 %70)
+  %70 = load i64, ptr %arrayidx51, align 8
+  %arrayidx52 = getelementptr inbounds %union.number, ptr %1, i64 %70
+  %71 = load i64, ptr %arrayidx52, align 8
+  %call53 = call fastcc i32 @store(i64 noundef %68, ptr noundef nonnull %bits, i64 noundef %69, i64 %71)
   %cmp54 = icmp eq i32 %call53, 0
   br i1 %cmp54, label %if.then56, label %if.end62
 
 if.then56:
   %arrayidx57 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %71 = load i64, ptr %arrayidx57, align 8
-  %72 = inttoptr i64 %71 to ptr
+  %72 = load i64, ptr %arrayidx57, align 8
+  %73 = inttoptr i64 %72 to ptr
   %arrayidx58 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  %73 = load i64, ptr %arrayidx58, align 8
+  %74 = load i64, ptr %arrayidx58, align 8
   %add.ptr59 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
-  %74 = load i64, ptr %arrayidx49, align 8
-  %arrayidx.i = getelementptr inbounds i8, ptr @size_of.sizes, i64 %74
-  %75 = load i8, ptr %arrayidx.i, align 1
-  %conv.i = sext i8 %75 to i64
-  call fastcc void @fill(ptr noundef %72, i64 noundef %73, ptr noundef nonnull %add.ptr59, ptr noundef %bits, i64 noundef %conv.i)
+  %75 = load i64, ptr %arrayidx49, align 8
+  %arrayidx.i = getelementptr inbounds i8, ptr @size_of.sizes, i64 %75
+  %76 = load i8, ptr %arrayidx.i, align 1
+  %conv.i = sext i8 %76 to i64
+  call fastcc void @fill(ptr noundef %73, i64 noundef %74, ptr noundef nonnull %add.ptr59, ptr noundef %bits, i64 noundef %conv.i)
   br label %if.end62
 
 if.end62:
   %add.ptr63 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
   %arrayidx64 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  %76 = load i64, ptr %arrayidx64, align 8
-  %add.ptr66.idx = shl nsw i64 %76, 4
+  %77 = load i64, ptr %arrayidx64, align 8
+  %add.ptr66.idx = shl nsw i64 %77, 4
   %add.ptr66 = getelementptr inbounds i8, ptr %add.ptr63, i64 %add.ptr66.idx
   call void @llvm.lifetime.end.p0(ptr nonnull %bits) nounwind
   br label %sw.epilog
 
-sw.bb67:
-  %arrayidx68 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %77 = load i64, ptr %arrayidx68, align 8
-  %arrayidx69 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %78 = load i64, ptr %arrayidx69, align 8
+for.body:
+  %move.0341 = phi ptr [ %move.0, %for.body ], [ %move.0337, %for.cond69.preheader ]
+  %i.0340 = phi i64 [ %inc, %for.body ], [ 0, %for.cond69.preheader ]
+  %at.0.pn339 = phi ptr [ %move.0341, %for.body ], [ %at.0, %for.cond69.preheader ]
+  %arrayidx73 = getelementptr inbounds nuw i8, ptr %at.0.pn339, i64 24
+  %78 = load i64, ptr %arrayidx73, align 8
   %79 = inttoptr i64 %78 to ptr
-  %arrayidx70 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %80 = load i64, ptr %arrayidx70, align 8
-  %arrayidx71 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %81 = load i64, ptr %arrayidx71, align 8
-  %arrayidx72 = getelementptr inbounds %union.number, ptr %1, i64 %81
-  %82 = load i64, ptr %arrayidx72, align 8
-  %call74 = tail call fastcc i32 @store(i64 noundef %77, ptr noundef %79, i64 noundef %80, i64 %82)
-  %add.ptr75 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  br label %sw.epilog
+  %80 = load i64, ptr %79, align 8
+  %81 = load i64, ptr %move.0341, align 8
+  %82 = inttoptr i64 %81 to ptr
+  store i64 %80, ptr %82, align 8
+  %inc = add nuw nsw i64 %i.0340, 1
+  %move.0 = getelementptr inbounds nuw i8, ptr %move.0341, i64 16
+  %83 = load i64, ptr %arrayidx70, align 8
+  %cmp71 = icmp slt i64 %inc, %83
+  br i1 %cmp71, label %for.body, label %cleanup
 
 sw.bb76:
   %arrayidx77 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %83 = load i64, ptr %arrayidx77, align 8
-  %arrayidx78 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %84 = load i64, ptr %arrayidx78, align 8
-  %85 = inttoptr i64 %84 to ptr
-  %arrayidx79 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %86 = load i64, ptr %arrayidx79, align 8
-  %arrayidx80 = getelementptr inbounds %union.number, ptr %1, i64 %86
-  switch i64 %83, label %sw.default.i [
+  %84 = load i64, ptr %arrayidx77, align 8
+  %arrayidx78 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %85 = load i64, ptr %arrayidx78, align 8
+  %86 = inttoptr i64 %85 to ptr
+  %arrayidx79 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %87 = load i64, ptr %arrayidx79, align 8
+  %arrayidx80 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %88 = load i64, ptr %arrayidx80, align 8
+  %arrayidx81 = getelementptr inbounds %union.number, ptr %1, i64 %88
+  %89 = load i64, ptr %arrayidx81, align 8
+  %call83 = tail call fastcc i32 @store(i64 noundef %84, ptr noundef %86, i64 noundef %87, i64 %89)
+  %add.ptr84 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  br label %sw.epilog
+
+sw.bb85:
+  %arrayidx86 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %90 = load i64, ptr %arrayidx86, align 8
+  %arrayidx87 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %91 = load i64, ptr %arrayidx87, align 8
+  %92 = inttoptr i64 %91 to ptr
+  %arrayidx88 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %93 = load i64, ptr %arrayidx88, align 8
+  %arrayidx89 = getelementptr inbounds %union.number, ptr %1, i64 %93
+  switch i64 %90, label %sw.default.i [
     i64 0, label %sw.bb.i
     i64 1, label %sw.bb1.i
     i64 2, label %sw.bb2.i
@@ -1654,19 +1679,19 @@ sw.bb76:
   ]
 
 sw.bb.i:
-  %bits.0.copyload.i = load i16, ptr %85, align 1
+  %bits.0.copyload.i = load i16, ptr %92, align 1
   %conv.i.i = zext i16 %bits.0.copyload.i to i32
   %shr.i.i = lshr i32 %conv.i.i, 10
   %and.i.i = and i32 %shr.i.i, 31
   %and3.i.i = and i32 %conv.i.i, 1023
   %conv4.i.i = zext nneg i32 %and3.i.i to i64
   %cmp.i.i = icmp eq i32 %and.i.i, 31
-  br i1 %cmp.i.i, label %if.then.i.i271, label %if.else.i.i
+  br i1 %cmp.i.i, label %if.then.i.i286, label %if.else.i.i
 
-if.then.i.i271:
+if.then.i.i286:
   %shl.i.i = shl nuw nsw i64 %conv4.i.i, 42
   %or.i.i = or disjoint i64 %shl.i.i, 9218868437227405312
-  %87 = bitcast i64 %or.i.i to double
+  %94 = bitcast i64 %or.i.i to double
   br label %real_of_half.exit.i
 
 if.else.i.i:
@@ -1676,172 +1701,168 @@ if.else.i.i:
   br i1 %cmp7.not.i.i, label %real_of_half.exit.i, label %if.then9.i.i
 
 if.then9.i.i:
-  %88 = add nuw nsw i32 %and.i.i, 1008
-  %sub.i.i = zext nneg i32 %88 to i64
+  %95 = add nuw nsw i32 %and.i.i, 1008
+  %sub.i.i = zext nneg i32 %95 to i64
   %shl10.i.i = shl nuw nsw i64 %sub.i.i, 52
   %shl11.i.i = shl nuw nsw i64 %conv4.i.i, 42
   %or12.i.i = or disjoint i64 %shl10.i.i, %shl11.i.i
-  %89 = bitcast i64 %or12.i.i to double
+  %96 = bitcast i64 %or12.i.i to double
   br label %real_of_half.exit.i
 
 real_of_half.exit.i:
-  %found.sroa.0.0.i.i = phi double [ %87, %if.then.i.i271 ], [ %89, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
+  %found.sroa.0.0.i.i = phi double [ %94, %if.then.i.i286 ], [ %96, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
   %fneg.i.i = fneg double %found.sroa.0.0.i.i
   %tobool.not23.i.i = icmp slt i16 %bits.0.copyload.i, 0
   %cond.i.i = select i1 %tobool.not23.i.i, double %fneg.i.i, double %found.sroa.0.0.i.i
-  store double %cond.i.i, ptr %arrayidx80, align 8
+  store double %cond.i.i, ptr %arrayidx89, align 8
   br label %load.exit
 
 sw.bb1.i:
-  %90 = load float, ptr %85, align 4
-  %conv.i270 = fpext float %90 to double
-  store double %conv.i270, ptr %arrayidx80, align 8
+  %97 = load float, ptr %92, align 4
+  %conv.i285 = fpext float %97 to double
+  store double %conv.i285, ptr %arrayidx89, align 8
   br label %load.exit
 
 sw.bb2.i:
-  %91 = load double, ptr %85, align 8
-  store double %91, ptr %arrayidx80, align 8
+  %98 = load double, ptr %92, align 8
+  store double %98, ptr %arrayidx89, align 8
   br label %load.exit
 
 sw.bb3.i:
-  %92 = load i8, ptr %85, align 1
-  %conv4.i = sext i8 %92 to i64
-  store i64 %conv4.i, ptr %arrayidx80, align 8
+  %99 = load i8, ptr %92, align 1
+  %conv4.i = sext i8 %99 to i64
+  store i64 %conv4.i, ptr %arrayidx89, align 8
   br label %load.exit
 
 sw.bb5.i:
-  %93 = load i16, ptr %85, align 2
-  %conv6.i = sext i16 %93 to i64
-  store i64 %conv6.i, ptr %arrayidx80, align 8
+  %100 = load i16, ptr %92, align 2
+  %conv6.i = sext i16 %100 to i64
+  store i64 %conv6.i, ptr %arrayidx89, align 8
   br label %load.exit
 
 sw.bb7.i:
-  %94 = load i32, ptr %85, align 4
-  %conv8.i = sext i32 %94 to i64
-  store i64 %conv8.i, ptr %arrayidx80, align 8
+  %101 = load i32, ptr %92, align 4
+  %conv8.i = sext i32 %101 to i64
+  store i64 %conv8.i, ptr %arrayidx89, align 8
   br label %load.exit
 
 sw.bb9.i:
-  %95 = load i64, ptr %85, align 8
-  store i64 %95, ptr %arrayidx80, align 8
+  %102 = load i64, ptr %92, align 8
+  store i64 %102, ptr %arrayidx89, align 8
   br label %load.exit
 
 sw.bb10.i:
-  %96 = load i8, ptr %85, align 1
-  %cmp.i269 = icmp ne i8 %96, 0
-  %conv13.i = zext i1 %cmp.i269 to i64
-  store i64 %conv13.i, ptr %arrayidx80, align 8
+  %103 = load i8, ptr %92, align 1
+  %cmp.i284 = icmp ne i8 %103, 0
+  %conv13.i = zext i1 %cmp.i284 to i64
+  store i64 %conv13.i, ptr %arrayidx89, align 8
   br label %load.exit
 
 sw.bb14.i:
-  %97 = load i8, ptr %85, align 1
-  %conv15.i = zext i8 %97 to i64
-  store i64 %conv15.i, ptr %arrayidx80, align 8
+  %104 = load i8, ptr %92, align 1
+  %conv15.i = zext i8 %104 to i64
+  store i64 %conv15.i, ptr %arrayidx89, align 8
   br label %load.exit
 
 sw.bb16.i:
-  %98 = load i16, ptr %85, align 2
-  %conv17.i = zext i16 %98 to i64
-  store i64 %conv17.i, ptr %arrayidx80, align 8
+  %105 = load i16, ptr %92, align 2
+  %conv17.i = zext i16 %105 to i64
+  store i64 %conv17.i, ptr %arrayidx89, align 8
   br label %load.exit
 
 sw.bb18.i:
-  %99 = load i32, ptr %85, align 4
-  %conv19.i = zext i32 %99 to i64
-  store i64 %conv19.i, ptr %arrayidx80, align 8
+  %106 = load i32, ptr %92, align 4
+  %conv19.i = zext i32 %106 to i64
+  store i64 %conv19.i, ptr %arrayidx89, align 8
   br label %load.exit
 
 sw.default.i:
-  %100 = load i64, ptr %85, align 8
-  store i64 %100, ptr %arrayidx80, align 8
-  %cmp20.i = icmp slt i64 %100, 0
-  %cond.i272 = select i1 %cmp20.i, i32 6, i32 0
+  %107 = load i64, ptr %92, align 8
+  store i64 %107, ptr %arrayidx89, align 8
+  %cmp20.i = icmp slt i64 %107, 0
+  %cond.i287 = select i1 %cmp20.i, i32 6, i32 0
   br label %load.exit
 
 load.exit:
-  %retval.0.i268 = phi i32 [ %cond.i272, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
-  %add.ptr82 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %retval.0.i283 = phi i32 [ %cond.i287, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
+  %add.ptr91 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %sw.epilog
 
-sw.bb83:
-  %arrayidx84 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %101 = load i64, ptr %arrayidx84, align 8
-  %arrayidx85 = getelementptr inbounds %union.number, ptr %1, i64 %101
-  %102 = load i64, ptr %arrayidx85, align 8
-  %add = add nsw i64 %102, 1
-  store i64 %add, ptr %arrayidx85, align 8
-  %arrayidx86 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %103 = load i64, ptr %arrayidx86, align 8
-  %104 = load i64, ptr %arrayidx84, align 8
-  %arrayidx88 = getelementptr inbounds %union.number, ptr %1, i64 %104
-  %105 = load i64, ptr %arrayidx88, align 8
-  %add89 = add i64 %105, %103
-  %arrayidx90 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %106 = load i64, ptr %arrayidx90, align 8
-  %arrayidx91 = getelementptr inbounds %union.number, ptr %1, i64 %106
-  store i64 %add89, ptr %arrayidx91, align 8
-  %add.ptr92 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  br label %for.cond.backedge
+sw.bb92:
+  %arrayidx93 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %108 = load i64, ptr %arrayidx93, align 8
+  %arrayidx94 = getelementptr inbounds %union.number, ptr %1, i64 %108
+  %109 = load i64, ptr %arrayidx94, align 8
+  %add = add nsw i64 %109, 1
+  store i64 %add, ptr %arrayidx94, align 8
+  %arrayidx95 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %110 = load i64, ptr %arrayidx95, align 8
+  %111 = load i64, ptr %arrayidx93, align 8
+  %arrayidx97 = getelementptr inbounds %union.number, ptr %1, i64 %111
+  %112 = load i64, ptr %arrayidx97, align 8
+  %add98 = add i64 %112, %110
+  %arrayidx99 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %113 = load i64, ptr %arrayidx99, align 8
+  %arrayidx100 = getelementptr inbounds %union.number, ptr %1, i64 %113
+  store i64 %add98, ptr %arrayidx100, align 8
+  %add.ptr101 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  br label %cleanup
 
-sw.bb93:
-  %arrayidx94 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %107 = load i64, ptr %arrayidx94, align 8
-  %arrayidx95 = getelementptr inbounds %union.number, ptr %1, i64 %107
-  %108 = load i64, ptr %arrayidx95, align 8
-  %conv96 = sitofp i64 %108 to double
-  %arrayidx97 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %109 = load i64, ptr %arrayidx97, align 8
-  %arrayidx98 = getelementptr inbounds %union.number, ptr %1, i64 %109
-  store double %conv96, ptr %arrayidx98, align 8
-  %add.ptr99 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  br label %for.cond.backedge
+sw.bb102:
+  %arrayidx103 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %114 = load i64, ptr %arrayidx103, align 8
+  %arrayidx104 = getelementptr inbounds %union.number, ptr %1, i64 %114
+  %115 = load i64, ptr %arrayidx104, align 8
+  %conv105 = sitofp i64 %115 to double
+  %arrayidx106 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %116 = load i64, ptr %arrayidx106, align 8
+  %arrayidx107 = getelementptr inbounds %union.number, ptr %1, i64 %116
+  store double %conv105, ptr %arrayidx107, align 8
+  %add.ptr108 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  br label %cleanup
 
-sw.bb100:
-  %arrayidx101 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %110 = load i64, ptr %arrayidx101, align 8
-  %arrayidx102 = getelementptr inbounds %union.number, ptr %1, i64 %110
-  %111 = load i64, ptr %arrayidx102, align 8
-  %conv103 = sitofp i64 %111 to double
-  %arrayidx104 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %112 = load i64, ptr %arrayidx104, align 8
-  %arrayidx105 = getelementptr inbounds %union.number, ptr %1, i64 %112
-  store double %conv103, ptr %arrayidx105, align 8
-  %113 = load i64, ptr %arrayidx101, align 8
-  %arrayidx107 = getelementptr inbounds %union.number, ptr %1, i64 %113
-  %114 = load i64, ptr %arrayidx107, align 8
-  %115 = add i64 %114, 9007199254740992
-  %116 = icmp ult i64 %115, 18014398509481985
-  %add.ptr110 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  br i1 %116, label %for.cond.backedge, label %if.then141
-
-for.cond.backedge:
-  %at.0.be = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr10, %sw.bb7 ], [ %add.ptr137, %cond.false ], [ %add.ptr135, %cond.true ], [ %add.ptr99, %sw.bb93 ], [ %add.ptr92, %sw.bb83 ], [ %add.ptr47, %sw.bb39 ], [ %add.ptr38, %sw.bb31 ], [ %add.ptr30, %sw.bb20 ], [ %add.ptr19, %sw.bb11 ], [ %add.ptr110, %sw.bb100 ]
-  br label %for.cond
-
-sw.bb111:
-  %arrayidx112 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %117 = load i64, ptr %arrayidx112, align 8
-  %arrayidx113 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %118 = load i64, ptr %arrayidx113, align 8
-  %arrayidx114 = getelementptr inbounds %union.number, ptr %1, i64 %118
-  %119 = load double, ptr %arrayidx114, align 8
-  %arrayidx115 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %120 = load i64, ptr %arrayidx115, align 8
+sw.bb109:
+  %arrayidx110 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %117 = load i64, ptr %arrayidx110, align 8
+  %arrayidx111 = getelementptr inbounds %union.number, ptr %1, i64 %117
+  %118 = load i64, ptr %arrayidx111, align 8
+  %conv112 = sitofp i64 %118 to double
+  %arrayidx113 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %119 = load i64, ptr %arrayidx113, align 8
+  %arrayidx114 = getelementptr inbounds %union.number, ptr %1, i64 %119
+  store double %conv112, ptr %arrayidx114, align 8
+  %120 = load i64, ptr %arrayidx110, align 8
   %arrayidx116 = getelementptr inbounds %union.number, ptr %1, i64 %120
-  %121 = load double, ptr %arrayidx116, align 8
-  %arrayidx117 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %122 = load i64, ptr %arrayidx117, align 8
-  %arrayidx118 = getelementptr inbounds %union.number, ptr %1, i64 %122
-  switch i64 %117, label %sw.default.i289 [
-    i64 0, label %sw.bb.i288
-    i64 1, label %sw.bb1.i287
-    i64 2, label %sw.bb2.i286
-    i64 3, label %sw.bb3.i283
+  %121 = load i64, ptr %arrayidx116, align 8
+  %122 = add i64 %121, 9007199254740992
+  %123 = icmp ult i64 %122, 18014398509481985
+  %add.ptr119 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  br i1 %123, label %cleanup, label %if.then150
+
+sw.bb120:
+  %arrayidx121 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %124 = load i64, ptr %arrayidx121, align 8
+  %arrayidx122 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %125 = load i64, ptr %arrayidx122, align 8
+  %arrayidx123 = getelementptr inbounds %union.number, ptr %1, i64 %125
+  %126 = load double, ptr %arrayidx123, align 8
+  %arrayidx124 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %127 = load i64, ptr %arrayidx124, align 8
+  %arrayidx125 = getelementptr inbounds %union.number, ptr %1, i64 %127
+  %128 = load double, ptr %arrayidx125, align 8
+  %arrayidx126 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %129 = load i64, ptr %arrayidx126, align 8
+  %arrayidx127 = getelementptr inbounds %union.number, ptr %1, i64 %129
+  switch i64 %124, label %sw.default.i304 [
+    i64 0, label %sw.bb.i303
+    i64 1, label %sw.bb1.i302
+    i64 2, label %sw.bb2.i301
+    i64 3, label %sw.bb3.i298
     i64 4, label %sw.bb4.i
-    i64 5, label %sw.bb5.i278
-    i64 6, label %sw.bb7.i277
-    i64 7, label %sw.bb9.i276
-    i64 8, label %sw.bb10.i275
+    i64 5, label %sw.bb5.i293
+    i64 6, label %sw.bb7.i292
+    i64 7, label %sw.bb9.i291
+    i64 8, label %sw.bb10.i290
     i64 9, label %sw.bb11.i
     i64 10, label %sw.bb13.i
     i64 11, label %sw.bb17.i
@@ -1851,210 +1872,210 @@ sw.bb111:
     i64 15, label %sw.bb32.i
   ]
 
-sw.bb.i288:
-  %add.i = fadd double %119, %121
-  store double %add.i, ptr %arrayidx118, align 8
+sw.bb.i303:
+  %add.i = fadd double %126, %128
+  store double %add.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb1.i287:
-  %sub.i = fsub double %119, %121
-  store double %sub.i, ptr %arrayidx118, align 8
+sw.bb1.i302:
+  %sub.i = fsub double %126, %128
+  store double %sub.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb2.i286:
-  %mul.i = fmul double %119, %121
-  store double %mul.i, ptr %arrayidx118, align 8
+sw.bb2.i301:
+  %mul.i = fmul double %126, %128
+  store double %mul.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb3.i283:
-  %div.i = fdiv double %119, %121
-  store double %div.i, ptr %arrayidx118, align 8
-  %cmp.i284 = fcmp oeq double %121, 0.000000e+00
-  %cond.i285 = select i1 %cmp.i284, i32 3, i32 0
+sw.bb3.i298:
+  %div.i = fdiv double %126, %128
+  store double %div.i, ptr %arrayidx127, align 8
+  %cmp.i299 = fcmp oeq double %128, 0.000000e+00
+  %cond.i300 = select i1 %cmp.i299, i32 3, i32 0
   br label %compute_reals.exit
 
 sw.bb4.i:
-  %cmp.i.i279 = fcmp oeq double %121, 0.000000e+00
-  br i1 %cmp.i.i279, label %compute_reals.exit, label %if.end.i.i
+  %cmp.i.i294 = fcmp oeq double %128, 0.000000e+00
+  br i1 %cmp.i.i294, label %compute_reals.exit, label %if.end.i.i
 
 if.end.i.i:
-  %call.i.i = tail call double @fmod(double noundef %119, double noundef %121) nounwind
-  %sub.i.i280 = fsub double %119, %call.i.i
-  %div.i.i = fdiv double %sub.i.i280, %121
+  %call.i.i = tail call double @fmod(double noundef %126, double noundef %128) nounwind
+  %sub.i.i295 = fsub double %126, %call.i.i
+  %div.i.i = fdiv double %sub.i.i295, %128
   %cmp1.i.i = fcmp une double %call.i.i, 0.000000e+00
   br i1 %cmp1.i.i, label %if.then2.i.i, label %if.end11.i.i
 
 if.then2.i.i:
-  %cmp3.i.i = fcmp olt double %121, 0.000000e+00
-  %123 = fcmp uge double %call.i.i, 0.000000e+00
-  %cmp6.not.i.i = xor i1 %cmp3.i.i, %123
+  %cmp3.i.i = fcmp olt double %128, 0.000000e+00
+  %130 = fcmp uge double %call.i.i, 0.000000e+00
+  %cmp6.not.i.i = xor i1 %cmp3.i.i, %130
   %sub9.i.i = fadd double %div.i.i, -1.000000e+00
-  %spec.select.i282 = select i1 %cmp6.not.i.i, double %div.i.i, double %sub9.i.i
+  %spec.select.i297 = select i1 %cmp6.not.i.i, double %div.i.i, double %sub9.i.i
   br label %if.end11.i.i
 
 if.end11.i.i:
-  %whole.0.i.i = phi double [ %div.i.i, %if.end.i.i ], [ %spec.select.i282, %if.then2.i.i ]
+  %whole.0.i.i = phi double [ %div.i.i, %if.end.i.i ], [ %spec.select.i297, %if.then2.i.i ]
   %cmp12.i.i = fcmp une double %whole.0.i.i, 0.000000e+00
   br i1 %cmp12.i.i, label %if.then14.i.i, label %if.else19.i.i
 
 if.then14.i.i:
-  %124 = tail call double @llvm.floor.f64(double %whole.0.i.i)
-  %sub15.i.i = fsub double %whole.0.i.i, %124
+  %131 = tail call double @llvm.floor.f64(double %whole.0.i.i)
+  %sub15.i.i = fsub double %whole.0.i.i, %131
   %cmp16.i.i = fcmp ogt double %sub15.i.i, 5.000000e-01
-  %add18.i.i = fadd double %124, 1.000000e+00
-  %cond.i.i281 = select i1 %cmp16.i.i, double %add18.i.i, double %124
+  %add18.i.i = fadd double %131, 1.000000e+00
+  %cond.i.i296 = select i1 %cmp16.i.i, double %add18.i.i, double %131
   br label %if.end21.i.i
 
 if.else19.i.i:
-  %div20.i.i = fdiv double %119, %121
-  %125 = tail call double @llvm.copysign.f64(double 0.000000e+00, double %div20.i.i)
+  %div20.i.i = fdiv double %126, %128
+  %132 = tail call double @llvm.copysign.f64(double 0.000000e+00, double %div20.i.i)
   br label %if.end21.i.i
 
 if.end21.i.i:
-  %storemerge.i.i = phi double [ %125, %if.else19.i.i ], [ %cond.i.i281, %if.then14.i.i ]
-  store double %storemerge.i.i, ptr %arrayidx118, align 8
+  %storemerge.i.i = phi double [ %132, %if.else19.i.i ], [ %cond.i.i296, %if.then14.i.i ]
+  store double %storemerge.i.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb5.i278:
-  %cmp.i86.i = fcmp oeq double %121, 0.000000e+00
-  br i1 %cmp.i86.i, label %compute_reals.exit, label %if.end.i87.i
+sw.bb5.i293:
+  %cmp.i87.i = fcmp oeq double %128, 0.000000e+00
+  br i1 %cmp.i87.i, label %compute_reals.exit, label %if.end.i88.i
 
-if.end.i87.i:
-  %call.i88.i = tail call double @fmod(double noundef %119, double noundef %121) nounwind
-  %cmp1.i91.i = fcmp une double %call.i88.i, 0.000000e+00
-  br i1 %cmp1.i91.i, label %if.then2.i107.i, label %if.else.i92.i
+if.end.i88.i:
+  %call.i89.i = tail call double @fmod(double noundef %126, double noundef %128) nounwind
+  %cmp1.i92.i = fcmp une double %call.i89.i, 0.000000e+00
+  br i1 %cmp1.i92.i, label %if.then2.i108.i, label %if.else.i93.i
 
-if.then2.i107.i:
-  %cmp3.i108.i = fcmp olt double %121, 0.000000e+00
-  %126 = fcmp uge double %call.i88.i, 0.000000e+00
-  %cmp6.not.i109.i = xor i1 %cmp3.i108.i, %126
-  %add.i111.i = fadd double %121, %call.i88.i
-  %spec.select120.i = select i1 %cmp6.not.i109.i, double %call.i88.i, double %add.i111.i
-  br label %if.end11.i93.i
+if.then2.i108.i:
+  %cmp3.i109.i = fcmp olt double %128, 0.000000e+00
+  %133 = fcmp uge double %call.i89.i, 0.000000e+00
+  %cmp6.not.i110.i = xor i1 %cmp3.i109.i, %133
+  %add.i112.i = fadd double %128, %call.i89.i
+  %spec.select121.i = select i1 %cmp6.not.i110.i, double %call.i89.i, double %add.i112.i
+  br label %if.end11.i94.i
 
-if.else.i92.i:
-  %127 = tail call double @llvm.copysign.f64(double 0.000000e+00, double %121)
-  br label %if.end11.i93.i
+if.else.i93.i:
+  %134 = tail call double @llvm.copysign.f64(double 0.000000e+00, double %128)
+  br label %if.end11.i94.i
 
-if.end11.i93.i:
-  %rest.0.i94.i = phi double [ %127, %if.else.i92.i ], [ %spec.select120.i, %if.then2.i107.i ]
-  store double %rest.0.i94.i, ptr %arrayidx118, align 8
+if.end11.i94.i:
+  %rest.0.i95.i = phi double [ %134, %if.else.i93.i ], [ %spec.select121.i, %if.then2.i108.i ]
+  store double %rest.0.i95.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb7.i277:
-  %cmp.i114.i = fcmp oeq double %119, 0.000000e+00
-  %cmp1.i115.i = fcmp olt double %121, 0.000000e+00
-  %or.cond.i.i = and i1 %cmp.i114.i, %cmp1.i115.i
-  br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i116.i
+sw.bb7.i292:
+  %cmp.i115.i = fcmp oeq double %126, 0.000000e+00
+  %cmp1.i116.i = fcmp olt double %128, 0.000000e+00
+  %or.cond.i.i = and i1 %cmp.i115.i, %cmp1.i116.i
+  br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i117.i
 
-if.end.i116.i:
-  %cmp2.i.i = fcmp uge double %119, 0.000000e+00
-  %128 = tail call double @llvm.fabs.f64(double %119)
-  %129 = fcmp ueq double %128, 0x7FF0000000000000
-  %130 = tail call double @llvm.fabs.f64(double %121)
-  %131 = fcmp ueq double %130, 0x7FF0000000000000
-  %132 = or i1 %cmp2.i.i, %131
-  %133 = tail call double @llvm.floor.f64(double %121)
-  %cmp6.i.i = fcmp oeq double %133, %121
-  %134 = or i1 %cmp6.i.i, %132
-  %or.cond24.not.i.i = or i1 %129, %134
+if.end.i117.i:
+  %cmp2.i.i = fcmp uge double %126, 0.000000e+00
+  %135 = tail call double @llvm.fabs.f64(double %126)
+  %136 = fcmp ueq double %135, 0x7FF0000000000000
+  %137 = tail call double @llvm.fabs.f64(double %128)
+  %138 = fcmp ueq double %137, 0x7FF0000000000000
+  %139 = or i1 %cmp2.i.i, %138
+  %140 = tail call double @llvm.floor.f64(double %128)
+  %cmp6.i.i = fcmp oeq double %140, %128
+  %141 = or i1 %cmp6.i.i, %139
+  %or.cond24.not.i.i = or i1 %136, %141
   br i1 %or.cond24.not.i.i, label %if.end8.i.i, label %compute_reals.exit
 
 if.end8.i.i:
-  %call.i118.i = tail call double @pow(double noundef %119, double noundef %121) nounwind
-  store double %call.i118.i, ptr %arrayidx118, align 8
-  %135 = tail call double @llvm.fabs.f64(double %call.i118.i)
-  %isinf.i.i = fcmp une double %135, 0x7FF0000000000000
-  %or.cond26.i.i = or i1 %129, %isinf.i.i
-  %136 = fcmp one double %130, 0x7FF0000000000000
-  %137 = select i1 %136, i32 6, i32 0
-  %cond.i119.i = select i1 %or.cond26.i.i, i32 0, i32 %137
+  %call.i119.i = tail call double @pow(double noundef %126, double noundef %128) nounwind
+  store double %call.i119.i, ptr %arrayidx127, align 8
+  %142 = tail call double @llvm.fabs.f64(double %call.i119.i)
+  %isinf.i.i = fcmp une double %142, 0x7FF0000000000000
+  %or.cond26.i.i = or i1 %136, %isinf.i.i
+  %143 = fcmp one double %137, 0x7FF0000000000000
+  %144 = select i1 %143, i32 6, i32 0
+  %cond.i120.i = select i1 %or.cond26.i.i, i32 0, i32 %144
   br label %compute_reals.exit
 
-sw.bb9.i276:
-  %fneg.i = fneg double %119
-  store double %fneg.i, ptr %arrayidx118, align 8
+sw.bb9.i291:
+  %fneg.i = fneg double %126
+  store double %fneg.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb10.i275:
-  %138 = tail call double @llvm.fabs.f64(double %119)
-  store double %138, ptr %arrayidx118, align 8
+sw.bb10.i290:
+  %145 = tail call double @llvm.fabs.f64(double %126)
+  store double %145, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
 sw.bb11.i:
-  %call12.i = tail call double @sqrt(double noundef %119) nounwind
-  store double %call12.i, ptr %arrayidx118, align 8
+  %call12.i = tail call double @sqrt(double noundef %126) nounwind
+  store double %call12.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
 sw.bb13.i:
-  %cmp14.i = fcmp une double %121, 0.000000e+00
-  %mul15.i = fmul double %119, %121
-  %cond16.i = select i1 %cmp14.i, double %mul15.i, double 0.000000e+00
-  store double %cond16.i, ptr %arrayidx118, align 8
+  %cmp14.i = fcmp une double %128, 0.000000e+00
+  %mul15.i = fmul double %126, %128
+  %cond16.i = select i1 %cmp14.i, double %mul15.i, double %128
+  store double %cond16.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
 sw.bb17.i:
-  %cmp18.i = fcmp olt double %119, %121
-  %conv19.i274 = zext i1 %cmp18.i to i64
-  store i64 %conv19.i274, ptr %arrayidx118, align 8
+  %cmp18.i = fcmp olt double %126, %128
+  %conv19.i289 = zext i1 %cmp18.i to i64
+  store i64 %conv19.i289, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
 sw.bb20.i:
-  %cmp21.i = fcmp ole double %119, %121
+  %cmp21.i = fcmp ole double %126, %128
   %conv23.i = zext i1 %cmp21.i to i64
-  store i64 %conv23.i, ptr %arrayidx118, align 8
+  store i64 %conv23.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
 sw.bb24.i:
-  %cmp25.i = fcmp ogt double %119, %121
+  %cmp25.i = fcmp ogt double %126, %128
   %conv27.i = zext i1 %cmp25.i to i64
-  store i64 %conv27.i, ptr %arrayidx118, align 8
+  store i64 %conv27.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
 sw.bb28.i:
-  %cmp29.i = fcmp oge double %119, %121
+  %cmp29.i = fcmp oge double %126, %128
   %conv31.i = zext i1 %cmp29.i to i64
-  store i64 %conv31.i, ptr %arrayidx118, align 8
+  store i64 %conv31.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
 sw.bb32.i:
-  %cmp33.i = fcmp oeq double %119, %121
+  %cmp33.i = fcmp oeq double %126, %128
   %conv35.i = zext i1 %cmp33.i to i64
-  store i64 %conv35.i, ptr %arrayidx118, align 8
+  store i64 %conv35.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.default.i289:
-  %cmp36.i = fcmp une double %119, %121
+sw.default.i304:
+  %cmp36.i = fcmp une double %126, %128
   %conv38.i = zext i1 %cmp36.i to i64
-  store i64 %conv38.i, ptr %arrayidx118, align 8
+  store i64 %conv38.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
 compute_reals.exit:
-  %retval.0.i273 = phi i32 [ 0, %sw.default.i289 ], [ 0, %sw.bb.i288 ], [ 0, %sw.bb1.i287 ], [ 0, %sw.bb2.i286 ], [ %cond.i285, %sw.bb3.i283 ], [ 0, %sw.bb32.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i278 ], [ 0, %sw.bb9.i276 ], [ 0, %sw.bb10.i275 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb13.i ], [ 0, %sw.bb17.i ], [ 0, %sw.bb20.i ], [ 0, %sw.bb24.i ], [ 0, %sw.bb28.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i93.i ], [ %cond.i119.i, %if.end8.i.i ], [ 3, %sw.bb7.i277 ], [ 6, %if.end.i116.i ]
-  %add.ptr120 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  %retval.0.i288 = phi i32 [ 0, %sw.default.i304 ], [ 0, %sw.bb.i303 ], [ 0, %sw.bb1.i302 ], [ 0, %sw.bb2.i301 ], [ %cond.i300, %sw.bb3.i298 ], [ 0, %sw.bb32.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i293 ], [ 0, %sw.bb9.i291 ], [ 0, %sw.bb10.i290 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb13.i ], [ 0, %sw.bb17.i ], [ 0, %sw.bb20.i ], [ 0, %sw.bb24.i ], [ 0, %sw.bb28.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i94.i ], [ %cond.i120.i, %if.end8.i.i ], [ 3, %sw.bb7.i292 ], [ 6, %if.end.i117.i ]
+  %add.ptr129 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
-sw.bb121:
-  %arrayidx122 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %139 = load i64, ptr %arrayidx122, align 8
-  %arrayidx123 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %140 = load i64, ptr %arrayidx123, align 8
-  %arrayidx124 = getelementptr inbounds %union.number, ptr %1, i64 %140
-  %141 = load i64, ptr %arrayidx124, align 8
-  %arrayidx125 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %142 = load i64, ptr %arrayidx125, align 8
-  %arrayidx126 = getelementptr inbounds %union.number, ptr %1, i64 %142
-  %143 = load i64, ptr %arrayidx126, align 8
-  %arrayidx127 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %144 = load i64, ptr %arrayidx127, align 8
-  %arrayidx128 = getelementptr inbounds %union.number, ptr %1, i64 %144
-  switch i64 %139, label %compute_integers.exit [
-    i64 0, label %sw.bb.i305
-    i64 1, label %sw.bb1.i304
-    i64 2, label %sw.bb3.i303
-    i64 3, label %sw.bb5.i297
-    i64 4, label %sw.bb11.i291
-    i64 5, label %sw.bb11.i291
+sw.bb130:
+  %arrayidx131 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %146 = load i64, ptr %arrayidx131, align 8
+  %arrayidx132 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %147 = load i64, ptr %arrayidx132, align 8
+  %arrayidx133 = getelementptr inbounds %union.number, ptr %1, i64 %147
+  %148 = load i64, ptr %arrayidx133, align 8
+  %arrayidx134 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %149 = load i64, ptr %arrayidx134, align 8
+  %arrayidx135 = getelementptr inbounds %union.number, ptr %1, i64 %149
+  %150 = load i64, ptr %arrayidx135, align 8
+  %arrayidx136 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %151 = load i64, ptr %arrayidx136, align 8
+  %arrayidx137 = getelementptr inbounds %union.number, ptr %1, i64 %151
+  switch i64 %146, label %compute_integers.exit [
+    i64 0, label %sw.bb.i320
+    i64 1, label %sw.bb1.i319
+    i64 2, label %sw.bb3.i318
+    i64 3, label %sw.bb5.i312
+    i64 4, label %sw.bb11.i306
+    i64 5, label %sw.bb11.i306
     i64 7, label %sw.bb37.i
     i64 8, label %sw.bb40.i
     i64 11, label %sw.bb48.i
@@ -2065,187 +2086,191 @@ sw.bb121:
     i64 16, label %sw.bb68.i
   ]
 
-sw.bb.i305:
-  %145 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %141, i64 %143)
-  %146 = extractvalue { i64, i1 } %145, 1
-  %147 = extractvalue { i64, i1 } %145, 0
-  store i64 %147, ptr %arrayidx128, align 8
-  %cond.i306 = select i1 %146, i32 6, i32 0
+sw.bb.i320:
+  %152 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %148, i64 %150)
+  %153 = extractvalue { i64, i1 } %152, 1
+  %154 = extractvalue { i64, i1 } %152, 0
+  store i64 %154, ptr %arrayidx137, align 8
+  %cond.i321 = select i1 %153, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb1.i304:
-  %148 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %141, i64 %143)
-  %149 = extractvalue { i64, i1 } %148, 1
-  %150 = extractvalue { i64, i1 } %148, 0
-  store i64 %150, ptr %arrayidx128, align 8
-  %cond2.i = select i1 %149, i32 6, i32 0
+sw.bb1.i319:
+  %155 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %148, i64 %150)
+  %156 = extractvalue { i64, i1 } %155, 1
+  %157 = extractvalue { i64, i1 } %155, 0
+  store i64 %157, ptr %arrayidx137, align 8
+  %cond2.i = select i1 %156, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb3.i303:
-  %151 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %141, i64 %143)
-  %152 = extractvalue { i64, i1 } %151, 1
-  %153 = extractvalue { i64, i1 } %151, 0
-  store i64 %153, ptr %arrayidx128, align 8
-  %cond4.i = select i1 %152, i32 6, i32 0
+sw.bb3.i318:
+  %158 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %148, i64 %150)
+  %159 = extractvalue { i64, i1 } %158, 1
+  %160 = extractvalue { i64, i1 } %158, 0
+  store i64 %160, ptr %arrayidx137, align 8
+  %cond4.i = select i1 %159, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb5.i297:
-  %cmp.i298 = icmp eq i64 %143, 0
-  br i1 %cmp.i298, label %compute_integers.exit, label %if.end.i299
+sw.bb5.i312:
+  %cmp.i313 = icmp eq i64 %150, 0
+  br i1 %cmp.i313, label %compute_integers.exit, label %if.end.i314
 
-if.end.i299:
-  %conv.i300 = sitofp i64 %141 to double
-  %conv6.i301 = sitofp i64 %143 to double
-  %div.i302 = fdiv double %conv.i300, %conv6.i301
-  store double %div.i302, ptr %arrayidx128, align 8
-  %154 = add i64 %141, 9007199254740992
-  %155 = icmp ult i64 %154, 18014398509481985
-  br i1 %155, label %land.rhs.i, label %compute_integers.exit
+if.end.i314:
+  %conv.i315 = sitofp i64 %148 to double
+  %conv6.i316 = sitofp i64 %150 to double
+  %div.i317 = fdiv double %conv.i315, %conv6.i316
+  store double %div.i317, ptr %arrayidx137, align 8
+  %161 = add i64 %148, 9007199254740992
+  %162 = icmp ult i64 %161, 18014398509481985
+  br i1 %162, label %land.rhs.i, label %compute_integers.exit
 
 land.rhs.i:
-  %156 = add i64 %143, 9007199254740992
-  %157 = icmp ult i64 %156, 18014398509481985
-  %158 = select i1 %157, i32 0, i32 6
+  %163 = add i64 %150, 9007199254740992
+  %164 = icmp ult i64 %163, 18014398509481985
+  %165 = select i1 %164, i32 0, i32 6
   br label %compute_integers.exit
 
-sw.bb11.i291:
-  %cmp12.i = icmp eq i64 %143, 0
-  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i292
+sw.bb11.i306:
+  %cmp12.i = icmp eq i64 %150, 0
+  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i307
 
-if.end15.i292:
-  %cmp16.i = icmp eq i64 %141, -9223372036854775808
-  %cmp18.i293 = icmp eq i64 %143, -1
-  %or.cond.i = and i1 %cmp16.i, %cmp18.i293
+if.end15.i307:
+  %cmp16.i = icmp eq i64 %148, -9223372036854775808
+  %cmp18.i308 = icmp eq i64 %150, -1
+  %or.cond.i = and i1 %cmp16.i, %cmp18.i308
   br i1 %or.cond.i, label %compute_integers.exit, label %if.end21.i
 
 if.end21.i:
-  %.frozen = freeze i64 %141
-  %.frozen337 = freeze i64 %143
-  %div22.i = sdiv i64 %.frozen, %.frozen337
-  %159 = mul i64 %div22.i, %.frozen337
-  %rem.i.decomposed = sub i64 %.frozen, %159
+  %.frozen = freeze i64 %148
+  %.frozen357 = freeze i64 %150
+  %div22.i = sdiv i64 %.frozen, %.frozen357
+  %166 = mul i64 %div22.i, %.frozen357
+  %rem.i.decomposed = sub i64 %.frozen, %166
   %cmp23.not.i = icmp eq i64 %rem.i.decomposed, 0
-  br i1 %cmp23.not.i, label %if.end33.i296, label %land.lhs.true25.i
+  br i1 %cmp23.not.i, label %if.end33.i311, label %land.lhs.true25.i
 
 land.lhs.true25.i:
-  %cmp30.not.unshifted.i = xor i64 %rem.i.decomposed, %143
+  %cmp30.not.unshifted.i = xor i64 %rem.i.decomposed, %150
   %cmp30.not.i = icmp sgt i64 %cmp30.not.unshifted.i, -1
-  br i1 %cmp30.not.i, label %if.end33.i296, label %if.then32.i
+  br i1 %cmp30.not.i, label %if.end33.i311, label %if.then32.i
 
 if.then32.i:
-  %add.i294 = add nsw i64 %rem.i.decomposed, %143
-  %sub.i295 = add nsw i64 %div22.i, -1
-  br label %if.end33.i296
+  %add.i309 = add nsw i64 %rem.i.decomposed, %150
+  %sub.i310 = add nsw i64 %div22.i, -1
+  br label %if.end33.i311
 
-if.end33.i296:
-  %quotient.0.i = phi i64 [ %sub.i295, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
-  %rest.0.i = phi i64 [ %add.i294, %if.then32.i ], [ %rem.i.decomposed, %land.lhs.true25.i ], [ 0, %if.end21.i ]
-  %cmp34.i = icmp eq i64 %139, 5
+if.end33.i311:
+  %quotient.0.i = phi i64 [ %sub.i310, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
+  %rest.0.i = phi i64 [ %add.i309, %if.then32.i ], [ %rem.i.decomposed, %land.lhs.true25.i ], [ 0, %if.end21.i ]
+  %cmp34.i = icmp eq i64 %146, 5
   %cond36.i = select i1 %cmp34.i, i64 %rest.0.i, i64 %quotient.0.i
-  store i64 %cond36.i, ptr %arrayidx128, align 8
+  store i64 %cond36.i, ptr %arrayidx137, align 8
   br label %compute_integers.exit
 
 sw.bb37.i:
-  %160 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %141)
-  %161 = extractvalue { i64, i1 } %160, 1
-  %162 = extractvalue { i64, i1 } %160, 0
-  store i64 %162, ptr %arrayidx128, align 8
-  %cond39.i = select i1 %161, i32 6, i32 0
+  %167 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %148)
+  %168 = extractvalue { i64, i1 } %167, 1
+  %169 = extractvalue { i64, i1 } %167, 0
+  store i64 %169, ptr %arrayidx137, align 8
+  %cond39.i = select i1 %168, i32 6, i32 0
   br label %compute_integers.exit
 
 sw.bb40.i:
-  %cmp41.i = icmp slt i64 %141, 0
+  %cmp41.i = icmp slt i64 %148, 0
   br i1 %cmp41.i, label %cond.true43.i, label %cond.false45.i
 
 cond.true43.i:
-  %163 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %141)
-  %164 = extractvalue { i64, i1 } %163, 1
-  %165 = extractvalue { i64, i1 } %163, 0
-  store i64 %165, ptr %arrayidx128, align 8
-  %cond39.i.i = select i1 %164, i32 6, i32 0
+  %170 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %148)
+  %171 = extractvalue { i64, i1 } %170, 1
+  %172 = extractvalue { i64, i1 } %170, 0
+  store i64 %172, ptr %arrayidx137, align 8
+  %cond39.i.i = select i1 %171, i32 6, i32 0
   br label %compute_integers.exit
 
 cond.false45.i:
-  store i64 %141, ptr %arrayidx128, align 8
+  store i64 %148, ptr %arrayidx137, align 8
   br label %compute_integers.exit
 
 sw.bb48.i:
-  %cmp49.i = icmp slt i64 %141, %143
+  %cmp49.i = icmp slt i64 %148, %150
   %conv51.i = zext i1 %cmp49.i to i64
-  store i64 %conv51.i, ptr %arrayidx128, align 8
+  store i64 %conv51.i, ptr %arrayidx137, align 8
   br label %compute_integers.exit
 
 sw.bb52.i:
-  %cmp53.i = icmp sle i64 %141, %143
+  %cmp53.i = icmp sle i64 %148, %150
   %conv55.i = zext i1 %cmp53.i to i64
-  store i64 %conv55.i, ptr %arrayidx128, align 8
+  store i64 %conv55.i, ptr %arrayidx137, align 8
   br label %compute_integers.exit
 
 sw.bb56.i:
-  %cmp57.i = icmp sgt i64 %141, %143
+  %cmp57.i = icmp sgt i64 %148, %150
   %conv59.i = zext i1 %cmp57.i to i64
-  store i64 %conv59.i, ptr %arrayidx128, align 8
+  store i64 %conv59.i, ptr %arrayidx137, align 8
   br label %compute_integers.exit
 
 sw.bb60.i:
-  %cmp61.i = icmp sge i64 %141, %143
+  %cmp61.i = icmp sge i64 %148, %150
   %conv63.i = zext i1 %cmp61.i to i64
-  store i64 %conv63.i, ptr %arrayidx128, align 8
+  store i64 %conv63.i, ptr %arrayidx137, align 8
   br label %compute_integers.exit
 
 sw.bb64.i:
-  %cmp65.i = icmp eq i64 %141, %143
+  %cmp65.i = icmp eq i64 %148, %150
   %conv67.i = zext i1 %cmp65.i to i64
-  store i64 %conv67.i, ptr %arrayidx128, align 8
+  store i64 %conv67.i, ptr %arrayidx137, align 8
   br label %compute_integers.exit
 
 sw.bb68.i:
-  %cmp69.i = icmp ne i64 %141, %143
+  %cmp69.i = icmp ne i64 %148, %150
   %conv71.i = zext i1 %cmp69.i to i64
-  store i64 %conv71.i, ptr %arrayidx128, align 8
+  store i64 %conv71.i, ptr %arrayidx137, align 8
   br label %compute_integers.exit
 
 compute_integers.exit:
-  %retval.0.i290 = phi i32 [ 0, %cond.false45.i ], [ %cond.i306, %sw.bb.i305 ], [ %cond2.i, %sw.bb1.i304 ], [ %cond4.i, %sw.bb3.i303 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i297 ], [ %158, %land.rhs.i ], [ 3, %sw.bb11.i291 ], [ 0, %if.end33.i296 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i292 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i299 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb121 ]
-  %add.ptr130 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  %retval.0.i305 = phi i32 [ 0, %cond.false45.i ], [ %cond.i321, %sw.bb.i320 ], [ %cond2.i, %sw.bb1.i319 ], [ %cond4.i, %sw.bb3.i318 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i312 ], [ %165, %land.rhs.i ], [ 3, %sw.bb11.i306 ], [ 0, %if.end33.i311 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i307 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i314 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb130 ]
+  %add.ptr139 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.default:
-  %arrayidx131 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %166 = load i64, ptr %arrayidx131, align 8
-  %arrayidx132 = getelementptr inbounds %union.number, ptr %1, i64 %166
-  %167 = load i64, ptr %arrayidx132, align 8
-  %cmp133.not = icmp eq i64 %167, 0
-  br i1 %cmp133.not, label %cond.false, label %cond.true
+  %arrayidx140 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %173 = load i64, ptr %arrayidx140, align 8
+  %arrayidx141 = getelementptr inbounds %union.number, ptr %1, i64 %173
+  %174 = load i64, ptr %arrayidx141, align 8
+  %cmp142.not = icmp eq i64 %174, 0
+  br i1 %cmp142.not, label %cond.false, label %cond.true
 
 cond.true:
-  %add.ptr135 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  br label %for.cond.backedge
+  %add.ptr144 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  br label %cleanup
 
 cond.false:
-  %arrayidx136 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %168 = load i64, ptr %arrayidx136, align 8
-  %add.ptr137 = getelementptr inbounds i64, ptr %0, i64 %168
-  br label %for.cond.backedge
+  %arrayidx145 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %175 = load i64, ptr %arrayidx145, align 8
+  %add.ptr146 = getelementptr inbounds i64, ptr %0, i64 %175
+  br label %cleanup
 
 sw.epilog:
-  %status.1 = phi i32 [ %retval.0.i290, %compute_integers.exit ], [ %status.0, %if.end ], [ %call53, %if.end62 ], [ %call74, %sw.bb67 ], [ %retval.0.i268, %load.exit ], [ %retval.0.i273, %compute_reals.exit ]
-  %next.0 = phi ptr [ %add.ptr130, %compute_integers.exit ], [ %add.ptr, %if.end ], [ %add.ptr66, %if.end62 ], [ %add.ptr75, %sw.bb67 ], [ %add.ptr82, %load.exit ], [ %add.ptr120, %compute_reals.exit ]
-  %cmp139.not = icmp eq i32 %status.1, 0
-  br i1 %cmp139.not, label %for.cond.backedge, label %if.then141
+  %status.1 = phi i32 [ %call53, %if.end62 ], [ %status.0, %if.end ], [ %retval.0.i305, %compute_integers.exit ], [ %call83, %sw.bb76 ], [ %retval.0.i283, %load.exit ], [ %retval.0.i288, %compute_reals.exit ]
+  %next.0 = phi ptr [ %add.ptr66, %if.end62 ], [ %add.ptr, %if.end ], [ %add.ptr139, %compute_integers.exit ], [ %add.ptr84, %sw.bb76 ], [ %add.ptr91, %load.exit ], [ %add.ptr129, %compute_reals.exit ]
+  %cmp148.not = icmp eq i32 %status.1, 0
+  br i1 %cmp148.not, label %cleanup, label %if.then150
 
-if.then141:
-  %status.1316 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb100 ]
-  %sub.ptr.lhs.cast142 = ptrtoint ptr %at.0 to i64
-  %sub.ptr.sub144 = sub i64 %sub.ptr.lhs.cast142, %sub.ptr.rhs.cast
-  %sub.ptr.div145 = lshr exact i64 %sub.ptr.sub144, 3
-  %conv146 = trunc i64 %sub.ptr.div145 to i32
+if.then150:
+  %status.1331 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb109 ]
+  %sub.ptr.lhs.cast151 = ptrtoint ptr %at.0 to i64
+  %sub.ptr.sub153 = sub i64 %sub.ptr.lhs.cast151, %sub.ptr.rhs.cast
+  %sub.ptr.div154 = lshr exact i64 %sub.ptr.sub153, 3
+  %conv155 = trunc i64 %sub.ptr.div154 to i32
   %site = getelementptr inbounds nuw i8, ptr %lane, i64 44
-  store i32 %conv146, ptr %site, align 4
-  br label %cleanup149
+  store i32 %conv155, ptr %site, align 4
+  br label %cleanup158
 
-cleanup149:
-  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1316, %if.then141 ]
+cleanup:
+  %at.1 = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr119, %sw.bb109 ], [ %add.ptr146, %cond.false ], [ %add.ptr144, %cond.true ], [ %add.ptr108, %sw.bb102 ], [ %add.ptr101, %sw.bb92 ], [ %add.ptr47, %sw.bb39 ], [ %add.ptr38, %sw.bb31 ], [ %add.ptr30, %sw.bb20 ], [ %add.ptr19, %sw.bb11 ], [ %add.ptr10, %sw.bb7 ], [ %move.0337, %for.cond69.preheader ], [ %move.0, %for.body ]
+  br label %for.cond
+
+cleanup158:
+  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1331, %if.then150 ]
   ret i32 %retval.1.ph
 }
 

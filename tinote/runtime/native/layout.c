@@ -88,6 +88,7 @@ NUMBER(REPLAY_BRANCH, REPLAY_BRANCH) // register, word to go on at if it is zero
 NUMBER(REPLAY_CONVERT, REPLAY_CONVERT) // type, to, type, from, rank, (extent, stride of each)…
 NUMBER(REPLAY_TAKE, REPLAY_TAKE) // bytes, to, where it is said from where, bytes from one world to the next
 NUMBER(REPLAY_GIVE, REPLAY_GIVE) // bytes, from, where it is said to where, bytes from one world to the next
+NUMBER(REPLAY_MOVES, REPLAY_MOVES) // how many, (to, from)…
 
 // --- replay: one thread's share of a batch
 NUMBER(LANE_BYTES, sizeof(struct lane)) // of each
@@ -108,7 +109,7 @@ NUMBER(REPLAY_FLOAT_POWER, REPLAY_FLOAT_POWER) // a ** b
 NUMBER(REPLAY_NEGATIVE, REPLAY_NEGATIVE) // -a
 NUMBER(REPLAY_ABSOLUTE, REPLAY_ABSOLUTE) // |a|
 NUMBER(REPLAY_SQRT, REPLAY_SQRT) // √a
-NUMBER(REPLAY_SCALE, REPLAY_SCALE) // a * b, 0 where b is
+NUMBER(REPLAY_SCALE, REPLAY_SCALE) // a * b, b where that is 0
 NUMBER(REPLAY_LT, REPLAY_LT) // a < b
 NUMBER(REPLAY_LE, REPLAY_LE) // a <= b
 NUMBER(REPLAY_GT, REPLAY_GT) // a > b

@@ -222,7 +222,7 @@ static int32_t compute_reals(int64_t operation, double a, double b, union number
     case REPLAY_NEGATIVE: found->real = -a; return OK;
     case REPLAY_ABSOLUTE: found->real = fabs(a); return OK;
     case REPLAY_SQRT: found->real = sqrt(a); return OK;
-    case REPLAY_SCALE: found->real = b != 0 ? a * b : 0; return OK;
+    case REPLAY_SCALE: found->real = b != 0 ? a * b : b; return OK;
     case REPLAY_LT: found->integer = a < b; return OK;
     case REPLAY_LE: found->integer = a <= b; return OK;
     case REPLAY_GT: found->integer = a > b; return OK;
@@ -316,6 +316,12 @@ static int32_t run_lane(struct block *block, struct lane *lane) {
             status = store(at[1], &bits, at[3], registers[at[2]]);
             if (status == OK) fill(ADDRESS(at[4]), at[5], at + 6, &bits, size_of(at[1]));
             next = at + 6 + 2 * at[5];
+            break;
+        }
+        case REPLAY_MOVES: { // how many words, (to, from)…
+            const int64_t *move = at + 2;
+            for (int64_t i = 0; i < at[1]; i++, move += 2) *(int64_t *)ADDRESS(move[0]) = *(const int64_t *)ADDRESS(move[1]);
+            next = move;
             break;
         }
         case REPLAY_STORE: // type, register, whether it is real, address

@@ -419,7 +419,7 @@ entry:
   br label %for.cond.i
 
 for.cond.i:
-  %at.0.i = phi ptr [ %1, %entry ], [ %at.0.i.be, %for.cond.i.backedge ]
+  %at.0.i = phi ptr [ %1, %entry ], [ %at.1.i, %cleanup.i ]
   %4 = load i64, ptr %at.0.i, align 8
   switch i64 %4, label %sw.default.i [
     i64 0, label %if.end
@@ -430,14 +430,22 @@ for.cond.i:
     i64 14, label %sw.bb37.i
     i64 15, label %sw.bb50.i
     i64 4, label %sw.bb64.i
-    i64 5, label %sw.bb85.i
-    i64 6, label %sw.bb95.i
-    i64 7, label %sw.bb104.i
-    i64 8, label %sw.bb117.i
-    i64 9, label %sw.bb126.i
-    i64 10, label %sw.bb140.i
-    i64 11, label %sw.bb153.i
+    i64 16, label %for.cond87.preheader.i
+    i64 5, label %sw.bb96.i
+    i64 6, label %sw.bb106.i
+    i64 7, label %sw.bb115.i
+    i64 8, label %sw.bb128.i
+    i64 9, label %sw.bb137.i
+    i64 10, label %sw.bb151.i
+    i64 11, label %sw.bb164.i
   ]
+
+for.cond87.preheader.i:
+  %arrayidx88.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %move.0363.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %5 = load i64, ptr %arrayidx88.i, align 8
+  %cmp89364.i = icmp sgt i64 %5, 0
+  br i1 %cmp89364.i, label %for.body.i, label %cleanup.i
 
 sw.bb3.i:
   %sub.ptr.lhs.cast.i = ptrtoint ptr %at.0.i to i32
@@ -448,10 +456,10 @@ sw.bb3.i:
   br i1 %cmp.i.i, label %land.lhs.true.i.i, label %tn_poll.exit.i
 
 land.lhs.true.i.i:
-  %5 = load i64, ptr getelementptr inbounds nuw (i8, ptr @tn_control, i32 8), align 8
-  %dec.i.i = add nsw i64 %5, -1
+  %6 = load i64, ptr getelementptr inbounds nuw (i8, ptr @tn_control, i32 8), align 8
+  %dec.i.i = add nsw i64 %6, -1
   store i64 %dec.i.i, ptr getelementptr inbounds nuw (i8, ptr @tn_control, i32 8), align 8
-  %cmp1.i.i = icmp sgt i64 %5, 0
+  %cmp1.i.i = icmp sgt i64 %6, 0
   br i1 %cmp1.i.i, label %if.then.i, label %tn_poll.exit.i
 
 tn_poll.exit.i:
@@ -460,43 +468,43 @@ tn_poll.exit.i:
 
 if.then.i:
   %arrayidx4.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %6 = load i64, ptr %arrayidx4.i, align 8
-  %conv.i = trunc i64 %6 to i32
-  %7 = inttoptr i32 %conv.i to ptr
-  %add.ptr.i30.i.i = getelementptr inbounds i8, ptr %7, i32 -128
-  %8 = load i32, ptr %flags.i.i, align 4
-  %flags1.i.i.i = getelementptr inbounds nuw i8, ptr %7, i32 60
-  store i32 %8, ptr %flags1.i.i.i, align 4
-  store atomic i32 0, ptr %7 seq_cst, align 4
-  %site.i.i.i = getelementptr inbounds nuw i8, ptr %7, i32 4
+  %7 = load i64, ptr %arrayidx4.i, align 8
+  %conv.i = trunc i64 %7 to i32
+  %8 = inttoptr i32 %conv.i to ptr
+  %add.ptr.i30.i.i = getelementptr inbounds i8, ptr %8, i32 -128
+  %9 = load i32, ptr %flags.i.i, align 4
+  %flags1.i.i.i = getelementptr inbounds nuw i8, ptr %8, i32 60
+  store i32 %9, ptr %flags1.i.i.i, align 4
+  store atomic i32 0, ptr %8 seq_cst, align 4
+  %site.i.i.i = getelementptr inbounds nuw i8, ptr %8, i32 4
   store atomic i32 -1, ptr %site.i.i.i seq_cst, align 4
-  %9 = load i64, ptr getelementptr inbounds nuw (i8, ptr @tn_control, i32 16), align 8
-  store i64 %9, ptr getelementptr inbounds nuw (i8, ptr @tn_control, i32 24), align 8
-  %10 = load ptr, ptr %block2.i.i, align 8
-  %cmp.i295.i = icmp eq ptr %10, null
-  %cond.i296.i = select i1 %cmp.i295.i, ptr null, ptr %lane
-  %lane3.i.i = getelementptr inbounds i8, ptr %7, i32 -56
-  store ptr %cond.i296.i, ptr %lane3.i.i, align 8
-  %11 = load ptr, ptr %thread_state.i.i, align 8
-  %thread_state4.i.i = getelementptr inbounds i8, ptr %7, i32 -120
-  store ptr %11, ptr %thread_state4.i.i, align 8
-  %12 = load ptr, ptr %add.ptr.i30.i.i, align 64
-  %call6.i.i = call i32 %12(ptr noundef nonnull %7) nounwind
+  %10 = load i64, ptr getelementptr inbounds nuw (i8, ptr @tn_control, i32 16), align 8
+  store i64 %10, ptr getelementptr inbounds nuw (i8, ptr @tn_control, i32 24), align 8
+  %11 = load ptr, ptr %block2.i.i, align 8
+  %cmp.i312.i = icmp eq ptr %11, null
+  %cond.i313.i = select i1 %cmp.i312.i, ptr null, ptr %lane
+  %lane3.i.i = getelementptr inbounds i8, ptr %8, i32 -56
+  store ptr %cond.i313.i, ptr %lane3.i.i, align 8
+  %12 = load ptr, ptr %thread_state.i.i, align 8
+  %thread_state4.i.i = getelementptr inbounds i8, ptr %8, i32 -120
+  store ptr %12, ptr %thread_state4.i.i, align 8
+  %13 = load ptr, ptr %add.ptr.i30.i.i, align 64
+  %call6.i.i = call i32 %13(ptr noundef nonnull %8) nounwind
   %cmp.not.i.i.i = icmp eq i32 %call6.i.i, 0
   br i1 %cmp.not.i.i.i, label %cond.false.i.i.i, label %launch_within.exit.i
 
 cond.false.i.i.i:
-  %atomic-load.i.i.i = load atomic i32, ptr %7 seq_cst, align 4
+  %atomic-load.i.i.i = load atomic i32, ptr %8 seq_cst, align 4
   br label %launch_within.exit.i
 
 launch_within.exit.i:
   %cond.i.i.i = phi i32 [ %atomic-load.i.i.i, %cond.false.i.i.i ], [ %call6.i.i, %if.then.i ]
-  %13 = load ptr, ptr %thread_state4.i.i, align 8
-  store ptr %13, ptr %thread_state.i.i, align 8
-  %python_error.i.i = getelementptr inbounds i8, ptr %7, i32 -80
-  %14 = load i32, ptr %python_error.i.i, align 16
-  %15 = load i32, ptr %python_error12.i.i, align 16
-  %or.i.i = or i32 %15, %14
+  %14 = load ptr, ptr %thread_state4.i.i, align 8
+  store ptr %14, ptr %thread_state.i.i, align 8
+  %python_error.i.i = getelementptr inbounds i8, ptr %8, i32 -80
+  %15 = load i32, ptr %python_error.i.i, align 16
+  %16 = load i32, ptr %python_error12.i.i, align 16
+  %or.i.i = or i32 %16, %15
   store i32 %or.i.i, ptr %python_error12.i.i, align 16
   store ptr null, ptr %lane3.i.i, align 8
   br label %if.end.i
@@ -508,180 +516,199 @@ if.end.i:
 
 sw.bb6.i:
   %arrayidx7.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %16 = load i64, ptr %arrayidx7.i, align 8
-  %conv8.i = trunc i64 %16 to i32
-  %17 = inttoptr i32 %conv8.i to ptr
+  %17 = load i64, ptr %arrayidx7.i, align 8
+  %conv8.i = trunc i64 %17 to i32
+  %18 = inttoptr i32 %conv8.i to ptr
   %arrayidx9.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %18 = load i64, ptr %arrayidx9.i, align 8
-  %conv10.i = trunc i64 %18 to i32
-  call void @llvm.memset.p0.i32(ptr align 1 %17, i8 0, i32 %conv10.i, i1 false)
+  %19 = load i64, ptr %arrayidx9.i, align 8
+  %conv10.i = trunc i64 %19 to i32
+  call void @llvm.memset.p0.i32(ptr align 1 %18, i8 0, i32 %conv10.i, i1 false)
   %add.ptr11.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
-  br label %for.cond.i.backedge
+  br label %cleanup.i
 
 sw.bb12.i:
   %arrayidx13.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %19 = load i64, ptr %arrayidx13.i, align 8
-  %conv14.i = trunc i64 %19 to i32
-  %20 = inttoptr i32 %conv14.i to ptr
+  %20 = load i64, ptr %arrayidx13.i, align 8
+  %conv14.i = trunc i64 %20 to i32
+  %21 = inttoptr i32 %conv14.i to ptr
   %arrayidx15.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
-  %21 = load i64, ptr %arrayidx15.i, align 8
-  %conv16.i = trunc i64 %21 to i32
-  %22 = inttoptr i32 %conv16.i to ptr
+  %22 = load i64, ptr %arrayidx15.i, align 8
+  %conv16.i = trunc i64 %22 to i32
+  %23 = inttoptr i32 %conv16.i to ptr
   %arrayidx17.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
-  %23 = load i64, ptr %arrayidx17.i, align 8
+  %24 = load i64, ptr %arrayidx17.i, align 8
   %add.ptr18.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
   %arrayidx19.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %24 = load i64, ptr %arrayidx19.i, align 8
-  call fastcc void @copy(ptr noundef %20, ptr noundef %22, i64 noundef %23, ptr noundef nonnull %add.ptr18.i, i64 noundef %24)
-  %25 = load i64, ptr %arrayidx17.i, align 8
-  %26 = trunc i64 %25 to i32
-  %add.ptr22.idx.i = mul i32 %26, 24
+  %25 = load i64, ptr %arrayidx19.i, align 8
+  call fastcc void @copy(ptr noundef %21, ptr noundef %23, i64 noundef %24, ptr noundef nonnull %add.ptr18.i, i64 noundef %25)
+  %26 = load i64, ptr %arrayidx17.i, align 8
+  %27 = trunc i64 %26 to i32
+  %add.ptr22.idx.i = mul i32 %27, 24
   %add.ptr22.i = getelementptr inbounds i8, ptr %add.ptr18.i, i32 %add.ptr22.idx.i
-  br label %for.cond.i.backedge
+  br label %cleanup.i
 
 sw.bb23.i:
   %arrayidx24.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %27 = load i64, ptr %arrayidx24.i, align 8
+  %28 = load i64, ptr %arrayidx24.i, align 8
   %arrayidx25.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %28 = load i64, ptr %arrayidx25.i, align 8
-  %conv26.i = trunc i64 %28 to i32
-  %29 = inttoptr i32 %conv26.i to ptr
+  %29 = load i64, ptr %arrayidx25.i, align 8
+  %conv26.i = trunc i64 %29 to i32
+  %30 = inttoptr i32 %conv26.i to ptr
   %arrayidx27.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
-  %30 = load i64, ptr %arrayidx27.i, align 8
+  %31 = load i64, ptr %arrayidx27.i, align 8
   %arrayidx28.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
-  %31 = load i64, ptr %arrayidx28.i, align 8
-  %conv29.i = trunc i64 %31 to i32
-  %32 = inttoptr i32 %conv29.i to ptr
+  %32 = load i64, ptr %arrayidx28.i, align 8
+  %conv29.i = trunc i64 %32 to i32
+  %33 = inttoptr i32 %conv29.i to ptr
   %arrayidx30.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
-  %33 = load i64, ptr %arrayidx30.i, align 8
-  %add.ptr31.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 48
-  call fastcc void @convert(i64 noundef %27, ptr noundef %29, i64 noundef %30, ptr noundef %32, i64 noundef %33, ptr noundef nonnull %add.ptr31.i)
   %34 = load i64, ptr %arrayidx30.i, align 8
-  %35 = trunc i64 %34 to i32
-  %add.ptr36.idx.i = mul i32 %35, 24
+  %add.ptr31.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 48
+  call fastcc void @convert(i64 noundef %28, ptr noundef %30, i64 noundef %31, ptr noundef %33, i64 noundef %34, ptr noundef nonnull %add.ptr31.i)
+  %35 = load i64, ptr %arrayidx30.i, align 8
+  %36 = trunc i64 %35 to i32
+  %add.ptr36.idx.i = mul i32 %36, 24
   %add.ptr36.i = getelementptr inbounds i8, ptr %add.ptr31.i, i32 %add.ptr36.idx.i
-  br label %for.cond.i.backedge
+  br label %cleanup.i
 
 sw.bb37.i:
   %arrayidx38.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %36 = load i64, ptr %arrayidx38.i, align 8
-  %conv39.i = trunc i64 %36 to i32
-  %37 = inttoptr i32 %conv39.i to ptr
+  %37 = load i64, ptr %arrayidx38.i, align 8
+  %conv39.i = trunc i64 %37 to i32
+  %38 = inttoptr i32 %conv39.i to ptr
   %arrayidx40.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
-  %38 = load i64, ptr %arrayidx40.i, align 8
-  %conv41.i = trunc i64 %38 to i32
-  %39 = inttoptr i32 %conv41.i to ptr
-  %40 = load i64, ptr %39, align 8
-  %conv42.i = trunc i64 %40 to i32
-  %41 = inttoptr i32 %conv42.i to ptr
-  %42 = load i64, ptr %world54.i, align 8
+  %39 = load i64, ptr %arrayidx40.i, align 8
+  %conv41.i = trunc i64 %39 to i32
+  %40 = inttoptr i32 %conv41.i to ptr
+  %41 = load i64, ptr %40, align 8
+  %conv42.i = trunc i64 %41 to i32
+  %42 = inttoptr i32 %conv42.i to ptr
+  %43 = load i64, ptr %world54.i, align 8
   %arrayidx43.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
-  %43 = load i64, ptr %arrayidx43.i, align 8
-  %mul44.i = mul nsw i64 %43, %42
+  %44 = load i64, ptr %arrayidx43.i, align 8
+  %mul44.i = mul nsw i64 %44, %43
   %idx.ext45.i = trunc i64 %mul44.i to i32
-  %add.ptr46.i = getelementptr inbounds i8, ptr %41, i32 %idx.ext45.i
+  %add.ptr46.i = getelementptr inbounds i8, ptr %42, i32 %idx.ext45.i
   %arrayidx47.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %44 = load i64, ptr %arrayidx47.i, align 8
-  %conv48.i = trunc i64 %44 to i32
-  call void @llvm.memcpy.p0.p0.i32(ptr align 1 %37, ptr align 1 %add.ptr46.i, i32 %conv48.i, i1 false)
+  %45 = load i64, ptr %arrayidx47.i, align 8
+  %conv48.i = trunc i64 %45 to i32
+  call void @llvm.memcpy.p0.p0.i32(ptr align 1 %38, ptr align 1 %add.ptr46.i, i32 %conv48.i, i1 false)
   %add.ptr49.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
-  br label %for.cond.i.backedge
+  br label %cleanup.i
 
 sw.bb50.i:
   %arrayidx51.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
-  %45 = load i64, ptr %arrayidx51.i, align 8
-  %conv52.i = trunc i64 %45 to i32
-  %46 = inttoptr i32 %conv52.i to ptr
-  %47 = load i64, ptr %46, align 8
-  %conv53.i = trunc i64 %47 to i32
-  %48 = inttoptr i32 %conv53.i to ptr
-  %49 = load i64, ptr %world54.i, align 8
+  %46 = load i64, ptr %arrayidx51.i, align 8
+  %conv52.i = trunc i64 %46 to i32
+  %47 = inttoptr i32 %conv52.i to ptr
+  %48 = load i64, ptr %47, align 8
+  %conv53.i = trunc i64 %48 to i32
+  %49 = inttoptr i32 %conv53.i to ptr
+  %50 = load i64, ptr %world54.i, align 8
   %arrayidx55.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
-  %50 = load i64, ptr %arrayidx55.i, align 8
-  %mul56.i = mul nsw i64 %50, %49
+  %51 = load i64, ptr %arrayidx55.i, align 8
+  %mul56.i = mul nsw i64 %51, %50
   %idx.ext57.i = trunc i64 %mul56.i to i32
-  %add.ptr58.i = getelementptr inbounds i8, ptr %48, i32 %idx.ext57.i
+  %add.ptr58.i = getelementptr inbounds i8, ptr %49, i32 %idx.ext57.i
   %arrayidx59.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %51 = load i64, ptr %arrayidx59.i, align 8
-  %conv60.i = trunc i64 %51 to i32
-  %52 = inttoptr i32 %conv60.i to ptr
+  %52 = load i64, ptr %arrayidx59.i, align 8
+  %conv60.i = trunc i64 %52 to i32
+  %53 = inttoptr i32 %conv60.i to ptr
   %arrayidx61.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %53 = load i64, ptr %arrayidx61.i, align 8
-  %conv62.i = trunc i64 %53 to i32
-  call void @llvm.memcpy.p0.p0.i32(ptr align 1 %add.ptr58.i, ptr align 1 %52, i32 %conv62.i, i1 false)
+  %54 = load i64, ptr %arrayidx61.i, align 8
+  %conv62.i = trunc i64 %54 to i32
+  call void @llvm.memcpy.p0.p0.i32(ptr align 1 %add.ptr58.i, ptr align 1 %53, i32 %conv62.i, i1 false)
   %add.ptr63.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
-  br label %for.cond.i.backedge
+  br label %cleanup.i
 
 sw.bb64.i:
   call void @llvm.lifetime.start.p0(ptr nonnull %bits.i) nounwind
   store i64 0, ptr %bits.i, align 8
   %arrayidx65.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %54 = load i64, ptr %arrayidx65.i, align 8
+  %55 = load i64, ptr %arrayidx65.i, align 8
   %arrayidx66.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
-  %55 = load i64, ptr %arrayidx66.i, align 8
+  %56 = load i64, ptr %arrayidx66.i, align 8
   %arrayidx67.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %56 = load i64, ptr %arrayidx67.i, align 8
-  %idxprom.i = trunc i64 %56 to i32
+  %57 = load i64, ptr %arrayidx67.i, align 8
+  %idxprom.i = trunc i64 %57 to i32
   %arrayidx68.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom.i
-  %call69.i = call fastcc i32 @store(i64 noundef %54, ptr noundef nonnull %bits.i, i64 noundef %55, ptr noundef byval(%union.number) align 8 %arrayidx68.i)
+  %call69.i = call fastcc i32 @store(i64 noundef %55, ptr noundef nonnull %bits.i, i64 noundef %56, ptr noundef byval(%union.number) align 8 %arrayidx68.i)
   %cmp70.i = icmp eq i32 %call69.i, 0
   br i1 %cmp70.i, label %if.then72.i, label %if.end79.i
 
 if.then72.i:
   %arrayidx73.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
-  %57 = load i64, ptr %arrayidx73.i, align 8
-  %conv74.i = trunc i64 %57 to i32
-  %58 = inttoptr i32 %conv74.i to ptr
+  %58 = load i64, ptr %arrayidx73.i, align 8
+  %conv74.i = trunc i64 %58 to i32
+  %59 = inttoptr i32 %conv74.i to ptr
   %arrayidx75.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
-  %59 = load i64, ptr %arrayidx75.i, align 8
+  %60 = load i64, ptr %arrayidx75.i, align 8
   %add.ptr76.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 48
-  %60 = load i64, ptr %arrayidx65.i, align 8
-  %idxprom.i.i = trunc i64 %60 to i32
+  %61 = load i64, ptr %arrayidx65.i, align 8
+  %idxprom.i.i = trunc i64 %61 to i32
   %arrayidx.i.i = getelementptr inbounds i8, ptr @size_of.sizes, i32 %idxprom.i.i
-  %61 = load i8, ptr %arrayidx.i.i, align 1
-  %conv.i.i = sext i8 %61 to i64
-  call fastcc void @fill(ptr noundef %58, i64 noundef %59, ptr noundef nonnull %add.ptr76.i, ptr noundef %bits.i, i64 noundef %conv.i.i)
+  %62 = load i8, ptr %arrayidx.i.i, align 1
+  %conv.i.i = sext i8 %62 to i64
+  call fastcc void @fill(ptr noundef %59, i64 noundef %60, ptr noundef nonnull %add.ptr76.i, ptr noundef %bits.i, i64 noundef %conv.i.i)
   br label %if.end79.i
 
 if.end79.i:
   %add.ptr80.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 48
   %arrayidx81.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
-  %62 = load i64, ptr %arrayidx81.i, align 8
-  %.tr.i = trunc i64 %62 to i32
+  %63 = load i64, ptr %arrayidx81.i, align 8
+  %.tr.i = trunc i64 %63 to i32
   %add.ptr84.idx.i = shl i32 %.tr.i, 4
   %add.ptr84.i = getelementptr inbounds i8, ptr %add.ptr80.i, i32 %add.ptr84.idx.i
   call void @llvm.lifetime.end.p0(ptr nonnull %bits.i) nounwind
   br label %sw.epilog.i
 
-sw.bb85.i:
-  %arrayidx86.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %63 = load i64, ptr %arrayidx86.i, align 8
-  %arrayidx87.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
-  %64 = load i64, ptr %arrayidx87.i, align 8
-  %conv88.i = trunc i64 %64 to i32
-  %65 = inttoptr i32 %conv88.i to ptr
-  %arrayidx89.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
-  %66 = load i64, ptr %arrayidx89.i, align 8
-  %arrayidx90.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %67 = load i64, ptr %arrayidx90.i, align 8
-  %idxprom91.i = trunc i64 %67 to i32
-  %arrayidx92.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom91.i
-  %call93.i = call fastcc i32 @store(i64 noundef %63, ptr noundef %65, i64 noundef %66, ptr noundef byval(%union.number) align 8 %arrayidx92.i)
-  %add.ptr94.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
+for.body.i:
+  %move.0367.i = phi ptr [ %move.0.i, %for.body.i ], [ %move.0363.i, %for.cond87.preheader.i ]
+  %i.0366.i = phi i64 [ %inc.i, %for.body.i ], [ 0, %for.cond87.preheader.i ]
+  %at.0.pn365.i = phi ptr [ %move.0367.i, %for.body.i ], [ %at.0.i, %for.cond87.preheader.i ]
+  %arrayidx91.i = getelementptr inbounds nuw i8, ptr %at.0.pn365.i, i32 24
+  %64 = load i64, ptr %arrayidx91.i, align 8
+  %conv92.i = trunc i64 %64 to i32
+  %65 = inttoptr i32 %conv92.i to ptr
+  %66 = load i64, ptr %65, align 8
+  %67 = load i64, ptr %move.0367.i, align 8
+  %conv94.i = trunc i64 %67 to i32
+  %68 = inttoptr i32 %conv94.i to ptr
+  store i64 %66, ptr %68, align 8
+  %inc.i = add nuw nsw i64 %i.0366.i, 1
+  %move.0.i = getelementptr inbounds nuw i8, ptr %move.0367.i, i32 16
+  %69 = load i64, ptr %arrayidx88.i, align 8
+  %cmp89.i = icmp slt i64 %inc.i, %69
+  br i1 %cmp89.i, label %for.body.i, label %cleanup.i
+
+sw.bb96.i:
+  %arrayidx97.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %70 = load i64, ptr %arrayidx97.i, align 8
+  %arrayidx98.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
+  %71 = load i64, ptr %arrayidx98.i, align 8
+  %conv99.i = trunc i64 %71 to i32
+  %72 = inttoptr i32 %conv99.i to ptr
+  %arrayidx100.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
+  %73 = load i64, ptr %arrayidx100.i, align 8
+  %arrayidx101.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %74 = load i64, ptr %arrayidx101.i, align 8
+  %idxprom102.i = trunc i64 %74 to i32
+  %arrayidx103.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom102.i
+  %call104.i = call fastcc i32 @store(i64 noundef %70, ptr noundef %72, i64 noundef %73, ptr noundef byval(%union.number) align 8 %arrayidx103.i)
+  %add.ptr105.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
   br label %sw.epilog.i
 
-sw.bb95.i:
-  %arrayidx96.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %68 = load i64, ptr %arrayidx96.i, align 8
-  %arrayidx97.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
-  %69 = load i64, ptr %arrayidx97.i, align 8
-  %conv98.i = trunc i64 %69 to i32
-  %70 = inttoptr i32 %conv98.i to ptr
-  %arrayidx99.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %71 = load i64, ptr %arrayidx99.i, align 8
-  %idxprom100.i = trunc i64 %71 to i32
-  %arrayidx101.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom100.i
-  switch i64 %68, label %sw.default.i.i [
+sw.bb106.i:
+  %arrayidx107.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %75 = load i64, ptr %arrayidx107.i, align 8
+  %arrayidx108.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
+  %76 = load i64, ptr %arrayidx108.i, align 8
+  %conv109.i = trunc i64 %76 to i32
+  %77 = inttoptr i32 %conv109.i to ptr
+  %arrayidx110.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %78 = load i64, ptr %arrayidx110.i, align 8
+  %idxprom111.i = trunc i64 %78 to i32
+  %arrayidx112.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom111.i
+  switch i64 %75, label %sw.default.i.i [
     i64 0, label %sw.bb.i.i
     i64 1, label %sw.bb1.i.i
     i64 2, label %sw.bb2.i.i
@@ -696,7 +723,7 @@ sw.bb95.i:
   ]
 
 sw.bb.i.i:
-  %bits.0.copyload.i.i = load i16, ptr %70, align 1
+  %bits.0.copyload.i.i = load i16, ptr %77, align 1
   %conv.i.i.i = zext i16 %bits.0.copyload.i.i to i32
   %shr.i.i.i = lshr i32 %conv.i.i.i, 10
   %and.i.i.i = and i32 %shr.i.i.i, 31
@@ -708,7 +735,7 @@ sw.bb.i.i:
 if.then.i.i.i:
   %shl.i.i.i = shl nuw nsw i64 %conv4.i.i.i, 42
   %or.i.i.i = or disjoint i64 %shl.i.i.i, 9218868437227405312
-  %72 = bitcast i64 %or.i.i.i to double
+  %79 = bitcast i64 %or.i.i.i to double
   br label %real_of_half.exit.i.i
 
 if.else.i.i.i:
@@ -718,225 +745,225 @@ if.else.i.i.i:
   br i1 %cmp7.not.i.i.i, label %real_of_half.exit.i.i, label %if.then9.i.i.i
 
 if.then9.i.i.i:
-  %73 = add nuw nsw i32 %and.i.i.i, 1008
-  %sub.i.i.i = zext nneg i32 %73 to i64
+  %80 = add nuw nsw i32 %and.i.i.i, 1008
+  %sub.i.i.i = zext nneg i32 %80 to i64
   %shl10.i.i.i = shl nuw nsw i64 %sub.i.i.i, 52
   %shl11.i.i.i = shl nuw nsw i64 %conv4.i.i.i, 42
   %or12.i.i.i = or disjoint i64 %shl10.i.i.i, %shl11.i.i.i
-  %74 = bitcast i64 %or12.i.i.i to double
+  %81 = bitcast i64 %or12.i.i.i to double
   br label %real_of_half.exit.i.i
 
 real_of_half.exit.i.i:
-  %found.sroa.0.0.i.i.i = phi double [ %72, %if.then.i.i.i ], [ %74, %if.then9.i.i.i ], [ %mul.i.i.i, %if.else.i.i.i ]
+  %found.sroa.0.0.i.i.i = phi double [ %79, %if.then.i.i.i ], [ %81, %if.then9.i.i.i ], [ %mul.i.i.i, %if.else.i.i.i ]
   %fneg.i.i.i = fneg double %found.sroa.0.0.i.i.i
   %tobool.not23.i.i.i = icmp slt i16 %bits.0.copyload.i.i, 0
-  %cond.i.i299.i = select i1 %tobool.not23.i.i.i, double %fneg.i.i.i, double %found.sroa.0.0.i.i.i
-  store double %cond.i.i299.i, ptr %arrayidx101.i, align 8
+  %cond.i.i316.i = select i1 %tobool.not23.i.i.i, double %fneg.i.i.i, double %found.sroa.0.0.i.i.i
+  store double %cond.i.i316.i, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
 sw.bb1.i.i:
-  %75 = load float, ptr %70, align 4
-  %conv.i298.i = fpext float %75 to double
-  store double %conv.i298.i, ptr %arrayidx101.i, align 8
+  %82 = load float, ptr %77, align 4
+  %conv.i315.i = fpext float %82 to double
+  store double %conv.i315.i, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
 sw.bb2.i.i:
-  %76 = load double, ptr %70, align 8
-  store double %76, ptr %arrayidx101.i, align 8
+  %83 = load double, ptr %77, align 8
+  store double %83, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
 sw.bb3.i.i:
-  %77 = load i8, ptr %70, align 1
-  %conv4.i.i = sext i8 %77 to i64
-  store i64 %conv4.i.i, ptr %arrayidx101.i, align 8
+  %84 = load i8, ptr %77, align 1
+  %conv4.i.i = sext i8 %84 to i64
+  store i64 %conv4.i.i, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
 sw.bb5.i.i:
-  %78 = load i16, ptr %70, align 2
-  %conv6.i.i = sext i16 %78 to i64
-  store i64 %conv6.i.i, ptr %arrayidx101.i, align 8
+  %85 = load i16, ptr %77, align 2
+  %conv6.i.i = sext i16 %85 to i64
+  store i64 %conv6.i.i, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
 sw.bb7.i.i:
-  %79 = load i32, ptr %70, align 4
-  %conv8.i.i = sext i32 %79 to i64
-  store i64 %conv8.i.i, ptr %arrayidx101.i, align 8
+  %86 = load i32, ptr %77, align 4
+  %conv8.i.i = sext i32 %86 to i64
+  store i64 %conv8.i.i, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
 sw.bb9.i.i:
-  %80 = load i64, ptr %70, align 8
-  store i64 %80, ptr %arrayidx101.i, align 8
+  %87 = load i64, ptr %77, align 8
+  store i64 %87, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
 sw.bb10.i.i:
-  %81 = load i8, ptr %70, align 1
-  %cmp.i297.i = icmp ne i8 %81, 0
-  %conv13.i.i = zext i1 %cmp.i297.i to i64
-  store i64 %conv13.i.i, ptr %arrayidx101.i, align 8
+  %88 = load i8, ptr %77, align 1
+  %cmp.i314.i = icmp ne i8 %88, 0
+  %conv13.i.i = zext i1 %cmp.i314.i to i64
+  store i64 %conv13.i.i, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
 sw.bb14.i.i:
-  %82 = load i8, ptr %70, align 1
-  %conv15.i.i = zext i8 %82 to i64
-  store i64 %conv15.i.i, ptr %arrayidx101.i, align 8
+  %89 = load i8, ptr %77, align 1
+  %conv15.i.i = zext i8 %89 to i64
+  store i64 %conv15.i.i, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
 sw.bb16.i.i:
-  %83 = load i16, ptr %70, align 2
-  %conv17.i.i = zext i16 %83 to i64
-  store i64 %conv17.i.i, ptr %arrayidx101.i, align 8
+  %90 = load i16, ptr %77, align 2
+  %conv17.i.i = zext i16 %90 to i64
+  store i64 %conv17.i.i, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
 sw.bb18.i.i:
-  %84 = load i32, ptr %70, align 4
-  %conv19.i.i = zext i32 %84 to i64
-  store i64 %conv19.i.i, ptr %arrayidx101.i, align 8
+  %91 = load i32, ptr %77, align 4
+  %conv19.i.i = zext i32 %91 to i64
+  store i64 %conv19.i.i, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
 sw.default.i.i:
-  %85 = load i64, ptr %70, align 8
-  store i64 %85, ptr %arrayidx101.i, align 8
-  %cmp20.i.i = icmp slt i64 %85, 0
-  %cond.i300.i = select i1 %cmp20.i.i, i32 6, i32 0
+  %92 = load i64, ptr %77, align 8
+  store i64 %92, ptr %arrayidx112.i, align 8
+  %cmp20.i.i = icmp slt i64 %92, 0
+  %cond.i317.i = select i1 %cmp20.i.i, i32 6, i32 0
   br label %load.exit.i
 
 load.exit.i:
-  %retval.0.i.i = phi i32 [ %cond.i300.i, %sw.default.i.i ], [ 0, %real_of_half.exit.i.i ], [ 0, %sw.bb1.i.i ], [ 0, %sw.bb2.i.i ], [ 0, %sw.bb3.i.i ], [ 0, %sw.bb5.i.i ], [ 0, %sw.bb7.i.i ], [ 0, %sw.bb9.i.i ], [ 0, %sw.bb10.i.i ], [ 0, %sw.bb14.i.i ], [ 0, %sw.bb16.i.i ], [ 0, %sw.bb18.i.i ]
-  %add.ptr103.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
+  %retval.0.i.i = phi i32 [ %cond.i317.i, %sw.default.i.i ], [ 0, %real_of_half.exit.i.i ], [ 0, %sw.bb1.i.i ], [ 0, %sw.bb2.i.i ], [ 0, %sw.bb3.i.i ], [ 0, %sw.bb5.i.i ], [ 0, %sw.bb7.i.i ], [ 0, %sw.bb9.i.i ], [ 0, %sw.bb10.i.i ], [ 0, %sw.bb14.i.i ], [ 0, %sw.bb16.i.i ], [ 0, %sw.bb18.i.i ]
+  %add.ptr114.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
   br label %sw.epilog.i
 
-sw.bb104.i:
-  %arrayidx105.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %86 = load i64, ptr %arrayidx105.i, align 8
-  %idxprom106.i = trunc i64 %86 to i32
-  %arrayidx107.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom106.i
-  %87 = load i64, ptr %arrayidx107.i, align 8
-  %add.i = add nsw i64 %87, 1
-  store i64 %add.i, ptr %arrayidx107.i, align 8
-  %arrayidx108.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
-  %88 = load i64, ptr %arrayidx108.i, align 8
-  %89 = load i64, ptr %arrayidx105.i, align 8
-  %idxprom110.i = trunc i64 %89 to i32
-  %arrayidx111.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom110.i
-  %90 = load i64, ptr %arrayidx111.i, align 8
-  %add112.i = add i64 %90, %88
-  %arrayidx113.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %91 = load i64, ptr %arrayidx113.i, align 8
-  %idxprom114.i = trunc i64 %91 to i32
-  %arrayidx115.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom114.i
-  store i64 %add112.i, ptr %arrayidx115.i, align 8
-  %add.ptr116.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
-  br label %for.cond.i.backedge
+sw.bb115.i:
+  %arrayidx116.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %93 = load i64, ptr %arrayidx116.i, align 8
+  %idxprom117.i = trunc i64 %93 to i32
+  %arrayidx118.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom117.i
+  %94 = load i64, ptr %arrayidx118.i, align 8
+  %add.i = add nsw i64 %94, 1
+  store i64 %add.i, ptr %arrayidx118.i, align 8
+  %arrayidx119.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
+  %95 = load i64, ptr %arrayidx119.i, align 8
+  %96 = load i64, ptr %arrayidx116.i, align 8
+  %idxprom121.i = trunc i64 %96 to i32
+  %arrayidx122.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom121.i
+  %97 = load i64, ptr %arrayidx122.i, align 8
+  %add123.i = add i64 %97, %95
+  %arrayidx124.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %98 = load i64, ptr %arrayidx124.i, align 8
+  %idxprom125.i = trunc i64 %98 to i32
+  %arrayidx126.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom125.i
+  store i64 %add123.i, ptr %arrayidx126.i, align 8
+  %add.ptr127.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
+  br label %cleanup.i
 
-sw.bb117.i:
-  %arrayidx118.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %92 = load i64, ptr %arrayidx118.i, align 8
-  %idxprom119.i = trunc i64 %92 to i32
-  %arrayidx120.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom119.i
-  %93 = load i64, ptr %arrayidx120.i, align 8
-  %conv121.i = sitofp i64 %93 to double
-  %arrayidx122.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %94 = load i64, ptr %arrayidx122.i, align 8
-  %idxprom123.i = trunc i64 %94 to i32
-  %arrayidx124.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom123.i
-  store double %conv121.i, ptr %arrayidx124.i, align 8
-  %add.ptr125.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
-  br label %for.cond.i.backedge
+sw.bb128.i:
+  %arrayidx129.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %99 = load i64, ptr %arrayidx129.i, align 8
+  %idxprom130.i = trunc i64 %99 to i32
+  %arrayidx131.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom130.i
+  %100 = load i64, ptr %arrayidx131.i, align 8
+  %conv132.i = sitofp i64 %100 to double
+  %arrayidx133.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %101 = load i64, ptr %arrayidx133.i, align 8
+  %idxprom134.i = trunc i64 %101 to i32
+  %arrayidx135.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom134.i
+  store double %conv132.i, ptr %arrayidx135.i, align 8
+  %add.ptr136.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
+  br label %cleanup.i
 
-sw.bb126.i:
-  %arrayidx127.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %95 = load i64, ptr %arrayidx127.i, align 8
-  %idxprom128.i = trunc i64 %95 to i32
-  %arrayidx129.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom128.i
-  %96 = load i64, ptr %arrayidx129.i, align 8
-  %conv130.i = sitofp i64 %96 to double
-  %arrayidx131.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %97 = load i64, ptr %arrayidx131.i, align 8
-  %idxprom132.i = trunc i64 %97 to i32
-  %arrayidx133.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom132.i
-  store double %conv130.i, ptr %arrayidx133.i, align 8
-  %98 = load i64, ptr %arrayidx127.i, align 8
-  %idxprom135.i = trunc i64 %98 to i32
-  %arrayidx136.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom135.i
-  %99 = load i64, ptr %arrayidx136.i, align 8
-  %100 = add i64 %99, 9007199254740992
-  %101 = icmp ult i64 %100, 18014398509481985
-  %add.ptr139.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
-  br i1 %101, label %for.cond.i.backedge, label %if.then
-
-sw.bb140.i:
-  %arrayidx141.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %102 = load i64, ptr %arrayidx141.i, align 8
-  %arrayidx142.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
-  %103 = load i64, ptr %arrayidx142.i, align 8
-  %idxprom143.i = trunc i64 %103 to i32
+sw.bb137.i:
+  %arrayidx138.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %102 = load i64, ptr %arrayidx138.i, align 8
+  %idxprom139.i = trunc i64 %102 to i32
+  %arrayidx140.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom139.i
+  %103 = load i64, ptr %arrayidx140.i, align 8
+  %conv141.i = sitofp i64 %103 to double
+  %arrayidx142.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %104 = load i64, ptr %arrayidx142.i, align 8
+  %idxprom143.i = trunc i64 %104 to i32
   %arrayidx144.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom143.i
-  %104 = load double, ptr %arrayidx144.i, align 8
-  %arrayidx145.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
-  %105 = load i64, ptr %arrayidx145.i, align 8
+  store double %conv141.i, ptr %arrayidx144.i, align 8
+  %105 = load i64, ptr %arrayidx138.i, align 8
   %idxprom146.i = trunc i64 %105 to i32
   %arrayidx147.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom146.i
-  %106 = load double, ptr %arrayidx147.i, align 8
-  %arrayidx148.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %107 = load i64, ptr %arrayidx148.i, align 8
-  %idxprom149.i = trunc i64 %107 to i32
-  %arrayidx150.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom149.i
-  switch i64 %102, label %sw.default.i317.i [
-    i64 0, label %sw.bb.i316.i
-    i64 1, label %sw.bb1.i315.i
-    i64 2, label %sw.bb2.i314.i
-    i64 3, label %sw.bb3.i311.i
+  %106 = load i64, ptr %arrayidx147.i, align 8
+  %107 = add i64 %106, 9007199254740992
+  %108 = icmp ult i64 %107, 18014398509481985
+  %add.ptr150.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
+  br i1 %108, label %cleanup.i, label %if.then
+
+sw.bb151.i:
+  %arrayidx152.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %109 = load i64, ptr %arrayidx152.i, align 8
+  %arrayidx153.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
+  %110 = load i64, ptr %arrayidx153.i, align 8
+  %idxprom154.i = trunc i64 %110 to i32
+  %arrayidx155.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom154.i
+  %111 = load double, ptr %arrayidx155.i, align 8
+  %arrayidx156.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
+  %112 = load i64, ptr %arrayidx156.i, align 8
+  %idxprom157.i = trunc i64 %112 to i32
+  %arrayidx158.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom157.i
+  %113 = load double, ptr %arrayidx158.i, align 8
+  %arrayidx159.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %114 = load i64, ptr %arrayidx159.i, align 8
+  %idxprom160.i = trunc i64 %114 to i32
+  %arrayidx161.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom160.i
+  switch i64 %109, label %sw.default.i334.i [
+    i64 0, label %sw.bb.i333.i
+    i64 1, label %sw.bb1.i332.i
+    i64 2, label %sw.bb2.i331.i
+    i64 3, label %sw.bb3.i328.i
     i64 4, label %sw.bb4.i.i
-    i64 5, label %sw.bb5.i307.i
-    i64 6, label %sw.bb7.i306.i
-    i64 7, label %sw.bb9.i305.i
-    i64 8, label %sw.bb10.i304.i
+    i64 5, label %sw.bb5.i324.i
+    i64 6, label %sw.bb7.i323.i
+    i64 7, label %sw.bb9.i322.i
+    i64 8, label %sw.bb10.i321.i
     i64 9, label %sw.bb11.i.i
     i64 10, label %sw.bb12.i.i
-    i64 11, label %sw.bb16.i303.i
+    i64 11, label %sw.bb16.i320.i
     i64 12, label %sw.bb19.i.i
     i64 13, label %sw.bb23.i.i
     i64 14, label %sw.bb27.i.i
     i64 15, label %sw.bb31.i.i
   ]
 
-sw.bb.i316.i:
-  %add.i.i = fadd double %104, %106
-  store double %add.i.i, ptr %arrayidx150.i, align 8
+sw.bb.i333.i:
+  %add.i.i = fadd double %111, %113
+  store double %add.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb1.i315.i:
-  %sub.i.i = fsub double %104, %106
-  store double %sub.i.i, ptr %arrayidx150.i, align 8
+sw.bb1.i332.i:
+  %sub.i.i = fsub double %111, %113
+  store double %sub.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb2.i314.i:
-  %mul.i.i = fmul double %104, %106
-  store double %mul.i.i, ptr %arrayidx150.i, align 8
+sw.bb2.i331.i:
+  %mul.i.i = fmul double %111, %113
+  store double %mul.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb3.i311.i:
-  %div.i.i = fdiv double %104, %106
-  store double %div.i.i, ptr %arrayidx150.i, align 8
-  %cmp.i312.i = fcmp oeq double %106, 0.000000e+00
-  %cond.i313.i = select i1 %cmp.i312.i, i32 3, i32 0
+sw.bb3.i328.i:
+  %div.i.i = fdiv double %111, %113
+  store double %div.i.i, ptr %arrayidx161.i, align 8
+  %cmp.i329.i = fcmp oeq double %113, 0.000000e+00
+  %cond.i330.i = select i1 %cmp.i329.i, i32 3, i32 0
   br label %compute_reals.exit.i
 
 sw.bb4.i.i:
-  %cmp.i.i308.i = fcmp oeq double %106, 0.000000e+00
-  br i1 %cmp.i.i308.i, label %compute_reals.exit.i, label %if.end.i.i.i
+  %cmp.i.i325.i = fcmp oeq double %113, 0.000000e+00
+  br i1 %cmp.i.i325.i, label %compute_reals.exit.i, label %if.end.i.i.i
 
 if.end.i.i.i:
-  %fmod.i.i.i = frem double %104, %106
-  %sub.i.i309.i = fsub double %104, %fmod.i.i.i
-  %div.i.i.i = fdiv double %sub.i.i309.i, %106
+  %fmod.i.i.i = frem double %111, %113
+  %sub.i.i326.i = fsub double %111, %fmod.i.i.i
+  %div.i.i.i = fdiv double %sub.i.i326.i, %113
   %cmp1.i.i.i = fcmp une double %fmod.i.i.i, 0.000000e+00
   br i1 %cmp1.i.i.i, label %if.then2.i.i.i, label %if.end11.i.i.i
 
 if.then2.i.i.i:
-  %cmp3.i.i.i = fcmp olt double %106, 0.000000e+00
-  %108 = fcmp uge double %fmod.i.i.i, 0.000000e+00
-  %cmp6.not.i.i.i = xor i1 %cmp3.i.i.i, %108
+  %cmp3.i.i.i = fcmp olt double %113, 0.000000e+00
+  %115 = fcmp uge double %fmod.i.i.i, 0.000000e+00
+  %cmp6.not.i.i.i = xor i1 %cmp3.i.i.i, %115
   %sub9.i.i.i = fadd double %div.i.i.i, -1.000000e+00
   %spec.select.i.i = select i1 %cmp6.not.i.i.i, double %div.i.i.i, double %sub9.i.i.i
   br label %if.end11.i.i.i
@@ -947,166 +974,166 @@ if.end11.i.i.i:
   br i1 %cmp12.i.i.i, label %if.then14.i.i.i, label %if.else19.i.i.i
 
 if.then14.i.i.i:
-  %109 = call double @llvm.floor.f64(double %whole.0.i.i.i)
-  %sub15.i.i.i = fsub double %whole.0.i.i.i, %109
+  %116 = call double @llvm.floor.f64(double %whole.0.i.i.i)
+  %sub15.i.i.i = fsub double %whole.0.i.i.i, %116
   %cmp16.i.i.i = fcmp ogt double %sub15.i.i.i, 5.000000e-01
-  %add18.i.i.i = fadd double %109, 1.000000e+00
-  %cond.i.i310.i = select i1 %cmp16.i.i.i, double %add18.i.i.i, double %109
+  %add18.i.i.i = fadd double %116, 1.000000e+00
+  %cond.i.i327.i = select i1 %cmp16.i.i.i, double %add18.i.i.i, double %116
   br label %if.end21.i.i.i
 
 if.else19.i.i.i:
-  %div20.i.i.i = fdiv double %104, %106
-  %110 = call double @llvm.copysign.f64(double 0.000000e+00, double %div20.i.i.i)
+  %div20.i.i.i = fdiv double %111, %113
+  %117 = call double @llvm.copysign.f64(double 0.000000e+00, double %div20.i.i.i)
   br label %if.end21.i.i.i
 
 if.end21.i.i.i:
-  %storemerge.i.i.i = phi double [ %110, %if.else19.i.i.i ], [ %cond.i.i310.i, %if.then14.i.i.i ]
-  store double %storemerge.i.i.i, ptr %arrayidx150.i, align 8
+  %storemerge.i.i.i = phi double [ %117, %if.else19.i.i.i ], [ %cond.i.i327.i, %if.then14.i.i.i ]
+  store double %storemerge.i.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb5.i307.i:
-  %cmp.i85.i.i = fcmp oeq double %106, 0.000000e+00
-  br i1 %cmp.i85.i.i, label %compute_reals.exit.i, label %if.end.i86.i.i
+sw.bb5.i324.i:
+  %cmp.i86.i.i = fcmp oeq double %113, 0.000000e+00
+  br i1 %cmp.i86.i.i, label %compute_reals.exit.i, label %if.end.i87.i.i
 
-if.end.i86.i.i:
-  %fmod.i87.i.i = frem double %104, %106
-  %cmp1.i90.i.i = fcmp une double %fmod.i87.i.i, 0.000000e+00
-  br i1 %cmp1.i90.i.i, label %if.then2.i106.i.i, label %if.else.i91.i.i
+if.end.i87.i.i:
+  %fmod.i88.i.i = frem double %111, %113
+  %cmp1.i91.i.i = fcmp une double %fmod.i88.i.i, 0.000000e+00
+  br i1 %cmp1.i91.i.i, label %if.then2.i107.i.i, label %if.else.i92.i.i
 
-if.then2.i106.i.i:
-  %cmp3.i107.i.i = fcmp olt double %106, 0.000000e+00
-  %111 = fcmp uge double %fmod.i87.i.i, 0.000000e+00
-  %cmp6.not.i108.i.i = xor i1 %cmp3.i107.i.i, %111
-  %add.i110.i.i = fadd double %106, %fmod.i87.i.i
-  %spec.select118.i.i = select i1 %cmp6.not.i108.i.i, double %fmod.i87.i.i, double %add.i110.i.i
-  br label %if.end11.i92.i.i
+if.then2.i107.i.i:
+  %cmp3.i108.i.i = fcmp olt double %113, 0.000000e+00
+  %118 = fcmp uge double %fmod.i88.i.i, 0.000000e+00
+  %cmp6.not.i109.i.i = xor i1 %cmp3.i108.i.i, %118
+  %add.i111.i.i = fadd double %113, %fmod.i88.i.i
+  %spec.select119.i.i = select i1 %cmp6.not.i109.i.i, double %fmod.i88.i.i, double %add.i111.i.i
+  br label %if.end11.i93.i.i
 
-if.else.i91.i.i:
-  %112 = call double @llvm.copysign.f64(double 0.000000e+00, double %106)
-  br label %if.end11.i92.i.i
+if.else.i92.i.i:
+  %119 = call double @llvm.copysign.f64(double 0.000000e+00, double %113)
+  br label %if.end11.i93.i.i
 
-if.end11.i92.i.i:
-  %rest.0.i93.i.i = phi double [ %112, %if.else.i91.i.i ], [ %spec.select118.i.i, %if.then2.i106.i.i ]
-  store double %rest.0.i93.i.i, ptr %arrayidx150.i, align 8
+if.end11.i93.i.i:
+  %rest.0.i94.i.i = phi double [ %119, %if.else.i92.i.i ], [ %spec.select119.i.i, %if.then2.i107.i.i ]
+  store double %rest.0.i94.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb7.i306.i:
-  %cmp.i113.i.i = fcmp oeq double %104, 0.000000e+00
-  %cmp1.i114.i.i = fcmp olt double %106, 0.000000e+00
-  %or.cond.i.i.i = and i1 %cmp.i113.i.i, %cmp1.i114.i.i
-  br i1 %or.cond.i.i.i, label %compute_reals.exit.i, label %if.end.i115.i.i
+sw.bb7.i323.i:
+  %cmp.i114.i.i = fcmp oeq double %111, 0.000000e+00
+  %cmp1.i115.i.i = fcmp olt double %113, 0.000000e+00
+  %or.cond.i.i.i = and i1 %cmp.i114.i.i, %cmp1.i115.i.i
+  br i1 %or.cond.i.i.i, label %compute_reals.exit.i, label %if.end.i116.i.i
 
-if.end.i115.i.i:
-  %cmp2.i.i.i = fcmp uge double %104, 0.000000e+00
-  %113 = call double @llvm.fabs.f64(double %104)
-  %114 = fcmp ueq double %113, 0x7FF0000000000000
-  %115 = call double @llvm.fabs.f64(double %106)
-  %116 = fcmp ueq double %115, 0x7FF0000000000000
-  %117 = or i1 %cmp2.i.i.i, %116
-  %118 = call double @llvm.floor.f64(double %106)
-  %cmp6.i.i.i = fcmp oeq double %118, %106
-  %119 = or i1 %cmp6.i.i.i, %117
-  %or.cond24.not.i.i.i = or i1 %114, %119
+if.end.i116.i.i:
+  %cmp2.i.i.i = fcmp uge double %111, 0.000000e+00
+  %120 = call double @llvm.fabs.f64(double %111)
+  %121 = fcmp ueq double %120, 0x7FF0000000000000
+  %122 = call double @llvm.fabs.f64(double %113)
+  %123 = fcmp ueq double %122, 0x7FF0000000000000
+  %124 = or i1 %cmp2.i.i.i, %123
+  %125 = call double @llvm.floor.f64(double %113)
+  %cmp6.i.i.i = fcmp oeq double %125, %113
+  %126 = or i1 %cmp6.i.i.i, %124
+  %or.cond24.not.i.i.i = or i1 %121, %126
   br i1 %or.cond24.not.i.i.i, label %if.end8.i.i.i, label %compute_reals.exit.i
 
 if.end8.i.i.i:
-  %120 = call double @llvm.pow.f64(double %104, double %106)
-  store double %120, ptr %arrayidx150.i, align 8
-  %121 = call double @llvm.fabs.f64(double %120)
-  %122 = fcmp une double %121, 0x7FF0000000000000
-  %or.cond26.i.i.i = or i1 %114, %122
-  %123 = fcmp one double %115, 0x7FF0000000000000
-  %124 = select i1 %123, i32 6, i32 0
-  %cond.i117.i.i = select i1 %or.cond26.i.i.i, i32 0, i32 %124
+  %127 = call double @llvm.pow.f64(double %111, double %113)
+  store double %127, ptr %arrayidx161.i, align 8
+  %128 = call double @llvm.fabs.f64(double %127)
+  %129 = fcmp une double %128, 0x7FF0000000000000
+  %or.cond26.i.i.i = or i1 %121, %129
+  %130 = fcmp one double %122, 0x7FF0000000000000
+  %131 = select i1 %130, i32 6, i32 0
+  %cond.i118.i.i = select i1 %or.cond26.i.i.i, i32 0, i32 %131
   br label %compute_reals.exit.i
 
-sw.bb9.i305.i:
-  %fneg.i.i = fneg double %104
-  store double %fneg.i.i, ptr %arrayidx150.i, align 8
+sw.bb9.i322.i:
+  %fneg.i.i = fneg double %111
+  store double %fneg.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb10.i304.i:
-  %125 = call double @llvm.fabs.f64(double %104)
-  store double %125, ptr %arrayidx150.i, align 8
+sw.bb10.i321.i:
+  %132 = call double @llvm.fabs.f64(double %111)
+  store double %132, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
 sw.bb11.i.i:
-  %126 = call double @llvm.sqrt.f64(double %104)
-  store double %126, ptr %arrayidx150.i, align 8
+  %133 = call double @llvm.sqrt.f64(double %111)
+  store double %133, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
 sw.bb12.i.i:
-  %cmp13.i.i = fcmp une double %106, 0.000000e+00
-  %mul14.i.i = fmul double %104, %106
-  %cond15.i.i = select i1 %cmp13.i.i, double %mul14.i.i, double 0.000000e+00
-  store double %cond15.i.i, ptr %arrayidx150.i, align 8
+  %cmp13.i.i = fcmp une double %113, 0.000000e+00
+  %mul14.i.i = fmul double %111, %113
+  %cond15.i.i = select i1 %cmp13.i.i, double %mul14.i.i, double %113
+  store double %cond15.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb16.i303.i:
-  %cmp17.i.i = fcmp olt double %104, %106
+sw.bb16.i320.i:
+  %cmp17.i.i = fcmp olt double %111, %113
   %conv18.i.i = zext i1 %cmp17.i.i to i64
-  store i64 %conv18.i.i, ptr %arrayidx150.i, align 8
+  store i64 %conv18.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
 sw.bb19.i.i:
-  %cmp20.i302.i = fcmp ole double %104, %106
-  %conv22.i.i = zext i1 %cmp20.i302.i to i64
-  store i64 %conv22.i.i, ptr %arrayidx150.i, align 8
+  %cmp20.i319.i = fcmp ole double %111, %113
+  %conv22.i.i = zext i1 %cmp20.i319.i to i64
+  store i64 %conv22.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
 sw.bb23.i.i:
-  %cmp24.i.i = fcmp ogt double %104, %106
+  %cmp24.i.i = fcmp ogt double %111, %113
   %conv26.i.i = zext i1 %cmp24.i.i to i64
-  store i64 %conv26.i.i, ptr %arrayidx150.i, align 8
+  store i64 %conv26.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
 sw.bb27.i.i:
-  %cmp28.i.i = fcmp oge double %104, %106
+  %cmp28.i.i = fcmp oge double %111, %113
   %conv30.i.i = zext i1 %cmp28.i.i to i64
-  store i64 %conv30.i.i, ptr %arrayidx150.i, align 8
+  store i64 %conv30.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
 sw.bb31.i.i:
-  %cmp32.i.i = fcmp oeq double %104, %106
+  %cmp32.i.i = fcmp oeq double %111, %113
   %conv34.i.i = zext i1 %cmp32.i.i to i64
-  store i64 %conv34.i.i, ptr %arrayidx150.i, align 8
+  store i64 %conv34.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.default.i317.i:
-  %cmp35.i.i = fcmp une double %104, %106
+sw.default.i334.i:
+  %cmp35.i.i = fcmp une double %111, %113
   %conv37.i.i = zext i1 %cmp35.i.i to i64
-  store i64 %conv37.i.i, ptr %arrayidx150.i, align 8
+  store i64 %conv37.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
 compute_reals.exit.i:
-  %retval.0.i301.i = phi i32 [ 0, %sw.default.i317.i ], [ 0, %sw.bb.i316.i ], [ 0, %sw.bb1.i315.i ], [ 0, %sw.bb2.i314.i ], [ %cond.i313.i, %sw.bb3.i311.i ], [ 0, %sw.bb31.i.i ], [ 3, %sw.bb4.i.i ], [ 3, %sw.bb5.i307.i ], [ 0, %sw.bb9.i305.i ], [ 0, %sw.bb10.i304.i ], [ 0, %sw.bb11.i.i ], [ 0, %sw.bb12.i.i ], [ 0, %sw.bb16.i303.i ], [ 0, %sw.bb19.i.i ], [ 0, %sw.bb23.i.i ], [ 0, %sw.bb27.i.i ], [ 0, %if.end21.i.i.i ], [ 0, %if.end11.i92.i.i ], [ %cond.i117.i.i, %if.end8.i.i.i ], [ 3, %sw.bb7.i306.i ], [ 6, %if.end.i115.i.i ]
-  %add.ptr152.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
+  %retval.0.i318.i = phi i32 [ 0, %sw.default.i334.i ], [ 0, %sw.bb.i333.i ], [ 0, %sw.bb1.i332.i ], [ 0, %sw.bb2.i331.i ], [ %cond.i330.i, %sw.bb3.i328.i ], [ 0, %sw.bb31.i.i ], [ 3, %sw.bb4.i.i ], [ 3, %sw.bb5.i324.i ], [ 0, %sw.bb9.i322.i ], [ 0, %sw.bb10.i321.i ], [ 0, %sw.bb11.i.i ], [ 0, %sw.bb12.i.i ], [ 0, %sw.bb16.i320.i ], [ 0, %sw.bb19.i.i ], [ 0, %sw.bb23.i.i ], [ 0, %sw.bb27.i.i ], [ 0, %if.end21.i.i.i ], [ 0, %if.end11.i93.i.i ], [ %cond.i118.i.i, %if.end8.i.i.i ], [ 3, %sw.bb7.i323.i ], [ 6, %if.end.i116.i.i ]
+  %add.ptr163.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
   br label %sw.epilog.i
 
-sw.bb153.i:
-  %arrayidx154.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %127 = load i64, ptr %arrayidx154.i, align 8
-  %arrayidx155.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
-  %128 = load i64, ptr %arrayidx155.i, align 8
-  %idxprom156.i = trunc i64 %128 to i32
-  %arrayidx157.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom156.i
-  %129 = load i64, ptr %arrayidx157.i, align 8
-  %arrayidx158.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
-  %130 = load i64, ptr %arrayidx158.i, align 8
-  %idxprom159.i = trunc i64 %130 to i32
-  %arrayidx160.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom159.i
-  %131 = load i64, ptr %arrayidx160.i, align 8
-  %arrayidx161.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %132 = load i64, ptr %arrayidx161.i, align 8
-  %idxprom162.i = trunc i64 %132 to i32
-  %arrayidx163.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom162.i
-  switch i64 %127, label %compute_integers.exit.i [
-    i64 0, label %sw.bb.i329.i
-    i64 1, label %sw.bb1.i328.i
-    i64 2, label %sw.bb3.i327.i
-    i64 3, label %sw.bb5.i322.i
-    i64 4, label %sw.bb11.i319.i
-    i64 5, label %sw.bb11.i319.i
+sw.bb164.i:
+  %arrayidx165.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %134 = load i64, ptr %arrayidx165.i, align 8
+  %arrayidx166.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
+  %135 = load i64, ptr %arrayidx166.i, align 8
+  %idxprom167.i = trunc i64 %135 to i32
+  %arrayidx168.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom167.i
+  %136 = load i64, ptr %arrayidx168.i, align 8
+  %arrayidx169.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
+  %137 = load i64, ptr %arrayidx169.i, align 8
+  %idxprom170.i = trunc i64 %137 to i32
+  %arrayidx171.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom170.i
+  %138 = load i64, ptr %arrayidx171.i, align 8
+  %arrayidx172.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %139 = load i64, ptr %arrayidx172.i, align 8
+  %idxprom173.i = trunc i64 %139 to i32
+  %arrayidx174.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom173.i
+  switch i64 %134, label %compute_integers.exit.i [
+    i64 0, label %sw.bb.i346.i
+    i64 1, label %sw.bb1.i345.i
+    i64 2, label %sw.bb3.i344.i
+    i64 3, label %sw.bb5.i339.i
+    i64 4, label %sw.bb11.i336.i
+    i64 5, label %sw.bb11.i336.i
     i64 7, label %sw.bb37.i.i
     i64 8, label %sw.bb40.i.i
     i64 11, label %sw.bb48.i.i
@@ -1117,207 +1144,207 @@ sw.bb153.i:
     i64 16, label %sw.bb68.i.i
   ]
 
-sw.bb.i329.i:
-  %133 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %129, i64 %131)
-  %134 = extractvalue { i64, i1 } %133, 1
-  %135 = extractvalue { i64, i1 } %133, 0
-  store i64 %135, ptr %arrayidx163.i, align 8
-  %cond.i330.i = select i1 %134, i32 6, i32 0
+sw.bb.i346.i:
+  %140 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %136, i64 %138)
+  %141 = extractvalue { i64, i1 } %140, 1
+  %142 = extractvalue { i64, i1 } %140, 0
+  store i64 %142, ptr %arrayidx174.i, align 8
+  %cond.i347.i = select i1 %141, i32 6, i32 0
   br label %compute_integers.exit.i
 
-sw.bb1.i328.i:
-  %136 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %129, i64 %131)
-  %137 = extractvalue { i64, i1 } %136, 1
-  %138 = extractvalue { i64, i1 } %136, 0
-  store i64 %138, ptr %arrayidx163.i, align 8
-  %cond2.i.i = select i1 %137, i32 6, i32 0
+sw.bb1.i345.i:
+  %143 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %136, i64 %138)
+  %144 = extractvalue { i64, i1 } %143, 1
+  %145 = extractvalue { i64, i1 } %143, 0
+  store i64 %145, ptr %arrayidx174.i, align 8
+  %cond2.i.i = select i1 %144, i32 6, i32 0
   br label %compute_integers.exit.i
 
-sw.bb3.i327.i:
-  %139 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %129, i64 %131)
-  %140 = extractvalue { i64, i1 } %139, 1
-  %141 = extractvalue { i64, i1 } %139, 0
-  store i64 %141, ptr %arrayidx163.i, align 8
-  %cond4.i.i = select i1 %140, i32 6, i32 0
+sw.bb3.i344.i:
+  %146 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %136, i64 %138)
+  %147 = extractvalue { i64, i1 } %146, 1
+  %148 = extractvalue { i64, i1 } %146, 0
+  store i64 %148, ptr %arrayidx174.i, align 8
+  %cond4.i.i = select i1 %147, i32 6, i32 0
   br label %compute_integers.exit.i
 
-sw.bb5.i322.i:
-  %cmp.i323.i = icmp eq i64 %131, 0
-  br i1 %cmp.i323.i, label %compute_integers.exit.i, label %if.end.i.i
+sw.bb5.i339.i:
+  %cmp.i340.i = icmp eq i64 %138, 0
+  br i1 %cmp.i340.i, label %compute_integers.exit.i, label %if.end.i.i
 
 if.end.i.i:
-  %conv.i324.i = sitofp i64 %129 to double
-  %conv6.i325.i = sitofp i64 %131 to double
-  %div.i326.i = fdiv double %conv.i324.i, %conv6.i325.i
-  store double %div.i326.i, ptr %arrayidx163.i, align 8
-  %142 = add i64 %129, 9007199254740992
-  %143 = icmp ult i64 %142, 18014398509481985
-  br i1 %143, label %land.rhs.i.i, label %compute_integers.exit.i
+  %conv.i341.i = sitofp i64 %136 to double
+  %conv6.i342.i = sitofp i64 %138 to double
+  %div.i343.i = fdiv double %conv.i341.i, %conv6.i342.i
+  store double %div.i343.i, ptr %arrayidx174.i, align 8
+  %149 = add i64 %136, 9007199254740992
+  %150 = icmp ult i64 %149, 18014398509481985
+  br i1 %150, label %land.rhs.i.i, label %compute_integers.exit.i
 
 land.rhs.i.i:
-  %144 = add i64 %131, 9007199254740992
-  %145 = icmp ult i64 %144, 18014398509481985
-  %146 = select i1 %145, i32 0, i32 6
+  %151 = add i64 %138, 9007199254740992
+  %152 = icmp ult i64 %151, 18014398509481985
+  %153 = select i1 %152, i32 0, i32 6
   br label %compute_integers.exit.i
 
-sw.bb11.i319.i:
-  %cmp12.i.i = icmp eq i64 %131, 0
+sw.bb11.i336.i:
+  %cmp12.i.i = icmp eq i64 %138, 0
   br i1 %cmp12.i.i, label %compute_integers.exit.i, label %if.end15.i.i
 
 if.end15.i.i:
-  %cmp16.i.i = icmp eq i64 %129, -9223372036854775808
-  %cmp18.i.i = icmp eq i64 %131, -1
+  %cmp16.i.i = icmp eq i64 %136, -9223372036854775808
+  %cmp18.i.i = icmp eq i64 %138, -1
   %or.cond.i.i = and i1 %cmp16.i.i, %cmp18.i.i
   br i1 %or.cond.i.i, label %compute_integers.exit.i, label %if.end21.i.i
 
 if.end21.i.i:
-  %.frozen = freeze i64 %129
-  %.frozen32 = freeze i64 %131
+  %.frozen = freeze i64 %136
+  %.frozen32 = freeze i64 %138
   %div22.i.i = sdiv i64 %.frozen, %.frozen32
-  %147 = mul i64 %div22.i.i, %.frozen32
-  %rem.i.i.decomposed = sub i64 %.frozen, %147
+  %154 = mul i64 %div22.i.i, %.frozen32
+  %rem.i.i.decomposed = sub i64 %.frozen, %154
   %cmp23.not.i.i = icmp eq i64 %rem.i.i.decomposed, 0
   br i1 %cmp23.not.i.i, label %if.end33.i.i, label %land.lhs.true25.i.i
 
 land.lhs.true25.i.i:
-  %cmp30.not.unshifted.i.i = xor i64 %rem.i.i.decomposed, %131
+  %cmp30.not.unshifted.i.i = xor i64 %rem.i.i.decomposed, %138
   %cmp30.not.i.i = icmp sgt i64 %cmp30.not.unshifted.i.i, -1
   br i1 %cmp30.not.i.i, label %if.end33.i.i, label %if.then32.i.i
 
 if.then32.i.i:
-  %add.i320.i = add nsw i64 %rem.i.i.decomposed, %131
-  %sub.i321.i = add nsw i64 %div22.i.i, -1
+  %add.i337.i = add nsw i64 %rem.i.i.decomposed, %138
+  %sub.i338.i = add nsw i64 %div22.i.i, -1
   br label %if.end33.i.i
 
 if.end33.i.i:
-  %quotient.0.i.i = phi i64 [ %sub.i321.i, %if.then32.i.i ], [ %div22.i.i, %land.lhs.true25.i.i ], [ %div22.i.i, %if.end21.i.i ]
-  %rest.0.i.i = phi i64 [ %add.i320.i, %if.then32.i.i ], [ %rem.i.i.decomposed, %land.lhs.true25.i.i ], [ 0, %if.end21.i.i ]
-  %cmp34.i.i = icmp eq i64 %127, 5
+  %quotient.0.i.i = phi i64 [ %sub.i338.i, %if.then32.i.i ], [ %div22.i.i, %land.lhs.true25.i.i ], [ %div22.i.i, %if.end21.i.i ]
+  %rest.0.i.i = phi i64 [ %add.i337.i, %if.then32.i.i ], [ %rem.i.i.decomposed, %land.lhs.true25.i.i ], [ 0, %if.end21.i.i ]
+  %cmp34.i.i = icmp eq i64 %134, 5
   %cond36.i.i = select i1 %cmp34.i.i, i64 %rest.0.i.i, i64 %quotient.0.i.i
-  store i64 %cond36.i.i, ptr %arrayidx163.i, align 8
+  store i64 %cond36.i.i, ptr %arrayidx174.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb37.i.i:
-  %148 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %129)
-  %149 = extractvalue { i64, i1 } %148, 1
-  %150 = extractvalue { i64, i1 } %148, 0
-  store i64 %150, ptr %arrayidx163.i, align 8
-  %cond39.i.i = select i1 %149, i32 6, i32 0
+  %155 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %136)
+  %156 = extractvalue { i64, i1 } %155, 1
+  %157 = extractvalue { i64, i1 } %155, 0
+  store i64 %157, ptr %arrayidx174.i, align 8
+  %cond39.i.i = select i1 %156, i32 6, i32 0
   br label %compute_integers.exit.i
 
 sw.bb40.i.i:
-  %cmp41.i.i = icmp slt i64 %129, 0
+  %cmp41.i.i = icmp slt i64 %136, 0
   br i1 %cmp41.i.i, label %cond.true43.i.i, label %cond.false45.i.i
 
 cond.true43.i.i:
-  %151 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %129)
-  %152 = extractvalue { i64, i1 } %151, 1
-  %153 = extractvalue { i64, i1 } %151, 0
-  store i64 %153, ptr %arrayidx163.i, align 8
-  %cond39.i.i.i = select i1 %152, i32 6, i32 0
+  %158 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %136)
+  %159 = extractvalue { i64, i1 } %158, 1
+  %160 = extractvalue { i64, i1 } %158, 0
+  store i64 %160, ptr %arrayidx174.i, align 8
+  %cond39.i.i.i = select i1 %159, i32 6, i32 0
   br label %compute_integers.exit.i
 
 cond.false45.i.i:
-  store i64 %129, ptr %arrayidx163.i, align 8
+  store i64 %136, ptr %arrayidx174.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb48.i.i:
-  %cmp49.i.i = icmp slt i64 %129, %131
+  %cmp49.i.i = icmp slt i64 %136, %138
   %conv51.i.i = zext i1 %cmp49.i.i to i64
-  store i64 %conv51.i.i, ptr %arrayidx163.i, align 8
+  store i64 %conv51.i.i, ptr %arrayidx174.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb52.i.i:
-  %cmp53.i.i = icmp sle i64 %129, %131
+  %cmp53.i.i = icmp sle i64 %136, %138
   %conv55.i.i = zext i1 %cmp53.i.i to i64
-  store i64 %conv55.i.i, ptr %arrayidx163.i, align 8
+  store i64 %conv55.i.i, ptr %arrayidx174.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb56.i.i:
-  %cmp57.i.i = icmp sgt i64 %129, %131
+  %cmp57.i.i = icmp sgt i64 %136, %138
   %conv59.i.i = zext i1 %cmp57.i.i to i64
-  store i64 %conv59.i.i, ptr %arrayidx163.i, align 8
+  store i64 %conv59.i.i, ptr %arrayidx174.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb60.i.i:
-  %cmp61.i.i = icmp sge i64 %129, %131
+  %cmp61.i.i = icmp sge i64 %136, %138
   %conv63.i.i = zext i1 %cmp61.i.i to i64
-  store i64 %conv63.i.i, ptr %arrayidx163.i, align 8
+  store i64 %conv63.i.i, ptr %arrayidx174.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb64.i.i:
-  %cmp65.i.i = icmp eq i64 %129, %131
+  %cmp65.i.i = icmp eq i64 %136, %138
   %conv67.i.i = zext i1 %cmp65.i.i to i64
-  store i64 %conv67.i.i, ptr %arrayidx163.i, align 8
+  store i64 %conv67.i.i, ptr %arrayidx174.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb68.i.i:
-  %cmp69.i.i = icmp ne i64 %129, %131
+  %cmp69.i.i = icmp ne i64 %136, %138
   %conv71.i.i = zext i1 %cmp69.i.i to i64
-  store i64 %conv71.i.i, ptr %arrayidx163.i, align 8
+  store i64 %conv71.i.i, ptr %arrayidx174.i, align 8
   br label %compute_integers.exit.i
 
 compute_integers.exit.i:
-  %retval.0.i318.i = phi i32 [ 0, %cond.false45.i.i ], [ %cond.i330.i, %sw.bb.i329.i ], [ %cond2.i.i, %sw.bb1.i328.i ], [ %cond4.i.i, %sw.bb3.i327.i ], [ 0, %sw.bb68.i.i ], [ 3, %sw.bb5.i322.i ], [ %146, %land.rhs.i.i ], [ 3, %sw.bb11.i319.i ], [ 0, %if.end33.i.i ], [ %cond39.i.i, %sw.bb37.i.i ], [ 6, %if.end15.i.i ], [ 0, %sw.bb48.i.i ], [ 0, %sw.bb52.i.i ], [ 0, %sw.bb56.i.i ], [ 0, %sw.bb60.i.i ], [ 0, %sw.bb64.i.i ], [ 6, %if.end.i.i ], [ %cond39.i.i.i, %cond.true43.i.i ], [ 6, %sw.bb153.i ]
-  %add.ptr165.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
+  %retval.0.i335.i = phi i32 [ 0, %cond.false45.i.i ], [ %cond.i347.i, %sw.bb.i346.i ], [ %cond2.i.i, %sw.bb1.i345.i ], [ %cond4.i.i, %sw.bb3.i344.i ], [ 0, %sw.bb68.i.i ], [ 3, %sw.bb5.i339.i ], [ %153, %land.rhs.i.i ], [ 3, %sw.bb11.i336.i ], [ 0, %if.end33.i.i ], [ %cond39.i.i, %sw.bb37.i.i ], [ 6, %if.end15.i.i ], [ 0, %sw.bb48.i.i ], [ 0, %sw.bb52.i.i ], [ 0, %sw.bb56.i.i ], [ 0, %sw.bb60.i.i ], [ 0, %sw.bb64.i.i ], [ 6, %if.end.i.i ], [ %cond39.i.i.i, %cond.true43.i.i ], [ 6, %sw.bb164.i ]
+  %add.ptr176.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
   br label %sw.epilog.i
 
 sw.default.i:
-  %arrayidx166.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %154 = load i64, ptr %arrayidx166.i, align 8
-  %idxprom167.i = trunc i64 %154 to i32
-  %arrayidx168.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom167.i
-  %155 = load i64, ptr %arrayidx168.i, align 8
-  %cmp169.not.i = icmp eq i64 %155, 0
-  br i1 %cmp169.not.i, label %cond.false.i, label %cond.true.i
+  %arrayidx177.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %161 = load i64, ptr %arrayidx177.i, align 8
+  %idxprom178.i = trunc i64 %161 to i32
+  %arrayidx179.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom178.i
+  %162 = load i64, ptr %arrayidx179.i, align 8
+  %cmp180.not.i = icmp eq i64 %162, 0
+  br i1 %cmp180.not.i, label %cond.false.i, label %cond.true.i
 
 cond.true.i:
-  %add.ptr171.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
-  br label %for.cond.i.backedge
+  %add.ptr182.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
+  br label %cleanup.i
 
 cond.false.i:
-  %arrayidx172.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %156 = load i64, ptr %arrayidx172.i, align 8
-  %idx.ext173.i = trunc i64 %156 to i32
-  %add.ptr174.i = getelementptr inbounds i64, ptr %1, i32 %idx.ext173.i
-  br label %for.cond.i.backedge
+  %arrayidx183.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %163 = load i64, ptr %arrayidx183.i, align 8
+  %idx.ext184.i = trunc i64 %163 to i32
+  %add.ptr185.i = getelementptr inbounds i64, ptr %1, i32 %idx.ext184.i
+  br label %cleanup.i
 
 sw.epilog.i:
-  %status.1.i = phi i32 [ %retval.0.i318.i, %compute_integers.exit.i ], [ %status.0.i, %if.end.i ], [ %call69.i, %if.end79.i ], [ %call93.i, %sw.bb85.i ], [ %retval.0.i.i, %load.exit.i ], [ %retval.0.i301.i, %compute_reals.exit.i ]
-  %next.0.i = phi ptr [ %add.ptr165.i, %compute_integers.exit.i ], [ %add.ptr.i, %if.end.i ], [ %add.ptr84.i, %if.end79.i ], [ %add.ptr94.i, %sw.bb85.i ], [ %add.ptr103.i, %load.exit.i ], [ %add.ptr152.i, %compute_reals.exit.i ]
-  %cmp176.not.i = icmp eq i32 %status.1.i, 0
-  br i1 %cmp176.not.i, label %for.cond.i.backedge, label %if.then
+  %status.1.i = phi i32 [ %call69.i, %if.end79.i ], [ %status.0.i, %if.end.i ], [ %retval.0.i335.i, %compute_integers.exit.i ], [ %call104.i, %sw.bb96.i ], [ %retval.0.i.i, %load.exit.i ], [ %retval.0.i318.i, %compute_reals.exit.i ]
+  %next.0.i = phi ptr [ %add.ptr84.i, %if.end79.i ], [ %add.ptr.i, %if.end.i ], [ %add.ptr176.i, %compute_integers.exit.i ], [ %add.ptr105.i, %sw.bb96.i ], [ %add.ptr114.i, %load.exit.i ], [ %add.ptr163.i, %compute_reals.exit.i ]
+  %cmp187.not.i = icmp eq i32 %status.1.i, 0
+  br i1 %cmp187.not.i, label %cleanup.i, label %if.then
 
-for.cond.i.backedge:
-  %at.0.i.be = phi ptr [ %next.0.i, %sw.epilog.i ], [ %add.ptr11.i, %sw.bb6.i ], [ %add.ptr174.i, %cond.false.i ], [ %add.ptr171.i, %cond.true.i ], [ %add.ptr125.i, %sw.bb117.i ], [ %add.ptr116.i, %sw.bb104.i ], [ %add.ptr63.i, %sw.bb50.i ], [ %add.ptr49.i, %sw.bb37.i ], [ %add.ptr36.i, %sw.bb23.i ], [ %add.ptr22.i, %sw.bb12.i ], [ %add.ptr139.i, %sw.bb126.i ]
+cleanup.i:
+  %at.1.i = phi ptr [ %next.0.i, %sw.epilog.i ], [ %add.ptr150.i, %sw.bb137.i ], [ %add.ptr185.i, %cond.false.i ], [ %add.ptr182.i, %cond.true.i ], [ %add.ptr136.i, %sw.bb128.i ], [ %add.ptr127.i, %sw.bb115.i ], [ %add.ptr63.i, %sw.bb50.i ], [ %add.ptr49.i, %sw.bb37.i ], [ %add.ptr36.i, %sw.bb23.i ], [ %add.ptr22.i, %sw.bb12.i ], [ %add.ptr11.i, %sw.bb6.i ], [ %move.0363.i, %for.cond87.preheader.i ], [ %move.0.i, %for.body.i ]
   br label %for.cond.i
 
 if.then:
-  %status.1340.i = phi i32 [ %status.1.i, %sw.epilog.i ], [ 6, %sw.bb126.i ]
-  %sub.ptr.lhs.cast179.i = ptrtoint ptr %at.0.i to i32
-  %sub.ptr.sub181.i = sub i32 %sub.ptr.lhs.cast179.i, %conv
-  %sub.ptr.div182.i = ashr exact i32 %sub.ptr.sub181.i, 3
+  %status.1357.i = phi i32 [ %status.1.i, %sw.epilog.i ], [ 6, %sw.bb137.i ]
+  %sub.ptr.lhs.cast190.i = ptrtoint ptr %at.0.i to i32
+  %sub.ptr.sub192.i = sub i32 %sub.ptr.lhs.cast190.i, %conv
+  %sub.ptr.div193.i = ashr exact i32 %sub.ptr.sub192.i, 3
   %site.i = getelementptr inbounds nuw i8, ptr %lane, i32 44
-  store i32 %sub.ptr.div182.i, ptr %site.i, align 4
+  store i32 %sub.ptr.div193.i, ptr %site.i, align 4
   %atomic-load.i = load atomic i32, ptr %block seq_cst, align 4
   %cmp.i = icmp eq i32 %atomic-load.i, 0
   br i1 %cmp.i, label %if.then.i19, label %cleanup
 
 if.then.i19:
-  store atomic i32 %status.1340.i, ptr %block seq_cst, align 4
+  store atomic i32 %status.1357.i, ptr %block seq_cst, align 4
   %site2.i = getelementptr inbounds nuw i8, ptr %block, i32 4
-  store atomic i32 %sub.ptr.div182.i, ptr %site2.i seq_cst, align 4
+  store atomic i32 %sub.ptr.div193.i, ptr %site2.i seq_cst, align 4
   br label %cleanup
 
 if.end:
   %arrayidx2.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %157 = load i64, ptr %arrayidx2.i, align 8
+  %164 = load i64, ptr %arrayidx2.i, align 8
   %arrayidx11 = getelementptr inbounds nuw i8, ptr %block, i32 144
-  store i64 %157, ptr %arrayidx11, align 8
+  store i64 %164, ptr %arrayidx11, align 8
   br label %cleanup
 
 cleanup:
-  %retval.0 = phi i32 [ 0, %if.end ], [ %status.1340.i, %if.then ], [ %status.1340.i, %if.then.i19 ]
+  %retval.0 = phi i32 [ 0, %if.end ], [ %status.1357.i, %if.then ], [ %status.1357.i, %if.then.i19 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %lane) nounwind
   ret i32 %retval.0
 }

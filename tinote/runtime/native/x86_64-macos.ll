@@ -1308,7 +1308,7 @@ entry:
   br label %for.cond
 
 for.cond:
-  %at.0 = phi ptr [ %0, %entry ], [ %at.0.be, %for.cond.backedge ]
+  %at.0 = phi ptr [ %0, %entry ], [ %at.1, %cleanup ]
   %2 = load i64, ptr %at.0, align 8
   switch i64 %2, label %sw.default [
     i64 0, label %sw.bb
@@ -1319,64 +1319,72 @@ for.cond:
     i64 14, label %sw.bb33
     i64 15, label %sw.bb43
     i64 4, label %sw.bb58
-    i64 5, label %sw.bb77
-    i64 6, label %sw.bb86
-    i64 7, label %sw.bb93
-    i64 8, label %sw.bb103
-    i64 9, label %sw.bb110
-    i64 10, label %sw.bb121
-    i64 11, label %sw.bb131
+    i64 16, label %for.cond79.preheader
+    i64 5, label %sw.bb86
+    i64 6, label %sw.bb95
+    i64 7, label %sw.bb102
+    i64 8, label %sw.bb112
+    i64 9, label %sw.bb119
+    i64 10, label %sw.bb130
+    i64 11, label %sw.bb140
   ]
+
+for.cond79.preheader:
+  %arrayidx80 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %move.0353 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %3 = load i64, ptr %arrayidx80, align 8
+  %cmp81354 = icmp sgt i64 %3, 0
+  br i1 %cmp81354, label %for.body, label %cleanup
 
 sw.bb:
   %arrayidx2 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %3 = load i64, ptr %arrayidx2, align 8
+  %4 = load i64, ptr %arrayidx2, align 8
   %end = getelementptr inbounds nuw i8, ptr %lane, i64 32
-  store i64 %3, ptr %end, align 8
-  br label %cleanup159
+  store i64 %4, ptr %end, align 8
+  br label %cleanup168
 
 sw.bb3:
   %sub.ptr.lhs.cast = ptrtoint ptr %at.0 to i64
   %sub.ptr.sub = sub i64 %sub.ptr.lhs.cast, %sub.ptr.rhs.cast
   %sub.ptr.div = lshr exact i64 %sub.ptr.sub, 3
   %conv = trunc i64 %sub.ptr.div to i32
-  %4 = load atomic i32, ptr %stop.i monotonic, align 8
-  %cmp.i = icmp eq i32 %4, 0
+  %5 = load atomic i32, ptr %stop.i monotonic, align 8
+  %cmp.i = icmp eq i32 %5, 0
   br i1 %cmp.i, label %land.lhs.true.i, label %tn_poll.exit
 
 land.lhs.true.i:
-  %5 = load ptr, ptr %lane.i, align 8
-  %cmp1.not.i = icmp eq ptr %5, null
+  %6 = load ptr, ptr %lane.i, align 8
+  %cmp1.not.i = icmp eq ptr %6, null
   br i1 %cmp1.not.i, label %if.then5.i, label %if.then.i
 
 if.then.i:
-  %block.i.i = getelementptr inbounds nuw i8, ptr %5, i64 16
-  %6 = load ptr, ptr %block.i.i, align 8
-  %stop.i.i = getelementptr inbounds nuw i8, ptr %6, i64 56
-  %7 = load atomic i32, ptr %stop.i.i monotonic, align 8
-  %cmp.not.i.i = icmp eq i32 %7, 0
+  %block.i.i = getelementptr inbounds nuw i8, ptr %6, i64 16
+  %7 = load ptr, ptr %block.i.i, align 8
+  %stop.i.i = getelementptr inbounds nuw i8, ptr %7, i64 56
+  %8 = load atomic i32, ptr %stop.i.i monotonic, align 8
+  %cmp.not.i.i = icmp eq i32 %8, 0
   br i1 %cmp.not.i.i, label %if.end.i, label %tn_poll.exit
 
 if.end.i:
-  %world.i.i = getelementptr inbounds nuw i8, ptr %5, i64 24
-  %8 = load i64, ptr %world.i.i, align 8
-  %arrayidx.i.i.i = getelementptr inbounds nuw i8, ptr %6, i64 144
-  %9 = load atomic i64, ptr %arrayidx.i.i.i monotonic, align 8
-  %cmp3.i.not.i = icmp sgt i64 %8, %9
+  %world.i.i = getelementptr inbounds nuw i8, ptr %6, i64 24
+  %9 = load i64, ptr %world.i.i, align 8
+  %arrayidx.i.i.i = getelementptr inbounds nuw i8, ptr %7, i64 144
+  %10 = load atomic i64, ptr %arrayidx.i.i.i monotonic, align 8
+  %cmp3.i.not.i = icmp sgt i64 %9, %10
   br i1 %cmp3.i.not.i, label %tn_poll.exit, label %if.then5.i
 
 if.then5.i:
   %call6.i = call ptr @pthread_self() nounwind
-  %10 = ptrtoint ptr %call6.i to i64
-  %11 = load i64, ptr %thread.i, align 16
-  %cmp7.not.i = icmp eq i64 %11, %10
+  %11 = ptrtoint ptr %call6.i to i64
+  %12 = load i64, ptr %thread.i, align 16
+  %cmp7.not.i = icmp eq i64 %12, %11
   br i1 %cmp7.not.i, label %lor.lhs.false.i, label %if.then
 
 lor.lhs.false.i:
-  %12 = load i32, ptr %left.i, align 4
-  %dec.i = add nsw i32 %12, -1
+  %13 = load i32, ptr %left.i, align 4
+  %dec.i = add nsw i32 %13, -1
   store i32 %dec.i, ptr %left.i, align 4
-  %cmp8.i = icmp sgt i32 %12, 0
+  %cmp8.i = icmp sgt i32 %13, 0
   br i1 %cmp8.i, label %if.then, label %if.end12.i
 
 if.end12.i:
@@ -1385,75 +1393,75 @@ if.end12.i:
   br i1 %cmp13.i, label %if.then, label %tn_poll.exit
 
 tn_poll.exit:
-  %status.133.i = phi i32 [ 1, %if.end12.i ], [ 1, %if.end.i ], [ %7, %if.then.i ], [ %4, %sw.bb3 ]
+  %status.133.i = phi i32 [ 1, %if.end12.i ], [ 1, %if.end.i ], [ %8, %if.then.i ], [ %5, %sw.bb3 ]
   call fastcc void @leave(ptr noundef nonnull %block, i32 noundef %conv)
   br label %if.end
 
 if.then:
   %arrayidx5 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %13 = load i64, ptr %arrayidx5, align 8
-  %14 = inttoptr i64 %13 to ptr
-  %add.ptr.i62.i = getelementptr inbounds i8, ptr %14, i64 -128
-  %15 = load ptr, ptr %block2.i, align 8
-  %cmp.not.i = icmp eq ptr %15, null
-  br i1 %cmp.not.i, label %if.end6.i, label %if.then.i274
+  %14 = load i64, ptr %arrayidx5, align 8
+  %15 = inttoptr i64 %14 to ptr
+  %add.ptr.i62.i = getelementptr inbounds i8, ptr %15, i64 -128
+  %16 = load ptr, ptr %block2.i, align 8
+  %cmp.not.i = icmp eq ptr %16, null
+  br i1 %cmp.not.i, label %if.end6.i, label %if.then.i289
 
-if.then.i274:
-  %stop.i.i275 = getelementptr inbounds nuw i8, ptr %15, i64 56
-  %16 = load atomic i32, ptr %stop.i.i275 monotonic, align 8
-  %cmp.not.i.i276 = icmp eq i32 %16, 0
-  br i1 %cmp.not.i.i276, label %stop_of_world.exit.i, label %if.end
+if.then.i289:
+  %stop.i.i290 = getelementptr inbounds nuw i8, ptr %16, i64 56
+  %17 = load atomic i32, ptr %stop.i.i290 monotonic, align 8
+  %cmp.not.i.i291 = icmp eq i32 %17, 0
+  br i1 %cmp.not.i.i291, label %stop_of_world.exit.i, label %if.end
 
 stop_of_world.exit.i:
-  %17 = load i64, ptr %world45, align 8
-  %arrayidx.i.i.i278 = getelementptr inbounds nuw i8, ptr %15, i64 144
-  %18 = load atomic i64, ptr %arrayidx.i.i.i278 monotonic, align 8
-  %cmp3.i.not.i279 = icmp sgt i64 %17, %18
-  br i1 %cmp3.i.not.i279, label %if.end, label %if.end6.i
+  %18 = load i64, ptr %world45, align 8
+  %arrayidx.i.i.i293 = getelementptr inbounds nuw i8, ptr %16, i64 144
+  %19 = load atomic i64, ptr %arrayidx.i.i.i293 monotonic, align 8
+  %cmp3.i.not.i294 = icmp sgt i64 %18, %19
+  br i1 %cmp3.i.not.i294, label %if.end, label %if.end6.i
 
 if.end6.i:
   %call7.i = call ptr @pthread_self() nounwind
-  %19 = ptrtoint ptr %call7.i to i64
-  %20 = load i64, ptr %thread.i, align 16
-  %cmp8.i281 = icmp eq i64 %20, %19
-  %21 = load i32, ptr %flags.i, align 4
-  %thread1.i.i = getelementptr inbounds i8, ptr %14, i64 -112
-  store i64 %20, ptr %thread1.i.i, align 16
-  %flags2.i.i = getelementptr inbounds nuw i8, ptr %14, i64 60
-  store i32 %21, ptr %flags2.i.i, align 4
-  store atomic i32 0, ptr %14 monotonic, align 16
-  %site.i.i = getelementptr inbounds nuw i8, ptr %14, i64 4
+  %20 = ptrtoint ptr %call7.i to i64
+  %21 = load i64, ptr %thread.i, align 16
+  %cmp8.i296 = icmp eq i64 %21, %20
+  %22 = load i32, ptr %flags.i, align 4
+  %thread1.i.i = getelementptr inbounds i8, ptr %15, i64 -112
+  store i64 %21, ptr %thread1.i.i, align 16
+  %flags2.i.i = getelementptr inbounds nuw i8, ptr %15, i64 60
+  store i32 %22, ptr %flags2.i.i, align 4
+  store atomic i32 0, ptr %15 monotonic, align 16
+  %site.i.i = getelementptr inbounds nuw i8, ptr %15, i64 4
   store atomic i32 -1, ptr %site.i.i monotonic, align 4
-  %clock_read.i.i = getelementptr inbounds i8, ptr %14, i64 -96
-  %tick_interval.i.i = getelementptr inbounds i8, ptr %14, i64 -64
+  %clock_read.i.i = getelementptr inbounds i8, ptr %15, i64 -96
+  %tick_interval.i.i = getelementptr inbounds i8, ptr %15, i64 -64
   call void @llvm.memset.p0.i64(ptr noundef nonnull align 16 dereferenceable(20) %clock_read.i.i, i8 0, i64 20, i1 false)
   store i64 20000000, ptr %tick_interval.i.i, align 16
-  %stop.i63.i = getelementptr inbounds nuw i8, ptr %14, i64 56
+  %stop.i63.i = getelementptr inbounds nuw i8, ptr %15, i64 56
   store atomic i32 0, ptr %stop.i63.i release, align 8
-  %22 = load ptr, ptr %block2.i, align 8
-  %cmp11.i = icmp eq ptr %22, null
+  %23 = load ptr, ptr %block2.i, align 8
+  %cmp11.i = icmp eq ptr %23, null
   %cond.i = select i1 %cmp11.i, ptr null, ptr %lane
-  %lane12.i = getelementptr inbounds i8, ptr %14, i64 -56
+  %lane12.i = getelementptr inbounds i8, ptr %15, i64 -56
   store ptr %cond.i, ptr %lane12.i, align 8
-  br i1 %cmp8.i281, label %if.then13.i, label %if.end15.i
+  br i1 %cmp8.i296, label %if.then13.i, label %if.end15.i
 
 if.then13.i:
-  %23 = load ptr, ptr %thread_state.i, align 8
-  %thread_state14.i = getelementptr inbounds i8, ptr %14, i64 -120
-  store ptr %23, ptr %thread_state14.i, align 8
+  %24 = load ptr, ptr %thread_state.i, align 8
+  %thread_state14.i = getelementptr inbounds i8, ptr %15, i64 -120
+  store ptr %24, ptr %thread_state14.i, align 8
   br label %if.end15.i
 
 if.end15.i:
-  %24 = load ptr, ptr %add.ptr.i62.i, align 16
-  %call17.i = call i32 %24(ptr noundef nonnull %14) nounwind
+  %25 = load ptr, ptr %add.ptr.i62.i, align 16
+  %call17.i = call i32 %25(ptr noundef nonnull %15) nounwind
   store atomic i32 -1, ptr %stop.i63.i release, align 8
-  %arenas.i.i = getelementptr inbounds nuw i8, ptr %14, i64 112
-  %25 = load atomic i64, ptr %arenas.i.i monotonic, align 16
-  %cmp.not.i65.i = icmp eq i64 %25, 0
+  %arenas.i.i = getelementptr inbounds nuw i8, ptr %15, i64 112
+  %26 = load atomic i64, ptr %arenas.i.i monotonic, align 16
+  %cmp.not.i65.i = icmp eq i64 %26, 0
   br i1 %cmp.not.i65.i, label %if.end.i66.i, label %if.then.i.i
 
 if.then.i.i:
-  call fastcc void @reset_arenas(ptr noundef nonnull %14)
+  call fastcc void @reset_arenas(ptr noundef nonnull %15)
   br label %if.end.i66.i
 
 if.end.i66.i:
@@ -1461,42 +1469,42 @@ if.end.i66.i:
   br i1 %cmp1.not.i.i, label %cond.false.i.i, label %end_launch.exit.i
 
 cond.false.i.i:
-  %26 = load atomic i32, ptr %14 monotonic, align 8
+  %27 = load atomic i32, ptr %15 monotonic, align 8
   br label %end_launch.exit.i
 
 end_launch.exit.i:
-  %cond.i67.i = phi i32 [ %26, %cond.false.i.i ], [ %call17.i, %if.end.i66.i ]
-  br i1 %cmp8.i281, label %land.lhs.true.i282, label %if.end33.i
+  %cond.i67.i = phi i32 [ %27, %cond.false.i.i ], [ %call17.i, %if.end.i66.i ]
+  br i1 %cmp8.i296, label %land.lhs.true.i297, label %if.end33.i
 
-land.lhs.true.i282:
-  %print_ring.i.i = getelementptr inbounds nuw i8, ptr %14, i64 72
-  %27 = load ptr, ptr %print_ring.i.i, align 8
-  %cmp.not.i68.i = icmp eq ptr %27, null
+land.lhs.true.i297:
+  %print_ring.i.i = getelementptr inbounds nuw i8, ptr %15, i64 72
+  %28 = load ptr, ptr %print_ring.i.i, align 8
+  %cmp.not.i68.i = icmp eq ptr %28, null
   br i1 %cmp.not.i68.i, label %if.then29.i, label %has_printed.exit.i
 
 has_printed.exit.i:
-  %head.i.i = getelementptr inbounds nuw i8, ptr %27, i64 8
-  %28 = load atomic i64, ptr %head.i.i acquire, align 8
-  %tail.i.i = getelementptr inbounds nuw i8, ptr %27, i64 16
-  %29 = load atomic i64, ptr %tail.i.i monotonic, align 16
-  %cmp2.i.not.i = icmp eq i64 %28, %29
+  %head.i.i = getelementptr inbounds nuw i8, ptr %28, i64 8
+  %29 = load atomic i64, ptr %head.i.i acquire, align 8
+  %tail.i.i = getelementptr inbounds nuw i8, ptr %28, i64 16
+  %30 = load atomic i64, ptr %tail.i.i monotonic, align 16
+  %cmp2.i.not.i = icmp eq i64 %29, %30
   br i1 %cmp2.i.not.i, label %if.then29.i, label %if.then21.i
 
 if.then21.i:
-  %call23.i = call fastcc i32 @show_prints(ptr noundef nonnull %14)
+  %call23.i = call fastcc i32 @show_prints(ptr noundef nonnull %15)
   %cmp24.i = icmp eq i32 %cond.i67.i, 0
   %spec.select.i = select i1 %cmp24.i, i32 %call23.i, i32 %cond.i67.i
   br label %if.then29.i
 
 if.then29.i:
-  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i282 ]
-  %thread_state30.i = getelementptr inbounds i8, ptr %14, i64 -120
-  %30 = load ptr, ptr %thread_state30.i, align 8
-  store ptr %30, ptr %thread_state.i, align 8
-  %python_error.i = getelementptr inbounds i8, ptr %14, i64 -80
-  %31 = load i32, ptr %python_error.i, align 16
-  %32 = load i32, ptr %python_error32.i, align 16
-  %or.i = or i32 %32, %31
+  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i297 ]
+  %thread_state30.i = getelementptr inbounds i8, ptr %15, i64 -120
+  %31 = load ptr, ptr %thread_state30.i, align 8
+  store ptr %31, ptr %thread_state.i, align 8
+  %python_error.i = getelementptr inbounds i8, ptr %15, i64 -80
+  %32 = load i32, ptr %python_error.i, align 16
+  %33 = load i32, ptr %python_error32.i, align 16
+  %or.i = or i32 %33, %32
   store i32 %or.i, ptr %python_error32.i, align 16
   br label %if.end33.i
 
@@ -1506,162 +1514,179 @@ if.end33.i:
   br label %if.end
 
 if.end:
-  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %returned.172.i, %if.end33.i ], [ 1, %stop_of_world.exit.i ], [ %16, %if.then.i274 ]
+  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %returned.172.i, %if.end33.i ], [ 1, %stop_of_world.exit.i ], [ %17, %if.then.i289 ]
   %add.ptr = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   br label %sw.epilog
 
 sw.bb7:
   %arrayidx8 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %33 = load i64, ptr %arrayidx8, align 8
-  %34 = inttoptr i64 %33 to ptr
+  %34 = load i64, ptr %arrayidx8, align 8
+  %35 = inttoptr i64 %34 to ptr
   %arrayidx9 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %35 = load i64, ptr %arrayidx9, align 8
-  call void @llvm.memset.p0.i64(ptr noundef align 1 %34, i8 noundef 0, i64 noundef %35, i1 noundef false) nounwind
+  %36 = load i64, ptr %arrayidx9, align 8
+  call void @llvm.memset.p0.i64(ptr noundef align 1 %35, i8 noundef 0, i64 noundef %36, i1 noundef false) nounwind
   %add.ptr12 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  br label %for.cond.backedge
+  br label %cleanup
 
 sw.bb13:
   %arrayidx14 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %36 = load i64, ptr %arrayidx14, align 8
-  %37 = inttoptr i64 %36 to ptr
+  %37 = load i64, ptr %arrayidx14, align 8
+  %38 = inttoptr i64 %37 to ptr
   %arrayidx15 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %38 = load i64, ptr %arrayidx15, align 8
-  %39 = inttoptr i64 %38 to ptr
+  %39 = load i64, ptr %arrayidx15, align 8
+  %40 = inttoptr i64 %39 to ptr
   %arrayidx16 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %40 = load i64, ptr %arrayidx16, align 8
+  %41 = load i64, ptr %arrayidx16, align 8
   %add.ptr17 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   %arrayidx18 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %41 = load i64, ptr %arrayidx18, align 8
-  call fastcc void @copy(ptr noundef %37, ptr noundef %39, i64 noundef %40, ptr noundef nonnull %add.ptr17, i64 noundef %41)
-  %42 = load i64, ptr %arrayidx16, align 8
-  %add.ptr21.idx = mul nsw i64 %42, 24
+  %42 = load i64, ptr %arrayidx18, align 8
+  call fastcc void @copy(ptr noundef %38, ptr noundef %40, i64 noundef %41, ptr noundef nonnull %add.ptr17, i64 noundef %42)
+  %43 = load i64, ptr %arrayidx16, align 8
+  %add.ptr21.idx = mul nsw i64 %43, 24
   %add.ptr21 = getelementptr inbounds i8, ptr %add.ptr17, i64 %add.ptr21.idx
-  br label %for.cond.backedge
+  br label %cleanup
 
 sw.bb22:
   %arrayidx23 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %43 = load i64, ptr %arrayidx23, align 8
+  %44 = load i64, ptr %arrayidx23, align 8
   %arrayidx24 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %44 = load i64, ptr %arrayidx24, align 8
-  %45 = inttoptr i64 %44 to ptr
+  %45 = load i64, ptr %arrayidx24, align 8
+  %46 = inttoptr i64 %45 to ptr
   %arrayidx25 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %46 = load i64, ptr %arrayidx25, align 8
+  %47 = load i64, ptr %arrayidx25, align 8
   %arrayidx26 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %47 = load i64, ptr %arrayidx26, align 8
-  %48 = inttoptr i64 %47 to ptr
+  %48 = load i64, ptr %arrayidx26, align 8
+  %49 = inttoptr i64 %48 to ptr
   %arrayidx27 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  %49 = load i64, ptr %arrayidx27, align 8
-  %add.ptr28 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
-  call fastcc void @convert(i64 noundef %43, ptr noundef %45, i64 noundef %46, ptr noundef %48, i64 noundef %49, ptr noundef nonnull %add.ptr28)
   %50 = load i64, ptr %arrayidx27, align 8
-  %add.ptr32.idx = mul nsw i64 %50, 24
+  %add.ptr28 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
+  call fastcc void @convert(i64 noundef %44, ptr noundef %46, i64 noundef %47, ptr noundef %49, i64 noundef %50, ptr noundef nonnull %add.ptr28)
+  %51 = load i64, ptr %arrayidx27, align 8
+  %add.ptr32.idx = mul nsw i64 %51, 24
   %add.ptr32 = getelementptr inbounds i8, ptr %add.ptr28, i64 %add.ptr32.idx
-  br label %for.cond.backedge
+  br label %cleanup
 
 sw.bb33:
   %arrayidx34 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %51 = load i64, ptr %arrayidx34, align 8
-  %52 = inttoptr i64 %51 to ptr
+  %52 = load i64, ptr %arrayidx34, align 8
+  %53 = inttoptr i64 %52 to ptr
   %arrayidx35 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %53 = load i64, ptr %arrayidx35, align 8
-  %54 = inttoptr i64 %53 to ptr
-  %55 = load i64, ptr %54, align 8
-  %56 = inttoptr i64 %55 to ptr
-  %57 = load i64, ptr %world45, align 8
+  %54 = load i64, ptr %arrayidx35, align 8
+  %55 = inttoptr i64 %54 to ptr
+  %56 = load i64, ptr %55, align 8
+  %57 = inttoptr i64 %56 to ptr
+  %58 = load i64, ptr %world45, align 8
   %arrayidx36 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %58 = load i64, ptr %arrayidx36, align 8
-  %mul37 = mul nsw i64 %58, %57
-  %add.ptr38 = getelementptr inbounds i8, ptr %56, i64 %mul37
+  %59 = load i64, ptr %arrayidx36, align 8
+  %mul37 = mul nsw i64 %59, %58
+  %add.ptr38 = getelementptr inbounds i8, ptr %57, i64 %mul37
   %arrayidx39 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %59 = load i64, ptr %arrayidx39, align 8
-  call void @llvm.memcpy.p0.p0.i64(ptr noundef align 1 %52, ptr noundef align 1 %add.ptr38, i64 noundef %59, i1 noundef false) nounwind
+  %60 = load i64, ptr %arrayidx39, align 8
+  call void @llvm.memcpy.p0.p0.i64(ptr noundef align 1 %53, ptr noundef align 1 %add.ptr38, i64 noundef %60, i1 noundef false) nounwind
   %add.ptr42 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  br label %for.cond.backedge
+  br label %cleanup
 
 sw.bb43:
   %arrayidx44 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %60 = load i64, ptr %arrayidx44, align 8
-  %61 = inttoptr i64 %60 to ptr
-  %62 = load i64, ptr %61, align 8
-  %63 = inttoptr i64 %62 to ptr
-  %64 = load i64, ptr %world45, align 8
+  %61 = load i64, ptr %arrayidx44, align 8
+  %62 = inttoptr i64 %61 to ptr
+  %63 = load i64, ptr %62, align 8
+  %64 = inttoptr i64 %63 to ptr
+  %65 = load i64, ptr %world45, align 8
   %arrayidx46 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %65 = load i64, ptr %arrayidx46, align 8
-  %mul47 = mul nsw i64 %65, %64
-  %add.ptr48 = getelementptr inbounds i8, ptr %63, i64 %mul47
+  %66 = load i64, ptr %arrayidx46, align 8
+  %mul47 = mul nsw i64 %66, %65
+  %add.ptr48 = getelementptr inbounds i8, ptr %64, i64 %mul47
   %arrayidx49 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %66 = load i64, ptr %arrayidx49, align 8
-  %67 = inttoptr i64 %66 to ptr
+  %67 = load i64, ptr %arrayidx49, align 8
+  %68 = inttoptr i64 %67 to ptr
   %arrayidx50 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %68 = load i64, ptr %arrayidx50, align 8
-  call void @llvm.memcpy.p0.p0.i64(ptr noundef align 1 %add.ptr48, ptr noundef align 1 %67, i64 noundef %68, i1 noundef false) nounwind
+  %69 = load i64, ptr %arrayidx50, align 8
+  call void @llvm.memcpy.p0.p0.i64(ptr noundef align 1 %add.ptr48, ptr noundef align 1 %68, i64 noundef %69, i1 noundef false) nounwind
   %add.ptr57 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  br label %for.cond.backedge
+  br label %cleanup
 
 sw.bb58:
   call void @llvm.lifetime.start.p0(ptr nonnull %bits) nounwind
   store i64 0, ptr %bits, align 8
   %arrayidx59 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %69 = load i64, ptr %arrayidx59, align 8
+  %70 = load i64, ptr %arrayidx59, align 8
   %arrayidx60 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %70 = load i64, ptr %arrayidx60, align 8
+  %71 = load i64, ptr %arrayidx60, align 8
   %arrayidx61 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %71 = load i64, ptr %arrayidx61, align 8
-  %arrayidx62 = getelementptr inbounds %union.number, ptr %1, i64 %71
-  %72 = load i64, ptr %arrayidx62, align 8
-  %call63 = call fastcc i32 @store(i64 noundef %69, ptr noundef nonnull %bits, i64 noundef %70, i64 %72)
+  %72 = load i64, ptr %arrayidx61, align 8
+  %arrayidx62 = getelementptr inbounds %union.number, ptr %1, i64 %72
+  %73 = load i64, ptr %arrayidx62, align 8
+  %call63 = call fastcc i32 @store(i64 noundef %70, ptr noundef nonnull %bits, i64 noundef %71, i64 %73)
   %cmp64 = icmp eq i32 %call63, 0
   br i1 %cmp64, label %if.then66, label %if.end72
 
 if.then66:
   %arrayidx67 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %73 = load i64, ptr %arrayidx67, align 8
-  %74 = inttoptr i64 %73 to ptr
+  %74 = load i64, ptr %arrayidx67, align 8
+  %75 = inttoptr i64 %74 to ptr
   %arrayidx68 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  %75 = load i64, ptr %arrayidx68, align 8
+  %76 = load i64, ptr %arrayidx68, align 8
   %add.ptr69 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
-  %76 = load i64, ptr %arrayidx59, align 8
-  %arrayidx.i = getelementptr inbounds i8, ptr @size_of.sizes, i64 %76
-  %77 = load i8, ptr %arrayidx.i, align 1
-  %conv.i = sext i8 %77 to i64
-  call fastcc void @fill(ptr noundef %74, i64 noundef %75, ptr noundef nonnull %add.ptr69, ptr noundef %bits, i64 noundef %conv.i)
+  %77 = load i64, ptr %arrayidx59, align 8
+  %arrayidx.i = getelementptr inbounds i8, ptr @size_of.sizes, i64 %77
+  %78 = load i8, ptr %arrayidx.i, align 1
+  %conv.i = sext i8 %78 to i64
+  call fastcc void @fill(ptr noundef %75, i64 noundef %76, ptr noundef nonnull %add.ptr69, ptr noundef %bits, i64 noundef %conv.i)
   br label %if.end72
 
 if.end72:
   %add.ptr73 = getelementptr inbounds nuw i8, ptr %at.0, i64 48
   %arrayidx74 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  %78 = load i64, ptr %arrayidx74, align 8
-  %add.ptr76.idx = shl nsw i64 %78, 4
+  %79 = load i64, ptr %arrayidx74, align 8
+  %add.ptr76.idx = shl nsw i64 %79, 4
   %add.ptr76 = getelementptr inbounds i8, ptr %add.ptr73, i64 %add.ptr76.idx
   call void @llvm.lifetime.end.p0(ptr nonnull %bits) nounwind
   br label %sw.epilog
 
-sw.bb77:
-  %arrayidx78 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %79 = load i64, ptr %arrayidx78, align 8
-  %arrayidx79 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %80 = load i64, ptr %arrayidx79, align 8
+for.body:
+  %move.0357 = phi ptr [ %move.0, %for.body ], [ %move.0353, %for.cond79.preheader ]
+  %i.0356 = phi i64 [ %inc, %for.body ], [ 0, %for.cond79.preheader ]
+  %at.0.pn355 = phi ptr [ %move.0357, %for.body ], [ %at.0, %for.cond79.preheader ]
+  %arrayidx83 = getelementptr inbounds nuw i8, ptr %at.0.pn355, i64 24
+  %80 = load i64, ptr %arrayidx83, align 8
   %81 = inttoptr i64 %80 to ptr
-  %arrayidx80 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %82 = load i64, ptr %arrayidx80, align 8
-  %arrayidx81 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %83 = load i64, ptr %arrayidx81, align 8
-  %arrayidx82 = getelementptr inbounds %union.number, ptr %1, i64 %83
-  %84 = load i64, ptr %arrayidx82, align 8
-  %call84 = call fastcc i32 @store(i64 noundef %79, ptr noundef %81, i64 noundef %82, i64 %84)
-  %add.ptr85 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
-  br label %sw.epilog
+  %82 = load i64, ptr %81, align 8
+  %83 = load i64, ptr %move.0357, align 8
+  %84 = inttoptr i64 %83 to ptr
+  store i64 %82, ptr %84, align 8
+  %inc = add nuw nsw i64 %i.0356, 1
+  %move.0 = getelementptr inbounds nuw i8, ptr %move.0357, i64 16
+  %85 = load i64, ptr %arrayidx80, align 8
+  %cmp81 = icmp slt i64 %inc, %85
+  br i1 %cmp81, label %for.body, label %cleanup
 
 sw.bb86:
   %arrayidx87 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %85 = load i64, ptr %arrayidx87, align 8
-  %arrayidx88 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %86 = load i64, ptr %arrayidx88, align 8
-  %87 = inttoptr i64 %86 to ptr
-  %arrayidx89 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %88 = load i64, ptr %arrayidx89, align 8
-  %arrayidx90 = getelementptr inbounds %union.number, ptr %1, i64 %88
-  switch i64 %85, label %sw.default.i [
+  %86 = load i64, ptr %arrayidx87, align 8
+  %arrayidx88 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %87 = load i64, ptr %arrayidx88, align 8
+  %88 = inttoptr i64 %87 to ptr
+  %arrayidx89 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %89 = load i64, ptr %arrayidx89, align 8
+  %arrayidx90 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %90 = load i64, ptr %arrayidx90, align 8
+  %arrayidx91 = getelementptr inbounds %union.number, ptr %1, i64 %90
+  %91 = load i64, ptr %arrayidx91, align 8
+  %call93 = call fastcc i32 @store(i64 noundef %86, ptr noundef %88, i64 noundef %89, i64 %91)
+  %add.ptr94 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  br label %sw.epilog
+
+sw.bb95:
+  %arrayidx96 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %92 = load i64, ptr %arrayidx96, align 8
+  %arrayidx97 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %93 = load i64, ptr %arrayidx97, align 8
+  %94 = inttoptr i64 %93 to ptr
+  %arrayidx98 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %95 = load i64, ptr %arrayidx98, align 8
+  %arrayidx99 = getelementptr inbounds %union.number, ptr %1, i64 %95
+  switch i64 %92, label %sw.default.i [
     i64 0, label %sw.bb.i
     i64 1, label %sw.bb1.i
     i64 2, label %sw.bb2.i
@@ -1676,19 +1701,19 @@ sw.bb86:
   ]
 
 sw.bb.i:
-  %bits.0.copyload.i = load i16, ptr %87, align 1
+  %bits.0.copyload.i = load i16, ptr %94, align 1
   %conv.i.i = zext i16 %bits.0.copyload.i to i32
   %shr.i.i = lshr i32 %conv.i.i, 10
   %and.i.i = and i32 %shr.i.i, 31
   %and3.i.i = and i32 %conv.i.i, 1023
   %conv4.i.i = zext nneg i32 %and3.i.i to i64
   %cmp.i.i = icmp eq i32 %and.i.i, 31
-  br i1 %cmp.i.i, label %if.then.i.i286, label %if.else.i.i
+  br i1 %cmp.i.i, label %if.then.i.i301, label %if.else.i.i
 
-if.then.i.i286:
+if.then.i.i301:
   %shl.i.i = shl nuw nsw i64 %conv4.i.i, 42
   %or.i.i = or disjoint i64 %shl.i.i, 9218868437227405312
-  %89 = bitcast i64 %or.i.i to double
+  %96 = bitcast i64 %or.i.i to double
   br label %real_of_half.exit.i
 
 if.else.i.i:
@@ -1698,218 +1723,214 @@ if.else.i.i:
   br i1 %cmp7.not.i.i, label %real_of_half.exit.i, label %if.then9.i.i
 
 if.then9.i.i:
-  %90 = add nuw nsw i32 %and.i.i, 1008
-  %sub.i.i = zext nneg i32 %90 to i64
+  %97 = add nuw nsw i32 %and.i.i, 1008
+  %sub.i.i = zext nneg i32 %97 to i64
   %shl10.i.i = shl nuw nsw i64 %sub.i.i, 52
   %shl11.i.i = shl nuw nsw i64 %conv4.i.i, 42
   %or12.i.i = or disjoint i64 %shl10.i.i, %shl11.i.i
-  %91 = bitcast i64 %or12.i.i to double
+  %98 = bitcast i64 %or12.i.i to double
   br label %real_of_half.exit.i
 
 real_of_half.exit.i:
-  %found.sroa.0.0.i.i = phi double [ %89, %if.then.i.i286 ], [ %91, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
+  %found.sroa.0.0.i.i = phi double [ %96, %if.then.i.i301 ], [ %98, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
   %fneg.i.i = fneg double %found.sroa.0.0.i.i
   %tobool.not23.i.i = icmp slt i16 %bits.0.copyload.i, 0
   %cond.i.i = select i1 %tobool.not23.i.i, double %fneg.i.i, double %found.sroa.0.0.i.i
-  store double %cond.i.i, ptr %arrayidx90, align 8
+  store double %cond.i.i, ptr %arrayidx99, align 8
   br label %load.exit
 
 sw.bb1.i:
-  %92 = load float, ptr %87, align 4
-  %conv.i285 = fpext float %92 to double
-  store double %conv.i285, ptr %arrayidx90, align 8
+  %99 = load float, ptr %94, align 4
+  %conv.i300 = fpext float %99 to double
+  store double %conv.i300, ptr %arrayidx99, align 8
   br label %load.exit
 
 sw.bb2.i:
-  %93 = load double, ptr %87, align 8
-  store double %93, ptr %arrayidx90, align 8
+  %100 = load double, ptr %94, align 8
+  store double %100, ptr %arrayidx99, align 8
   br label %load.exit
 
 sw.bb3.i:
-  %94 = load i8, ptr %87, align 1
-  %conv4.i = sext i8 %94 to i64
-  store i64 %conv4.i, ptr %arrayidx90, align 8
+  %101 = load i8, ptr %94, align 1
+  %conv4.i = sext i8 %101 to i64
+  store i64 %conv4.i, ptr %arrayidx99, align 8
   br label %load.exit
 
 sw.bb5.i:
-  %95 = load i16, ptr %87, align 2
-  %conv6.i = sext i16 %95 to i64
-  store i64 %conv6.i, ptr %arrayidx90, align 8
+  %102 = load i16, ptr %94, align 2
+  %conv6.i = sext i16 %102 to i64
+  store i64 %conv6.i, ptr %arrayidx99, align 8
   br label %load.exit
 
 sw.bb7.i:
-  %96 = load i32, ptr %87, align 4
-  %conv8.i = sext i32 %96 to i64
-  store i64 %conv8.i, ptr %arrayidx90, align 8
+  %103 = load i32, ptr %94, align 4
+  %conv8.i = sext i32 %103 to i64
+  store i64 %conv8.i, ptr %arrayidx99, align 8
   br label %load.exit
 
 sw.bb9.i:
-  %97 = load i64, ptr %87, align 8
-  store i64 %97, ptr %arrayidx90, align 8
+  %104 = load i64, ptr %94, align 8
+  store i64 %104, ptr %arrayidx99, align 8
   br label %load.exit
 
 sw.bb10.i:
-  %98 = load i8, ptr %87, align 1
-  %cmp.i284 = icmp ne i8 %98, 0
-  %conv13.i = zext i1 %cmp.i284 to i64
-  store i64 %conv13.i, ptr %arrayidx90, align 8
+  %105 = load i8, ptr %94, align 1
+  %cmp.i299 = icmp ne i8 %105, 0
+  %conv13.i = zext i1 %cmp.i299 to i64
+  store i64 %conv13.i, ptr %arrayidx99, align 8
   br label %load.exit
 
 sw.bb14.i:
-  %99 = load i8, ptr %87, align 1
-  %conv15.i = zext i8 %99 to i64
-  store i64 %conv15.i, ptr %arrayidx90, align 8
+  %106 = load i8, ptr %94, align 1
+  %conv15.i = zext i8 %106 to i64
+  store i64 %conv15.i, ptr %arrayidx99, align 8
   br label %load.exit
 
 sw.bb16.i:
-  %100 = load i16, ptr %87, align 2
-  %conv17.i = zext i16 %100 to i64
-  store i64 %conv17.i, ptr %arrayidx90, align 8
+  %107 = load i16, ptr %94, align 2
+  %conv17.i = zext i16 %107 to i64
+  store i64 %conv17.i, ptr %arrayidx99, align 8
   br label %load.exit
 
 sw.bb18.i:
-  %101 = load i32, ptr %87, align 4
-  %conv19.i = zext i32 %101 to i64
-  store i64 %conv19.i, ptr %arrayidx90, align 8
+  %108 = load i32, ptr %94, align 4
+  %conv19.i = zext i32 %108 to i64
+  store i64 %conv19.i, ptr %arrayidx99, align 8
   br label %load.exit
 
 sw.default.i:
-  %102 = load i64, ptr %87, align 8
-  store i64 %102, ptr %arrayidx90, align 8
-  %cmp20.i = icmp slt i64 %102, 0
-  %cond.i287 = select i1 %cmp20.i, i32 6, i32 0
+  %109 = load i64, ptr %94, align 8
+  store i64 %109, ptr %arrayidx99, align 8
+  %cmp20.i = icmp slt i64 %109, 0
+  %cond.i302 = select i1 %cmp20.i, i32 6, i32 0
   br label %load.exit
 
 load.exit:
-  %retval.0.i283 = phi i32 [ %cond.i287, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
-  %add.ptr92 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %retval.0.i298 = phi i32 [ %cond.i302, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
+  %add.ptr101 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %sw.epilog
 
-sw.bb93:
-  %arrayidx94 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %103 = load i64, ptr %arrayidx94, align 8
-  %arrayidx95 = getelementptr inbounds %union.number, ptr %1, i64 %103
-  %104 = load i64, ptr %arrayidx95, align 8
-  %add = add nsw i64 %104, 1
-  store i64 %add, ptr %arrayidx95, align 8
-  %arrayidx96 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %105 = load i64, ptr %arrayidx96, align 8
-  %106 = load i64, ptr %arrayidx94, align 8
-  %arrayidx98 = getelementptr inbounds %union.number, ptr %1, i64 %106
-  %107 = load i64, ptr %arrayidx98, align 8
-  %add99 = add i64 %107, %105
-  %arrayidx100 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %108 = load i64, ptr %arrayidx100, align 8
-  %arrayidx101 = getelementptr inbounds %union.number, ptr %1, i64 %108
-  store i64 %add99, ptr %arrayidx101, align 8
-  %add.ptr102 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  br label %for.cond.backedge
+sw.bb102:
+  %arrayidx103 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %110 = load i64, ptr %arrayidx103, align 8
+  %arrayidx104 = getelementptr inbounds %union.number, ptr %1, i64 %110
+  %111 = load i64, ptr %arrayidx104, align 8
+  %add = add nsw i64 %111, 1
+  store i64 %add, ptr %arrayidx104, align 8
+  %arrayidx105 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %112 = load i64, ptr %arrayidx105, align 8
+  %113 = load i64, ptr %arrayidx103, align 8
+  %arrayidx107 = getelementptr inbounds %union.number, ptr %1, i64 %113
+  %114 = load i64, ptr %arrayidx107, align 8
+  %add108 = add i64 %114, %112
+  %arrayidx109 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %115 = load i64, ptr %arrayidx109, align 8
+  %arrayidx110 = getelementptr inbounds %union.number, ptr %1, i64 %115
+  store i64 %add108, ptr %arrayidx110, align 8
+  %add.ptr111 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  br label %cleanup
 
-sw.bb103:
-  %arrayidx104 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %109 = load i64, ptr %arrayidx104, align 8
-  %arrayidx105 = getelementptr inbounds %union.number, ptr %1, i64 %109
-  %110 = load i64, ptr %arrayidx105, align 8
-  %conv106 = sitofp i64 %110 to double
-  %arrayidx107 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %111 = load i64, ptr %arrayidx107, align 8
-  %arrayidx108 = getelementptr inbounds %union.number, ptr %1, i64 %111
-  store double %conv106, ptr %arrayidx108, align 8
-  %add.ptr109 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  br label %for.cond.backedge
+sw.bb112:
+  %arrayidx113 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %116 = load i64, ptr %arrayidx113, align 8
+  %arrayidx114 = getelementptr inbounds %union.number, ptr %1, i64 %116
+  %117 = load i64, ptr %arrayidx114, align 8
+  %conv115 = sitofp i64 %117 to double
+  %arrayidx116 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %118 = load i64, ptr %arrayidx116, align 8
+  %arrayidx117 = getelementptr inbounds %union.number, ptr %1, i64 %118
+  store double %conv115, ptr %arrayidx117, align 8
+  %add.ptr118 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  br label %cleanup
 
-sw.bb110:
-  %arrayidx111 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %112 = load i64, ptr %arrayidx111, align 8
-  %arrayidx112 = getelementptr inbounds %union.number, ptr %1, i64 %112
-  %113 = load i64, ptr %arrayidx112, align 8
-  %conv113 = sitofp i64 %113 to double
-  %arrayidx114 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %114 = load i64, ptr %arrayidx114, align 8
-  %arrayidx115 = getelementptr inbounds %union.number, ptr %1, i64 %114
-  store double %conv113, ptr %arrayidx115, align 8
-  %115 = load i64, ptr %arrayidx111, align 8
-  %arrayidx117 = getelementptr inbounds %union.number, ptr %1, i64 %115
-  %116 = load i64, ptr %arrayidx117, align 8
-  %117 = add i64 %116, 9007199254740992
-  %118 = icmp ult i64 %117, 18014398509481985
-  %add.ptr120 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  br i1 %118, label %for.cond.backedge, label %if.then151
-
-for.cond.backedge:
-  %at.0.be = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr12, %sw.bb7 ], [ %add.ptr147, %cond.false ], [ %add.ptr145, %cond.true ], [ %add.ptr109, %sw.bb103 ], [ %add.ptr102, %sw.bb93 ], [ %add.ptr57, %sw.bb43 ], [ %add.ptr42, %sw.bb33 ], [ %add.ptr32, %sw.bb22 ], [ %add.ptr21, %sw.bb13 ], [ %add.ptr120, %sw.bb110 ]
-  br label %for.cond
-
-sw.bb121:
-  %arrayidx122 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %119 = load i64, ptr %arrayidx122, align 8
-  %arrayidx123 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %120 = load i64, ptr %arrayidx123, align 8
-  %arrayidx124 = getelementptr inbounds %union.number, ptr %1, i64 %120
-  %121 = load double, ptr %arrayidx124, align 8
-  %arrayidx125 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %122 = load i64, ptr %arrayidx125, align 8
+sw.bb119:
+  %arrayidx120 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %119 = load i64, ptr %arrayidx120, align 8
+  %arrayidx121 = getelementptr inbounds %union.number, ptr %1, i64 %119
+  %120 = load i64, ptr %arrayidx121, align 8
+  %conv122 = sitofp i64 %120 to double
+  %arrayidx123 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %121 = load i64, ptr %arrayidx123, align 8
+  %arrayidx124 = getelementptr inbounds %union.number, ptr %1, i64 %121
+  store double %conv122, ptr %arrayidx124, align 8
+  %122 = load i64, ptr %arrayidx120, align 8
   %arrayidx126 = getelementptr inbounds %union.number, ptr %1, i64 %122
-  %123 = load double, ptr %arrayidx126, align 8
-  %arrayidx127 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %124 = load i64, ptr %arrayidx127, align 8
-  %arrayidx128 = getelementptr inbounds %union.number, ptr %1, i64 %124
-  switch i64 %119, label %sw.default.i306 [
-    i64 0, label %sw.bb.i305
-    i64 1, label %sw.bb1.i304
-    i64 2, label %sw.bb2.i303
-    i64 3, label %sw.bb3.i300
+  %123 = load i64, ptr %arrayidx126, align 8
+  %124 = add i64 %123, 9007199254740992
+  %125 = icmp ult i64 %124, 18014398509481985
+  %add.ptr129 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  br i1 %125, label %cleanup, label %if.then160
+
+sw.bb130:
+  %arrayidx131 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %126 = load i64, ptr %arrayidx131, align 8
+  %arrayidx132 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %127 = load i64, ptr %arrayidx132, align 8
+  %arrayidx133 = getelementptr inbounds %union.number, ptr %1, i64 %127
+  %128 = load double, ptr %arrayidx133, align 8
+  %arrayidx134 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %129 = load i64, ptr %arrayidx134, align 8
+  %arrayidx135 = getelementptr inbounds %union.number, ptr %1, i64 %129
+  %130 = load double, ptr %arrayidx135, align 8
+  %arrayidx136 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %131 = load i64, ptr %arrayidx136, align 8
+  %arrayidx137 = getelementptr inbounds %union.number, ptr %1, i64 %131
+  switch i64 %126, label %sw.default.i321 [
+    i64 0, label %sw.bb.i320
+    i64 1, label %sw.bb1.i319
+    i64 2, label %sw.bb2.i318
+    i64 3, label %sw.bb3.i315
     i64 4, label %sw.bb4.i
-    i64 5, label %sw.bb5.i296
-    i64 6, label %sw.bb7.i295
-    i64 7, label %sw.bb9.i294
-    i64 8, label %sw.bb10.i293
+    i64 5, label %sw.bb5.i311
+    i64 6, label %sw.bb7.i310
+    i64 7, label %sw.bb9.i309
+    i64 8, label %sw.bb10.i308
     i64 9, label %sw.bb11.i
     i64 10, label %sw.bb12.i
-    i64 11, label %sw.bb16.i291
+    i64 11, label %sw.bb16.i306
     i64 12, label %sw.bb19.i
     i64 13, label %sw.bb23.i
     i64 14, label %sw.bb27.i
     i64 15, label %sw.bb31.i
   ]
 
-sw.bb.i305:
-  %add.i = fadd double %121, %123
-  store double %add.i, ptr %arrayidx128, align 8
+sw.bb.i320:
+  %add.i = fadd double %128, %130
+  store double %add.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb1.i304:
-  %sub.i = fsub double %121, %123
-  store double %sub.i, ptr %arrayidx128, align 8
+sw.bb1.i319:
+  %sub.i = fsub double %128, %130
+  store double %sub.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb2.i303:
-  %mul.i = fmul double %121, %123
-  store double %mul.i, ptr %arrayidx128, align 8
+sw.bb2.i318:
+  %mul.i = fmul double %128, %130
+  store double %mul.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb3.i300:
-  %div.i = fdiv double %121, %123
-  store double %div.i, ptr %arrayidx128, align 8
-  %cmp.i301 = fcmp oeq double %123, 0.000000e+00
-  %cond.i302 = select i1 %cmp.i301, i32 3, i32 0
+sw.bb3.i315:
+  %div.i = fdiv double %128, %130
+  store double %div.i, ptr %arrayidx137, align 8
+  %cmp.i316 = fcmp oeq double %130, 0.000000e+00
+  %cond.i317 = select i1 %cmp.i316, i32 3, i32 0
   br label %compute_reals.exit
 
 sw.bb4.i:
-  %cmp.i.i297 = fcmp oeq double %123, 0.000000e+00
-  br i1 %cmp.i.i297, label %compute_reals.exit, label %if.end.i.i
+  %cmp.i.i312 = fcmp oeq double %130, 0.000000e+00
+  br i1 %cmp.i.i312, label %compute_reals.exit, label %if.end.i.i
 
 if.end.i.i:
-  %fmod.i.i = frem double %121, %123
-  %sub.i.i298 = fsub double %121, %fmod.i.i
-  %div.i.i = fdiv double %sub.i.i298, %123
+  %fmod.i.i = frem double %128, %130
+  %sub.i.i313 = fsub double %128, %fmod.i.i
+  %div.i.i = fdiv double %sub.i.i313, %130
   %cmp1.i.i = fcmp une double %fmod.i.i, 0.000000e+00
   br i1 %cmp1.i.i, label %if.then2.i.i, label %if.end11.i.i
 
 if.then2.i.i:
-  %cmp3.i.i = fcmp olt double %123, 0.000000e+00
-  %125 = fcmp uge double %fmod.i.i, 0.000000e+00
-  %cmp6.not.i.i = xor i1 %cmp3.i.i, %125
+  %cmp3.i.i = fcmp olt double %130, 0.000000e+00
+  %132 = fcmp uge double %fmod.i.i, 0.000000e+00
+  %cmp6.not.i.i = xor i1 %cmp3.i.i, %132
   br i1 %cmp6.not.i.i, label %if.end11.i.i, label %if.then8.i.i
 
 if.then8.i.i:
@@ -1922,169 +1943,169 @@ if.end11.i.i:
   br i1 %cmp12.i.i, label %if.then14.i.i, label %if.else19.i.i
 
 if.then14.i.i:
-  %126 = call double @llvm.floor.f64(double %whole.0.i.i)
-  %sub15.i.i = fsub double %whole.0.i.i, %126
+  %133 = call double @llvm.floor.f64(double %whole.0.i.i)
+  %sub15.i.i = fsub double %whole.0.i.i, %133
   %cmp16.i.i = fcmp ogt double %sub15.i.i, 5.000000e-01
-  %add18.i.i = fadd double %126, 1.000000e+00
-  %cond.i.i299 = select i1 %cmp16.i.i, double %add18.i.i, double %126
+  %add18.i.i = fadd double %133, 1.000000e+00
+  %cond.i.i314 = select i1 %cmp16.i.i, double %add18.i.i, double %133
   br label %if.end21.i.i
 
 if.else19.i.i:
-  %div20.i.i = fdiv double %121, %123
-  %127 = call double @llvm.copysign.f64(double 0.000000e+00, double %div20.i.i)
+  %div20.i.i = fdiv double %128, %130
+  %134 = call double @llvm.copysign.f64(double 0.000000e+00, double %div20.i.i)
   br label %if.end21.i.i
 
 if.end21.i.i:
-  %storemerge.i.i = phi double [ %127, %if.else19.i.i ], [ %cond.i.i299, %if.then14.i.i ]
-  store double %storemerge.i.i, ptr %arrayidx128, align 8
+  %storemerge.i.i = phi double [ %134, %if.else19.i.i ], [ %cond.i.i314, %if.then14.i.i ]
+  store double %storemerge.i.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb5.i296:
-  %cmp.i85.i = fcmp oeq double %123, 0.000000e+00
-  br i1 %cmp.i85.i, label %compute_reals.exit, label %if.end.i86.i
+sw.bb5.i311:
+  %cmp.i86.i = fcmp oeq double %130, 0.000000e+00
+  br i1 %cmp.i86.i, label %compute_reals.exit, label %if.end.i87.i
 
-if.end.i86.i:
-  %fmod.i87.i = frem double %121, %123
-  %cmp1.i90.i = fcmp une double %fmod.i87.i, 0.000000e+00
-  br i1 %cmp1.i90.i, label %if.then2.i106.i, label %if.else.i91.i
+if.end.i87.i:
+  %fmod.i88.i = frem double %128, %130
+  %cmp1.i91.i = fcmp une double %fmod.i88.i, 0.000000e+00
+  br i1 %cmp1.i91.i, label %if.then2.i107.i, label %if.else.i92.i
 
-if.then2.i106.i:
-  %cmp3.i107.i = fcmp olt double %123, 0.000000e+00
-  %128 = fcmp uge double %fmod.i87.i, 0.000000e+00
-  %cmp6.not.i108.i = xor i1 %cmp3.i107.i, %128
-  br i1 %cmp6.not.i108.i, label %if.end11.i92.i, label %if.then8.i109.i
+if.then2.i107.i:
+  %cmp3.i108.i = fcmp olt double %130, 0.000000e+00
+  %135 = fcmp uge double %fmod.i88.i, 0.000000e+00
+  %cmp6.not.i109.i = xor i1 %cmp3.i108.i, %135
+  br i1 %cmp6.not.i109.i, label %if.end11.i93.i, label %if.then8.i110.i
 
-if.then8.i109.i:
-  %add.i110.i = fadd double %123, %fmod.i87.i
-  br label %if.end11.i92.i
+if.then8.i110.i:
+  %add.i111.i = fadd double %130, %fmod.i88.i
+  br label %if.end11.i93.i
 
-if.else.i91.i:
-  %129 = call double @llvm.copysign.f64(double 0.000000e+00, double %123)
-  br label %if.end11.i92.i
+if.else.i92.i:
+  %136 = call double @llvm.copysign.f64(double 0.000000e+00, double %130)
+  br label %if.end11.i93.i
 
-if.end11.i92.i:
-  %rest.0.i93.i = phi double [ %add.i110.i, %if.then8.i109.i ], [ %fmod.i87.i, %if.then2.i106.i ], [ %129, %if.else.i91.i ]
-  store double %rest.0.i93.i, ptr %arrayidx128, align 8
+if.end11.i93.i:
+  %rest.0.i94.i = phi double [ %add.i111.i, %if.then8.i110.i ], [ %fmod.i88.i, %if.then2.i107.i ], [ %136, %if.else.i92.i ]
+  store double %rest.0.i94.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb7.i295:
-  %cmp.i113.i = fcmp oeq double %121, 0.000000e+00
-  %cmp1.i114.i = fcmp olt double %123, 0.000000e+00
-  %or.cond.i.i = and i1 %cmp.i113.i, %cmp1.i114.i
-  br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i115.i
+sw.bb7.i310:
+  %cmp.i114.i = fcmp oeq double %128, 0.000000e+00
+  %cmp1.i115.i = fcmp olt double %130, 0.000000e+00
+  %or.cond.i.i = and i1 %cmp.i114.i, %cmp1.i115.i
+  br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i116.i
 
-if.end.i115.i:
-  %or.cond71.i.i = call i1 @llvm.is.fpclass.f64(double %121, i32 999)
+if.end.i116.i:
+  %or.cond71.i.i = call i1 @llvm.is.fpclass.f64(double %128, i32 999)
   br i1 %or.cond71.i.i, label %if.end28.i.i, label %cond.true17.i.i
 
 cond.true17.i.i:
-  %130 = call double @llvm.fabs.f64(double %123)
-  %131 = fcmp one double %130, 0x7FF0000000000000
-  %132 = call double @llvm.floor.f64(double %123)
-  %cmp25.i.i = fcmp une double %132, %123
-  %or.cond66.i.i = and i1 %131, %cmp25.i.i
+  %137 = call double @llvm.fabs.f64(double %130)
+  %138 = fcmp one double %137, 0x7FF0000000000000
+  %139 = call double @llvm.floor.f64(double %130)
+  %cmp25.i.i = fcmp une double %139, %130
+  %or.cond66.i.i = and i1 %138, %cmp25.i.i
   br i1 %or.cond66.i.i, label %compute_reals.exit, label %if.end28.i.i
 
 if.end28.i.i:
-  %133 = call double @llvm.pow.f64(double %121, double %123)
-  store double %133, ptr %arrayidx128, align 8
-  %134 = call double @llvm.fabs.f64(double %133)
-  %cmp.i.i.i = fcmp une double %134, 0x7FF0000000000000
-  %135 = call double @llvm.fabs.f64(double %121)
-  %136 = fcmp ueq double %135, 0x7FF0000000000000
-  %or.cond73.i.i = or i1 %136, %cmp.i.i.i
+  %140 = call double @llvm.pow.f64(double %128, double %130)
+  store double %140, ptr %arrayidx137, align 8
+  %141 = call double @llvm.fabs.f64(double %140)
+  %cmp.i.i.i = fcmp une double %141, 0x7FF0000000000000
+  %142 = call double @llvm.fabs.f64(double %128)
+  %143 = fcmp ueq double %142, 0x7FF0000000000000
+  %or.cond73.i.i = or i1 %143, %cmp.i.i.i
   br i1 %or.cond73.i.i, label %compute_reals.exit, label %land.rhs.i.i
 
 land.rhs.i.i:
-  %137 = call double @llvm.fabs.f64(double %123)
-  %138 = fcmp ueq double %137, 0x7FF0000000000000
-  %139 = select i1 %138, i32 0, i32 6
+  %144 = call double @llvm.fabs.f64(double %130)
+  %145 = fcmp ueq double %144, 0x7FF0000000000000
+  %146 = select i1 %145, i32 0, i32 6
   br label %compute_reals.exit
 
-sw.bb9.i294:
-  %fneg.i = fneg double %121
-  store double %fneg.i, ptr %arrayidx128, align 8
+sw.bb9.i309:
+  %fneg.i = fneg double %128
+  store double %fneg.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb10.i293:
-  %140 = call double @llvm.fabs.f64(double %121)
-  store double %140, ptr %arrayidx128, align 8
+sw.bb10.i308:
+  %147 = call double @llvm.fabs.f64(double %128)
+  store double %147, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
 sw.bb11.i:
-  %141 = call double @llvm.sqrt.f64(double %121)
-  store double %141, ptr %arrayidx128, align 8
+  %148 = call double @llvm.sqrt.f64(double %128)
+  store double %148, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
 sw.bb12.i:
-  %cmp13.i292 = fcmp une double %123, 0.000000e+00
-  %mul14.i = fmul double %121, %123
-  %cond15.i = select i1 %cmp13.i292, double %mul14.i, double 0.000000e+00
-  store double %cond15.i, ptr %arrayidx128, align 8
+  %cmp13.i307 = fcmp une double %130, 0.000000e+00
+  %mul14.i = fmul double %128, %130
+  %cond15.i = select i1 %cmp13.i307, double %mul14.i, double %130
+  store double %cond15.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb16.i291:
-  %cmp17.i = fcmp olt double %121, %123
+sw.bb16.i306:
+  %cmp17.i = fcmp olt double %128, %130
   %conv18.i = zext i1 %cmp17.i to i64
-  store i64 %conv18.i, ptr %arrayidx128, align 8
+  store i64 %conv18.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
 sw.bb19.i:
-  %cmp20.i290 = fcmp ole double %121, %123
-  %conv22.i = zext i1 %cmp20.i290 to i64
-  store i64 %conv22.i, ptr %arrayidx128, align 8
+  %cmp20.i305 = fcmp ole double %128, %130
+  %conv22.i = zext i1 %cmp20.i305 to i64
+  store i64 %conv22.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
 sw.bb23.i:
-  %cmp24.i289 = fcmp ogt double %121, %123
-  %conv26.i = zext i1 %cmp24.i289 to i64
-  store i64 %conv26.i, ptr %arrayidx128, align 8
+  %cmp24.i304 = fcmp ogt double %128, %130
+  %conv26.i = zext i1 %cmp24.i304 to i64
+  store i64 %conv26.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
 sw.bb27.i:
-  %cmp28.i = fcmp oge double %121, %123
+  %cmp28.i = fcmp oge double %128, %130
   %conv30.i = zext i1 %cmp28.i to i64
-  store i64 %conv30.i, ptr %arrayidx128, align 8
+  store i64 %conv30.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
 sw.bb31.i:
-  %cmp32.i = fcmp oeq double %121, %123
+  %cmp32.i = fcmp oeq double %128, %130
   %conv34.i = zext i1 %cmp32.i to i64
-  store i64 %conv34.i, ptr %arrayidx128, align 8
+  store i64 %conv34.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.default.i306:
-  %cmp35.i = fcmp une double %121, %123
+sw.default.i321:
+  %cmp35.i = fcmp une double %128, %130
   %conv37.i = zext i1 %cmp35.i to i64
-  store i64 %conv37.i, ptr %arrayidx128, align 8
+  store i64 %conv37.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
 compute_reals.exit:
-  %retval.0.i288 = phi i32 [ 0, %sw.default.i306 ], [ 0, %sw.bb.i305 ], [ 0, %sw.bb1.i304 ], [ 0, %sw.bb2.i303 ], [ %cond.i302, %sw.bb3.i300 ], [ 0, %sw.bb31.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i296 ], [ 0, %sw.bb9.i294 ], [ 0, %sw.bb10.i293 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb12.i ], [ 0, %sw.bb16.i291 ], [ 0, %sw.bb19.i ], [ 0, %sw.bb23.i ], [ 0, %sw.bb27.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i92.i ], [ 6, %cond.true17.i.i ], [ 3, %sw.bb7.i295 ], [ %139, %land.rhs.i.i ], [ 0, %if.end28.i.i ]
-  %add.ptr130 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  %retval.0.i303 = phi i32 [ 0, %sw.default.i321 ], [ 0, %sw.bb.i320 ], [ 0, %sw.bb1.i319 ], [ 0, %sw.bb2.i318 ], [ %cond.i317, %sw.bb3.i315 ], [ 0, %sw.bb31.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i311 ], [ 0, %sw.bb9.i309 ], [ 0, %sw.bb10.i308 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb12.i ], [ 0, %sw.bb16.i306 ], [ 0, %sw.bb19.i ], [ 0, %sw.bb23.i ], [ 0, %sw.bb27.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i93.i ], [ 6, %cond.true17.i.i ], [ 3, %sw.bb7.i310 ], [ %146, %land.rhs.i.i ], [ 0, %if.end28.i.i ]
+  %add.ptr139 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
-sw.bb131:
-  %arrayidx132 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %142 = load i64, ptr %arrayidx132, align 8
-  %arrayidx133 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %143 = load i64, ptr %arrayidx133, align 8
-  %arrayidx134 = getelementptr inbounds %union.number, ptr %1, i64 %143
-  %144 = load i64, ptr %arrayidx134, align 8
-  %arrayidx135 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %145 = load i64, ptr %arrayidx135, align 8
-  %arrayidx136 = getelementptr inbounds %union.number, ptr %1, i64 %145
-  %146 = load i64, ptr %arrayidx136, align 8
-  %arrayidx137 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %147 = load i64, ptr %arrayidx137, align 8
-  %arrayidx138 = getelementptr inbounds %union.number, ptr %1, i64 %147
-  switch i64 %142, label %compute_integers.exit [
-    i64 0, label %sw.bb.i321
-    i64 1, label %sw.bb1.i320
-    i64 2, label %sw.bb3.i319
-    i64 3, label %sw.bb5.i313
-    i64 4, label %sw.bb11.i308
-    i64 5, label %sw.bb11.i308
+sw.bb140:
+  %arrayidx141 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %149 = load i64, ptr %arrayidx141, align 8
+  %arrayidx142 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %150 = load i64, ptr %arrayidx142, align 8
+  %arrayidx143 = getelementptr inbounds %union.number, ptr %1, i64 %150
+  %151 = load i64, ptr %arrayidx143, align 8
+  %arrayidx144 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %152 = load i64, ptr %arrayidx144, align 8
+  %arrayidx145 = getelementptr inbounds %union.number, ptr %1, i64 %152
+  %153 = load i64, ptr %arrayidx145, align 8
+  %arrayidx146 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %154 = load i64, ptr %arrayidx146, align 8
+  %arrayidx147 = getelementptr inbounds %union.number, ptr %1, i64 %154
+  switch i64 %149, label %compute_integers.exit [
+    i64 0, label %sw.bb.i336
+    i64 1, label %sw.bb1.i335
+    i64 2, label %sw.bb3.i334
+    i64 3, label %sw.bb5.i328
+    i64 4, label %sw.bb11.i323
+    i64 5, label %sw.bb11.i323
     i64 7, label %sw.bb37.i
     i64 8, label %sw.bb40.i
     i64 11, label %sw.bb48.i
@@ -2095,184 +2116,188 @@ sw.bb131:
     i64 16, label %sw.bb68.i
   ]
 
-sw.bb.i321:
-  %148 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %144, i64 %146)
-  %149 = extractvalue { i64, i1 } %148, 1
-  %150 = extractvalue { i64, i1 } %148, 0
-  store i64 %150, ptr %arrayidx138, align 8
-  %cond.i322 = select i1 %149, i32 6, i32 0
+sw.bb.i336:
+  %155 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %151, i64 %153)
+  %156 = extractvalue { i64, i1 } %155, 1
+  %157 = extractvalue { i64, i1 } %155, 0
+  store i64 %157, ptr %arrayidx147, align 8
+  %cond.i337 = select i1 %156, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb1.i320:
-  %151 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %144, i64 %146)
-  %152 = extractvalue { i64, i1 } %151, 1
-  %153 = extractvalue { i64, i1 } %151, 0
-  store i64 %153, ptr %arrayidx138, align 8
-  %cond2.i = select i1 %152, i32 6, i32 0
+sw.bb1.i335:
+  %158 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %151, i64 %153)
+  %159 = extractvalue { i64, i1 } %158, 1
+  %160 = extractvalue { i64, i1 } %158, 0
+  store i64 %160, ptr %arrayidx147, align 8
+  %cond2.i = select i1 %159, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb3.i319:
-  %154 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %144, i64 %146)
-  %155 = extractvalue { i64, i1 } %154, 1
-  %156 = extractvalue { i64, i1 } %154, 0
-  store i64 %156, ptr %arrayidx138, align 8
-  %cond4.i = select i1 %155, i32 6, i32 0
+sw.bb3.i334:
+  %161 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %151, i64 %153)
+  %162 = extractvalue { i64, i1 } %161, 1
+  %163 = extractvalue { i64, i1 } %161, 0
+  store i64 %163, ptr %arrayidx147, align 8
+  %cond4.i = select i1 %162, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb5.i313:
-  %cmp.i314 = icmp eq i64 %146, 0
-  br i1 %cmp.i314, label %compute_integers.exit, label %if.end.i315
+sw.bb5.i328:
+  %cmp.i329 = icmp eq i64 %153, 0
+  br i1 %cmp.i329, label %compute_integers.exit, label %if.end.i330
 
-if.end.i315:
-  %conv.i316 = sitofp i64 %144 to double
-  %conv6.i317 = sitofp i64 %146 to double
-  %div.i318 = fdiv double %conv.i316, %conv6.i317
-  store double %div.i318, ptr %arrayidx138, align 8
-  %157 = add i64 %144, 9007199254740992
-  %158 = icmp ult i64 %157, 18014398509481985
-  br i1 %158, label %land.rhs.i, label %compute_integers.exit
+if.end.i330:
+  %conv.i331 = sitofp i64 %151 to double
+  %conv6.i332 = sitofp i64 %153 to double
+  %div.i333 = fdiv double %conv.i331, %conv6.i332
+  store double %div.i333, ptr %arrayidx147, align 8
+  %164 = add i64 %151, 9007199254740992
+  %165 = icmp ult i64 %164, 18014398509481985
+  br i1 %165, label %land.rhs.i, label %compute_integers.exit
 
 land.rhs.i:
-  %159 = add i64 %146, 9007199254740992
-  %160 = icmp ult i64 %159, 18014398509481985
-  %161 = select i1 %160, i32 0, i32 6
+  %166 = add i64 %153, 9007199254740992
+  %167 = icmp ult i64 %166, 18014398509481985
+  %168 = select i1 %167, i32 0, i32 6
   br label %compute_integers.exit
 
-sw.bb11.i308:
-  %cmp12.i = icmp eq i64 %146, 0
-  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i309
+sw.bb11.i323:
+  %cmp12.i = icmp eq i64 %153, 0
+  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i324
 
-if.end15.i309:
-  %cmp16.i = icmp eq i64 %144, -9223372036854775808
-  %cmp18.i = icmp eq i64 %146, -1
+if.end15.i324:
+  %cmp16.i = icmp eq i64 %151, -9223372036854775808
+  %cmp18.i = icmp eq i64 %153, -1
   %or.cond.i = and i1 %cmp16.i, %cmp18.i
   br i1 %or.cond.i, label %compute_integers.exit, label %if.end21.i
 
 if.end21.i:
-  %div22.i = sdiv i64 %144, %146
-  %rem.i = srem i64 %144, %146
+  %div22.i = sdiv i64 %151, %153
+  %rem.i = srem i64 %151, %153
   %cmp23.not.i = icmp eq i64 %rem.i, 0
-  br i1 %cmp23.not.i, label %if.end33.i312, label %land.lhs.true25.i
+  br i1 %cmp23.not.i, label %if.end33.i327, label %land.lhs.true25.i
 
 land.lhs.true25.i:
-  %cmp30.not.unshifted.i = xor i64 %rem.i, %146
+  %cmp30.not.unshifted.i = xor i64 %rem.i, %153
   %cmp30.not.i = icmp sgt i64 %cmp30.not.unshifted.i, -1
-  br i1 %cmp30.not.i, label %if.end33.i312, label %if.then32.i
+  br i1 %cmp30.not.i, label %if.end33.i327, label %if.then32.i
 
 if.then32.i:
-  %add.i310 = add nsw i64 %rem.i, %146
-  %sub.i311 = add nsw i64 %div22.i, -1
-  br label %if.end33.i312
+  %add.i325 = add nsw i64 %rem.i, %153
+  %sub.i326 = add nsw i64 %div22.i, -1
+  br label %if.end33.i327
 
-if.end33.i312:
-  %quotient.0.i = phi i64 [ %sub.i311, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
-  %rest.0.i = phi i64 [ %add.i310, %if.then32.i ], [ %rem.i, %land.lhs.true25.i ], [ 0, %if.end21.i ]
-  %cmp34.i = icmp eq i64 %142, 5
+if.end33.i327:
+  %quotient.0.i = phi i64 [ %sub.i326, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
+  %rest.0.i = phi i64 [ %add.i325, %if.then32.i ], [ %rem.i, %land.lhs.true25.i ], [ 0, %if.end21.i ]
+  %cmp34.i = icmp eq i64 %149, 5
   %cond36.i = select i1 %cmp34.i, i64 %rest.0.i, i64 %quotient.0.i
-  store i64 %cond36.i, ptr %arrayidx138, align 8
+  store i64 %cond36.i, ptr %arrayidx147, align 8
   br label %compute_integers.exit
 
 sw.bb37.i:
-  %162 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %144)
-  %163 = extractvalue { i64, i1 } %162, 1
-  %164 = extractvalue { i64, i1 } %162, 0
-  store i64 %164, ptr %arrayidx138, align 8
-  %cond39.i = select i1 %163, i32 6, i32 0
+  %169 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %151)
+  %170 = extractvalue { i64, i1 } %169, 1
+  %171 = extractvalue { i64, i1 } %169, 0
+  store i64 %171, ptr %arrayidx147, align 8
+  %cond39.i = select i1 %170, i32 6, i32 0
   br label %compute_integers.exit
 
 sw.bb40.i:
-  %cmp41.i = icmp slt i64 %144, 0
+  %cmp41.i = icmp slt i64 %151, 0
   br i1 %cmp41.i, label %cond.true43.i, label %cond.false45.i
 
 cond.true43.i:
-  %165 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %144)
-  %166 = extractvalue { i64, i1 } %165, 1
-  %167 = extractvalue { i64, i1 } %165, 0
-  store i64 %167, ptr %arrayidx138, align 8
-  %cond39.i.i = select i1 %166, i32 6, i32 0
+  %172 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %151)
+  %173 = extractvalue { i64, i1 } %172, 1
+  %174 = extractvalue { i64, i1 } %172, 0
+  store i64 %174, ptr %arrayidx147, align 8
+  %cond39.i.i = select i1 %173, i32 6, i32 0
   br label %compute_integers.exit
 
 cond.false45.i:
-  store i64 %144, ptr %arrayidx138, align 8
+  store i64 %151, ptr %arrayidx147, align 8
   br label %compute_integers.exit
 
 sw.bb48.i:
-  %cmp49.i = icmp slt i64 %144, %146
+  %cmp49.i = icmp slt i64 %151, %153
   %conv51.i = zext i1 %cmp49.i to i64
-  store i64 %conv51.i, ptr %arrayidx138, align 8
+  store i64 %conv51.i, ptr %arrayidx147, align 8
   br label %compute_integers.exit
 
 sw.bb52.i:
-  %cmp53.i = icmp sle i64 %144, %146
+  %cmp53.i = icmp sle i64 %151, %153
   %conv55.i = zext i1 %cmp53.i to i64
-  store i64 %conv55.i, ptr %arrayidx138, align 8
+  store i64 %conv55.i, ptr %arrayidx147, align 8
   br label %compute_integers.exit
 
 sw.bb56.i:
-  %cmp57.i = icmp sgt i64 %144, %146
+  %cmp57.i = icmp sgt i64 %151, %153
   %conv59.i = zext i1 %cmp57.i to i64
-  store i64 %conv59.i, ptr %arrayidx138, align 8
+  store i64 %conv59.i, ptr %arrayidx147, align 8
   br label %compute_integers.exit
 
 sw.bb60.i:
-  %cmp61.i = icmp sge i64 %144, %146
+  %cmp61.i = icmp sge i64 %151, %153
   %conv63.i = zext i1 %cmp61.i to i64
-  store i64 %conv63.i, ptr %arrayidx138, align 8
+  store i64 %conv63.i, ptr %arrayidx147, align 8
   br label %compute_integers.exit
 
 sw.bb64.i:
-  %cmp65.i = icmp eq i64 %144, %146
+  %cmp65.i = icmp eq i64 %151, %153
   %conv67.i = zext i1 %cmp65.i to i64
-  store i64 %conv67.i, ptr %arrayidx138, align 8
+  store i64 %conv67.i, ptr %arrayidx147, align 8
   br label %compute_integers.exit
 
 sw.bb68.i:
-  %cmp69.i = icmp ne i64 %144, %146
+  %cmp69.i = icmp ne i64 %151, %153
   %conv71.i = zext i1 %cmp69.i to i64
-  store i64 %conv71.i, ptr %arrayidx138, align 8
+  store i64 %conv71.i, ptr %arrayidx147, align 8
   br label %compute_integers.exit
 
 compute_integers.exit:
-  %retval.0.i307 = phi i32 [ 0, %cond.false45.i ], [ %cond.i322, %sw.bb.i321 ], [ %cond2.i, %sw.bb1.i320 ], [ %cond4.i, %sw.bb3.i319 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i313 ], [ %161, %land.rhs.i ], [ 3, %sw.bb11.i308 ], [ 0, %if.end33.i312 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i309 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i315 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb131 ]
-  %add.ptr140 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  %retval.0.i322 = phi i32 [ 0, %cond.false45.i ], [ %cond.i337, %sw.bb.i336 ], [ %cond2.i, %sw.bb1.i335 ], [ %cond4.i, %sw.bb3.i334 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i328 ], [ %168, %land.rhs.i ], [ 3, %sw.bb11.i323 ], [ 0, %if.end33.i327 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i324 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i330 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb140 ]
+  %add.ptr149 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.default:
-  %arrayidx141 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %168 = load i64, ptr %arrayidx141, align 8
-  %arrayidx142 = getelementptr inbounds %union.number, ptr %1, i64 %168
-  %169 = load i64, ptr %arrayidx142, align 8
-  %cmp143.not = icmp eq i64 %169, 0
-  br i1 %cmp143.not, label %cond.false, label %cond.true
+  %arrayidx150 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %175 = load i64, ptr %arrayidx150, align 8
+  %arrayidx151 = getelementptr inbounds %union.number, ptr %1, i64 %175
+  %176 = load i64, ptr %arrayidx151, align 8
+  %cmp152.not = icmp eq i64 %176, 0
+  br i1 %cmp152.not, label %cond.false, label %cond.true
 
 cond.true:
-  %add.ptr145 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  br label %for.cond.backedge
+  %add.ptr154 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  br label %cleanup
 
 cond.false:
-  %arrayidx146 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %170 = load i64, ptr %arrayidx146, align 8
-  %add.ptr147 = getelementptr inbounds i64, ptr %0, i64 %170
-  br label %for.cond.backedge
+  %arrayidx155 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %177 = load i64, ptr %arrayidx155, align 8
+  %add.ptr156 = getelementptr inbounds i64, ptr %0, i64 %177
+  br label %cleanup
 
 sw.epilog:
-  %status.1 = phi i32 [ %retval.0.i307, %compute_integers.exit ], [ %status.0, %if.end ], [ %call63, %if.end72 ], [ %call84, %sw.bb77 ], [ %retval.0.i283, %load.exit ], [ %retval.0.i288, %compute_reals.exit ]
-  %next.0 = phi ptr [ %add.ptr140, %compute_integers.exit ], [ %add.ptr, %if.end ], [ %add.ptr76, %if.end72 ], [ %add.ptr85, %sw.bb77 ], [ %add.ptr92, %load.exit ], [ %add.ptr130, %compute_reals.exit ]
-  %cmp149.not = icmp eq i32 %status.1, 0
-  br i1 %cmp149.not, label %for.cond.backedge, label %if.then151
+  %status.1 = phi i32 [ %call63, %if.end72 ], [ %status.0, %if.end ], [ %retval.0.i322, %compute_integers.exit ], [ %call93, %sw.bb86 ], [ %retval.0.i298, %load.exit ], [ %retval.0.i303, %compute_reals.exit ]
+  %next.0 = phi ptr [ %add.ptr76, %if.end72 ], [ %add.ptr, %if.end ], [ %add.ptr149, %compute_integers.exit ], [ %add.ptr94, %sw.bb86 ], [ %add.ptr101, %load.exit ], [ %add.ptr139, %compute_reals.exit ]
+  %cmp158.not = icmp eq i32 %status.1, 0
+  br i1 %cmp158.not, label %cleanup, label %if.then160
 
-if.then151:
-  %status.1332 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb110 ]
-  %sub.ptr.lhs.cast152 = ptrtoint ptr %at.0 to i64
-  %sub.ptr.sub154 = sub i64 %sub.ptr.lhs.cast152, %sub.ptr.rhs.cast
-  %sub.ptr.div155 = lshr exact i64 %sub.ptr.sub154, 3
-  %conv156 = trunc i64 %sub.ptr.div155 to i32
+if.then160:
+  %status.1347 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb119 ]
+  %sub.ptr.lhs.cast161 = ptrtoint ptr %at.0 to i64
+  %sub.ptr.sub163 = sub i64 %sub.ptr.lhs.cast161, %sub.ptr.rhs.cast
+  %sub.ptr.div164 = lshr exact i64 %sub.ptr.sub163, 3
+  %conv165 = trunc i64 %sub.ptr.div164 to i32
   %site = getelementptr inbounds nuw i8, ptr %lane, i64 44
-  store i32 %conv156, ptr %site, align 4
-  br label %cleanup159
+  store i32 %conv165, ptr %site, align 4
+  br label %cleanup168
 
-cleanup159:
-  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1332, %if.then151 ]
+cleanup:
+  %at.1 = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr129, %sw.bb119 ], [ %add.ptr156, %cond.false ], [ %add.ptr154, %cond.true ], [ %add.ptr118, %sw.bb112 ], [ %add.ptr111, %sw.bb102 ], [ %add.ptr57, %sw.bb43 ], [ %add.ptr42, %sw.bb33 ], [ %add.ptr32, %sw.bb22 ], [ %add.ptr21, %sw.bb13 ], [ %add.ptr12, %sw.bb7 ], [ %move.0353, %for.cond79.preheader ], [ %move.0, %for.body ]
+  br label %for.cond
+
+cleanup168:
+  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1347, %if.then160 ]
   ret i32 %retval.1.ph
 }
 

@@ -742,12 +742,12 @@ def _twice(run: Run, touched: set[Buffer], along: Sequence[_Given]) -> tuple[Arr
         seed = np.zeros(count)
         seed[row] = 1
         sweep = _swept(run, touched, seed.reshape(shape), np.zeros(shape))
-        product: Any = 0.0
-        second: Any = 0.0
+        firsts: list[Any] = []
+        tangents: list[Any] = []
         for one, direction in zip(run.bound.inputs, along, strict=True):
             gradient, tangent = as_array(one.gradient(sweep)), as_array(one.second(sweep))
-            product = product + inner_product(gradient, direction.array)
-            second = second + inner_product(tangent, direction.array) + inner_product(gradient, direction.tangent)
-        products.append(product)
-        seconds.append(second)
+            firsts.append((gradient, direction.array))
+            tangents += (tangent, direction.array), (gradient, direction.tangent)
+        products.append(inner_product(firsts))
+        seconds.append(inner_product(tangents))
     return arranged(products, shape), arranged(seconds, shape)

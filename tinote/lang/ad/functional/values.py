@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.captured_arrays import CapturedArray, taken_copy
 from tinote.lang.data.traced import Traced, objects, stored
+from tinote.lang.data.traced_derivatives import scaled
 from tinote.runtime.seam import heard
 
 Array = np.ndarray[Any, Any]
@@ -76,12 +77,19 @@ def accumulate(buffer: Buffer, values: Array) -> None:
         _assign(held[(*index, ...)], before + values.reshape(held.shape)[index])
 
 
-def inner_product(a: Array, b: Array) -> Any:
-    """The sum of the products of elements."""
-    if a.size > _FEW:
-        return np.sum(a * b)
-    products = map(operator.mul, items_of(a), items_of(b))
-    return functools.reduce(operator.add, products, 0.0)  # in one order, whoever listens
+def inner_product(pairs: Iterable[tuple[Array, Array]]) -> Any:
+    """The sum of the products of elements of derivatives and of directions: where these are zero, they contribute
+    nothing.
+    """
+    parts = [part for derivative, direction in pairs for part in _products(derivative, direction)]
+    return functools.reduce(operator.add, parts) if parts else 0.0
+
+
+def _products(a: Array, b: Array) -> list[Any]:
+    if a.size > _FEW and a.dtype != object and b.dtype != object:
+        return [float(np.sum(np.multiply(a, b, out=np.zeros(a.shape), where=b != 0)))]
+    indices = [index for index in np.ndindex(a.shape) if type(b[index]) is Traced or b[index]]
+    return [scaled(a[index], b[index]) for index in indices]
 
 
 def _assign(held: Array, values: Any) -> None:
