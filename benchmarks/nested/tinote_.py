@@ -1,4 +1,4 @@
-"""Both descents in tinote."""
+"""Both descents in tinote, captured as a whole."""
 
 import importlib
 from collections.abc import Callable
@@ -85,22 +85,34 @@ class TinoteNested(Nested):
         size = START[problem].size
         positions = tuple(range(size))
         gradient, product = ti.ad.grad(objective, positions), ti.ad.jvp(objective, positions)
-        if outer == "reverse":
-            self._slope: Callable[..., Any] = lambda *x: np.array(gradient(*x))
-        else:
-            directions = [tuple(row) for row in np.eye(size).tolist()]
-            self._slope = lambda *x: np.array([product(along, *x)[1] for along in directions])
+        directions = [tuple(row) for row in np.eye(size).tolist()]
+        rate = RATES[problem][0]
+
+        def slope(*x: Any) -> Any:
+            return gradient(*x) if outer == "reverse" else [product(along, *x)[1] for along in directions]
+
+        def descend_by_one(x: float) -> tuple[float, ...]:
+            for _ in range(OUTER):
+                (by_x,) = slope(x)
+                x = x - rate * by_x
+            return (x,)
+
+        def descend_by_two(x: float, y: float) -> tuple[float, ...]:
+            for _ in range(OUTER):
+                by_x, by_y = slope(x, y)
+                x, y = x - rate * by_x, y - rate * by_y
+            return x, y
+
+        self.function = descend_by_one if size == 1 else descend_by_two
+        self.descend = ti.capture(self.function)
+        self._start = START[problem].tolist()
 
     def run(self, count: int) -> None:
-        rate = RATES[self.problem][0]
         for _ in range(count):
-            x = START[self.problem].copy()
-            for _ in range(OUTER):
-                x -= rate * self._slope(*x.tolist())
-            self._found = x
+            self._found = self.descend(*self._start)
 
     def result(self) -> np.ndarray:
-        return self._found
+        return np.array(self._found)
 
 
 def create(package: str, problem: str, outer: str, inner: str) -> TinoteNested:

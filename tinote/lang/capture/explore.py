@@ -20,7 +20,7 @@ from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.source import NOWHERE, Span, caller
 
 #: Of longer steps nothing is left out.
-_MOST_SIMPLIFIED = 1 << 16
+_MOST_SIMPLIFIED = 1 << 17
 #: How often a function may be run to meet both sides of its conditions.
 _MOST_PATHS = 64
 #: Captures run one after the other: what one of them runs would be heard by another.

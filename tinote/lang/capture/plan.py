@@ -206,8 +206,10 @@ class Plan:
         return Plan(list(self.blocks), list(self.codes), self.inputs, replace(self.root))
 
     def restore(self, earlier: Plan) -> None:
-        """Be as `earlier` again."""
-        self.blocks[:], self.codes[:], self.root = earlier.blocks, earlier.codes, earlier.root
+        """Be as `earlier` again. What has been added since is at the end."""
+        self.blocks[: len(earlier.blocks)] = earlier.blocks
+        self.codes[: len(earlier.codes)] = earlier.codes
+        self.root = earlier.root
 
 
 def read_by(step: PlanStep) -> tuple[Operand, ...]:

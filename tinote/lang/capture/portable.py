@@ -432,7 +432,9 @@ class _Function(Instructions):
         return found
 
     def result_offsets(self, step: LaunchStep) -> list[int]:
-        return [offset - layout.SLOTS for offset, _ in self._code(step).metadata.results]
+        own = [offset - layout.SLOTS for offset, _ in self._code(step).metadata.results]
+        known = [offset for offset, _ in self.captured.tables.natives[step.code].metadata_results()]
+        return [own[known.index(offset)] for offset, _, _ in step.results]
 
     # ---- what the description says
 

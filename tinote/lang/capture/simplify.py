@@ -96,6 +96,12 @@ def _without_idle_copies(plan: Plan, steps: Sequence[PlanStep], natives: Sequenc
             case CopyStep(target, source):
                 if any(_is_still(equal, version, a, b) for a, b in ((source, target), (target, source))):
                     continue
+                # What is saved may be there already, since it was put back from there.
+                before = equal.get(source)
+                if before is not None and target.type == source.type == before[0].type:
+                    if _is_still(equal, version, source, before[0]) and target.block != before[0].block:
+                        step = step._replace(source=before[0])
+                        source = before[0]
                 version[target.block] += 1
                 if target.block != source.block:
                     equal[target] = source, version[target.block], version[source.block]
@@ -193,6 +199,9 @@ def _renamed(plan: Plan, step: PlanStep, block: int, to: int, *, writes: bool = 
         case CopyStep(target, source, _, always):
             if not always:
                 return step._replace(source=moved(source), target=moved(target) if writes else target)
+            # Where it fails before, it is put back as soon as that was saved.
+            if not writes and plan.blocks[to].kind == "scratch":
+                return step._replace(source=moved(source))
         case LoadStep(_, source):
             return step._replace(source=moved(source))
         case LaunchStep(code, pointers):
@@ -234,19 +243,27 @@ def blocks_written(plan: Plan, step: PlanStep, natives: Sequence[Native]) -> set
 def _without_dead_writes(plan: Plan, steps: Sequence[PlanStep]) -> list[PlanStep]:
     """Leave out what is written and not looked at before something else is there."""
     found: list[PlanStep] = []
+    #: from where fields are put back later, whatever happens: what they hold until then is no matter
+    put_back: dict[int, int] = {}
     live = {number for number, block in enumerate(plan.blocks) if block.kind in ("field", "input")}
     for step in reversed(steps):
         match step:
             case CopyStep(target, source, _, always):
                 if target.block not in live:
                     continue
-                if _is_whole(plan, target) and (always or plan.blocks[target.block].kind == "scratch"):
+                is_own = plan.blocks[target.block].kind == "scratch" or target.block in put_back
+                if _is_whole(plan, target) and (always or is_own):
                     live.discard(target.block)
+                    if always and plan.blocks[source.block].kind == "scratch":
+                        put_back[target.block] = source.block
+                put_back = _without_saved(put_back, target.block)
                 live.add(source.block)
             case ClearStep(block, offset, nbytes):
                 if block not in live:
                     continue
-                if plan.blocks[block].kind == "scratch" and (offset, nbytes) == (0, plan.blocks[block].nbytes):
+                put_back = _without_saved(put_back, block)
+                is_own = plan.blocks[block].kind == "scratch" or block in put_back
+                if is_own and (offset, nbytes) == (0, plan.blocks[block].nbytes):
                     live.discard(block)
             case FillStep(target, value):
                 if target.block not in live and isinstance(value, PlanConstant):
@@ -255,6 +272,13 @@ def _without_dead_writes(plan: Plan, steps: Sequence[PlanStep]) -> list[PlanStep
                 live |= blocks_used(plan, step)
         found.append(step)
     return found[::-1]
+
+
+def _without_saved(put_back: dict[int, int], written: int) -> dict[int, int]:
+    """Before this block was written, nothing is put back from it."""
+    if written not in put_back.values():
+        return put_back
+    return {block: saved for block, saved in put_back.items() if saved != written}
 
 
 def blocks_used(plan: Plan, step: PlanStep) -> set[int]:

@@ -633,7 +633,8 @@ def _differentiated(rule: ScalarRule, value: Any, operands: Sequence[Any], captu
 
 def computed_again(rule: ScalarRule, operands: Sequence[Any]) -> Any:
     """What a rule makes of these operands, as a number of the present recording."""
-    return _differentiated(rule, rule.value(*constants(tuple(operands))), operands, None)
+    value = rule.value(*constants(tuple(operands)))
+    return _differentiated(rule, stored(value), operands, value if type(value) is Traced else None)
 
 
 def computed_as(rule: ScalarRule, value: float, operands: Sequence[Any]) -> Any:
@@ -792,4 +793,16 @@ def tangents_in(value: Any) -> Any:
         return 0.0
     array = _as_objects(value)
     found = [one.tangent if type(one) is Traced else 0.0 for one in array.ravel().tolist()]
-    return np.array(found, np.float64).reshape(array.shape)
+    return arranged(found, array.shape)
+
+
+def varies(tangents: Array) -> bool:
+    """Whether any of these may be other than zero."""
+    return tangents.dtype == object or bool(np.any(tangents))
+
+
+def arranged(numbers: Sequence[Any], shape: tuple[int, ...]) -> Array:
+    """Numbers as an array of floats, or of objects where there are some of a step that is being captured."""
+    if any(type(one) is Traced for one in numbers):
+        return objects(numbers, shape)
+    return np.array(numbers, np.float64).reshape(shape)

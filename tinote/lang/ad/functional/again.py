@@ -16,7 +16,7 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.events import Computed, Event, Launch, Read, Write
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Operation, outermost
-from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.ad.memory.values import element_at, held_now, hold, store
 from tinote.lang.data.traced import Trace, Traced, computed_again
 from tinote.lang.kernels.unwritable import launch_on_copies
 from tinote.lang.session.state import note_launch_outside, note_python_write, session
@@ -45,7 +45,7 @@ class Again:
             if isinstance(event, Launch):
                 self._launch(event, journal, known)
             elif isinstance(event, Read):
-                value = numbers(event.buffer)[event.position].item()
+                value = element_at(event.buffer, event.position)
                 known[event.number] = journal.number_at(event.buffer, event.position, value)
             elif isinstance(event, Computed):
                 operands = [known.get(one.number, one) if type(one) is Traced else one for one in event.operands]
@@ -56,7 +56,7 @@ class Again:
                 self._write(event, known)
                 if event.initialises and event.target in directions and event.target.tangent is not None:
                     given = directions[event.target]
-                    numbers(event.target.tangent)[event.position] = given[event.position]
+                    store(event.target.tangent, event.position, given[event.position])
             elif isinstance(event, Operation):
                 assert event.computation is not None
                 journal.computing(event.computation)
@@ -85,17 +85,13 @@ class Again:
             known.update(zip(flow.outputs, found, strict=True))
 
     def _write(self, event: Write, known: Mapping[int, Traced]) -> None:
-        target = numbers(event.target)
         if event.source is not None:
             note_python_write(event.target, event.position, None, event.source)
-            target[...] = numbers(event.source)
+            hold(event.target, held_now(event.source))
             return
-        value = event.values
-        if event.numbers is None:
-            note_python_write(event.target, event.position, value)
-        else:
-            note_python_write(event.target, event.position, self._numbers(event, known))
-        target[event.position] = value
+        value = event.values if event.numbers is None else self._numbers(event, known)
+        note_python_write(event.target, event.position, value)
+        store(event.target, event.position, value)
 
     def _numbers(self, event: Write, known: Mapping[int, Traced]) -> Any:
         if isinstance(event.numbers, int):

@@ -23,6 +23,7 @@ from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import Recorder, note_python_write, recorder, session
+from tinote.runtime.seam import heard
 from tinote.source import caller
 
 
@@ -90,6 +91,8 @@ def _copy(source: Field, target: Field) -> None:
 
 def pushed_from(mode: ForwardMode) -> PushedMode:
     """Go on with a forward-mode block as one whose tangents are in companions: the recorder from now on."""
+    if (listener := heard()) is not None:
+        listener.taking("a block in forward mode inside of another one")
     base = Unrecorded(mode.trace)
     base.opened = mode.opened
     block = PushedMode(base, 1, mode.opened)

@@ -25,8 +25,9 @@ from tinote.lang.ad.journal.temporary_adjoints import (
     write_tangents,
 )
 from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.ad.memory.values import element_at
 from tinote.lang.data.fields import Field
-from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, tangents_in
+from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, tangents_in, varies
 from tinote.lang.kernels.arguments import Arguments, arguments_of, lendable, lending
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, note_overwriting, recorder, session
@@ -207,7 +208,7 @@ class ForwardMode(Recorder):
         elif source is None and buffer.primal is None and buffer.dtype.kind == "f":
             if self.trace.root.taken_out is not None:
                 self.trace.note_plain(value, f"'{buffer.name}'")
-            if holds_traced(value) and np.any(tangents_in(value)):
+            if holds_traced(value) and varies(tangents_in(value)):
                 self._lend(buffer)
         write_tangents(buffer, position, value, source, self._tangents)
 
@@ -236,10 +237,10 @@ class ForwardMode(Recorder):
         tangent = tangent_of(buffer, self._tangents)
         if tangent is None or buffer.dtype.kind != "f":
             return value
-        tangents = numbers(tangent)[position]
         if not buffer.element:
-            return self.trace.new(value, tangents.item())
-        pairs = zip(value.ravel().tolist(), tangents.ravel().tolist(), strict=True)
+            return self.trace.new(value, element_at(tangent, position))
+        tangents = [element_at(tangent, (*position, *component)) for component in np.ndindex(buffer.element)]
+        pairs = zip(value.ravel().tolist(), tangents, strict=True)
         return objects([self.trace.new(*pair) for pair in pairs], buffer.element)
 
     def taking(self, buffer: Buffer) -> None:

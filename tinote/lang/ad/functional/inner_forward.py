@@ -32,6 +32,7 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Operation
 from tinote.lang.ad.memory.states import clear_duals
 from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.ad.memory.values import held_now
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace
 from tinote.lang.session.state import session
@@ -151,7 +152,7 @@ class InnerForward:
             found = sweep.temporaries.of(dual)
             if found is not None and dual not in constant and dual.primal is not None:
                 assert dual.primal.adjoint is not None
-                adjoints[dual.primal.adjoint] = np.array(numbers(found))
+                adjoints[dual.primal.adjoint] = held_now(found)
         give_gradients_duals()
         for buffer in self._stretch.written:
             sweep.overwriting(buffer)

@@ -34,7 +34,7 @@ from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_d
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, Write
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.ad.memory.values import held_now, hold, store
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace
 from tinote.lang.session.state import session
@@ -129,7 +129,7 @@ class InnerTape:
         for gradient in self._gradients:
             adjoint = sweep.temporaries.of(gradient)
             if adjoint is not None and gradient.primal is not None:
-                directions[gradient.primal] = np.array(numbers(adjoint))
+                directions[gradient.primal] = held_now(adjoint)
         if self._clears:
             directions.pop(self._loss.buffer, None)
         give_gradients_duals()
@@ -150,7 +150,7 @@ def run_again(again: Again, journal: SecondOrder, directions: Mapping[Buffer, Ar
     """Run what was recorded once more, along these directions of what fields hold at the start."""
     for buffer, direction in directions.items():
         assert buffer.tangent is not None
-        numbers(buffer.tangent)[...] = direction
+        hold(buffer.tangent, direction)
     with journal.recording():
         again.run(journal, directions)
     journal.lost_values()
@@ -163,16 +163,16 @@ def leave_tangents(journal: SecondOrder, seeds: Mapping[Buffer, Array], outer: C
     touched = journal.changed_gradients() | set(seeds)
     for gradient in touched:
         assert gradient.tangent is not None
-        numbers(gradient.tangent)[...] = numbers(gradient)
-        numbers(gradient)[...] = seeds.get(gradient, 0.0)
+        hold(gradient.tangent, held_now(gradient))
+        hold(gradient, seeds.get(gradient, 0.0))
     sweep = journal.sweep()
     sweep.run()
     for gradient in touched:
         assert gradient.tangent is not None
-        numbers(gradient)[...] = numbers(gradient.tangent)
+        hold(gradient, held_now(gradient.tangent))
     for event in reversed(journal.events):
         if isinstance(event, Write) and event.initialises and event.target.adjoint is not None:
-            numbers(event.target.adjoint)[event.position] = 0
+            store(event.target.adjoint, event.position, 0.0)
     for number in journal.trace.taken_in:
         found = sweep.adjoints.pop(number, None)
         if found is not None:

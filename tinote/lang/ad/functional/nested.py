@@ -39,16 +39,6 @@ from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunctio
 from tinote.lang.ad.functional.runs import Run, recorded_from
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals, inner_trace
 from tinote.lang.ad.functional.seeds import seed_array
-from tinote.lang.ad.functional.values import (
-    accumulate,
-    arranged,
-    as_array,
-    held_now,
-    hold,
-    inner_product,
-    items_of,
-    plain_array,
-)
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Launch, Write
 from tinote.lang.ad.journal.from_python import Taken
@@ -56,10 +46,19 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import outermost
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.ad.memory.values import (
+    accumulate,
+    as_array,
+    held_now,
+    hold,
+    inner_product,
+    items_of,
+    plain_array,
+)
 from tinote.lang.data.captured_arrays import single_number, taken_copy
 from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import StandIn, stand_in
-from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, stored
+from tinote.lang.data.traced import Trace, Traced, arranged, constants, holds_traced, stored
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of

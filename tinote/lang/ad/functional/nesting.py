@@ -16,6 +16,7 @@ from tinote.lang.ad.journal.from_python import Taken, sketch
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.traced import holds_traced
 from tinote.lang.session.state import Recorder
+from tinote.runtime.seam import heard
 
 
 def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
@@ -27,7 +28,14 @@ def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
             return pushed_within(outer, inner)
         if isinstance(outer, Journal) and not outer.derivative.has_tangents:
             return Recorded(outer, inner).run()
+        _refuse_capture()
         return higher_order.pushed(outer, inner) if inner.is_forward else higher_order.record(outer, inner)
+
+
+def _refuse_capture() -> None:
+    """Derivatives of a third order are not part of a step that is being captured."""
+    if (listener := heard()) is not None:
+        listener.taking("a third derivative")
 
 
 @contextmanager
@@ -88,6 +96,7 @@ def hessian_within(outer: Recorder, inner: Inner, run: Callable[..., tuple[Any, 
     if task.loss is not None:
         task.loss.fill(0)
     with _entered(outer, inner):
+        _refuse_capture()
         value, gradients, products = higher_order.hessian_products(outer, inner)
     return value, task.shaped(gradients), task.shaped(products)
 

@@ -35,6 +35,7 @@ from tinote.lang.ad.journal.temporary_adjoints import (
     write_tangents,
 )
 from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.ad.memory.values import element_at
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, stored, traced_array
 from tinote.lang.index_regions import IndexRegion, is_element, region_at
 from tinote.lang.kernels.arguments import (
@@ -630,7 +631,7 @@ class Journal(Recorder):
         found = self.trace.new(value)
         tangent = None if self.tangents is None else tangent_of(buffer, self.tangents)
         if tangent is not None:
-            found.tangent = numbers(tangent)[position].item()
+            found.tangent = element_at(tangent, position)
         self.events.append(Read(found.number, buffer, position))
         return found
 

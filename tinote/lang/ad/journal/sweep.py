@@ -20,6 +20,7 @@ from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.ad.journal.sweep_observer import SweepObserver
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints, tangent_of
 from tinote.lang.ad.memory.undo import Rewind, numbers
+from tinote.lang.ad.memory.values import accumulate, held_now
 from tinote.lang.data.traced import Traced, stored
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.session.state import recording_as
@@ -211,9 +212,7 @@ class Sweep:
         values = self._array(target)
         listener = heard()
         if source is not None:
-            if listener is not None:
-                listener.taking("the sum of two gradients, of a field that was copied in a tape")
-            self._array(source)[...] += values
+            accumulate(source, held_now(target) if listener is not None else values)
         if listener is not None:
             listener.assigning(values, write.position, 0, 0)
         values[write.position] = 0
@@ -239,6 +238,11 @@ class Sweep:
             self.add(targets, Dual(_total(values), 0.0 if tangents is None else _total(tangents)))
             return
         shape = np.shape(values)
+        if not shape:
+            number = int(targets)
+            if number:
+                self.add(number, Dual(_total(values), 0.0 if tangents is None else _total(tangents)))
+            return
         spread = np.broadcast_to(targets, shape).ravel()
         adjoints = [np.ravel(one) for one in (values, tangents) if one is not None]
         for number in np.unique(targets).tolist():

@@ -14,6 +14,7 @@ from tinote.compiler.requests import Request
 from tinote.ir.buffers import Buffer, bytes_of, give_planes
 from tinote.ir.types import tangent_type
 from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.ad.memory.values import store
 from tinote.lang.data.traced import holds_traced, tangents_in
 from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.session.state import memory_of, session
@@ -50,9 +51,7 @@ def write_tangents(
     elif not holds_traced(value):
         copy_tangents(tangent, position, None)
     else:
-        if (listener := heard()) is not None:
-            listener.taking(f"the tangents that are written to '{buffer.name}'")
-        numbers(tangent)[position] = tangents_in(value)
+        store(tangent, position, tangents_in(value))
 
 
 def copy_tangents(tangent: Buffer, position: Any, source: Buffer | None) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -31,13 +31,6 @@ def as_array(value: Any) -> Array:
     return objects([value], ()) if type(value) is Traced else np.asarray(value, np.float64)
 
 
-def arranged(numbers: Sequence[Any], shape: tuple[int, ...]) -> Array:
-    """Numbers as an array of this shape."""
-    if any(type(one) is Traced for one in numbers):
-        return objects(numbers, shape)
-    return np.array(numbers, np.float64).reshape(shape)
-
-
 def items_of(array: Array) -> list[Any]:
     """The numbers of an array."""
     if isinstance(array, CapturedArray):
@@ -59,8 +52,20 @@ def held_now(buffer: Buffer) -> Array:
 def hold(buffer: Buffer, values: Any) -> None:
     """Let a field hold other numbers: a number or an array of as many."""
     held = numbers(buffer)
-    given = values if np.ndim(values) == 0 else values.reshape(held.shape)
-    _assign(held, given)
+    _assign(held, ..., values if np.ndim(values) == 0 else values.reshape(held.shape))
+
+
+def store(buffer: Buffer, position: Any, values: Any) -> None:
+    """Let elements of a field hold other numbers."""
+    _assign(numbers(buffer), position, values)
+
+
+def element_at(buffer: Buffer, position: tuple[int, ...]) -> Any:
+    """The number of an element, or of a component of one."""
+    held = numbers(buffer)
+    value = held[position].item()
+    listener = heard()
+    return value if listener is None else listener.reading(held, position, value)
 
 
 def accumulate(buffer: Buffer, values: Array) -> None:
@@ -74,7 +79,7 @@ def accumulate(buffer: Buffer, values: Array) -> None:
         listener.taking("the sum of two derivatives that are arrays")
     for index in np.ndindex(held.shape):
         before = listener.reading(held, index, held[index].item())
-        _assign(held[(*index, ...)], before + values.reshape(held.shape)[index])
+        _assign(held, index, before + values.reshape(held.shape)[index])
 
 
 def inner_product(pairs: Iterable[tuple[Array, Array]]) -> Any:
@@ -92,9 +97,9 @@ def _products(a: Array, b: Array) -> list[Any]:
     return [scaled(a[index], b[index]) for index in indices]
 
 
-def _assign(held: Array, values: Any) -> None:
+def _assign(held: Array, position: Any, values: Any) -> None:
     listener = heard()
     plain = stored(values)
     if listener is not None:
-        listener.assigning(held, ..., plain, values)
-    held[...] = plain
+        listener.assigning(held, position, plain, values)
+    held[position] = plain
