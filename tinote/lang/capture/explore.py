@@ -86,7 +86,8 @@ def _simplify(plan: Plan, tables: Tables) -> None:
     """Leave out what derivatives compute, save and put back without need, where there are no conditions."""
     steps = plan.root.steps
     if plan.root.branch is None and len(steps) <= _MOST_SIMPLIFIED:
-        plan.root.steps = simplified(plan, steps, tables.natives)
+        # In a page, codes have fields by their names.
+        plan.root.steps = simplified(plan, steps, tables.natives, moves_fields=False)
 
 
 def dependencies_of(function: Any, names: Sequence[str] = (), *, strict: bool = False) -> Dependencies:

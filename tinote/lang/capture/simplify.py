@@ -47,14 +47,20 @@ from tinote.runtime.pool import WARM_FROM
 
 
 def simplified(
-    plan: Plan, steps: Sequence[PlanStep], natives: Sequence[Native], reruns: Reruns | None = None
+    plan: Plan,
+    steps: Sequence[PlanStep],
+    natives: Sequence[Native],
+    reruns: Reruns | None = None,
+    *,
+    moves_fields: bool = True,
 ) -> list[PlanStep]:
     """The steps that matter. `natives`: the plan's codes; `reruns`: which launches may run again in place of copies
-    that bring back what they wrote. Blocks that no step uses any more are empty afterwards.
+    that bring back what they wrote. Blocks that no step uses any more are empty afterwards. `moves_fields`: whether
+    codes may find other memory where they use a field by its name.
     """
     found = list(steps)
     for number, block in enumerate(plan.blocks):
-        if block.kind == "field":
+        if moves_fields and block.kind == "field":
             found = _in_scratch(plan, found, number)
     found = _without_waste(plan, found, natives)
     if reruns is not None:

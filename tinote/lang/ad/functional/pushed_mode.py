@@ -183,8 +183,8 @@ class PushedMode(Recorder):
                 if type(along) is Traced or along:
                     if slopes is None:
                         assert rule.slopes is not None
-                        operands = [Dual(one) if type(by) is Traced or by else Constant(one) for one, by in parts]
-                        slopes = rule.slopes(Dual(found), *operands)
+                        duals = [Dual(one) if type(by) is Traced or by else Constant(one) for one, by in parts]
+                        slopes = rule.slopes(Dual(found), *duals)
                     tangent = tangent + slopes[k].value * along
         return self.number(found, tangent)
 
