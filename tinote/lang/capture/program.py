@@ -47,7 +47,7 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
     `parameters`: names of its module's globals that hold numbers and are read anew at each call; others are constants
     of the program, but for those that the function assigns, which are updated.
 
-    The first call captures: launches, also of gradients, what a tape clears, saves and brings back, fills, copies,
+    The first call captures: launches, also of gradients, of derivatives inside of each other, what a tape clears, saves and brings back, fills, copies,
     elements that are read and written, arithmetic on these numbers, conditions on them (both sides are tried), seeds
     of random numbers, what kernels print, arrays that `to_numpy` and derivatives give and that go to kernels and
     fields, and the numbers, vectors, arrays and tuples of these that are returned. It runs the function some times,
