@@ -47,8 +47,8 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
     `parameters`: names of its module's globals that hold numbers and are read anew at each call; others are constants
     of the program, but for those that the function assigns, which are updated.
 
-    The first call captures: launches, also of gradients, of derivatives inside of each other, what a tape clears, saves and brings back, fills, copies,
-    elements that are read and written, arithmetic on these numbers, conditions on them (both sides are tried), seeds
+    The first call captures: launches, also of gradients and of derivatives inside of each other, what a tape clears,
+    saves and brings back, fills, copies, elements that are read and written, arithmetic on these numbers, conditions on them (both sides are tried), seeds
     of random numbers, what kernels print, arrays that `to_numpy` and derivatives give and that go to kernels and
     fields, and the numbers, vectors, arrays and tuples of these that are returned. It runs the function some times,
     while nothing else may run, and leaves memory as one call does. The program is proved before it is used: it runs
