@@ -48,12 +48,12 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
     of the program, but for those that the function assigns, which are updated.
 
     The first call captures: launches, also of gradients and of derivatives inside of each other, what a tape clears,
-    saves and brings back, fills, copies, elements that are read and written, arithmetic on these numbers, conditions on them (both sides are tried), seeds
-    of random numbers, what kernels print, arrays that `to_numpy` and derivatives give and that go to kernels and
-    fields, and the numbers, vectors, arrays and tuples of these that are returned. It runs the function some times,
-    while nothing else may run, and leaves memory as one call does. The program is proved before it is used: it runs
-    beside the function from several states and with several values of its numbers, on one thread, and all fields must
-    agree bit for bit.
+    saves and brings back, fills, copies, elements that are read and written, arithmetic on these numbers, conditions on
+    them (both sides are tried), seeds of random numbers, what kernels print, arrays that `to_numpy` and derivatives
+    give and that go to kernels and fields, and the numbers, vectors, arrays and tuples of these that are returned. It
+    runs the function some times, while nothing else may run, and leaves memory as one call does. The program is proved
+    before it is used: it runs beside the function from several states and with several values of its numbers, on one
+    thread, and all fields must agree bit for bit.
 
     Gives a `Program`, which is called as the function is. Under a tape, and in `ti.ad.grad` and the like, each call is
     one record, and its gradient one native call, too; the derivatives are those of the function. It is captured and
