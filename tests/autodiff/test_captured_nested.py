@@ -13,6 +13,7 @@ from benchmarks.nested.tinote_ import create
 from tests.autodiff.test_random_nested import Nested
 from tests.autodiff.test_random_python_programs import compiled
 from tinote.errors import CaptureError, KernelIndexError
+from tinote.lang.capture import planned
 
 State = dict[str, bytes]
 MODES = ("reverse", "forward")
@@ -226,3 +227,56 @@ def test_what_is_not_captured_is_refused_by_its_line(outer: str, inner: str, mes
         ti.capture(step.function)()
     assert caught.value.span.file.endswith(".py")
     assert step.left(step.function, 0.0) == wanted
+
+
+@pytest.mark.parametrize("inner", MODES)
+@pytest.mark.parametrize("outer", MODES)
+def test_derivatives_of_derivatives_become_plans_unasked(
+    outer: str, inner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ti.init(default_fp=ti.f64)
+    column = ti.types.ndarray(dtype=ti.f64, ndim=1)
+    slopes = ti.ndarray(ti.f64, 3, needs_grad=True, needs_dual=True)
+
+    @ti.kernel
+    def energy(x: column, k: ti.f64) -> ti.f64:
+        total = 0.0
+        for i in range(3):
+            total += k * ti.sin(x[i]) * (i + 1)
+        return total
+
+    @ti.kernel
+    def step(x: column, by: column, rate: ti.f64, after: column):
+        for i in range(3):
+            after[i] = x[i] - rate * by[i]
+
+    gradient, product = ti.ad.grad(energy), ti.ad.jvp(energy, 1)
+    along = np.array([1.0, -2.0, 0.5])
+
+    def descended(x: Any, k: Any) -> Any:
+        step(x, gradient(x, k), 0.1, slopes)
+        return energy(slopes, k) - 0.5 * k
+
+    def pushed(x: Any, k: Any) -> Any:
+        value, found = product(2.0, x, k)
+        return value * found + k
+
+    function = descended if inner == "reverse" else pushed
+
+    def derivative() -> Callable[..., Any]:
+        if outer == "reverse":
+            return ti.ad.grad(function, (0, 1))
+        forward = ti.ad.jvp(function, (0, 1))
+        return lambda x, k: forward((along, 1.0), x, k)
+
+    calls = [(np.linspace(0, 1, 3) * k, 0.3 + k) for k in range(6)]
+    firsts = [derivative()(*call) for call in calls]
+    again = derivative()
+    for call, first in zip(calls, firsts, strict=True):
+        for found, wanted in zip(again(*call), first, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+    # The last call, at least, ran by the plan.
+    run, runs = planned.MemoryPlan.run, list[object]()
+    monkeypatch.setattr(planned.MemoryPlan, "run", lambda *given, **how: (runs.append(0), run(*given, **how))[1])
+    again(*calls[0])
+    assert runs

@@ -65,6 +65,8 @@ _MOST_PLANS = 8
 MOST_STEPS = 4096
 #: The most bytes of their own that the plans of one function have together.
 _MOST_BYTES = 64 << 20
+#: The operations on floats that a plan has.
+_COMPUTED = {"add", "subtract", "multiply", "negative", "scale"}
 _NO_CODES: Mapping[Native, Native] = {}
 
 
@@ -451,8 +453,8 @@ class Attempt(Recording):
         return found
 
     def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
-        # Only derivatives are added up: what else Python may compute, or raise, is Python's.
-        if operation != "add" or stand_ins.get() is not None:
+        # What raises nothing, of floats: others are Python's, with their exceptions.
+        if operation not in _COMPUTED or type(value) is not float:
             self.refuse("what Python computes of numbers")
         try:
             return super().computed(operation, operands, value)

@@ -4,7 +4,7 @@
         for t in range(STEPS):
             advance(x, t, 0.5 * dt)
         loss[None] = 0
-        return energy(x)
+        return energy(x) - 0.5 * ti.ad.grad(energy)(x)
 
 Of such a function it is certain, without running it, that another call with arguments of the same kind launches the
 same, as long as the names lead to the same: it may be replaced by its plan unnoticed. Everything else is refused:
@@ -49,6 +49,10 @@ class StraightDependencies(Dependencies):
 
     def scan(self, function: Any, given: dict[str, Any] | None = None) -> None:
         if isinstance(function, Kernel | BoundKernel):
+            return
+        inner = getattr(function, "__tinote_calls__", None)
+        if inner is not None:  # a derivative, which launches what it is of, and gradients
+            self.scan(inner)
             return
         if type(function) is not types.FunctionType:
             raise CaptureError(f"{type(function).__name__} is called, of which nothing is known")
@@ -108,8 +112,9 @@ class _StraightReader(Reader, ast.NodeVisitor):
     def visit_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:
             # An element of a field, one and the same, gets a number.
-            if not (
-                isinstance(target, ast.Name) or (isinstance(target, ast.Subscript) and self._is_number(node.value))
+            names = target.elts if isinstance(target, ast.Tuple) else [target]
+            if not all(isinstance(one, ast.Name) for one in names) and not (
+                isinstance(target, ast.Subscript) and self._is_number(node.value)
             ):
                 raise self._unknown(node)
         self.generic_visit(node)
@@ -122,7 +127,13 @@ class _StraightReader(Reader, ast.NodeVisitor):
         return type(value) in _NUMBERS if known else not isinstance(node, ast.Tuple)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        if isinstance(node.ctx, ast.Load) or not self._is_field(node.value):
+        if isinstance(node.ctx, ast.Load):
+            # One of the results of a call, such as a derivative with its value.
+            if not (isinstance(node.value, ast.Call) and self._is_fixed(node.slice)):
+                raise self._unknown(node)
+            self.visit(node.value)
+            return
+        if not self._is_field(node.value):
             raise self._unknown(node)
         self.visit(node.value)
         for index in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:

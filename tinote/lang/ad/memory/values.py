@@ -38,6 +38,11 @@ def items_of(array: Array) -> list[Any]:
     return array.ravel().tolist()
 
 
+def _item(array: Array, index: tuple[int, ...]) -> Any:
+    found = array[index]
+    return found.item() if isinstance(found, np.generic) else found
+
+
 def plain_array(value: Any) -> Array:
     """What it holds now, to be looked at: a number or an array."""
     return value.view(np.ndarray) if isinstance(value, CapturedArray) else np.asarray(stored(value))
@@ -93,8 +98,8 @@ def inner_product(pairs: Iterable[tuple[Array, Array]]) -> Any:
 def _products(a: Array, b: Array) -> list[Any]:
     if a.size > _FEW and a.dtype != object and b.dtype != object:
         return [float(np.sum(np.multiply(a, b, out=np.zeros(a.shape), where=b != 0)))]
-    indices = [index for index in np.ndindex(a.shape) if type(b[index]) is Traced or b[index]]
-    return [scaled(a[index], b[index]) for index in indices]
+    along = zip(np.ndindex(b.shape), items_of(b), strict=True)
+    return [scaled(_item(a, index), one) for index, one in along if type(one) is Traced or one]
 
 
 def _assign(held: Array, position: Any, values: Any) -> None:
