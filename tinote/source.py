@@ -37,7 +37,12 @@ class Span(NamedTuple):
 
     def in_users_code(self) -> Span:
         """This span, or where it is in one of this package's device functions, the user's call of that."""
-        return next((span for span in self.chain() if not span.file.startswith(_PACKAGE)), self)
+        return next((span for span in self.chain() if not span.is_in_package), self)
+
+    @property
+    def is_in_package(self) -> bool:
+        """Whether this package's own code is there."""
+        return self.file.startswith(_PACKAGE)
 
 
 _PACKAGE = os.path.dirname(__file__) + os.sep

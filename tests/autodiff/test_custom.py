@@ -489,3 +489,37 @@ def test_the_replacement_finds_arrays_as_the_function_left_them() -> None:
         forward(shown)
         w[:] = 0
     assert w.tolist() == [0, 0, 0]
+
+
+def test_the_gradient_of_a_kernel_that_could_share_its_work() -> None:
+    """A custom gradient launches it by itself, so it finds nothing that the launch has saved."""
+    x, y, loss = array(4), array(4), scalar()
+
+    @ti.kernel
+    def wave():
+        for i in x:
+            y[i] += ti.sin(x[i]) * x[i]
+
+    @ti.kernel
+    def add():
+        for i in y:
+            loss[None] += y[i]
+
+    @ti.ad.grad_replaced
+    def middle() -> None:
+        wave()
+
+    @ti.ad.grad_for(middle)
+    def middle_gradient() -> None:
+        wave.grad()
+
+    def whole() -> None:
+        middle()
+        add()
+
+    start = np.linspace(0.2, 1.1, 4)
+    x.from_numpy(start)
+    for _ in range(2):
+        y.fill(0)
+        found = ti.ad.grad(whole, wrt=x, loss=loss)()
+        np.testing.assert_allclose(found, np.sin(start) + start * np.cos(start), rtol=1e-12)

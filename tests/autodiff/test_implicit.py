@@ -113,6 +113,39 @@ def test_a_gradient_of_a_gradient_passes_through_newton_solves(jacobian: str) ->
         assert np.isclose(total.dual[None], wanted, rtol=1e-6)
 
 
+@pytest.mark.parametrize("inner", ["tape", "forward"])
+def test_blocks_inside_of_a_recording_pass_through_solves(inner: str) -> None:
+    system = Equations(tolerance=1e-12)
+    total = ti.field(ti.f64, (), needs_grad=True, needs_dual=True)
+
+    @ti.kernel
+    def square_gradient():
+        for i in range(N):
+            total[None] += system.k.grad[i] ** 2 * (i + 1)
+
+    @ti.kernel
+    def square_dual():
+        total[None] += system.loss.dual[None] ** 2
+
+    def outer() -> None:
+        total[None] = 0.0
+        if inner == "tape":
+            with ti.ad.Tape(system.loss):
+                system.run()
+            square_gradient()
+        else:
+            with ti.ad.FwdMode(loss=system.loss, param=system.k, seed=np.arange(1.0, N + 1)):
+                system.run()
+            square_dual()
+
+    expected = by_field(outer, system.k, total, 1e-5)
+    for _ in range(2):
+        assert np.allclose(ti.ad.grad(outer, wrt=system.k, loss=total)(), expected, rtol=1e-6)
+        with ti.ad.Tape(total):
+            outer()
+        assert np.allclose(system.k.grad.to_numpy(), expected, rtol=1e-6)
+
+
 def test_the_gradient_does_not_depend_on_the_iterations() -> None:
     gradients = []
     for start in (0.0, 3.0):

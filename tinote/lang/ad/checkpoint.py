@@ -110,7 +110,7 @@ def checkpoint(
         if not optional and (not isinstance(value, int) or isinstance(value, bool) or value < least):
             raise DifferentiationError(f"{name} must be an integer of at least {least}, not {value!r}", span)
     outer = recorder.get()
-    if not isinstance(outer, Journal) or outer.derivative.has_tangents:
+    if not isinstance(outer, Journal) or outer.derivative.has_tangents or outer.runs_again:
         # Forward mode needs no memory; elsewhere nothing is differentiated, or twice.
         with _recorded_whole(outer, step) if isinstance(outer, Journal) else nullcontext():
             for t in bar(range(steps), "steps", shown=progress):

@@ -13,6 +13,9 @@ with the same arguments. There it finds all fields as they were when `forward` r
 afterwards they are what they were. It takes the gradients of what `forward` wrote and accumulates into those of what
 `forward` read; a launch of `kernel.grad` inside of it does that for one kernel.
 
+Where such a gradient is differentiated itself, it is what is launched to compute it that is: the launches of `forward`
+and those of `backward`, along a direction (`custom_tangents.py`).
+
 Of a device function, the gradient is a device function:
 
     @ti.ad.grad_replaced
@@ -27,7 +30,8 @@ Of a device function, the gradient is a device function:
         return -(B.transpose() @ G @ B.transpose())
 
 Calls of `inverse` in kernels are then differentiated by it: in reverse mode as it stands, in forward mode by its
-transpose, for which it has to be linear in the adjoints; second derivatives are its own.
+transpose, for which it has to be linear in the adjoints; second derivatives are its own. Reverse mode around reverse
+mode refuses both kinds where second derivatives are not symmetric then (`functional/symmetry.py`).
 """
 
 from __future__ import annotations
@@ -35,14 +39,19 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, overload
 
+from tinote.compiler.requests import Request
 from tinote.errors import DifferentiationError, Note
 from tinote.ir import primitives
 from tinote.ir.nodes import Atomic, Buffer
 from tinote.ir.query import walk
+from tinote.lang.ad.custom_tangents import PushedFunction, PushedGradient
 from tinote.lang.ad.functional.forward_mode import ForwardMode
+from tinote.lang.ad.functional.nested import in_gradient
 from tinote.lang.ad.functional.pushed_mode import PushedMode
+from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.fields import Field
@@ -51,7 +60,7 @@ from tinote.lang.index_regions import IndexRegion, region_at
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of
 from tinote.lang.kernels.func import Func
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import Recorder, recorder, recording_as
+from tinote.lang.session.state import Recorder, recorder, recording_as, session
 from tinote.source import NOWHERE, Span, caller
 
 Scratch = Field | Sequence[Field] | Callable[..., Field | Sequence[Field]]
@@ -69,26 +78,45 @@ class CustomFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tape = recorder.get()
-        if isinstance(tape, ForwardMode | PushedMode):
+        if tape is not None and not tape.takes_custom:
             raise DifferentiationError(
-                f"'{self._name}' has a gradient for reverse mode only, and forward mode cannot pass through it",
+                f"'{self._name}' has a gradient for reverse mode only: forward mode cannot pass through it, nor can "
+                "third derivatives",
                 caller(),
                 hint="use a tape, or call an undecorated function in forward mode",
                 notes=tape.opened_notes(),
             )
         if not isinstance(tape, Journal):
             return self._function(*args, **kwargs)
-        span = caller()
+        return self._record(tape, caller(), args, kwargs)
+
+    def _record(self, tape: Journal, span: Span, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function as a record of a tape."""
         gradient = self._required_gradient(span)
         scratch = self._scratch(*args, **kwargs) if callable(self._scratch) else self._scratch
         if holds_traced([*args, *kwargs.values()]):
             _tell_lost(tape, self._name, span)
             args, kwargs = _constants(args, kwargs)
-        custom = Custom(self._name, span, lambda _: gradient(*args, **kwargs), scratch=_buffers(scratch, span))
-        custom.notices_stale = True
+        around = tape.opened_notes()
+
+        def pull(sweep: CustomSweep) -> None:
+            following = _following(PushedGradient, sweep, dict(sweep.tangents), custom, around, sweep.gradients)
+            with in_gradient(sweep.read), following:
+                gradient(*args, **kwargs)
+
+        def again(journal: Journal) -> None:
+            before, session.launches = session.launches, launches
+            try:
+                self._record(journal, span, args, kwargs)
+            finally:
+                session.launches = before
+
+        launches = session.launches  # the same draws
+        custom = Custom(self._name, span, pull, scratch=_buffers(scratch, span), carries_tangents=True, again=again)
+        custom.notices_stale = custom.is_function = True
         tape.may_change_gradients()
-        inside = Inside(tape, custom)
-        with recording_as(inside):
+        tangents = {} if tape.tangents is None else tape.tangents
+        with _following(PushedFunction, Inside(tape, custom), tangents, custom, around, tape.derivative):
             result = self._function(*args, **kwargs)
         tape.custom(custom)
         if may_be_computed(result, {}):
@@ -123,6 +151,20 @@ class CustomFunction:
         return f"<{self._name} with a replaced gradient>"
 
 
+def _following(
+    kind: type[PushedFunction],
+    told: Recorder,
+    tangents: dict[Buffer, Buffer],
+    custom: Custom,
+    around: Sequence[Note],
+    derivative: Request,
+) -> AbstractContextManager[None]:
+    """A block in which a function or its gradient runs: pushed forward where the recording has tangents."""
+    if not derivative.has_tangents:
+        return recording_as(told)
+    return kind(told, tangents, custom.name, custom.span, around).running()
+
+
 class _BoundCustomFunction:
     """A method with a custom VJP, bound to its object."""
 
@@ -151,6 +193,13 @@ def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratc
     again, and a launch that reads a stale element before is refused with its line. `scratch` names fields that it is
     known to compute again, so that they need not be kept at all: a field, several, or a function of the call's
     arguments that gives them. Floats in them are NaN when the gradient starts; integer fields are kept all the same.
+
+    Second derivatives are those of what is launched: a gradient to which the function contributes is differentiated
+    through the launches of the function and through those of its gradient. Both have to compute in kernels, by traced
+    numbers and by derivatives that they take; what goes through NumPy is refused. Forward mode around a gradient
+    (`ti.ad.hvp`, `ti.ad.jvp`, `ti.ad.FwdMode`) takes any. Reverse mode around it assumes that second derivatives are
+    symmetric, as they are where the custom gradient is the derivative of something; that is tried with a random
+    direction, and refused otherwise. Forward mode through the function itself is refused, as are third derivatives.
     """
     if function is None:
         return functools.partial(grad_replaced, scratch=scratch)
@@ -260,6 +309,13 @@ class Inside(Recorder):
             self._custom.loaded.add(source)
         elif position is ...:
             self._custom.fully_overwritten.add(buffer)
+
+    def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
+        self._tape.looked_at.add(buffer)
+        return value
+
+    def taking(self, buffer: Buffer) -> None:
+        self._tape.looked_at.add(buffer)
 
     def sharing(self, buffer: Buffer) -> None:
         self._wrote(buffer)

@@ -24,6 +24,7 @@ from tinote.lang.ad.access_rules.validation import AccessRules
 from tinote.lang.ad.access_rules.violations import Violation
 from tinote.lang.ad.checks.gradcheck import GradientReport
 from tinote.lang.ad.checks.tape_check import GradientCheck
+from tinote.lang.ad.functional.again import can_run_again
 from tinote.lang.ad.functional.forward_mode import ForwardMode, refuse_block
 from tinote.lang.ad.functional.inner_tape import InnerTape
 from tinote.lang.ad.functional.inputs import size_of
@@ -244,6 +245,7 @@ class Tape(Journal):
                 notes=[Note("inside of this", outer.opened)],
             )
         found = InnerTape(self, outer, self.loss, span, clears=self.clear_gradients)
+        self.opened_within = outer.opened_notes()
         refuses, self.trace = self.trace.refuses, inner_trace(outer)
         self.trace.events, self.trace.refuses = self.events, refuses
         return found
@@ -288,7 +290,7 @@ class Tape(Journal):
 
     def _carry_tangents(self, outer: Recorder) -> None:
         """Inside of forward mode, launches and the reverse sweep carry its tangents."""
-        if not isinstance(outer, ForwardMode):
+        if not isinstance(outer, ForwardMode) or not outer.takes_blocks:
             refuse_block("a tape", outer)
         if self._observers:
             raise DifferentiationError(
@@ -298,6 +300,7 @@ class Tape(Journal):
                 notes=outer.opened_notes(),
             )
         temporary = outer.nesting()
+        self.opened_within = outer.opened_notes()
         self.derivative, self.saves_by, self.clears_duals = SecondOrder.derivative, SecondOrder.saves_by, True
         self.saved = SavedValues((), self._saves, self.keep, True, None)
         refuses, self.trace = self.trace.refuses, inner_trace(outer)
@@ -307,8 +310,8 @@ class Tape(Journal):
 
     def custom(self, custom: Custom) -> None:
         if self.derivative.has_tangents and not (custom.carries_tangents or isinstance(custom, Operation)):
-            refuse_custom(custom, self.opened)
-        if self._inner is not None and not (isinstance(custom, Operation) and custom.computation is not None):
+            refuse_custom(custom, self)
+        if self._inner is not None and not can_run_again(custom):
             self._inner.refuse(custom)
         super().custom(custom)
 
@@ -335,7 +338,7 @@ class Tape(Journal):
                 if inner is None:
                     self._differentiate()
                 else:
-                    with beside():
+                    with beside(), inner.sweeping():
                         self._differentiate()
                     inner.leave()
                 if self._check is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import warnings
 import weakref
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from itertools import chain
@@ -72,12 +72,17 @@ class Recorder:
     gradients: Request | None = GRADIENT
     #: whether it differentiates nothing that runs now, so that others may record and differentiate meanwhile (`beside`)
     lets_record = False
+    #: whether functions with a custom gradient can run
+    takes_custom = True
     #: where it was opened, if that is known
     opened: Span | None = None
+    #: the same for what is around it, as notes
+    opened_within: Sequence[Note] = ()
 
     def opened_notes(self) -> list[Note]:
-        """For the error of what cannot run inside of it: its line."""
-        return [] if self.opened is None else [Note("inside of this", self.opened)]
+        """For the error of what cannot run inside of it: its line, and those of what is around."""
+        own = [] if self.opened is None else [Note("inside of this", self.opened)]
+        return list(dict.fromkeys([*own, *self.opened_within]))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise SerializationError(

@@ -7,21 +7,27 @@ program gives tangents too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.journal.events import Computed, Event, Launch, Read, Write
+from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Operation, outermost
 from tinote.lang.ad.memory.values import element_at, held_now, hold, store
 from tinote.lang.data.traced import Trace, Traced, computed_again
 from tinote.lang.kernels.unwritable import launch_on_copies
 from tinote.lang.session.state import note_launch_outside, note_python_write, session
+from tinote.source import Span
 
 Array = np.ndarray[Any, Any]
+
+
+def can_run_again(custom: Custom) -> bool:
+    """Whether a stretch with a gradient of its own can be run again."""
+    return custom.again is not None or (isinstance(custom, Operation) and custom.computation is not None)
 
 
 class Again:
@@ -32,15 +38,18 @@ class Again:
     def __init__(self, events: Sequence[Event], outer: Trace) -> None:
         self._events = list(events)
         self._outer = outer
+        self._along: Mapping[int, float] = {}
         for event in self._events:
             if isinstance(event, Launch):
                 _require_duals(event)
 
-    def run(self, journal: Journal, directions: Mapping[Buffer, Array]) -> None:
+    def run(self, journal: Journal, directions: Mapping[Buffer, Array], along: Mapping[int, float]) -> None:
         """Do it again under `journal`, which is recording. `directions`: tangents of what fields hold at the start; of
-        what Python gives them before anything uses them, these are the tangents.
+        what Python gives them before anything uses them, these are the tangents. `along`: those of numbers from
+        outside.
         """
         known: dict[int, Traced] = {}
+        self._along = along
         for event in outermost(self._events):
             if isinstance(event, Launch):
                 self._launch(event, journal, known)
@@ -48,7 +57,7 @@ class Again:
                 value = element_at(event.buffer, event.position)
                 known[event.number] = journal.number_at(event.buffer, event.position, value)
             elif isinstance(event, Computed):
-                operands = [known.get(one.number, one) if type(one) is Traced else one for one in event.operands]
+                operands = [self._operand(one, known) if type(one) is Traced else one for one in event.operands]
                 found = computed_again(event.rule, operands)
                 if type(found) is Traced:
                     known[event.number] = found
@@ -57,13 +66,20 @@ class Again:
                 if event.initialises and event.target in directions and event.target.tangent is not None:
                     given = directions[event.target]
                     store(event.target.tangent, event.position, given[event.position])
-            elif isinstance(event, Operation):
-                assert event.computation is not None
+            elif isinstance(event, Operation) and event.computation is not None:
                 journal.computing(event.computation)
+            elif isinstance(event, Custom):
+                assert event.again is not None
+                event.again(journal)
+
+    def _operand(self, one: Traced, known: Mapping[int, Traced]) -> Traced:
+        if one.number in self._along:
+            return self._number(one.number, one.value, known)
+        return known.get(one.number, one)
 
     def _number(self, number: int, value: float, known: Mapping[int, Traced]) -> Traced:
         found = known.get(number)
-        return Traced(self._outer, value, 0.0, number) if found is None else found
+        return Traced(self._outer, value, self._along.get(number, 0.0), number) if found is None else found
 
     def _launch(self, event: Launch, journal: Journal, known: dict[int, Traced]) -> None:
         instance, values = event.instance, list(event.values)
@@ -102,6 +118,16 @@ class Again:
             value, number = event.values[at].item(), int(event.numbers[at])
             found[at] = self._number(number, value, known) if number else value
         return found
+
+
+def refuse_other_again(name: str, span: Span) -> NoReturn:
+    """Raise for a function that has not done the same again, or whose gradient has not."""
+    raise DifferentiationError(
+        f"'{name}', or its gradient, did something else when it was run again: the derivative of that would not "
+        "be right",
+        span,
+        hint="let both depend on their arguments and on fields alone",
+    )
 
 
 def _require_duals(event: Launch) -> None:

@@ -29,11 +29,9 @@ from tinote.source import caller
 
 def takes_forward_blocks(outer: Recorder | None) -> bool:
     """Whether a forward-mode block inside of `outer` is one of this kind."""
-    if isinstance(outer, SeveralDirections):
-        return False
-    return isinstance(outer, ForwardMode) or (
-        isinstance(outer, PushedMode) and isinstance(base_of(outer), Unrecorded) and outer.duals_are_values
-    )
+    if isinstance(outer, ForwardMode):
+        return outer.takes_blocks and not isinstance(outer, SeveralDirections)
+    return isinstance(outer, PushedMode) and isinstance(base_of(outer), Unrecorded) and outer.duals_are_values
 
 
 class ForwardInForward:

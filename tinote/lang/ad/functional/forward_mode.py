@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, NoReturn, Protocol, Self
 
@@ -28,7 +29,7 @@ from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import element_at
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, tangents_in, varies
-from tinote.lang.kernels.arguments import Arguments, arguments_of, lendable, lending
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, lendable, lending
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, note_overwriting, recorder, session
 from tinote.runtime.clearing import clear_memories
@@ -52,6 +53,9 @@ class ForwardMode(Recorder):
     clears_duals = True
     #: The gradient of a kernel is one more computation, whose tangents are those of adjoints.
     gradients: Request = Request(Derivative.FORWARD_OVER_REVERSE)
+    #: whether tapes and blocks can be opened inside
+    takes_blocks = True
+    takes_custom = False
 
     def __init__(self, losses: list[Field], params: list[Field], seeds: Sequence[Any], trace: Trace) -> None:
         self._seeds = [direction_of(field, one) for field, one in zip(params, seeds, strict=True)]
@@ -90,6 +94,11 @@ class ForwardMode(Recorder):
                 numbers(buffer.tangent)[...] = numbers(temporary)
                 del self._tangents[buffer]
         return self._tangents
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """A block in which a derivative runs inside of this one."""
+        yield
 
     def __enter__(self) -> Self:
         if recorder.get() is not None:
@@ -145,6 +154,10 @@ class ForwardMode(Recorder):
         flow = NumberFlow(self.trace, instance, tangents=True)
         flow.runs = lent
         return flow
+
+    def launched(self) -> None:
+        if any(isinstance(buffer, ExternalArray) for buffer in self._lost.spans):
+            self.trace.note_taken_out()  # an active value is in an array that anybody may read
 
     def _lending(self, arguments: Arguments) -> Arguments:
         """The launch with temporary duals where values that vary go through memory without one."""

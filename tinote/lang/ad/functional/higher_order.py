@@ -318,6 +318,8 @@ class _Record:
         carries = isinstance(base, ForwardMode) or (isinstance(base, Journal) and base.derivative.has_tangents)
         journal = SecondOrder(trace=trace) if carries else Journal(trace=trace)
         journal.is_inner = True
+        journal.takes_custom = isinstance(base, ForwardMode)
+        journal.opened_within = self.outer.opened_notes()
         give_gradients_duals()
         if isinstance(base, ForwardMode):
             journal.take_tangents(base.nesting(), self.inner.span)

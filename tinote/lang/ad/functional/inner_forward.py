@@ -20,7 +20,7 @@ import numpy as np
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.functional.again import Again
+from tinote.lang.ad.functional.again import Again, can_run_again
 from tinote.lang.ad.functional.forward_mode import direction_of
 from tinote.lang.ad.functional.inner_tape import leave_tangents, run_again
 from tinote.lang.ad.functional.nested import Stretch, duals_apart
@@ -29,7 +29,6 @@ from tinote.lang.ad.functional.seeds import store_seed
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.journal.operation import Operation
 from tinote.lang.ad.memory.states import clear_duals
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import held_now
@@ -70,6 +69,8 @@ class InnerForward:
         self._journal = SecondOrder(saves=False, trace=inner_trace(outer))
         self._journal.runs_again = self._journal.is_inner = True
         self._journal.opened = self._span
+        self._journal.opened_within = notes
+        self._journal.takes_custom = False
         self._family = self._journal.trace.family
         self._listening: AbstractContextManager[None] | None = None
 
@@ -114,7 +115,7 @@ class InnerForward:
             return
         stretch.read_by_python(journal)
         for event in journal.events:
-            if isinstance(event, Custom) and not (isinstance(event, Operation) and event.computation is not None):
+            if isinstance(event, Custom) and not can_run_again(event):
                 notes = outer.opened_notes()
                 raise DifferentiationError(
                     f"'{event.name}' cannot run in forward mode inside of another recording: it cannot be run again",

@@ -20,25 +20,29 @@ before the first tape inside of it (`Journal.gradients_apart`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.functional.again import Again
-from tinote.lang.ad.functional.nested import Stretch, add_adjoint, duals_apart
+from tinote.lang.ad.functional.again import Again, refuse_other_again
+from tinote.lang.ad.functional.nested import Stretch, add_adjoint, agree, duals_apart
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
+from tinote.lang.ad.functional.symmetry import Symmetry, custom_calls, have_gradients, tangents_of_gradients
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, Write
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.sweep import Sweep
+from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import held_now, hold, store
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace
-from tinote.lang.session.state import session
+from tinote.lang.session.state import memory_of, session
 from tinote.runtime.memory import MemoryCopies
+from tinote.runtime.seam import unwinding
 from tinote.source import Span, caller
 
 Array = np.ndarray[Any, Any]
@@ -65,12 +69,19 @@ class InnerTape:
         self._listening: AbstractContextManager[None] | None = None
         self._family: object = None
         self._gradients: list[Buffer] = []
+        self._launches = 0
+        #: the gradients before the tape, where it adds to them, and what it has given
+        self._before: dict[Buffer, Array] = {}
+        self._found: dict[Buffer, Array] = {}
 
     def enter(self) -> None:
         """Before the tape changes anything."""
         self._outer.may_change_gradients()
         give_gradients_duals()  # launches that are run again along a direction have the arrays with all of these
         self._outer.keep_gradients_apart()
+        if not self._clears:
+            gradients = [f.grad.buffer for f in list(session.fields) if f.buffer.primal is None and f.has_grad]
+            self._before = {gradient: np.array(numbers(gradient)) for gradient in gradients}
 
     def start(self, trace: Trace) -> None:
         """The tape records from now on."""
@@ -79,6 +90,13 @@ class InnerTape:
         listening = self._stretch.listening()
         listening.__enter__()
         self._listening = listening
+
+    @contextmanager
+    def sweeping(self) -> Iterator[None]:
+        """A block in which the tape is swept, and runs custom gradients."""
+        self._launches = session.launches
+        with self._stretch.listening():
+            yield
 
     def stop(self) -> None:
         """It does not any more, if it did."""
@@ -90,8 +108,7 @@ class InnerTape:
         """Raise for a stretch with a gradient of its own in the tape."""
         notes = [] if self._outer.opened is None else [Note("it is inside of this", self._outer.opened)]
         raise DifferentiationError(
-            f"'{custom.name}' cannot run in a tape inside of another recording: the derivative of its gradient is not "
-            "known",
+            f"'{custom.name}' cannot run in a tape inside of another recording: it cannot be run again",
             custom.span,
             notes=[Note("this is the tape", self._span), *notes],
         )
@@ -102,6 +119,10 @@ class InnerTape:
         stretch.read_by_python(tape)
         self._gradients = sorted(tape.changed_gradients() | {self._loss.grad.buffer}, key=lambda b: b.name)
         self._again = Again(tape.events, outer.trace)
+        self._numbers = frozenset(tape.trace.taken_in - {0})
+        if custom_calls(tape.events):
+            after = {g: np.array(numbers(g)) for g in self._gradients if g is not self._loss.grad.buffer}
+            self._found = {g: one - self._before.get(g, 0.0) for g, one in after.items()}
         every = {f.grad.buffer for f in list(session.fields) if f.buffer.primal is None and f.has_grad}
         custom = Custom(
             "the tape",
@@ -112,7 +133,7 @@ class InnerTape:
             fully_overwritten=(stretch.filled & stretch.written) | (every if self._clears else set()),
             gradient_tasks=tuple([task for event in tape.records for task in event.gradient_tasks]),
             release=self._release,
-            numbers=frozenset(tape.trace.taken_in - {0}),
+            numbers=self._numbers,
             kept_bytes=stretch.start.nbytes,
         )
         outer.custom(custom)
@@ -135,24 +156,88 @@ class InnerTape:
         give_gradients_duals()
         for buffer in stretch.written:
             sweep.overwriting(buffer)
-        stretch.start.put_back()
+        symmetry: Symmetry | None = None
+        with self._runs_again(directions) as journal:
+            customs = custom_calls(journal.events)
+            if customs and any(one.any() for one in directions.values()):
+                symmetry = Symmetry(customs, list(directions.values()))
+                self._look(symmetry, journal)
+            seeds = {gradient: np.zeros(()) for gradient in self._gradients}
+            leave_tangents(journal, {**seeds, self._loss.grad.buffer: np.ones(())}, sweep)
+        if symmetry is not None:
+            self._require(symmetry, directions)
+
+    @contextmanager
+    def _runs_again(
+        self, directions: Mapping[Buffer, Array], along: Mapping[int, float] | None = None
+    ) -> Iterator[SecondOrder]:
+        """A block in which the launches have run again, along directions of fields, and of numbers from outside."""
+        self._stretch.start.put_back()
         journal = SecondOrder(trace=Trace(outer=self._outer.trace, family=self._family))
+        journal.opened, journal.opened_within = self._span, self._outer.opened_notes()
+        launches = session.launches
         try:
             with duals_apart(None):
-                run_again(self._again, journal, directions)
-                seeds = {gradient: np.zeros(()) for gradient in self._gradients}
-                leave_tangents(journal, {**seeds, self._loss.grad.buffer: np.ones(())}, sweep)
+                run_again(self._again, journal, directions, along)
+                session.launches = self._launches  # custom gradients draw the same
+                yield journal
         finally:
+            session.launches = launches
             journal.forget()
 
+    # ---- where functions have gradients of their own
 
-def run_again(again: Again, journal: SecondOrder, directions: Mapping[Buffer, Array]) -> None:
-    """Run what was recorded once more, along these directions of what fields hold at the start."""
+    def _look(self, symmetry: Symmetry, journal: SecondOrder) -> None:
+        """What a sweep gives of the run along the weights, for fields and for numbers from outside."""
+        with self._swept_apart(journal) as sweep:
+            symmetry.found = tangents_of_gradients(have_gradients(self._stretch.loaded))
+            for number in sorted(self._numbers):
+                adjoint = sweep.adjoints.get(number)
+                symmetry.found.append(0.0 if adjoint is None else adjoint.tangent)
+
+    def _require(self, symmetry: Symmetry, weights: Mapping[Buffer, Array]) -> None:
+        """Run along another direction, and compare."""
+        fields = have_gradients(self._stretch.loaded)
+        directions = {buffer: symmetry.direction(numbers(buffer)) for buffer in fields}
+        along = {number: symmetry.direction(0.0).item() for number in sorted(self._numbers)}
+        with self._runs_again(directions, along) as journal, self._swept_apart(journal):
+            for buffer, found in self._found.items():
+                if not agree(numbers(buffer), found):
+                    refuse_other_again(*symmetry.customs[0])
+            gradients = [buffer.adjoint for buffer in weights]
+            moved = [np.array(numbers(one.tangent)) for one in gradients if one is not None and one.tangent is not None]
+        symmetry.require(moved, Note("this is the inner derivative", self._span), self._outer.opened_notes())
+
+    @contextmanager
+    def _swept_apart(self, journal: SecondOrder) -> Iterator[Sweep]:
+        """A block with the gradients and tangents that a sweep from the loss leaves."""
+        touched = journal.changed_gradients() | {self._loss.grad.buffer}
+        memories = [memory_of(one) for gradient in touched for one in (gradient, gradient.tangent) if one is not None]
+        kept = MemoryCopies(memories)
+        for memory in memories:
+            memory.clear()
+        numbers(self._loss.grad.buffer)[...] = 1
+        launches = session.launches
+        try:
+            sweep = journal.sweep()
+            sweep.run()
+            yield sweep
+        finally:
+            session.launches = launches
+            unwinding(kept.put_back)
+
+
+def run_again(
+    again: Again, journal: SecondOrder, directions: Mapping[Buffer, Array], along: Mapping[int, float] | None = None
+) -> None:
+    """Run what was recorded once more, along these directions of what fields hold at the start, and `along` these of
+    numbers from outside.
+    """
     for buffer, direction in directions.items():
         assert buffer.tangent is not None
         hold(buffer.tangent, direction)
     with journal.recording():
-        again.run(journal, directions)
+        again.run(journal, directions, along or {})
     journal.lost_values()
 
 

@@ -25,10 +25,10 @@ order of differentiation does not matter: Schwarz's theorem, which holds where s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunctio
 from tinote.lang.ad.functional.runs import Run, recorded_from
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals, inner_trace
 from tinote.lang.ad.functional.seeds import seed_array
+from tinote.lang.ad.functional.symmetry import Symmetry, custom_calls, have_gradients, tangents_of_gradients
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Launch, Write
 from tinote.lang.ad.journal.from_python import Taken
@@ -201,6 +202,19 @@ class Stretch:
             if isinstance(event, Write) and event.source is not None:
                 self.loaded.add(event.source)
 
+    @contextmanager
+    def in_gradient(self, read: Collection[Buffer]) -> Iterator[None]:
+        """A block in which a custom gradient runs: what it writes comes back, gradients are what it is for. `read` gets
+        the fields that Python reads.
+        """
+        before = self.written, self.filled, self._keeps
+        self.written, self.filled, self._keeps = set(self.written), set(self.filled), False
+        try:
+            yield
+        finally:
+            self.loaded |= {b for b in read if b.primal is None and b not in self.filled}
+            self.written, self.filled, self._keeps = before
+
     @staticmethod
     def _refuse_gradient(buffer: Buffer, span: Span) -> NoReturn:
         raise DifferentiationError(
@@ -209,6 +223,15 @@ class Stretch:
             span,
             hint="copy it into a field of its own before",
         )
+
+
+@contextmanager
+def in_gradient(read: Collection[Buffer]) -> Iterator[None]:
+    """A block in which a custom gradient runs, for whoever hears what runs (`Stretch.in_gradient`)."""
+    with ExitStack() as blocks:
+        for stretch in _open.get():
+            blocks.enter_context(stretch.in_gradient(read))
+        yield
 
 
 @contextmanager
@@ -275,6 +298,11 @@ class _Given:
             )
             given = arranged(constants(items.ravel().tolist()), items.shape)[()]
         self.array = seed_array(given, shape, "", whose)
+
+    @property
+    def is_differentiated(self) -> bool:
+        """Whether it has a derivative of its own."""
+        return self.numbers is not None or self.buffer is not None
 
     @property
     def tangent(self) -> Array:
@@ -451,6 +479,11 @@ class Cells:
                 if callable(held):
                     self._take(held)
 
+    @property
+    def numbers(self) -> list[Traced]:
+        """The traced numbers among these."""
+        return [held for _, held in self._held.values() if type(held) is Traced]
+
     @contextmanager
     def again(self) -> Iterator[None]:
         """A block in which they hold that."""
@@ -464,7 +497,28 @@ class Cells:
                 cell.cell_contents = held
 
 
+@contextmanager
+def _moving(these: Sequence[Traced], along: Mapping[int, float]) -> Iterator[None]:
+    """A block in which numbers have these tangents."""
+    before = [(one, one.tangent) for one in these]
+    try:
+        for one in these:
+            one.tangent = along[one.number]
+        yield
+    finally:
+        for one, tangent in before:
+            one.tangent = tangent
+
+
 # ---- reverse mode around
+
+
+class _Sources(NamedTuple):
+    """What a gradient depends on: inputs, of these shapes, numbers from outside, and fields."""
+
+    inputs: list[tuple[int, ...]]
+    numbers: dict[int, list[Traced]]
+    fields: list[Buffer]
 
 
 class Recorded:
@@ -528,6 +582,7 @@ class Recorded:
         self.given = [_seed(inner, self.trace)]
         journal = Journal(trace=trace)
         journal.is_inner = True
+        journal.opened_within = self.outer.opened_notes()
         journal.from_python = []
         kept = MemoryCopies()
         try:
@@ -557,6 +612,8 @@ class Recorded:
 
     def _forward(self, trace: Trace) -> tuple[Any, list[Any], Journal, set[int]]:
         journal = SecondOrder(trace=trace)
+        journal.takes_custom = False
+        journal.opened_within = self.outer.opened_notes()
         journal.from_python = []
         with duals_apart(None):
             bound = self._bound(journal, duals=True)
@@ -595,29 +652,111 @@ class Recorded:
         if sweep.gradients.has_tangents:
             refuse_nesting(self.inner.task.what, self.outer, "third derivatives are not computed")
         value_adjoint, *adjoints = [one.adjoint(sweep) for one in self.results]
-        inner, stretch = self.inner, self.stretch
+        inner = self.inner
         give_gradients_duals()
-        for buffer in stretch.written:
+        for buffer in self.stretch.written:
             sweep.overwriting(buffer)
+        symmetry: Symmetry | None = None
+        sources: _Sources | None = None
+        with self._again() as (bound, runs):
+            bound.point([one.array for one in self.given] if inner.is_forward else adjoints)
+            run = runs()
+            value, tangent = _written_at_last(run.results[0])
+            self._compare(value, 0)
+            customs = custom_calls(run.journal.events)
+            if customs and any(one.any() for one in adjoints) and not inner.is_forward:
+                symmetry = Symmetry(customs, adjoints)
+                sources = self._look(symmetry, run)
+            self._sweep(sweep, run, value_adjoint, adjoints, tangent)
+        if symmetry is not None and sources is not None:
+            self._require(symmetry, sources)
+
+    @contextmanager
+    def _again(self) -> Iterator[tuple[Bound, Callable[[], Run]]]:
+        """A block in which f runs again: its inputs, and what runs it."""
+        stretch = self.stretch
         stretch.start.put_back()
         launches = session.launches
         journal = SecondOrder(trace=Trace(outer=self.trace, family=self.family))
+        journal.opened_within = self.outer.opened_notes()
         journal.from_python = []
+
+        def runs() -> Run:
+            with self.cells.again():
+                run = recorded_from(self.inner.task, bound, journal, self.kwargs)
+            if _signature(journal) != self.signature or not self._takes_the_same(journal.from_python or []):
+                refuse_other(self.inner)
+            return run
+
         try:
             session.launches = self.launches  # the same draws
             with duals_apart(stretch.loaded | stretch.written):
                 bound = self._bound(journal, duals=True, repeats=True)
-                bound.point([one.array for one in self.given] if inner.is_forward else adjoints)
-                with self.cells.again():
-                    run = recorded_from(inner.task, bound, journal, self.kwargs)
-                value, tangent = _written_at_last(run.results[0])
-                if _signature(journal) != self.signature or not self._takes_the_same(journal.from_python):
-                    refuse_other(self.inner)
-                self._compare(value, 0)
-                self._sweep(sweep, run, value_adjoint, adjoints, tangent)
+                yield bound, runs
         finally:
             journal.forget()
             session.launches = launches
+
+    # ---- where functions have gradients of their own
+
+    def _look(self, symmetry: Symmetry, run: Run) -> _Sources:
+        """What a sweep gives of the run along the weights. Gives what the gradient depends on beside the inputs."""
+        given = self.given[0]
+        inputs = {one.field.buffer for one in run.bound.inputs if one.field is not None}
+        fields = have_gradients(self.stretch.loaded - inputs)
+        outside = run.journal.trace.taken_in - self.sources - {0}
+        known: dict[int, list[Traced]] = {number: [] for number in sorted(outside)}
+        for one in [*[one for one in self.args if type(one) is Traced], *self.cells.numbers]:
+            if one.number in known:
+                known[one.number].append(one)
+        if not all(known.values()):
+            first = symmetry.customs[0]
+            raise DifferentiationError(
+                f"{self.inner.name} calls '{first.name}', which has a custom gradient, and uses a number from outside "
+                "that is differentiated and is neither an argument nor a local variable around",
+                self.inner.span,
+                hint="pass the number as an argument",
+                notes=[Note(f"'{first.name}' is called", first.span), *self.outer.opened_notes()],
+            )
+        with self._swept_apart(run, given.array, np.zeros(given.array.shape)) as sweep:
+            found = [one.second(sweep) for one in run.bound.inputs]
+            found += [sweep.adjoints.get(number, _ZERO).tangent for number in known]
+            if given.is_differentiated:
+                found.append(_written_at_last(run.results[0])[1])
+            found += tangents_of_gradients(fields)
+        symmetry.found = found
+        return _Sources([one.shape for one in run.bound.inputs], known, fields)
+
+    def _require(self, symmetry: Symmetry, sources: _Sources) -> None:
+        """Run along another direction, and compare."""
+        given = self.given[0]
+        directions = [symmetry.direction(np.zeros(shape)) for shape in sources.inputs]
+        moves = {number: symmetry.direction(0.0).item() for number in sources.numbers}
+        along = symmetry.direction(given.array) if given.is_differentiated else np.zeros(given.array.shape)
+        moved_numbers = [one for those in sources.numbers.values() for one in those]
+        with self._again() as (bound, runs), _moving(moved_numbers, moves):
+            for buffer in sources.fields:
+                assert buffer.tangent is not None
+                numbers(buffer.tangent)[...] = symmetry.direction(numbers(buffer))
+            bound.point(directions)
+            run = runs()
+            with self._swept_apart(run, given.array, along) as sweep:
+                moved = [one.second(sweep) for one in run.bound.inputs]
+        symmetry.require(moved, Note("this is the inner derivative", self.inner.span), self.outer.opened_notes())
+
+    @contextmanager
+    def _swept_apart(self, run: Run, seed: Array, tangent: Array) -> Iterator[Sweep]:
+        """A block with the gradients and tangents that a sweep leaves."""
+        touched = _gradients(run)
+        kept = MemoryCopies(
+            [memory_of(one) for gradient in touched for one in (gradient, gradient.tangent) if one is not None]
+        )
+        launches = session.launches
+        try:
+            yield _swept(run, touched, seed, tangent)
+        finally:
+            session.launches = launches
+            unwinding(kept.put_back)
 
     def _takes_the_same(self, again: list[Taken]) -> bool:
         return len(again) == len(self.taken) and all(a.agrees(b) for a, b in zip(again, self.taken, strict=True))
@@ -687,6 +826,8 @@ def pushed_within(outer: ForwardMode, inner: Inner) -> tuple[Any, list[Any]]:
     task = inner.task
     temporary_duals = outer.nesting()
     journal = SecondOrder(trace=inner_trace(outer))
+    journal.takes_custom = not inner.is_forward
+    journal.opened_within = outer.opened_notes()
     journal.take_tangents(temporary_duals, inner.span)
     journal.starts_as_used()
     bound = task.bound(inner.args, journal.trace, duals=True)

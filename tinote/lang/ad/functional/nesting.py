@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -42,11 +42,15 @@ def _refuse_capture() -> None:
 def _entered(outer: Recorder, inner: Inner) -> Iterator[None]:
     """A block in which an inner derivative runs."""
     base = base_of(outer)
+    around: AbstractContextManager[None]
     if isinstance(base, ForwardMode):
         base.nesting()
-    elif not isinstance(base, Journal | Unrecorded):
+        around = base.nested()
+    elif isinstance(base, Journal | Unrecorded):
+        around = nullcontext()
+    else:
         refuse_nesting(inner.task.what, outer, "it does not record derivatives")
-    with _taking(outer, inner):
+    with around, _taking(outer, inner):
         yield
 
 

@@ -105,6 +105,7 @@ class PushedMode(Recorder):
     """
 
     gradients = None
+    takes_custom = False
     #: whether what duals hold are values as any other, which a block inside of this one has left
     duals_are_values = False
     #: a trace in forward mode that this block goes on for
@@ -114,6 +115,7 @@ class PushedMode(Recorder):
         self.base = base
         self.depth = depth
         self.opened = span
+        self.opened_within = base.opened_notes()
         self.again = again
         self.trace = Trace([], outer=base.trace)
         if base.trace.family is None:

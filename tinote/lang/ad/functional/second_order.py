@@ -7,13 +7,12 @@ from __future__ import annotations
 from typing import NoReturn
 
 from tinote.compiler.requests import Derivative, Request
-from tinote.errors import DifferentiationError, Note
+from tinote.errors import DifferentiationError
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Operation
 from tinote.lang.data.traced import Trace
 from tinote.lang.session.state import Recorder, session
-from tinote.source import Span
 
 
 class SecondOrder(Journal):
@@ -29,7 +28,7 @@ class SecondOrder(Journal):
         if custom.carries_tangents or isinstance(custom, Operation):
             super().custom(custom)
         else:
-            refuse_custom(custom, self.opened)
+            refuse_custom(custom, self)
 
 
 def give_gradients_duals() -> None:
@@ -40,13 +39,13 @@ def give_gradients_duals() -> None:
                 one.ensure_dual()
 
 
-def refuse_custom(custom: Custom, opened: Span | None) -> NoReturn:
-    """Raise for a stretch with a gradient of its own, where that would be differentiated."""
+def refuse_custom(custom: Custom, outer: Recorder) -> NoReturn:
+    """Raise for a stretch whose gradient has no known derivative, where that would be differentiated."""
     raise DifferentiationError(
-        f"'{custom.name}' replaces its gradient by one of its own, whose own derivative is not known",
+        f"the gradient of '{custom.name}' cannot be differentiated",
         custom.span,
         hint="differentiate the gradient that ti.ad.grad gives by differences",
-        notes=[] if opened is None else [Note("inside of this", opened)],
+        notes=outer.opened_notes(),
     )
 
 

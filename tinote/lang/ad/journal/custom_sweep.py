@@ -11,7 +11,7 @@ from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, Load
 from tinote.ir.query import walk
 from tinote.lang.ad.journal.sweep_observer import SweepObserver
-from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
+from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints, tangent_of
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import IndexRegion, IndexRegions, is_element, region_at, whole_region
 from tinote.lang.kernels.arguments import Arguments, arguments_of, own
@@ -26,7 +26,8 @@ class CustomSweep(Recorder):
     `kernel.grad` runs: what runs in the whole reverse sweep. `name` and `span`: of the call whose gradient it is.
     `stale`: elements that do not hold what they held at its end, and must not be read before they get new values.
     `adjoints`: of traced numbers from outside; `temporaries`: of memory without a gradient, which a gradient of the
-    user's does not see. `observer`: who looks on at the whole sweep, for a custom VJP that sweeps through launches.
+    user's does not see; `tangents`: duals of such memory. `observer`: who looks on at the whole sweep, for a custom VJP
+    that sweeps through launches.
     """
 
     observer: SweepObserver | None = None
@@ -40,14 +41,18 @@ class CustomSweep(Recorder):
         stale: Mapping[Buffer, IndexRegions],
         adjoints: dict[int, Dual],
         temporaries: TemporaryAdjoints,
+        tangents: Mapping[Buffer, Buffer] | None = None,
     ) -> None:
-        self.gradients: Request = gradients
+        self.gradients: Request = gradients.unshared  # a launch by itself has saved nothing for it
+        self.tangents = tangents or {}
         self.adjoints = adjoints
         self.temporaries = temporaries
         self._name = name
         self._span = span
         self._stale = {buffer: IndexRegions(*regions) for buffer, regions in stale.items()}
         self._before = MemoryCopies()
+        #: fields that Python has read
+        self.read: set[Buffer] = set()
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         arguments = arguments_of(instance, values)
@@ -59,11 +64,15 @@ class CustomSweep(Recorder):
             self.overwriting(buffer)
 
     def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        self.refuse_stale_gradient(instance, values)
+        return super().launching_gradient(instance, values)
+
+    def refuse_stale_gradient(self, instance: Instance, values: tuple[Any, ...]) -> None:
+        """Raise where the gradient of a kernel, launched with these, reads elements that are gone."""
         if self._stale:
             arguments = arguments_of(instance, values)
             regions = arguments.regions(values)
             self._refuse_stale((*regions.live_in_before, *regions.live_in), arguments)
-        return super().launching_gradient(instance, values)
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         if source is not None and (whole := whole_region(source)) is not None:
@@ -74,11 +83,13 @@ class CustomSweep(Recorder):
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         region = region_at(buffer, position)
+        self.read.add(buffer)
         if region is not None:
             self._refuse_stale([(buffer, region)])
         return value
 
     def taking(self, buffer: Buffer) -> None:
+        self.read.add(buffer)
         region = whole_region(buffer)
         if region is not None:
             self._refuse_stale([(buffer, region)])
@@ -90,6 +101,9 @@ class CustomSweep(Recorder):
         """A field is about to be written. Gradients are what this is for."""
         if buffer.primal is None:
             self._before.add(memory_of(buffer))
+            tangent = tangent_of(buffer, self.tangents) if self.gradients.has_tangents else None
+            if tangent is not None:
+                self._before.add(memory_of(tangent))
 
     def overwriting_beside(self, buffer: Buffer) -> None:
         self.overwriting(buffer)

@@ -168,7 +168,9 @@ class Custom:
     `reads_active`: of a stretch that passes adjoints of such memory on: from where those are that something after it
     needs, also where those are that it needs itself. `kept_bytes`: what it keeps for its gradient at most, as far as it
     says. `made`: ndarrays that hold its results, and were not there before. `carries_tangents`: in a sweep that carries
-    tangents, its gradient does so too. `gradients`: those that `gradient` reads or writes; None: perhaps all.
+    tangents, its gradient does so too. `gradients`: those that `gradient` reads or writes; None: perhaps all. `again`
+    runs it once more in another recording, if that is known; `is_function`: whether it is a function with a custom
+    gradient, of the user's.
     """
 
     name: str
@@ -191,6 +193,8 @@ class Custom:
     made: frozenset[Buffer] = frozenset()
     carries_tangents: bool = False
     gradients: frozenset[Buffer] | None = None
+    again: Callable[[Any], None] | None = None
+    is_function: bool = False
 
     @property
     def touched(self) -> set[Buffer]:

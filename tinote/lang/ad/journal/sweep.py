@@ -272,7 +272,13 @@ class Sweep:
     def custom(self, custom: Custom) -> None:
         """Run a custom VJP."""
         inner = CustomSweep(
-            self._gradients, custom.name, custom.span, self._rewind.stale, self.adjoints, self.temporaries
+            self._gradients,
+            custom.name,
+            custom.span,
+            self._rewind.stale,
+            self.adjoints,
+            self.temporaries,
+            self._tangents,
         )
         inner.observer = self.observer
         for buffer in custom.scratch:

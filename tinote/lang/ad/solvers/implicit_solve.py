@@ -33,7 +33,7 @@ from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjo
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.kernels.arguments import lendable
-from tinote.lang.session.state import gradient_memories, memory_of, recorder, recording_as
+from tinote.lang.session.state import gradient_memories, memory_of, note_overwriting, recorder, recording_as
 from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import heard
 from tinote.source import Span
@@ -127,6 +127,7 @@ class ImplicitSolve:
         custom.lost = {b: self._span for b in scratch if followed and b.dtype.kind == "f" and b.primal is None}
         custom.fully_overwritten = {unknown} | scratch
         custom.scratch = frozenset(field.buffer for field in (self._point, self._result) if field.buffer is not unknown)
+        custom.again = lambda _: self.perform()
         if followed or tape.is_followed(unknown):
             tape.custom(custom)
 
@@ -199,7 +200,7 @@ class ImplicitSolve:
             self._point.held()[...] = self._unknown.held()
             rule = _Correction(self, custom, self._linear(self._no_transpose, False))
         inputs = [self._unknown, self._result, *([] if self._right is None else [self._right])]
-        whole = Operation(self._name, self._span, lambda _: None)
+        whole = Operation(self._name, self._span, lambda _: None, again=lambda _: self.perform())
         tape.custom(whole)
         before = len(tape.events)
         for _ in range(2):
@@ -212,9 +213,11 @@ class ImplicitSolve:
     # ---- forward
 
     def _forward(self, mode: ForwardMode) -> None:
-        with recording_as(None):
-            self._solve()
         unknown, result = self._unknown.buffer, self._result.buffer
+        with mode.nested(), recording_as(None):
+            for buffer in (unknown, self._point.buffer):
+                note_overwriting(buffer)
+            self._solve()
         self._point.held()[...] = self._unknown.held()
         for buffer in (unknown, self._point.buffer):
             mode.writing(buffer, ...)  # it does not vary yet

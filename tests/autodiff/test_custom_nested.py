@@ -1,0 +1,785 @@
+"""Functions with a custom gradient inside of second derivatives: what is differentiated then are the launches of the
+function and those of its gradient function. Each combination is tried in a fresh program, and twice in a row.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tests.autodiff.user import scalar, session  # noqa: F401
+from tinote.errors import DifferentiationError
+
+COUNT = 3
+Numbers = np.ndarray[Any, Any]
+
+
+class Program:
+    """Σ sin(g)(1 + b), where g is the gradient of an energy by a, in which `middle`, with a custom gradient, takes
+    part. `by_hand` writes g to `slopes`, where nothing else gives it.
+    """
+
+    #: whether the custom gradient is the derivative of what is computed
+    is_true = True
+
+    def __init__(self, *, custom: bool = True) -> None:
+        ti.init(default_fp=ti.f64, num_threads=1)
+        both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
+        self.a, self.b, self.y, self.slopes = [ti.field(ti.f64, shape=COUNT, **both) for _ in range(4)]
+        self.loss, self.total, self.energy = [ti.field(ti.f64, shape=(), **both) for _ in range(3)]
+        a, b, y, loss, total = self.a, self.b, self.y, self.loss, self.total
+        values = self.is_true  # of another gradient, what y holds has one derivative in reverse, and another forwards
+
+        @ti.kernel
+        def measure():
+            for i in a:
+                loss[None] += ti.sin(y[i]) * a[i]
+
+        @ti.kernel
+        def use(slopes: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+            for i in a:
+                total[None] += ti.sin(slopes[i]) * (1 + b[i] * (y[i] if ti.static(values) else 1.0))
+
+        @ti.kernel
+        def use_gradients():
+            for i in a:
+                total[None] += ti.sin(a.grad[i]) * (1 + b[i] * (y[i] if ti.static(values) else 1.0))
+
+        self.measure, self.use, self.use_gradients = measure, use, use_gradients
+        function, gradient = self.functions()
+        self.middle: Any = ti.ad.grad_replaced(function) if custom else function
+        if custom:
+            ti.ad.grad_for(self.middle)(gradient)
+        self.along = [np.cos(np.arange(COUNT)), np.sin(1.0 + np.arange(COUNT))]
+
+    def functions(self) -> tuple[Callable[[], None], Callable[[], None]]:
+        """The function and its gradient."""
+        raise NotImplementedError
+
+    def by_hand(self) -> None:
+        """Compute the custom gradient without differentiating anything."""
+        raise NotImplementedError
+
+    def begin(self, step: float = 0.0) -> None:
+        numbers = np.random.default_rng(3)
+        for one, along in zip((self.a, self.b), self.along, strict=True):
+            one.from_numpy(numbers.uniform(0.3, 1, COUNT) + step * along)
+        self.y.fill(0)
+        for one in (self.loss, self.total, self.energy):
+            one[None] = 0
+
+    def once(self) -> None:
+        self.middle()
+        self.measure()
+
+    def inside(self, mode: str) -> None:
+        if mode == "tape":
+            with ti.ad.Tape(self.loss):
+                self.once()
+            self.use_gradients()
+        elif mode == "grad":
+            self.use(ti.ad.grad(self.once, wrt=self.a, loss=self.loss)())
+        else:
+            self.by_hand()
+            self.use(self.slopes)
+
+    def number(self, mode: str) -> float:
+        self.inside(mode)
+        return self.total[None] * 1.0
+
+    def slope(self, inner: str) -> float:
+        """From differences of first derivatives."""
+        found = []
+        for step in (1e-6, -1e-6):
+            self.begin(step)
+            self.inside(inner)
+            found.append(self.total[None])
+        return (found[0] - found[1]) / 2e-6
+
+    def around(self, mode: str, inner: str) -> list[Numbers]:
+        self.begin()
+        inputs = [self.a, self.b]
+        if mode == "tape":
+            with ti.ad.Tape(self.total):
+                self.inside(inner)
+            return [one.grad.to_numpy() for one in inputs]
+        if mode == "block":
+            with ti.ad.FwdMode(loss=self.total, param=inputs, seed=self.along):
+                self.inside(inner)
+            return [np.array(self.total.dual[None])]
+        if mode == "number":
+            return [np.array(ti.ad.jvp(lambda: self.number(inner), wrt=inputs)(self.along)[1])]
+        if mode == "grad":
+            return list(ti.ad.grad(lambda: self.inside(inner), wrt=inputs, loss=self.total)())
+        return [np.array(ti.ad.jvp(lambda: self.inside(inner), wrt=inputs, loss=self.total)(self.along)[1])]
+
+    def gradient(self, step: float = 0.0) -> list[Numbers]:
+        self.begin(step)
+        return list(ti.ad.grad(self.once, wrt=[self.a, self.b], loss=self.loss)())
+
+    def hessian_product(self) -> list[Numbers]:
+        self.begin()
+        return list(ti.ad.hvp(self.once, wrt=[self.a, self.b], loss=self.loss)(self.along))
+
+
+class ByKernels(Program):
+    """Two launches, of which the second works in place, and the gradients of both."""
+
+    def functions(self) -> tuple[Callable[[], None], Callable[[], None]]:
+        a, b, y = self.a, self.b, self.y
+
+        @ti.kernel
+        def cube():
+            for i in a:
+                y[i] = a[i] ** 3 * b[i]
+
+        @ti.kernel
+        def couple():
+            for i in a:
+                y[i] += a[i] * a[(i + 1) % COUNT]
+
+        def function() -> None:
+            cube()
+            couple()
+
+        def gradient() -> None:
+            couple.grad()
+            cube.grad()
+
+        return function, gradient
+
+
+class InPython(Program):
+    """The gradient function reads and writes elements."""
+
+    def functions(self) -> tuple[Callable[[], None], Callable[[], None]]:
+        a, b, y = self.a, self.b, self.y
+
+        @ti.kernel
+        def function():
+            for i in a:
+                y[i] = ti.exp(a[i]) * b[i]
+
+        def gradient() -> None:
+            for i in range(COUNT):
+                a.grad[i] += y.grad[i] * y[i]
+                b.grad[i] += y.grad[i] * ti.exp(a[i])
+                y.grad[i] = 0.0
+
+        return lambda: function(), gradient
+
+
+class ByDerivatives(Program):
+    """The gradient function takes a gradient itself, of a function that is checkpointed."""
+
+    def functions(self) -> tuple[Callable[[], None], Callable[[], None]]:
+        a, b, y, energy = self.a, self.b, self.y, self.energy
+
+        @ti.kernel
+        def potential():
+            for i in a:
+                energy[None] += a[i] ** 4 * b[i] + a[i] * a[(i + 1) % COUNT] ** 2
+
+        @ti.kernel
+        def share():
+            for i in y:
+                y[i] = energy[None] * (i + 1)
+
+        @ti.kernel
+        def add(by_a: ti.types.ndarray(dtype=ti.f64, ndim=1), by_b: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+            for i in a:
+                for j in range(COUNT):
+                    a.grad[i] += by_a[i] * y.grad[j] * (j + 1) / 2
+                    b.grad[i] += by_b[i] * y.grad[j] * (j + 1) / 2
+
+        def function() -> None:
+            energy[None] = 0
+            potential()
+            share()
+
+        def gradient() -> None:
+            twice = ti.ad.grad(lambda: ti.ad.checkpoint(lambda t: potential(), 2), wrt=[a, b], loss=energy)
+            add(*twice())
+            y.grad.fill(0)
+
+        return function, gradient
+
+
+class BySolves(Program):
+    """y³ + 2 y = a (1 + b), and the gradient function solves for the adjoints. It is called twice."""
+
+    def functions(self) -> tuple[Callable[[], None], Callable[[], None]]:
+        a, b, y = self.a, self.b, self.y
+        both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
+        rest, bar, bar_rest, given = [ti.field(ti.f64, shape=COUNT, **both) for _ in range(4)]
+
+        @ti.kernel
+        def residual():
+            for i in a:
+                rest[i] = y[i] ** 3 + 2 * y[i] - a[i] * (1 + b[i])
+
+        @ti.kernel
+        def adjoint_residual():
+            for i in a:
+                bar_rest[i] = bar[i] * (3 * y[i] ** 2 + 2) - given[i]
+
+        @ti.kernel
+        def take():
+            for i in a:
+                given[i] = y.grad[i]
+
+        @ti.kernel
+        def add():
+            for i in a:
+                a.grad[i] += bar[i] * (1 + b[i])
+                b.grad[i] += bar[i] * a[i]
+            for i in a:
+                y.grad[i] = 0
+
+        solve = ti.ad.implicit(residual, y, rest, tolerance=1e-13)
+        adjoint_solve = ti.ad.implicit(adjoint_residual, bar, bar_rest, tolerance=1e-13)
+
+        def function() -> None:
+            y.fill(0)
+            solve()
+
+        def gradient() -> None:
+            take()
+            bar.fill(0)
+            adjoint_solve()
+            add()
+
+        return function, gradient
+
+    def once(self) -> None:
+        for _ in range(2):
+            self.middle()
+            self.measure()
+
+
+class Forces(Program):
+    """The function stores a gradient, and its gradient function takes a product with the Hessian."""
+
+    def functions(self) -> tuple[Callable[[], None], Callable[[], None]]:
+        a, b, y, energy = self.a, self.b, self.y, self.energy
+        array = ti.types.ndarray(dtype=ti.f64, ndim=1)
+        seed = ti.ndarray(ti.f64, shape=COUNT, needs_grad=True)
+
+        @ti.kernel
+        def potential():
+            for i in a:
+                energy[None] += a[i] ** 4 * b[i] + a[i] * a[(i + 1) % COUNT] ** 2
+
+        @ti.kernel
+        def store(slopes: array):
+            for i in y:
+                y[i] = slopes[i]
+
+        @ti.kernel
+        def take(adjoints: array):
+            for i in y:
+                adjoints[i] = y.grad[i]
+
+        @ti.kernel
+        def add(by_a: array, by_b: array):
+            for i in a:
+                a.grad[i] += by_a[i]
+                b.grad[i] += by_b[i]
+
+        def function() -> None:
+            store(ti.ad.grad(potential, wrt=a, loss=energy)())
+
+        def gradient() -> None:
+            take(seed)
+            y.grad.fill(0)
+            _, products = ti.ad.vjp(function, wrt=[a, b], loss=y)(seed)
+            add(*products)
+
+        return function, gradient
+
+
+class Clipped(Program):
+    """The adjoints are clipped."""
+
+    is_true = False
+
+    def functions(self) -> tuple[Callable[[], None], Callable[[], None]]:
+        a, y, slopes = self.a, self.y, self.slopes
+
+        @ti.kernel
+        def function():
+            for i in a:
+                y[i] = a[i] ** 2
+
+        @ti.kernel
+        def gradient():
+            for i in a:
+                a.grad[i] += ti.math.clamp(y.grad[i], -0.5, 0.5) * 2 * a[i]
+            for i in a:
+                y.grad[i] = 0
+
+        @ti.kernel
+        def by_hand():
+            for i in a:
+                y[i] = a[i] ** 2
+                slopes[i] = ti.math.clamp(ti.cos(y[i]) * a[i], -0.5, 0.5) * 2 * a[i] + ti.sin(y[i])
+
+        self.by_hand = by_hand  # type: ignore[method-assign]
+        return lambda: function(), lambda: gradient()
+
+
+class StraightThrough(Program):
+    """What is rounded has the derivative of what is not."""
+
+    is_true = False
+
+    def functions(self) -> tuple[Callable[[], None], Callable[[], None]]:
+        a, y, slopes = self.a, self.y, self.slopes
+
+        @ti.kernel
+        def function():
+            for i in a:
+                y[i] = ti.round(8 * a[i]) / 8
+
+        @ti.kernel
+        def gradient():
+            for i in a:
+                a.grad[i] += y.grad[i]
+            for i in a:
+                y.grad[i] = 0
+
+        @ti.kernel
+        def by_hand():
+            for i in a:
+                y[i] = ti.round(8 * a[i]) / 8
+                slopes[i] = ti.cos(y[i]) * a[i] + ti.sin(y[i])
+
+        self.by_hand = by_hand  # type: ignore[method-assign]
+        return lambda: function(), lambda: gradient()
+
+
+class Checkpointed(ByKernels):
+    """The function is called in the steps of a checkpointed loop."""
+
+    def once(self) -> None:
+        def step(t: int) -> None:
+            self.middle()
+            self.measure()
+
+        ti.ad.checkpoint(step, 3)
+
+
+TRUE = [ByKernels, InPython, ByDerivatives, Checkpointed, BySolves, Forces]
+OTHER = [Clipped, StraightThrough]
+
+
+#: All pairs of blocks for some, and for the others each block once.
+CASES = [
+    *[
+        (kind, outer, inner)
+        for kind in (ByKernels, ByDerivatives)
+        for outer in ("tape", "block", "grad", "jvp", "number")
+        for inner in ("grad", "tape")
+    ],
+    *[(kind, *pair) for kind in (BySolves, Forces) for pair in (("block", "grad"), ("tape", "grad"))],
+    *[
+        (kind, *pair)
+        for kind in (InPython, Checkpointed, Clipped, StraightThrough)
+        for pair in (("tape", "grad"), ("block", "tape"), ("grad", "tape"), ("number", "grad"))
+    ],
+]
+
+
+@pytest.mark.parametrize(("kind", "outer", "inner"), CASES)
+def test_a_gradient_with_a_custom_part_is_differentiated(kind: type[Program], outer: str, inner: str) -> None:
+    program = kind()
+    first, second = [program.around(outer, inner) for _ in range(2)]
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_allclose(one, other, 1e-12, 1e-12)
+    slope = program.slope(inner)
+    if kind.is_true:
+        expected = kind(custom=False).around(outer, inner)
+    else:
+        expected = kind().around(outer, "by hand")
+    for one, other in zip(first, expected, strict=True):
+        np.testing.assert_allclose(one, other, 1e-10, 1e-12)
+    found = first[0] if len(first) == 1 else sum([one @ d for one, d in zip(first, program.along, strict=True)])
+    assert found == pytest.approx(slope, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", [*TRUE, *OTHER])
+def test_second_derivatives_of_what_has_a_custom_part(kind: type[Program]) -> None:
+    program = kind()
+    first, second = [program.hessian_product() for _ in range(2)]
+    above, below = [program.gradient(step) for step in (1e-6, -1e-6)]
+    for one, other, high, low in zip(first, second, above, below, strict=True):
+        np.testing.assert_allclose(one, other, 1e-12, 1e-12)
+        np.testing.assert_allclose(one, (high - low) / 2e-6, 1e-6, 1e-7)
+    if kind.is_true:
+        for one, other in zip(first, kind(custom=False).hessian_product(), strict=True):
+            np.testing.assert_allclose(one, other, 1e-10, 1e-12)
+
+
+class World:
+    """An energy Σ k sin(y), where y = a² p has a custom gradient: `weights` times that by a and that by p, and `mixed`
+    times what makes it that of nothing.
+    """
+
+    def __init__(
+        self, weights: tuple[float, float] = (1.0, 1.0), mixed: float = 0.0, *, constant: bool = False
+    ) -> None:
+        ti.init(default_fp=ti.f64, num_threads=1)
+        both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
+        self.a, self.y = [ti.field(ti.f64, shape=COUNT, **both) for _ in range(2)]
+        self.p = ti.field(ti.f64, shape=COUNT, **({"needs_grad": False} if constant else both))
+        self.k, self.loss, self.total = [ti.field(ti.f64, shape=(), **both) for _ in range(3)]
+        a, y, p, k, loss, total = self.a, self.y, self.p, self.k, self.loss, self.total
+        by_a, by_p = weights
+
+        @ti.kernel
+        def square():
+            for i in a:
+                y[i] = a[i] ** 2 * p[i]
+
+        @ti.kernel
+        def square_gradient():
+            for i in a:
+                a.grad[i] += y.grad[i] * (by_a * 2 * a[i] * p[i] + mixed * a[(i + 1) % COUNT])
+                if ti.static(not constant):
+                    p.grad[i] += y.grad[i] * by_p * a[i] ** 2
+            for i in a:
+                y.grad[i] = 0
+
+        @ti.kernel
+        def measure():
+            for i in a:
+                loss[None] += k[None] * ti.sin(y[i])
+
+        @ti.kernel
+        def use(slopes: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+            for i in a:
+                total[None] += k[None] * ti.sin(slopes[i]) * a[i]
+
+        @ti.kernel
+        def use_gradients():
+            for i in a:
+                total[None] += k[None] * ti.sin(a.grad[i]) * a[i]
+
+        self.square, self.square_gradient, self.measure = square, square_gradient, measure
+        self.use, self.use_gradients = use, use_gradients
+
+        @ti.ad.grad_replaced
+        def middle() -> None:
+            square()
+
+        @ti.ad.grad_for(middle)
+        def middle_gradient() -> None:
+            square_gradient()
+
+        self.middle = middle
+        self.start = np.random.default_rng(4).uniform(0.3, 1, (2, COUNT))
+
+    def begin(self, by_a: Any = 0.0, by_k: float = 0.0) -> None:
+        self.a.from_numpy(self.start[0] + by_a)
+        self.p.from_numpy(self.start[1])
+        self.k[None] = 0.7 + by_k
+        self.loss[None] = self.total[None] = 0
+
+    def once(self) -> None:
+        self.middle()
+        self.measure()
+
+    def inside(self, mode: str) -> None:
+        if mode == "tape":
+            with ti.ad.Tape(self.loss):
+                self.once()
+            self.use_gradients()
+        else:
+            self.use(ti.ad.grad(self.once, wrt=self.a, loss=self.loss)())
+
+    def slopes(self, inside: Callable[[], None]) -> tuple[Numbers, float]:
+        """The derivatives of the total by a and k, from differences."""
+
+        def value(**move: Any) -> float:
+            self.begin(**move)
+            inside()
+            return self.total[None]
+
+        moves = 1e-6 * np.eye(COUNT)
+        by_a = [value(by_a=move) - value(by_a=-move) for move in moves]
+        return np.array(by_a) / 2e-6, (value(by_k=1e-6) - value(by_k=-1e-6)) / 2e-6
+
+
+@pytest.mark.parametrize("inner", ["grad", "tape"])
+def test_perturbations_of_two_levels_stay_apart(inner: str) -> None:
+    """Both derivatives are by a, and k is a factor inside and outside."""
+    world = World()
+
+    def program() -> None:
+        world.inside(inner)
+
+    by_a, by_k = world.slopes(program)
+    for _ in range(2):
+        world.begin()
+        found = ti.ad.grad(program, wrt=[world.a, world.k], loss=world.total)()
+        np.testing.assert_allclose(found[0], by_a, 1e-7, 1e-8)
+        assert found[1] == pytest.approx(by_k, rel=1e-7)
+        world.begin()
+        _, along = ti.ad.jvp(program, wrt=[world.a, world.k], loss=world.total)([np.ones(COUNT), 2.0])
+        assert along == pytest.approx(by_a.sum() + 2 * by_k, rel=1e-7)
+
+
+@pytest.mark.parametrize("inner", ["grad", "tape"])
+@pytest.mark.parametrize(("weights", "mixed"), [((1.0, 0.0), 0.0), ((3.0, 1.0), 0.0), ((1.0, 1.0), 0.5)])
+def test_second_derivatives_that_are_not_symmetric(weights: tuple[float, float], mixed: float, inner: str) -> None:
+    """Forward mode around a gradient is right for any gradient, reverse mode around it is refused."""
+    world = World(weights, mixed)
+
+    def program() -> None:
+        world.inside(inner)
+
+    by_a, by_k = world.slopes(program)
+    world.begin()
+    _, along = ti.ad.jvp(program, wrt=[world.a, world.k], loss=world.total)([np.arange(COUNT), 2.0])
+    assert along == pytest.approx(by_a @ np.arange(COUNT) + 2 * by_k, rel=1e-7)
+    world.begin()
+    with pytest.raises(DifferentiationError, match="second derivatives are not symmetric") as refused:
+        ti.ad.grad(program, wrt=[world.a, world.k], loss=world.total)()
+    assert "self.middle()" in str(refused.value)
+    assert ("with ti.ad.Tape(self.loss)" if inner == "tape" else "ti.ad.grad(self.once") in str(refused.value)
+    assert "ti.ad.grad(program" in str(refused.value)
+
+
+@pytest.mark.parametrize("inner", ["grad", "tape"])
+def test_a_gradient_that_leaves_out_what_has_none(inner: str) -> None:
+    world = World((1.0, 0.0), constant=True)
+
+    def program() -> None:
+        world.inside(inner)
+
+    by_a, by_k = world.slopes(program)
+    world.begin()
+    found = ti.ad.grad(program, wrt=[world.a, world.k], loss=world.total)()
+    np.testing.assert_allclose(found[0], by_a, 1e-7, 1e-8)
+    assert found[1] == pytest.approx(by_k, rel=1e-7)
+
+
+@pytest.mark.parametrize("by_python", [False, True])
+@pytest.mark.parametrize("inner", ["grad", "tape"])
+def test_what_the_gradient_alone_reads_is_kept(inner: str, by_python: bool) -> None:
+    """The program overwrites it afterwards."""
+    world = World()
+    factor = ti.field(ti.f64, shape=(), needs_grad=False)
+
+    @ti.kernel
+    def gradient():
+        for i in world.a:
+            world.a.grad[i] += world.y.grad[i] * factor[None] * world.a[i] * world.p[i]
+            world.p.grad[i] += world.y.grad[i] * factor[None] * world.a[i] ** 2 / 2
+        for i in world.y:
+            world.y.grad[i] = 0
+
+    @ti.kernel
+    def gradient_along(weight: ti.f64):
+        for i in world.a:
+            world.a.grad[i] += world.y.grad[i] * weight * world.a[i] * world.p[i]
+            world.p.grad[i] += world.y.grad[i] * weight * world.a[i] ** 2 / 2
+        for i in world.y:
+            world.y.grad[i] = 0
+
+    ti.ad.grad_for(world.middle)(lambda: gradient_along(factor[None]) if by_python else gradient())
+
+    def program() -> None:
+        factor[None] = 2.0
+        world.inside(inner)
+        factor[None] = -5.0
+
+    by_a, by_k = world.slopes(program)
+    for _ in range(2):
+        world.begin()
+        with ti.ad.Tape(world.total):
+            program()
+        np.testing.assert_allclose(world.a.grad.to_numpy(), by_a, 1e-7, 1e-8)
+        assert world.k.grad[None] == pytest.approx(by_k, rel=1e-7)
+
+
+@pytest.mark.parametrize("inner", ["grad", "tape"])
+def test_a_gradient_that_does_something_else_again_is_refused(inner: str) -> None:
+    world = World()
+    calls: list[None] = []
+
+    @ti.ad.grad_for(world.middle)
+    def _() -> None:
+        calls.append(None)
+        for i in range(COUNT):
+            world.a.grad[i] += world.y.grad[i] * len(calls)
+
+    world.begin()
+    with pytest.raises(DifferentiationError, match="did something else when it was run again"):
+        ti.ad.grad(lambda: world.inside(inner), wrt=world.a, loss=world.total)()
+
+
+def test_a_tape_that_adds_to_gradients_there_are() -> None:
+    world = World()
+
+    def program() -> None:
+        for clears in (True, False):
+            world.loss[None] = 0
+            with ti.ad.Tape(world.loss, clear_gradients=clears):
+                world.once()
+        world.use_gradients()
+
+    by_a, by_k = world.slopes(program)
+    for _ in range(2):
+        world.begin()
+        found = ti.ad.grad(program, wrt=[world.a, world.k], loss=world.total)()
+        np.testing.assert_allclose(found[0], by_a, 1e-7, 1e-8)
+        assert found[1] == pytest.approx(by_k, rel=1e-7)
+
+
+def _in_block(world: World) -> None:
+    with ti.ad.FwdMode(loss=world.loss, param=world.a, seed=np.ones(COUNT)):
+        world.once()
+
+
+REFUSED: dict[str, Callable[[World], Any]] = {
+    "FwdMode(loss=world.loss": _in_block,
+    "jvp(world.once": lambda world: ti.ad.jvp(world.once, wrt=world.a, loss=world.loss)(np.ones(COUNT)),
+    "hvp(world.once": lambda world: ti.ad.hvp(world.once, wrt=world.a, loss=world.loss)(np.ones(COUNT)),
+}
+
+
+@pytest.mark.parametrize("inner", [*REFUSED])
+@pytest.mark.parametrize("outer", ["alone", "tape", "block"])
+def test_what_custom_gradients_do_not_give(outer: str, inner: str) -> None:
+    """Forward mode through the function, and third derivatives: both blocks are named."""
+    world = World()
+    world.begin()
+    run = REFUSED[inner]
+    if outer == "alone" and inner.startswith("hvp"):
+        run(world)
+        return
+    with pytest.raises(DifferentiationError, match="'middle' has a gradient for reverse mode only") as refused:
+        if outer == "alone":
+            run(world)
+        elif outer == "tape":
+            with ti.ad.Tape(world.total):
+                run(world)
+        else:
+            with ti.ad.FwdMode(loss=world.total, param=world.k, seed=1.0):
+                run(world)
+    assert inner in str(refused.value)
+    if outer != "alone":
+        assert "world.total" in str(refused.value)
+
+
+@pytest.mark.parametrize("block", ["tape", "forward"])
+def test_a_gradient_function_opens_no_block(block: str) -> None:
+    world = World()
+
+    @ti.ad.grad_for(world.middle)
+    def _() -> None:
+        if block == "tape":
+            ti.ad.Tape(world.total).__enter__()
+        else:
+            ti.ad.FwdMode(loss=world.total, param=world.a, seed=np.ones(COUNT)).__enter__()
+
+    for derive in (
+        lambda: ti.ad.grad(world.once, wrt=world.a, loss=world.loss)(),
+        lambda: ti.ad.hvp(world.once, wrt=world.a, loss=world.loss)(np.ones(COUNT)),
+    ):
+        world.begin()
+        with pytest.raises(DifferentiationError, match="cannot be opened inside of this block"):
+            derive()
+
+
+def _through_numpy(world: World) -> None:
+    world.a.grad.from_numpy(world.a.grad.to_numpy() + world.y.grad.to_numpy())
+
+
+def _through_kernels(world: World) -> None:
+    array = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+    @ti.kernel
+    def take(given: array):
+        for i in world.y:
+            given[i] = world.y.grad[i]
+
+    @ti.kernel
+    def give(given: array):
+        for i in world.a:
+            world.a.grad[i] += given[i]
+
+    adjoints = np.zeros(COUNT)
+    take(adjoints)
+    give(2 * adjoints)
+
+
+def _through_view(world: World) -> None:
+    np.from_dlpack(world.a.grad)[...] += world.y.grad.to_numpy()
+
+
+@pytest.mark.parametrize("gradient", [_through_numpy, _through_kernels, _through_view])
+def test_adjoints_that_leave_tinote_are_refused(gradient: Callable[[World], None]) -> None:
+    world = World()
+
+    @ti.ad.grad_for(world.middle)
+    def _() -> None:
+        gradient(world)
+        world.y.grad.fill(0)
+
+    world.begin()
+    assert ti.ad.grad(world.once, wrt=world.a, loss=world.loss)().any()
+    with pytest.raises(DifferentiationError, match=r"would be(come)? a constant") as refused:
+        ti.ad.hvp(world.once, wrt=world.a, loss=world.loss)(np.ones(COUNT))
+    assert "'middle' is differentiated along a direction here" in str(refused.value)
+    assert "ti.ad.hvp(world.once" in str(refused.value)
+
+
+@pytest.mark.parametrize("how", ["argument", "variable", "list"])
+@pytest.mark.parametrize("factor", [1.0, 3.0])
+def test_device_functions_and_numbers_from_outside(factor: float, how: str) -> None:
+    """sin(x² y) by x, and that by both, where a factor makes the gradient by y another one."""
+
+    @ti.ad.grad_replaced
+    @ti.func
+    def product(x, y):
+        return x * x * y
+
+    @ti.ad.grad_for(product)
+    @ti.func
+    def product_gradient(x, y, adjoint):
+        return 2 * x * y * adjoint, factor * x * x * adjoint
+
+    @ti.kernel
+    def height(x: ti.f64, y: ti.f64) -> ti.f64:
+        return ti.sin(product(x, y))
+
+    def slope(x: Any, y: Any) -> Any:
+        if how == "argument":
+            return ti.ad.grad(height, argnums=0)(x, y)
+        if how == "variable":
+            return ti.ad.grad(lambda z: height(z, y))(x)
+        held = [y]
+        return ti.ad.grad(lambda z: height(z, held[0]))(x)
+
+    x, y = 0.7, 0.9
+    derivative = ti.ad.grad(slope, argnums=(0, 1))
+    if how == "list":
+        with pytest.raises(DifferentiationError, match="neither an argument nor a local variable"):
+            derivative(x, y)
+    elif factor == 1:
+        for _ in range(2):
+            assert derivative(x, y) == pytest.approx(
+                (
+                    2 * y * np.cos(x * x * y) - (2 * x * y) ** 2 * np.sin(x * x * y),
+                    2 * x * np.cos(x * x * y) - 2 * x**3 * y * np.sin(x * x * y),
+                ),
+                rel=1e-12,
+            )
+    else:
+        with pytest.raises(DifferentiationError, match="'product' is another one") as refused:
+            derivative(x, y)
+        assert "ti.ad.grad(height" in str(refused.value) or "ti.ad.grad(lambda" in str(refused.value)

@@ -1,0 +1,131 @@
+"""Functions with a custom gradient where derivatives are differentiated along a direction.
+
+The gradient of such a function is what its gradient function computes. So the derivative of that gradient is the
+derivative of the launches that compute it: those of the function, whose tangents are pushed forward, and those of the
+gradient function, whose tangents are the tangents of adjoints. Both run in forward mode, which goes on with the
+tangents that the recording around has; whoever keeps what is overwritten hears of all that runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tinote.errors import DifferentiationError, Note
+from tinote.ir.nodes import Buffer
+from tinote.lang.ad.functional.forward_mode import ForwardMode
+from tinote.lang.ad.functional.nested import Stretch
+from tinote.lang.ad.journal.custom_sweep import CustomSweep
+from tinote.lang.ad.journal.operation import Computation
+from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
+from tinote.lang.data.traced import Trace, Traced, constants, holds_traced
+from tinote.lang.kernels.kernel import Instance
+from tinote.lang.session.state import Recorder, recording_as
+from tinote.source import Span, caller
+
+
+class PushedFunction(ForwardMode):
+    """What runs in a function with a custom gradient, in forward mode that goes on with the tangents that there are:
+    those of fields, and `tangents` of memory without a
+    dual. `told` hears what is done to memory; `name` and `span` are those of the call of the function, `around` is what
+    differentiates it.
+    """
+
+    takes_blocks = False
+    takes_custom = True
+
+    def __init__(
+        self, told: Recorder, tangents: dict[Buffer, Buffer], name: str, span: Span, around: Sequence[Note]
+    ) -> None:
+        self._follow([], [], Trace(refuses=True))
+        self._tangents = tangents
+        self._temporaries = TemporaryAdjoints((), tangents)
+        self._told = told
+        self._notes = [Note(f"'{name}' is differentiated along a direction here", span), *around]
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """A block that is followed."""
+        try:
+            with recording_as(self):
+                yield
+        except DifferentiationError as error:
+            error.notes += tuple([note for note in self._notes if note not in error.notes])
+            raise
+        finally:
+            self.put_back()
+            self.trace.close()
+
+    def opened_notes(self) -> list[Note]:
+        return self._notes
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        stretch = Stretch(self._told.sharing)
+        with stretch.listening():
+            yield
+        self._told.ran_beside(stretch.loaded, stretch.written)
+
+    # ---- what runs
+
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        others, own = self._split(values)
+        self._told.launching(instance, others)
+        return super().launching(instance, own)
+
+    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        _, own = self._split(values)
+        return super().launching_gradient(instance, own)
+
+    def computing(self, computation: Computation) -> None:
+        for buffer in computation.inputs:
+            self._told.taking(buffer)
+        for buffer in computation.written:
+            self._told.writing(buffer, ...)
+        super().computing(computation)
+
+    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
+        self._told.writing(buffer, position, None if holds_traced(value) else value, source)
+        if source is None and buffer.primal is not None and self.trace.root.taken_out is not None:
+            self.trace.note_plain(value, f"'{buffer.name}'")
+        super().writing(buffer, position, value, source)
+
+    def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
+        self._told.reading(buffer, position, value)
+        return super().reading(buffer, position, value)
+
+    def taking(self, buffer: Buffer) -> None:
+        self._told.taking(buffer)
+        super().taking(buffer)
+
+    def sharing(self, buffer: Buffer) -> None:
+        if buffer.dtype.kind == "f":
+            raise DifferentiationError(
+                f"an array shares the memory of '{buffer.name}': what it writes there would be a constant",
+                caller(),
+                hint="compute in kernels, or by elements and copies",
+            )
+        self._told.sharing(buffer)
+        super().sharing(buffer)
+
+    def _split(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The values of a launch, with numbers of this block as constants, and with those of others as constants, which
+        they are for a gradient function.
+        """
+        if Traced not in map(type, values):
+            return values, values
+        own = [type(one) is Traced and one.trace is self.trace for one in values]
+        plain = constants(values)
+        others = tuple([p if yes else v for p, v, yes in zip(plain, values, own, strict=True)])
+        return others, tuple([v if yes else p for p, v, yes in zip(plain, values, own, strict=True)])
+
+
+class PushedGradient(PushedFunction):
+    """The same for its gradient function. `told` is the part of the sweep that it is."""
+
+    _told: CustomSweep
+
+    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        self._told.refuse_stale_gradient(instance, constants(values))
+        return super().launching_gradient(instance, values)

@@ -1,0 +1,130 @@
+"""Whether the second derivatives are symmetric that a reverse sweep around an inner gradient takes to be so.
+
+Reverse mode gives the derivative of w · g, for a gradient g and weights w, as the tangent of the gradient along w
+(`nested.py`). Where functions have gradients of their own, these may be others than the derivatives of what they
+compute, and the matrix of second derivatives need not be symmetric. So a random direction u of all that g depends on is
+tried: the tangent of g along u, times w, is what the sweep finds, times u. For random u that says how far what it
+finds is from right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tinote.compiler.driver import Specialisation
+from tinote.errors import DifferentiationError, Note
+from tinote.ir.custom_vjp import CustomVJP
+from tinote.ir.nodes import Buffer
+from tinote.ir.query import walk
+from tinote.lang.ad.journal.events import Custom, Event, Launch
+from tinote.lang.ad.memory.undo import numbers
+from tinote.runtime.seam import heard
+from tinote.source import Span
+
+Array = np.ndarray[Any, Any]
+
+#: How far the two may be apart, of the length of what the sweep finds: custom gradients may come of solvers.
+_TOLERANCE = 1e-3
+
+
+class CustomCall(NamedTuple):
+    """A call of a function with a custom gradient."""
+
+    name: str
+    span: Span
+
+
+#: Those in kernels.
+_in_kernels: WeakKeyDictionary[Specialisation, tuple[CustomCall, ...]] = WeakKeyDictionary()
+
+
+def custom_calls(events: Iterable[Event]) -> list[CustomCall]:
+    """Those of the user's, by Python and in kernels."""
+    found: list[CustomCall] = []
+    for event in events:
+        if isinstance(event, Custom) and event.is_function:
+            found.append(CustomCall(event.name, event.span))
+        elif isinstance(event, Launch):
+            found += _calls_of(event.instance.specialisation)
+    return found
+
+
+def _calls_of(specialisation: Specialisation) -> tuple[CustomCall, ...]:
+    known = _in_kernels.get(specialisation)
+    if known is None:
+        operations = [op for op in walk(specialisation.lowered.function.region) if isinstance(op, CustomVJP)]
+        known = _in_kernels[specialisation] = tuple(
+            [CustomCall(op.outs[0].name, op.loc) for op in operations if _is_users(op)]
+        )
+    return known
+
+
+def _is_users(operation: CustomVJP) -> bool:
+    """Whether a gradient is not one of ours, which are derivatives."""
+    return any(not op.loc.is_in_package for op in walk(operation.adjoint))
+
+
+def have_gradients(buffers: Iterable[Buffer]) -> list[Buffer]:
+    """Those of fields that have a dual, and a gradient with a dual."""
+    found = [b for b in buffers if b.tangent is not None and b.adjoint is not None and b.adjoint.tangent is not None]
+    return sorted(found, key=lambda buffer: buffer.name)
+
+
+def tangents_of_gradients(buffers: Iterable[Buffer]) -> list[Any]:
+    """What the duals of the gradients of these fields hold."""
+    gradients = [buffer.adjoint for buffer in buffers]
+    return [np.array(numbers(one.tangent)) for one in gradients if one is not None and one.tangent is not None]
+
+
+class Symmetry:
+    """The trial of one direction u, for a gradient with the `weights` w. `customs`: the calls of functions with a
+    custom gradient that make it necessary; `found`: what the sweep along w finds, for each part of u.
+    """
+
+    def __init__(self, customs: Sequence[CustomCall], weights: Sequence[Array]) -> None:
+        if (listener := heard()) is not None:
+            listener.taking("the trial whether second derivatives are symmetric")
+        self.customs = customs
+        self.found: list[Any] = []
+        self._weights = [np.asarray(one, np.float64) for one in weights]
+        self._random = np.random.default_rng(5)
+        self._along: list[Array] = []
+        self._epsilon = float(np.finfo(np.float64).eps)
+
+    def direction(self, like: Any) -> Array:
+        """The next part of u, of the shape of an array."""
+        array = np.asarray(like)
+        if array.dtype.kind == "f":
+            self._epsilon = max(self._epsilon, float(np.finfo(array.dtype).eps))
+        found = self._random.standard_normal(array.shape)
+        self._along.append(found)
+        return found
+
+    def require(self, moved: Sequence[Any], inner: Note, outer: Sequence[Note]) -> None:
+        """Raise `DifferentiationError` unless `moved`, the tangents of the gradient along u, are those of a symmetric
+        matrix. `inner` and `outer`: where the two derivatives are.
+        """
+        found, tangents = [[np.asarray(one, np.float64) for one in parts] for parts in (self.found, moved)]
+        ones = [u * one for u, one in zip(self._along, found, strict=True)]
+        others = [w * one for w, one in zip(self._weights, tangents, strict=True)]
+        apart = sum([float(one.sum()) for one in ones]) - sum([float(one.sum()) for one in others])
+        rounding = np.sqrt(self._epsilon) * (_length(ones) + _length(others))
+        if not np.isfinite(apart) or abs(apart) <= _TOLERANCE * _length(found) + rounding:
+            return
+        names = ", ".join(dict.fromkeys([f"'{one.name}'" for one in self.customs]))
+        raise DifferentiationError(
+            f"the custom gradient of {names} is another one than that of what is computed: second derivatives are not "
+            "symmetric then, as reverse mode around reverse mode takes them to be",
+            self.customs[0].span,
+            hint="differentiate the gradient in forward mode, by ti.ad.hvp, ti.ad.jvp or ti.ad.FwdMode; or let fields "
+            "that it takes for constants have no gradient",
+            notes=[inner, *outer],
+        )
+
+
+def _length(parts: Sequence[Array]) -> float:
+    return float(np.sqrt(sum([float(np.sum(one * one)) for one in parts])))
