@@ -52,7 +52,7 @@ from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.nested import in_gradient
 from tinote.lang.ad.functional.pushed_mode import PushedMode
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom
+from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced, constants, holds_traced, may_be_computed, plain
@@ -104,12 +104,13 @@ class CustomFunction:
             with in_gradient(sweep.read), following:
                 gradient(*args, **kwargs)
 
-        def again(journal: Journal) -> None:
+        def again(journal: Journal, _: NumberOf) -> dict[int, Any]:
             before, session.launches = session.launches, launches
             try:
                 self._record(journal, span, args, kwargs)
             finally:
                 session.launches = before
+            return {}  # numbers come in and out as constants
 
         launches = session.launches  # the same draws
         custom = Custom(self._name, span, pull, scratch=_buffers(scratch, span), carries_tangents=True, again=again)

@@ -43,6 +43,12 @@ class Again:
             if isinstance(event, Launch):
                 _require_duals(event)
 
+    def close(self) -> None:
+        """Nobody runs it any more."""
+        for event in self._events:
+            if isinstance(event, Custom) and event.release is not None:
+                event.release()
+
     def run(self, journal: Journal, directions: Mapping[Buffer, Array], along: Mapping[int, float]) -> None:
         """Do it again under `journal`, which is recording. `directions`: tangents of what fields hold at the start; of
         what Python gives them before anything uses them, these are the tangents. `along`: those of numbers from
@@ -70,7 +76,7 @@ class Again:
                 journal.computing(event.computation)
             elif isinstance(event, Custom):
                 assert event.again is not None
-                event.again(journal)
+                known.update(event.again(journal, lambda one: self._operand(one, known)))
 
     def _operand(self, one: Traced, known: Mapping[int, Traced]) -> Traced:
         if one.number in self._along:

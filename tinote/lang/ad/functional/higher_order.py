@@ -32,6 +32,7 @@ from tinote.lang.ad.functional.inputs import Array, Bound, number_or_array, shap
 from tinote.lang.ad.functional.nested import (
     Cells,
     Inner,
+    Inside,
     Stretch,
     add_dual,
     agree,
@@ -39,6 +40,7 @@ from tinote.lang.ad.functional.nested import (
     refuse_nesting,
     refuse_other,
     refuse_written,
+    run_again,
 )
 from tinote.lang.ad.functional.pushed_mode import (
     PushedMode,
@@ -51,7 +53,7 @@ from tinote.lang.ad.functional.runs import Run, result_of
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals, inner_trace
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom, Launch
+from tinote.lang.ad.journal.events import Custom, Launch, NumberOf
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.undo import numbers
@@ -207,17 +209,20 @@ def _both(field: Field) -> tuple[Array, Array]:
     return np.array(numbers(field.buffer), np.float64), tangent
 
 
-def record(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
-    """The value and the gradients of an inner derivative in reverse mode, as parts of the recording around it."""
-    return _Record(outer, inner).run()
+def record(outer: Recorder, inner: Inner, inside: Inside | None = None) -> tuple[Any, list[Any]]:
+    """The value and the gradients of an inner derivative in reverse mode, as parts of the recording around it.
+    `inside`: what runs it in any recording; None if it is to run in this one alone.
+    """
+    return _Record(outer, inner, inside).run()
 
 
 class _Record:
     """`lifts`: the blocks of pushforwards around it; `base`: the recording at the outside."""
 
-    def __init__(self, outer: Recorder, inner: Inner) -> None:
+    def __init__(self, outer: Recorder, inner: Inner, inside: Inside | None) -> None:
         self.outer = outer
         self.inner = inner
+        self._inside = inside
         self.lifts = lifts_of(outer)
         self.base = base_of(outer)
         self.args = tuple([np.array(a) if isinstance(a, np.ndarray) else a for a in inner.args])
@@ -289,8 +294,15 @@ class _Record:
                 kept_bytes=stretch.start.nbytes,
                 made=frozenset(buffers),
                 carries_tangents=True,
+                again=None if self.lifts or self._inside is None else self._run_again,
             )
         )
+
+    def _run_again(self, journal: Journal, of: NumberOf) -> dict[int, Any]:
+        """Do the same in another recording."""
+        assert self._inside is not None
+        places = [(parts[0].number, parts[0].field) for parts in (self.results, *self.gradients)]
+        return run_again(self.inner, self.args, self.cells, self.launches, places, self._inside, journal, of)
 
     def _release(self) -> None:
         self.stretch.start = MemoryCopies()

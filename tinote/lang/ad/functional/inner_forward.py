@@ -144,6 +144,8 @@ class InnerForward:
 
     def _release(self) -> None:
         self._stretch.start = MemoryCopies()
+        self._journal.runs_again = False
+        self._again.close()
 
     def _pull(self, sweep: CustomSweep) -> None:
         """The gradient of the record."""

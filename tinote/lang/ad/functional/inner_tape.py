@@ -142,6 +142,8 @@ class InnerTape:
 
     def _release(self) -> None:
         self._stretch.start = MemoryCopies()
+        self._tape.runs_again = False
+        self._again.close()
 
     def _pull(self, sweep: CustomSweep) -> None:
         """The gradient of the record."""

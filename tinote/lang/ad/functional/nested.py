@@ -25,6 +25,7 @@ order of differentiation does not matter: Schwarz's theorem, which holds where s
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
@@ -41,7 +42,7 @@ from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_d
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.functional.symmetry import Symmetry, custom_calls, have_gradients, tangents_of_gradients
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Computed, Custom, Launch, Write
+from tinote.lang.ad.journal.events import Computed, Custom, Launch, NumberOf, Write
 from tinote.lang.ad.journal.from_python import Taken
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import outermost
@@ -59,11 +60,11 @@ from tinote.lang.ad.memory.values import (
 from tinote.lang.data.captured_arrays import single_number, taken_copy
 from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import StandIn, stand_in
-from tinote.lang.data.traced import Trace, Traced, arranged, constants, holds_traced, stored
+from tinote.lang.data.traced import Trace, Traced, arranged, constants, holds_traced, objects, stored
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of
-from tinote.lang.session.state import Recorder, beside, memory_of, session
+from tinote.lang.session.state import Recorder, beside, memory_of, note_python_write, session
 from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import unwinding
 from tinote.source import Span, caller
@@ -251,11 +252,13 @@ def alone(outer: Recorder) -> Iterator[None]:
 class _Result:
     """A number or an array that an inner derivative gives, as a part of the recording around it: `given`."""
 
-    def __init__(self, found: Any, trace: Trace, tangent: Any = None) -> None:
+    def __init__(self, found: Any, trace: Trace, tangent: Any = None, *, runs_again: bool = False) -> None:
         self.number: int | None = None
         self.field: StandIn | None = None
         if np.shape(found):
-            self.field = made = stand_in(found, needs_dual=tangent is not None)
+            self.field = made = stand_in(found, needs_dual=tangent is not None or runs_again)
+            if runs_again:
+                made.grad.ensure_dual()
             if tangent is not None:
                 hold(made.dual.buffer, tangent)
             self.given: Any = made
@@ -362,6 +365,17 @@ def _written_at_last(result: Field | Traced) -> Any:
 def _now(result: Field | Traced) -> Array:
     """What a result holds."""
     return taken_copy(numbers(result.buffer)) if isinstance(result, Field) else as_array(constants((result,))[0])
+
+
+def _with_numbers(given: Any, of: NumberOf) -> Any:
+    """A seed, or directions, with other numbers."""
+    if type(given) is Traced:
+        return of(given)
+    if isinstance(given, list | tuple):
+        return type(given)([_with_numbers(one, of) for one in given])
+    if isinstance(given, np.ndarray) and given.dtype == object:
+        return objects([_with_numbers(one, of) for one in given.ravel().tolist()], given.shape)
+    return given
 
 
 def _single(inner: Inner, value: Any) -> Any:
@@ -497,6 +511,38 @@ class Cells:
                 cell.cell_contents = held
 
 
+def run_again(
+    inner: Inner,
+    args: Sequence[Any],
+    cells: Cells,
+    launches: int,
+    places: Sequence[tuple[int, Field | None]],
+    inside: Inside,
+    journal: Journal,
+    of: NumberOf,
+) -> dict[int, Any]:
+    """Take an inner derivative once more, in another recording. `places`: of what it gave, the number or the array.
+    Gives the numbers that are in the place of those; the arrays hold what it gives now.
+    """
+    again = copy.copy(inner)
+    again.args = tuple([of(one) if type(one) is Traced else one for one in args])
+    again.seed, again.directions = _with_numbers(inner.seed, of), _with_numbers(inner.directions, of)
+    before, session.launches = session.launches, launches  # the same draws
+    try:
+        with cells.again():
+            value, others = inside(journal, again)
+    finally:
+        session.launches = before
+    found: dict[int, Any] = {}
+    for (number, field), now in zip(places, (value, *others), strict=True):
+        if field is None:
+            found[number] = now
+        else:
+            note_python_write(field.buffer, ..., None, now.buffer)
+            hold(field.buffer, held_now(now.buffer))
+    return found
+
+
 @contextmanager
 def _moving(these: Sequence[Traced], along: Mapping[int, float]) -> Iterator[None]:
     """A block in which numbers have these tangents."""
@@ -521,11 +567,16 @@ class _Sources(NamedTuple):
     fields: list[Buffer]
 
 
-class Recorded:
-    """An inner derivative in a journal, and its gradient."""
+#: What gives the value of an inner derivative, and what it gives for each input, in a recording (`nesting.inside`).
+Inside = Callable[[Journal, Inner], tuple[Any, list[Any]]]
 
-    def __init__(self, outer: Journal, inner: Inner) -> None:
+
+class Recorded:
+    """An inner derivative in a journal, and its gradient. `inside` runs one in any recording."""
+
+    def __init__(self, outer: Journal, inner: Inner, inside: Inside) -> None:
         self.inner = inner
+        self._inside = inside
         self.outer = outer
         self.trace: Trace = outer.trace
         self.family: object = None
@@ -549,7 +600,8 @@ class Recorded:
         stretch = self.stretch
         stretch.read_by_python(journal)
         own = {field.buffer for field in self.own}
-        self.results = [_Result(one, self.trace) for one in (value, *found)]
+        runs_again = outer.runs_again
+        self.results = [_Result(one, self.trace, runs_again=runs_again) for one in (value, *found)]
         self.found = [np.array(plain_array(one)) for one in (value, *found)]
         made = {one.field.buffer for one in self.results if one.field is not None}
         stretch.loaded -= own
@@ -571,6 +623,7 @@ class Recorded:
             numbers=frozenset(taken - {0}),
             kept_bytes=stretch.start.nbytes,
             made=frozenset(made),
+            again=self._run_again,
             gradients=frozenset([*self.gradients, *[one.adjoint for one in others if one.adjoint is not None]]),
         )
         outer.custom(custom)
@@ -619,7 +672,8 @@ class Recorded:
             bound = self._bound(journal, duals=True)
             self.given = _directions(self.inner, bound, self.trace)
             give_gradients_duals()
-            bound.point([one.array for one in self.given])
+            with beside():
+                bound.point([one.array for one in self.given])
             run = recorded_from(self.inner.task, bound, journal, self.kwargs)
             refuse_written(bound, self.inner)
             taken = set(trace.taken_in)
@@ -645,7 +699,13 @@ class Recorded:
 
     def _release(self) -> None:
         self.stretch.start = MemoryCopies()
-        self.results = []  # which refer to each other, and to arrays
+        if not self.outer.runs_again:
+            self.results = []  # which refer to each other, and to arrays
+
+    def _run_again(self, journal: Journal, of: NumberOf) -> dict[int, Any]:
+        """Do the same in another recording."""
+        places = [(one.number or 0, one.field) for one in self.results]
+        return run_again(self.inner, self.args, self.cells, self.launches, places, self._inside, journal, of)
 
     def _pull(self, sweep: CustomSweep) -> None:
         """The gradient of the record."""

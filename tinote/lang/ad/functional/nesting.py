@@ -27,9 +27,9 @@ def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
         if isinstance(outer, ForwardMode):
             return pushed_within(outer, inner)
         if isinstance(outer, Journal) and not outer.derivative.has_tangents:
-            return Recorded(outer, inner).run()
+            return Recorded(outer, inner, inside).run()
         _refuse_capture()
-        return higher_order.pushed(outer, inner) if inner.is_forward else higher_order.record(outer, inner)
+        return higher_order.pushed(outer, inner) if inner.is_forward else higher_order.record(outer, inner, inside)
 
 
 def _refuse_capture() -> None:

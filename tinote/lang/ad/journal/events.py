@@ -22,7 +22,7 @@ from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.saving_launch import SavingLaunch
-from tinote.lang.data.traced import Computed
+from tinote.lang.data.traced import Computed, Traced
 from tinote.lang.kernels.access_region import AccessRegions
 from tinote.lang.kernels.arguments import Arguments, ExternalArray
 from tinote.lang.kernels.kernel import Instance
@@ -153,6 +153,10 @@ def _memory_like(bound: BoundArray) -> BoundArray:
     return BoundArray(values.address, 0, tangents.address, 0, bound.shape, bound.nbytes, True, None, (values, tangents))
 
 
+#: A number of another recording in the place of one of this.
+NumberOf = Callable[[Traced], Any]
+
+
 @dataclass(eq=False)
 class Custom:
     """A stretch of the program with a custom VJP: `gradient` runs in its place in the reverse sweep.
@@ -169,8 +173,8 @@ class Custom:
     needs, also where those are that it needs itself. `kept_bytes`: what it keeps for its gradient at most, as far as it
     says. `made`: ndarrays that hold its results, and were not there before. `carries_tangents`: in a sweep that carries
     tangents, its gradient does so too. `gradients`: those that `gradient` reads or writes; None: perhaps all. `again`
-    runs it once more in another recording, if that is known; `is_function`: whether it is a function with a custom
-    gradient, of the user's.
+    runs it once more in another recording, with the numbers of that in place of its own, if that is known;
+    `is_function`: whether it is a function with a custom gradient, of the user's.
     """
 
     name: str
@@ -193,7 +197,7 @@ class Custom:
     made: frozenset[Buffer] = frozenset()
     carries_tangents: bool = False
     gradients: frozenset[Buffer] | None = None
-    again: Callable[[Any], None] | None = None
+    again: Callable[[Any, NumberOf], dict[int, Any]] | None = None
     is_function: bool = False
 
     @property
