@@ -41,7 +41,7 @@ from tinote.lang.ad.captured_loop import (
 )
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom
+from tinote.lang.ad.journal.events import Custom, InnerEvents
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.needed_adjoints import lends, reaches
 from tinote.lang.ad.journal.number_flow import look_for_plain
@@ -137,7 +137,7 @@ def _recorded_whole(outer: Journal, step: Callable[[int], Any]) -> Iterator[None
         yield
     finally:
         outer.from_python = noted
-        outer.inner_events[inside:] = [(range(first, len(outer.events)), _name(step))]
+        outer.inner_events[inside:] = [InnerEvents(range(first, len(outer.events)), _name(step))]
 
 
 class _Snapshot(NamedTuple):

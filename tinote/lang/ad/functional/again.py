@@ -6,14 +6,14 @@ program gives tangents too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
+from tinote.lang.ad.journal.events import Computed, Custom, InnerEvents, Launch, Read, Write
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Operation, outermost
 from tinote.lang.ad.memory.values import element_at, held_now, hold, store
@@ -31,15 +31,16 @@ def can_run_again(custom: Custom) -> bool:
 
 
 class Again:
-    """`events`, of a journal that noted all that it takes (`Journal.runs_again`). `outer`: what the numbers belong to
-    that came from outside.
+    """What a journal has recorded that noted all that it takes (`Journal.runs_again`). `outer`: what the numbers belong
+    to that came from outside.
     """
 
-    def __init__(self, events: Sequence[Event], outer: Trace) -> None:
-        self._events = list(events)
+    def __init__(self, recorded: Journal, outer: Trace) -> None:
+        self._events = list(recorded.events)
+        self._inner = [one for one in recorded.inner_events if one.again is not None]
         self._outer = outer
         self._along: Mapping[int, float] = {}
-        for event in self._events:
+        for event in self._parts():
             if isinstance(event, Launch):
                 _require_duals(event)
 
@@ -56,8 +57,11 @@ class Again:
         """
         known: dict[int, Traced] = {}
         self._along = along
-        for event in outermost(self._events):
-            if isinstance(event, Launch):
+        for event in outermost(self._parts()):
+            if isinstance(event, InnerEvents):
+                assert event.again is not None
+                known.update(event.again(journal, lambda one: self._operand(one, known)))
+            elif isinstance(event, Launch):
                 self._launch(event, journal, known)
             elif isinstance(event, Read):
                 value = element_at(event.buffer, event.position)
@@ -77,6 +81,15 @@ class Again:
             elif isinstance(event, Custom):
                 assert event.again is not None
                 known.update(event.again(journal, lambda one: self._operand(one, known)))
+
+    def _parts(self) -> Iterator[Any]:
+        """The events, with derivatives inside in the place of theirs."""
+        end = 0
+        for inner in self._inner:
+            yield from self._events[end : inner.events.start]
+            yield inner
+            end = inner.events.stop
+        yield from self._events[end:]
 
     def _operand(self, one: Traced, known: Mapping[int, Traced]) -> Traced:
         if one.number in self._along:

@@ -20,9 +20,8 @@ derivatives do not meet: Siskind and Pearlmutter, "Nesting forward-mode AD in a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -53,7 +52,7 @@ from tinote.lang.ad.functional.runs import Run, result_of
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals, inner_trace
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom, Launch, NumberOf
+from tinote.lang.ad.journal.events import Custom, InnerEvents, Launch, NumberOf
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.undo import numbers
@@ -68,26 +67,44 @@ from tinote.runtime.seam import unwinding
 # ---- forward mode
 
 
-def pushed(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
-    """The value and the product of an inner derivative in forward mode, as parts of the recording around it."""
-    with _events_of(outer, inner):
-        return _pushed(outer, inner)
+def pushed(outer: Recorder, inner: Inner, inside: Inside) -> tuple[Any, list[Any]]:
+    """The value and the product of an inner derivative in forward mode, as parts of the recording around it. `inside`
+    runs it in any recording.
+    """
+    with _Events(outer, inner, inside) as events:
+        value, product = _pushed(outer, inner)
+        events.results = [value, product]
+        return value, [product]
 
 
-@contextmanager
-def _events_of(outer: Recorder, inner: Inner) -> Iterator[None]:
-    """A block whose events in the recording around are those of this derivative."""
-    if not isinstance(outer, Journal):
-        yield
-        return
-    first = len(outer.events)
-    try:
-        yield
-    finally:
-        outer.inner_events.append((range(first, len(outer.events)), inner.name))
+class _Events:
+    """A block whose events in the recording around are those of this derivative, which gives `results`."""
+
+    def __init__(self, outer: Recorder, inner: Inner, inside: Inside) -> None:
+        self.results: list[Any] = []
+        self._outer = outer
+        self._inner = inner
+        self._inside = inside
+        self._args = tuple([np.array(a) if isinstance(a, np.ndarray) else a for a in inner.args])
+        self._cells = Cells(inner.task.f)
+        self._launches = session.launches
+
+    def __enter__(self) -> _Events:
+        self._first = len(self._outer.events) if isinstance(self._outer, Journal) else 0
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        outer = self._outer
+        if isinstance(outer, Journal):
+            events = range(self._first, len(outer.events))
+            outer.inner_events.append(InnerEvents(events, self._inner.name, self._again if outer.runs_again else None))
+
+    def _again(self, journal: Journal, of: NumberOf) -> dict[int, Any]:
+        places = [(0, one) if isinstance(one, Field) else (getattr(one, "number", 0), None) for one in self.results]
+        return run_again(self._inner, self._args, self._cells, self._launches, places, self._inside, journal, of)
 
 
-def _pushed(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
+def _pushed(outer: Recorder, inner: Inner) -> tuple[Any, Any]:
     task = inner.task
     block = PushedMode(outer, next_depth(outer), inner.span)
     try:
@@ -96,7 +113,7 @@ def _pushed(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
             returned = task.f(*bound.args, **inner.kwargs)
         refuse_written(bound, inner)
         value, product = _parts_taken(block, result_of(task, returned, block.trace))
-        return value, [product]
+        return value, product
     finally:
         block.close()
 
@@ -105,16 +122,23 @@ def hessian_products(outer: Recorder, inner: Inner) -> tuple[Any, list[Any], lis
     """The value, the gradients and the products of the Hessian and the directions, as parts of the recording around:
     the gradient, in a block of pushforwards.
     """
-    with _events_of(outer, inner):
+    with _Events(outer, inner, _hessian_inside) as events:
         block = PushedMode(outer, next_depth(outer), inner.span)
         try:
             bound = _pointed(block, inner)
             with block.running(), bound.running():
-                value, gradients = record(block, Inner(inner.task, bound.args, inner.kwargs))
+                value, gradients = record(block, Inner(inner.task, bound.args, inner.kwargs), is_part=True)
             pairs = [_parts_taken(block, one) for one in gradients]
-            return _parts_taken(block, value)[0], [first for first, _ in pairs], [second for _, second in pairs]
+            found = _parts_taken(block, value)[0], [first for first, _ in pairs], [second for _, second in pairs]
+            events.results = [found[0], *found[1], *found[2]]
+            return found
         finally:
             block.close()
+
+
+def _hessian_inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
+    value, gradients, products = hessian_products(outer, inner)
+    return value, [*gradients, *products]
 
 
 def _pointed(block: PushedMode, inner: Inner) -> Bound:
@@ -209,20 +233,23 @@ def _both(field: Field) -> tuple[Array, Array]:
     return np.array(numbers(field.buffer), np.float64), tangent
 
 
-def record(outer: Recorder, inner: Inner, inside: Inside | None = None) -> tuple[Any, list[Any]]:
+def record(
+    outer: Recorder, inner: Inner, inside: Inside | None = None, *, is_part: bool = False
+) -> tuple[Any, list[Any]]:
     """The value and the gradients of an inner derivative in reverse mode, as parts of the recording around it.
-    `inside`: what runs it in any recording; None if it is to run in this one alone.
+    `inside`: what runs it in any recording; `is_part`: whether it is a part of a derivative that runs again as a whole.
     """
-    return _Record(outer, inner, inside).run()
+    return _Record(outer, inner, inside, is_part).run()
 
 
 class _Record:
     """`lifts`: the blocks of pushforwards around it; `base`: the recording at the outside."""
 
-    def __init__(self, outer: Recorder, inner: Inner, inside: Inside | None) -> None:
+    def __init__(self, outer: Recorder, inner: Inner, inside: Inside | None, is_part: bool) -> None:
         self.outer = outer
         self.inner = inner
         self._inside = inside
+        self._is_part = is_part
         self.lifts = lifts_of(outer)
         self.base = base_of(outer)
         self.args = tuple([np.array(a) if isinstance(a, np.ndarray) else a for a in inner.args])
@@ -294,9 +321,12 @@ class _Record:
                 kept_bytes=stretch.start.nbytes,
                 made=frozenset(buffers),
                 carries_tangents=True,
-                again=None if self.lifts or self._inside is None else self._run_again,
+                again=self._refuse_again if self._is_part else None if self.lifts else self._run_again,
             )
         )
+
+    def _refuse_again(self, journal: Journal, of: NumberOf) -> NoReturn:
+        refuse_nesting(self.inner.task.what, journal, "a part of it cannot be run again")
 
     def _run_again(self, journal: Journal, of: NumberOf) -> dict[int, Any]:
         """Do the same in another recording."""

@@ -122,7 +122,7 @@ class InnerForward:
                     event.span,
                     notes=[Note("this is the block", self._span), *notes],
                 )
-        self._again = Again(journal.events, outer.trace)
+        self._again = Again(journal, outer.trace)
         self._duals = [
             f.dual.buffer for f in list(session.fields) if f.buffer.primal is None and f.has_dual and f.has_grad
         ]

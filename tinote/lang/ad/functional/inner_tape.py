@@ -118,7 +118,7 @@ class InnerTape:
         tape, outer, stretch = self._tape, self._outer, self._stretch
         stretch.read_by_python(tape)
         self._gradients = sorted(tape.changed_gradients() | {self._loss.grad.buffer}, key=lambda b: b.name)
-        self._again = Again(tape.events, outer.trace)
+        self._again = Again(tape, outer.trace)
         self._numbers = frozenset(tape.trace.taken_in - {0})
         if custom_calls(tape.events):
             after = {g: np.array(numbers(g)) for g in self._gradients if g is not self._loss.grad.buffer}

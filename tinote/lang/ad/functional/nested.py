@@ -429,7 +429,7 @@ def _without_inner_events(journal: Journal) -> list[Any]:
     """What it has recorded, with its name in place of what a derivative inside of it has done."""
     found: list[Any] = []
     end = 0
-    for inside, name in journal.inner_events:
+    for inside, name, _ in journal.inner_events:
         found += [*journal.events[end : inside.start], name]
         end = inside.stop
     return [*found, *journal.events[end:]]
@@ -535,9 +535,9 @@ def run_again(
         session.launches = before
     found: dict[int, Any] = {}
     for (number, field), now in zip(places, (value, *others), strict=True):
-        if field is None:
+        if number:
             found[number] = now
-        else:
+        elif field is not None:
             note_python_write(field.buffer, ..., None, now.buffer)
             hold(field.buffer, held_now(now.buffer))
     return found

@@ -29,7 +29,8 @@ def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
         if isinstance(outer, Journal) and not outer.derivative.has_tangents:
             return Recorded(outer, inner, inside).run()
         _refuse_capture()
-        return higher_order.pushed(outer, inner) if inner.is_forward else higher_order.record(outer, inner, inside)
+        run = higher_order.pushed if inner.is_forward else higher_order.record
+        return run(outer, inner, inside)
 
 
 def _refuse_capture() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -155,6 +155,16 @@ def _memory_like(bound: BoundArray) -> BoundArray:
 
 #: A number of another recording in the place of one of this.
 NumberOf = Callable[[Traced], Any]
+
+
+class InnerEvents(NamedTuple):
+    """The events of a derivative inside of the recording, or of a step, that are its own business. `again` does the
+    same in another recording, if that is known, as for a `Custom`.
+    """
+
+    events: range
+    name: str
+    again: Callable[[Any, NumberOf], dict[int, Any]] | None = None
 
 
 @dataclass(eq=False)

@@ -18,7 +18,7 @@ from tinote.errors import DifferentiationError, TinoteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.captured_steps import CapturedStep, StepUnderTape
-from tinote.lang.ad.journal.events import Custom, Event, Launch, Read, Write
+from tinote.lang.ad.journal.events import Custom, Event, InnerEvents, Launch, Read, Write
 from tinote.lang.ad.journal.from_python import Taken, arrays_taken, kernel_taken, sketch
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
@@ -115,8 +115,8 @@ class Journal(Recorder):
     runs_again = False
     #: which kernels were launched, and the numbers that Python gave them or wrote to fields, where that is noted
     from_python: list[Taken] | None = None
-    #: which of its events are those of a derivative inside of it, and how messages call that
-    inner_events: list[tuple[range, str]]
+    #: which of its events are those of a derivative inside of it
+    inner_events: list[InnerEvents]
     #: whether it is part of another recording, which differentiates its derivatives
     is_inner = False
 
