@@ -31,7 +31,13 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.again import Again, refuse_other_again
 from tinote.lang.ad.functional.nested import Stretch, add_adjoint, agree, duals_apart
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
-from tinote.lang.ad.functional.symmetry import Symmetry, custom_calls, have_gradients, tangents_of_gradients
+from tinote.lang.ad.functional.symmetry import (
+    Symmetry,
+    custom_calls,
+    have_gradients,
+    is_to_be_tried,
+    tangents_of_gradients,
+)
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, Write
 from tinote.lang.ad.journal.journal import Journal
@@ -161,7 +167,7 @@ class InnerTape:
         symmetry: Symmetry | None = None
         with self._runs_again(directions) as journal:
             customs = custom_calls(journal.events)
-            if customs and any(one.any() for one in directions.values()):
+            if is_to_be_tried(customs, directions.values()):
                 symmetry = Symmetry(customs, list(directions.values()))
                 self._look(symmetry, journal)
             seeds = {gradient: np.zeros(()) for gradient in self._gradients}

@@ -40,7 +40,13 @@ from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunctio
 from tinote.lang.ad.functional.runs import Run, recorded_from
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals, inner_trace
 from tinote.lang.ad.functional.seeds import seed_array
-from tinote.lang.ad.functional.symmetry import Symmetry, custom_calls, have_gradients, tangents_of_gradients
+from tinote.lang.ad.functional.symmetry import (
+    Symmetry,
+    custom_calls,
+    have_gradients,
+    is_to_be_tried,
+    tangents_of_gradients,
+)
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Launch, NumberOf, Write
 from tinote.lang.ad.journal.from_python import Taken
@@ -724,7 +730,7 @@ class Recorded:
             value, tangent = _written_at_last(run.results[0])
             self._compare(value, 0)
             customs = custom_calls(run.journal.events)
-            if customs and any(one.any() for one in adjoints) and not inner.is_forward:
+            if not inner.is_forward and is_to_be_tried(customs, adjoints):
                 symmetry = Symmetry(customs, adjoints)
                 sources = self._look(symmetry, run)
             self._sweep(sweep, run, value_adjoint, adjoints, tangent)

@@ -80,14 +80,19 @@ def tangents_of_gradients(buffers: Iterable[Buffer]) -> list[Any]:
     return [np.array(numbers(one.tangent)) for one in gradients if one is not None and one.tangent is not None]
 
 
+def is_to_be_tried(customs: Sequence[CustomCall], weights: Iterable[Array]) -> bool:
+    """Whether there are such calls, and anything comes back."""
+    if customs and (listener := heard()) is not None:
+        listener.taking("the trial whether second derivatives are symmetric")
+    return bool(customs) and any(one.any() for one in weights)
+
+
 class Symmetry:
     """The trial of one direction u, for a gradient with the `weights` w. `customs`: the calls of functions with a
     custom gradient that make it necessary; `found`: what the sweep along w finds, for each part of u.
     """
 
     def __init__(self, customs: Sequence[CustomCall], weights: Sequence[Array]) -> None:
-        if (listener := heard()) is not None:
-            listener.taking("the trial whether second derivatives are symmetric")
         self.customs = customs
         self.found: list[Any] = []
         self._weights = [np.asarray(one, np.float64) for one in weights]
