@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -685,8 +686,37 @@ def test_the_profiler_tells_tasks_apart() -> None:
         twice(1001)
     rows = {row.task: row for row in ti.profiler.kernel_profiler_info()}
     assert {row.count for row in rows.values()} == {2} and max(row.least for row in rows.values()) > 0
+    assert {row.by for row in rows.values()} == {"GPU's timestamps"}
+    assert "GPU's timestamps" in repr(ti.profiler.kernel_profiler_info())
     with pytest.raises(TinoteError, match="runs on a GPU: there is no machine code to show"):
         twice.llvm()
+
+
+@pytest.mark.parametrize("timestamps", [True, False])
+def test_what_a_task_takes_is_measured_by_the_gpu_or_by_waiting(
+    monkeypatch: pytest.MonkeyPatch, timestamps: bool
+) -> None:
+    on_gpu(kernel_profiler=True)
+    x = ti.field(ti.f32, shape=64)
+    device = gpu.open_device(software=True)
+    monkeypatch.setattr(device, "has_timestamps", timestamps)
+    monkeypatch.setattr(device, "_timestamps", None)
+
+    @ti.kernel
+    def spin(n: ti.i32, m: ti.i32):
+        for i in range(n):  # how many is not known before, so that it runs in slices
+            for _ in range(m):
+                x[i % 64] = x[i % 64] * 0.5 + 1
+
+    ti.profiler.clear_kernel_profiler_info()
+    spin(64, 1)
+    begun = time.perf_counter()
+    spin(4096, 2000)
+    whole = time.perf_counter() - begun
+    (row,) = ti.profiler.kernel_profiler_info()
+    assert row.by == ("GPU's timestamps" if timestamps else "waiting for the GPU")
+    assert 1e-3 < 1e-9 * row.most <= whole and row.most > row.least > 0
+    assert ti.profiler.query_kernel_profiler_info("spin").counter == 2
 
 
 def test_a_fault_in_a_slice_is_the_launchs() -> None:

@@ -519,8 +519,8 @@ class Specialisation:
 
     def tasks(self, *, gradient: bool = False) -> Any:
         """How a launch runs: a `TaskPlan` of `compiler/inspect/schedule.py` for each task."""
-        last = self.stages(gradient=gradient).last
-        return () if last is None else _load("inspect.schedule").plan_tasks(last)
+        stages = self.stages(gradient=gradient)
+        return () if stages.last is None else _load("inspect.schedule").plan_tasks(stages.last, stages.config)
 
     def stages(self, *, gradient: bool = False) -> Any:
         """The way from the source to machine code, as text: the `Stages` of `compiler/inspect/stages.py`."""
