@@ -333,7 +333,8 @@ def test_invocations_sum_up_before_they_meet() -> None:
     assert abs(total[None] - 2500.0) < 0.01 and counts.to_numpy().tolist() == [0, 2500, 4999 * 2500]
     assert sorted(order.to_numpy().tolist()) == list(range(5000))
     text = str(add.wgsl())
-    assert text.count("  var sum") == 3 and text.count("for (; iteration < end") == 1
+    assert text.count("var<private> task0_total") == 3 and text.count("for (; iteration < end") == 1
+    assert "task0_lanes: array<u32, 192>" in text and text.count("workgroupBarrier();") == 2
 
     @ti.kernel
     def uses():
@@ -343,7 +344,115 @@ def test_invocations_sum_up_before_they_meet() -> None:
 
     total[None] = 0.0
     uses()
-    assert total[None] == 5000.0 and "var sum" not in str(uses.wgsl())
+    assert total[None] == 5000.0 and "_total" not in str(uses.wgsl())
+
+
+def reductions() -> Any:
+    x = ti.field(ti.f32, shape=70_000)
+    n = ti.field(ti.i32, shape=70_000)
+    least, most, total = ti.field(ti.f32, shape=2), ti.field(ti.f32, shape=()), ti.field(ti.f32, shape=3)
+    lowest, highest = ti.field(ti.i32, shape=()), ti.field(ti.u32, shape=())
+    odd, every, bits = ti.field(ti.i32, shape=()), ti.field(ti.u32, shape=()), ti.field(ti.i32, shape=())
+
+    @ti.kernel
+    def reduce(count: ti.i32, k: ti.i32):
+        for i in range(count):
+            ti.atomic_min(least[k], x[i])
+            ti.atomic_max(most[None], x[i])
+            total[1] += x[i]
+            if n[i] % 3 == 0:
+                total[k] += 1.0
+                ti.atomic_min(lowest[None], n[i])
+            ti.atomic_max(highest[None], ti.cast(n[i], ti.u32))
+            ti.atomic_xor(odd[None], n[i])
+            ti.atomic_or(bits[None], n[i] & 0x1234)
+            ti.atomic_and(every[None], ti.cast(n[i], ti.u32) | 0xFF00FF00)
+
+    random = np.random.default_rng(3)
+    found = []
+    for count, values in ((70_000, random.normal(size=70_000)), (3, [2.0, float("nan"), -1.0]), (0, [])):
+        x.from_numpy(np.resize(np.append(values, 0.0), 70_000).astype(np.float32))
+        n.from_numpy(random.integers(-(2**31), 2**31, 70_000, dtype=np.int32))
+        least.fill(0.5)
+        most[None], lowest[None], highest[None], every[None] = -0.5, 7, 3, 0xFFFFFFFF
+        total.fill(-0.0)
+        odd[None] = bits[None] = 0
+        reduce(count, 0)
+        found += [f.to_numpy().copy() for f in (least, most, total, lowest, highest, odd, every, bits)]
+    return found
+
+
+def test_workgroups_reduce_what_they_add_up() -> None:
+    wanted, found = on_both(reductions)
+    for a, b in zip(wanted, found, strict=True):
+        if a.dtype.kind == "f":
+            np.testing.assert_allclose(b, a, rtol=2e-5, atol=2e-3)
+        else:
+            np.testing.assert_array_equal(b, a)
+
+
+def test_an_element_that_no_iteration_updates_is_not_touched() -> None:
+    on_gpu(bounds_check=False)
+    x = ti.field(ti.f32, shape=100)
+    total = ti.field(ti.f32, shape=1)
+    beside = ti.field(ti.i32, shape=64)
+
+    @ti.kernel
+    def add(k: ti.i32, least: ti.f32):
+        for i in x:
+            if x[i] > least:
+                total[k] += 1.0
+
+    beside.fill(1)  # as a float it is so small that additions may make zero of it
+    for k in range(1, 200):
+        add(k, 5.0)
+    assert beside.to_numpy().tolist() == [1] * 64 and total[0] == 0.0
+    add(0, -1.0)
+    assert total[0] == 100.0
+
+
+def test_an_iteration_that_fails_leaves_the_others_at_the_barrier() -> None:
+    on_gpu()
+    x = ti.field(ti.i32, shape=1000)
+    total = ti.field(ti.i32, shape=())
+
+    @ti.kernel
+    def add(most: ti.i32):
+        for i in x:
+            assert i < most
+            total[None] += 1
+
+    for most in (0, 1, 63, 64, 999):
+        with pytest.raises(KernelAssertionError):
+            add(most)
+    total[None] = 0
+    add(1000)
+    assert total[None] == 1000
+
+
+def parameters_of_a_fit() -> Any:
+    """A loss and the adjoints of what all iterations use."""
+    x = ti.field(ti.f32, shape=3000)
+    w = ti.Vector.field(4, ti.f32, shape=2, needs_grad=True)
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def fit(scale: ti.f32):
+        for i in x:
+            t = w[0][0] + x[i] * (w[0][1] + x[i] * (w[0][2] + x[i] * w[0][3]))
+            loss[None] += scale * (t - ti.sin(3 * x[i]) * w[1].dot(ti.Vector([1.0, x[i], 0.5, 2.0]))) ** 2
+
+    x.from_numpy(np.linspace(-1, 1, 3000, dtype=np.float32))
+    w.from_numpy(np.arange(8, dtype=np.float32).reshape(2, 4) / 5)
+    for _ in range(3):
+        with ti.ad.Tape(loss):
+            fit(1e-3)
+        w.from_numpy(w.to_numpy() - 0.1 * w.grad.to_numpy())
+    return loss[None], w.grad.to_numpy(), w.to_numpy()
+
+
+def test_adjoints_of_shared_parameters_are_reduced() -> None:
+    agree(parameters_of_a_fit, rtol=1e-4, atol=1e-5)
 
 
 # ---- accuracy

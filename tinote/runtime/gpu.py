@@ -45,8 +45,9 @@ _RING_BYTES = 1 << 18
 _UPLOAD_BYTES, _MOST_UPLOADED = 1 << 18, 1 << 26
 #: Launches that are submitted together.
 _BATCH = 64
-#: Groups of a task whose invocations add to the same numbers.
-_MOST_SUMMING = 256
+#: Groups of a task whose invocations add to the same numbers: each group makes one number of theirs. A CPU takes longer
+#: for barriers than for iterations.
+_MOST_SUMMING, _MOST_SUMMING_IN_SOFTWARE = 1024, 32
 #: Submissions that nobody has waited for.
 _MOST_UNREAD = 16
 #: What a block begins with that is told when a kernel has failed.
@@ -83,7 +84,7 @@ class AdapterInfo(NamedTuple):
 
 class Dispatch(NamedTuple):
     """A task: how many iterations, if that is known, whether they run side by side, whether stacks are kept, whether
-    each invocation has sums to add to those of the others, whether some iterations can be dispatched and then others,
+    each group has sums to add to those of the others, whether some iterations can be dispatched and then others,
     how many operations one takes, if that is known, and how many words of scratch memory its arrays have.
     """
 
@@ -767,8 +768,8 @@ class Device:
             return 1
         # Many, where the number of iterations is known: some drivers end what runs for long.
         most = 4096 if iterations is not None or not self.info.software else 256
-        if dispatch.sums:  # fewer invocations wait for each other
-            most = min(most, _MOST_SUMMING)
+        if dispatch.sums:
+            most = _MOST_SUMMING_IN_SOFTWARE if self.info.software else _MOST_SUMMING
         if dispatch.saves:  # each invocation has as much scratch memory as is left for it
             most = 4 if self.info.software else 128
             # As much for stacks as for the arrays that are known of.
