@@ -451,6 +451,32 @@ def parameters_of_a_fit() -> Any:
     return loss[None], w.grad.to_numpy(), w.to_numpy()
 
 
+def pairs_of_bodies() -> Any:
+    n = 512
+    x = ti.Vector.field(2, ti.f32, shape=n, needs_grad=True)
+    m = ti.field(ti.f32, shape=n, needs_grad=True)
+    energy = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def potential():
+        for i in x:
+            for j in range(n):
+                if i != j:
+                    energy[None] -= m[i] * m[j] / (x[i] - x[j]).norm(1e-2)
+
+    x.from_numpy(np.random.default_rng(2).uniform(-1, 1, (n, 2)).astype(np.float32))
+    m.from_numpy(np.random.default_rng(3).uniform(0.5, 1, n).astype(np.float32))
+    with ti.ad.Tape(energy):
+        potential()
+    if session.config.arch == "gpu":
+        assert "atomicCompareExchange" not in str(potential.wgsl(gradient=True))
+    return x.grad.to_numpy(), m.grad.to_numpy()
+
+
+def test_the_gradient_of_a_sum_over_pairs_waits_for_no_other_iteration() -> None:
+    agree(pairs_of_bodies, rtol=2e-4, atol=2e-2)
+
+
 def test_adjoints_of_shared_parameters_are_reduced() -> None:
     agree(parameters_of_a_fit, rtol=1e-4, atol=1e-5)
 

@@ -32,6 +32,7 @@ from tinote.compiler.passes.gather import gather
 from tinote.compiler.passes.hoist_checks import hoist_checks
 from tinote.compiler.passes.hoist_invariants import hoist_invariants
 from tinote.compiler.passes.infer_types import infer_types
+from tinote.compiler.passes.interchange import interchange
 from tinote.compiler.passes.lower_access import lower_access
 from tinote.compiler.passes.lower_arrays import lower_arrays
 from tinote.compiler.passes.mark_vector_loops import mark_vector_loops
@@ -267,8 +268,11 @@ LOWERING: Steps = (
     VECTORISATION,
 )
 
-#: For a GPU: what serves the threads and the vectors of a CPU is left out, and accesses keep their indices.
+#: For a GPU: what serves the threads and the vectors of a CPU is left out, and accesses keep their indices. Iterations
+#: that would update the same elements at the same time are taken apart.
 GPU_LOWERING: Steps = (
+    ACCUMULATION,
+    _plain(interchange, Form.SCALAR),
     *LOWERING[:5],
     Step(lambda fn, _: demote_atomics(fn, one_thread=False), Form.TASKS, "demote_atomics"),
     _plain(lower_arrays, Form.TASKS),
