@@ -477,6 +477,46 @@ def test_the_gradient_of_a_sum_over_pairs_waits_for_no_other_iteration() -> None
     agree(pairs_of_bodies, rtol=2e-4, atol=2e-2)
 
 
+def loops_over_grids() -> Any:
+    a, b = ti.field(ti.f32, shape=(70, 90), needs_grad=True), ti.field(ti.f32, shape=(70, 90), needs_grad=True)
+    rows, columns = ti.field(ti.i32, shape=300), ti.field(ti.i32, shape=300)
+    boxes = ti.field(ti.i32, shape=(7, 5, 300))
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def fill():
+        for i, j in a:
+            a[i, j] = ti.sin(0.1 * i) + ti.random() * j
+        for i, j, k in boxes:
+            boxes[i, j, k] = 10000 * i + 1000 * j + k
+            columns[k] += 1
+            rows[i] += k
+
+    @ti.kernel
+    def smooth():
+        for i, j in ti.ndrange((1, 69), (1, 89)):
+            b[i, j] = 0.25 * (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1])
+
+    @ti.kernel
+    def square():
+        for i, j in b:
+            loss[None] += (b[i, j] - 1.0) ** 2 / 6300
+
+    fill()
+    with ti.ad.Tape(loss):
+        smooth()
+        square()
+    if session.config.arch == "gpu":
+        assert [plan.iterations for plan in smooth.tasks()] == [68 * 88]
+        assert [plan.iterations for plan in square.tasks()] == [70 * 90]
+        assert "workgroupBarrier();" in str(square.wgsl())
+    return [f.to_numpy() for f in (a, b, a.grad, rows, columns, boxes)] + [loss[None]]
+
+
+def test_a_loop_over_a_grid_has_an_invocation_for_each_element() -> None:
+    agree(loops_over_grids, rtol=1e-4)
+
+
 def test_adjoints_of_shared_parameters_are_reduced() -> None:
     agree(parameters_of_a_fit, rtol=1e-4, atol=1e-5)
 

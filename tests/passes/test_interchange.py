@@ -70,12 +70,15 @@ def test_the_sums_of_pairs() -> None:
 
 
 def test_nothing_is_left_where_all_is_added_elsewhere() -> None:
-    text = HEAD + """
+    text = (
+        HEAD
+        + """
   for parallel %i: i32 in 0i32 .. 300i32:
     for parallel %j: i32 in 0i32 .. 300i32:
       %a: i32 = load @k[%i, %j]
       atomic add @y[%j], %a
 """
+    )
     swapped = text.replace("for parallel %i", "for parallel %o").replace("for parallel %j", "for parallel %i")
     becomes(interchange, text, swapped.replace("for parallel %o", "for parallel %j"))
 

@@ -21,6 +21,7 @@ from tinote.compiler.passes.check_finite import check_finite
 from tinote.compiler.passes.check_overflow import check_overflow
 from tinote.compiler.passes.choose_lanes import Machine
 from tinote.compiler.passes.choose_values import choose_values
+from tinote.compiler.passes.collapse import collapse
 from tinote.compiler.passes.cse import cse
 from tinote.compiler.passes.demote_atomics import demote_atomics
 from tinote.compiler.passes.drop_adjoints import drop_adjoints
@@ -221,8 +222,8 @@ def _record(fn: Function, context: Context, *, shares: bool) -> Function:
     return _derivative_steps().record_old_values(fn, context, shares=shares)
 
 
-def _accumulate(fn: Function, context: Context) -> Function:
-    return accumulate(fn, context.config.fast_math)
+def _accumulate(fn: Function, context: Context, *, reduces: bool = False) -> Function:
+    return accumulate(fn, context.config.fast_math, reduces=reduces)
 
 
 def _store_first(fn: Function, context: Context, *, zeroed: frozenset[Buffer]) -> Function:
@@ -250,6 +251,7 @@ SIMPLIFICATION: Steps = (
 VECTORISATION = Step(_vectorise, Form.LOWERED, "vectorise")
 
 ACCUMULATION = Step(_accumulate, Form.SCALAR, "accumulate")
+GPU_ACCUMULATION = Step(partial(_accumulate, reduces=True), Form.SCALAR, "accumulate")
 
 LOWERING: Steps = (
     Step(_check, Form.SCALAR, "check_bounds"),
@@ -271,10 +273,11 @@ LOWERING: Steps = (
 #: For a GPU: what serves the threads and the vectors of a CPU is left out, and accesses keep their indices. Iterations
 #: that would update the same elements at the same time are taken apart.
 GPU_LOWERING: Steps = (
-    ACCUMULATION,
+    GPU_ACCUMULATION,
     _plain(interchange, Form.SCALAR),
-    *LOWERING[:5],
+    *[GPU_ACCUMULATION if step is ACCUMULATION else step for step in LOWERING[:5]],
     Step(lambda fn, _: demote_atomics(fn, one_thread=False), Form.TASKS, "demote_atomics"),
+    _plain(collapse, Form.TASKS),
     _plain(lower_arrays, Form.TASKS),
     _simplify(Form.TASKS),
 )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from tinote.ir import primitives as p
 from tinote.ir.access import buffers_may_meet
 from tinote.ir.nodes import Atom, Atomic, Buffer, For, Lit, Load, Region, Store, Var, While
 from tinote.ir.query import walk
-from tinote.ir.types import u1
+from tinote.ir.reductions import can_be_reduced
 
 #: Elements of all buffers: each has 256 bytes of a group's memory, of which there are 16 kB.
 _MOST_SUMS = 32
-#: Updates that may be put together in any order, of words; of floats the first three.
-_SUMS = (p.add, p.minimum, p.maximum, p.and_, p.or_, p.xor)
 
 
 def work_of(region: Region) -> int | None:
@@ -47,15 +44,8 @@ def sums_of(region: Region) -> frozenset[tuple[Buffer, tuple[Atom, ...]]]:
     for buffer, accesses in used.items():
         if any(buffers_may_meet(buffer, other) for other in used if other is not buffer):
             continue
-        updates = [op for op in accesses if isinstance(op, Atomic) and _is_summed(op, inside)]
+        updates = [op for op in accesses if isinstance(op, Atomic) and can_be_reduced(op)]
+        updates = [op for op in updates if inside.isdisjoint([i for i in op.index if isinstance(i, Var)])]
         if len(updates) == len(accesses) and len({op.prim for op in updates}) == 1:
             found.update(dict.fromkeys([(buffer, op.index) for op in accesses]))
     return frozenset(list(found)[:_MOST_SUMS])
-
-
-def _is_summed(op: Atomic, inside: set[Var]) -> bool:
-    """Whether an update is one of the same element in all iterations, and iterations may be put together first."""
-    t = op.buffer.dtype
-    prims = _SUMS if t.kind in "iu" else _SUMS[:3]
-    fits = t.bits == 32 and t is not u1 and op.prim in prims
-    return fits and not op.plain and not op.outs and inside.isdisjoint([i for i in op.index if isinstance(i, Var)])
