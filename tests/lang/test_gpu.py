@@ -451,6 +451,47 @@ def parameters_of_a_fit() -> Any:
     return loss[None], w.grad.to_numpy(), w.to_numpy()
 
 
+def scattered_numbers() -> Any:
+    x, k = ti.Vector.field(2, ti.f32, shape=5000), ti.field(ti.f32, shape=5000)
+    cells, old = ti.Vector.field(2, ti.f32, shape=50), ti.field(ti.f32, shape=5000)
+    counted = ti.field(ti.f32, shape=50)
+
+    @ti.kernel
+    def scatter():
+        for i in x:
+            cell = ti.cast(k[i], ti.i32)
+            cells[cell] += x[i]
+            cells[49 - cell] += 0.5
+            old[i] = ti.atomic_add(counted[cell], 1.0)
+
+    @ti.kernel
+    def mixed():
+        for i in x:
+            ti.atomic_max(cells[i % 50].x, -x[i].y)
+
+    random = np.random.default_rng(4)
+    x.from_numpy(random.uniform(0, 1, (5000, 2)).astype(np.float32))
+    k.from_numpy(random.integers(0, 50, 5000).astype(np.float32))
+    scatter()
+    mixed()
+    texts = str(scatter.wgsl()), str(mixed.wgsl())
+    assert "&float_arena" not in texts[1] and "atomicCompareExchange" in texts[1]
+    adds = "atomicAdd(&float_arena" in texts[0]
+    assert adds is ("atomicCompareExchange" not in texts[0])
+    if session.config.arch == "gpu":
+        assert adds is gpu.open_device(software=True).has_float_atomics
+    return cells.to_numpy(), counted.to_numpy(), sorted(old.to_numpy().tolist())
+
+
+@pytest.mark.parametrize("has_them", [True, False])
+def test_floats_are_added_to_memory_that_iterations_share(monkeypatch: pytest.MonkeyPatch, has_them: bool) -> None:
+    on_gpu()
+    device = gpu.open_device(software=True)
+    assert device.has_float_atomics
+    monkeypatch.setattr(device, "has_float_atomics", has_them)
+    agree(scattered_numbers)
+
+
 def pairs_of_bodies() -> Any:
     n = 512
     x = ti.Vector.field(2, ti.f32, shape=n, needs_grad=True)
@@ -469,7 +510,8 @@ def pairs_of_bodies() -> Any:
     with ti.ad.Tape(energy):
         potential()
     if session.config.arch == "gpu":
-        assert "atomicCompareExchange" not in str(potential.wgsl(gradient=True))
+        text = str(potential.wgsl(gradient=True))
+        assert "atomicCompareExchange" not in text and "&float_arena" not in text
     return x.grad.to_numpy(), m.grad.to_numpy()
 
 

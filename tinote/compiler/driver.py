@@ -508,7 +508,7 @@ class Specialisation:
         """The WGSL that stands for the kernel where `ti.init(arch=ti.gpu)` is in force, as a `Stage`. Raises
         `KernelTargetError`.
         """
-        return _load("inspect.stages").wgsl_stage(self._gpu_function(GRADIENT if gradient else PRIMAL))
+        return _load("inspect.stages").wgsl_stage(self._gpu_function(GRADIENT if gradient else PRIMAL), self.config)
 
     def loops(self, *, gradient: bool = False) -> Any:
         """Which loops are vectorised (in lanes by our own pass, or by LLVM), how wide, or why not: a `LoopVerdict` of

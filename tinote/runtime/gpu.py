@@ -54,7 +54,7 @@ _MOST_UNREAD = 16
 _FAULT_BYTES = 4 * (2 + 2 * PAYLOAD_WORDS)
 _SUBSTANTIAL = ("Vulkan", "Metal", "DX12")
 _NEEDED = ("shader-f64", "shader-int64")
-_TIMESTAMPS = "timestamp-query"
+_TIMESTAMPS, _FLOAT_ATOMICS = "timestamp-query", "shader-float32-atomic"
 _BINDINGS = 4
 
 
@@ -292,7 +292,9 @@ class Device:
         self.largest = min(self.largest, (1 << 32) - 256)  # addresses on the device have 32 bits
         try:
             self.device = adapter.request_device_sync(
-                required_features=[name for name in (*_NEEDED, _TIMESTAMPS) if name in adapter.features],
+                required_features=[
+                    name for name in (*_NEEDED, _TIMESTAMPS, _FLOAT_ATOMICS) if name in adapter.features
+                ],
                 required_limits={
                     "max-storage-buffer-binding-size": int(limits["max-storage-buffer-binding-size"]),
                     "max-buffer-size": int(limits["max-buffer-size"]),
@@ -303,6 +305,8 @@ class Device:
         #: whether `launch_measured` asks the device's clock; otherwise it waits
         self.has_timestamps = _TIMESTAMPS in adapter.features
         self._timestamps: _Timestamps | None = None
+        #: whether it adds floats to memory that invocations share, and need not compare and exchange
+        self.has_float_atomics = _FLOAT_ATOMICS in adapter.features
         usage = wgpu.BufferUsage
         self._storage = usage.STORAGE | usage.COPY_SRC | usage.COPY_DST
         kinds = ["uniform", "storage", "storage", "storage"]

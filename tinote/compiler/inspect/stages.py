@@ -234,7 +234,7 @@ def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stage
     if config.arch == "python":
         return Stages(source.name, gradient, _sources(version), (*found, generated_stage(last, config)), config=config)
     if config.arch == "gpu":
-        return Stages(source.name, gradient, _sources(version), (*found, wgsl_stage(last)), config=config)
+        return Stages(source.name, gradient, _sources(version), (*found, wgsl_stage(last, config)), config=config)
     native = _Native(last, config)
     found += _native_stages(native)
     shown = tuple(found)
@@ -416,13 +416,12 @@ def generated_stage(fn: Function, config: Config) -> Stage:
     return Stage("plain Python", StageKind.SOURCE, lines)
 
 
-def wgsl_stage(fn: Function) -> Stage:
-    """What `ti.init(arch=ti.gpu)` runs."""
+def wgsl_stage(fn: Function, config: Config) -> Stage:
+    """What `ti.init(arch=ti.gpu)` runs: on the session's device, or on one that has f64 and nothing else."""
 
     def lines() -> list[StageLine]:
-        text = importlib.import_module("tinote.compiler.codegen.wgsl.text")
-        module = importlib.import_module("tinote.compiler.codegen.wgsl.module")
-        shader = module.generate(fn, text.Features(f64=True))
+        launch = importlib.import_module("tinote.compiler.launch.gpu_launch")
+        shader = launch.generate(fn, launch.features_of(config))
         return [StageLine(line, loc, line.endswith("{")) for line, loc in shader.lines]
 
     return Stage("WGSL", StageKind.WGSL, lines)

@@ -98,8 +98,14 @@ def workgroups_of(fn: Function, config: Config) -> list[tuple[int, int]]:
     return [(WORKGROUP if e.parallel else 1, device.groups(Dispatch(*e))) for e in entries]
 
 
+def features_of(config: Config) -> Features:
+    """What shaders may use: those of the session's device, or of one that has f64."""
+    return _features(open_device(config.software_gpu)) if config.arch == "gpu" else Features(f64=True)
+
+
 def _features(device: Device) -> Features:
-    return Features(device.info.f64, _INDEXED_BY_SOFTWARE if device.info.software else _INDEXED)
+    indexed = _INDEXED_BY_SOFTWARE if device.info.software else _INDEXED
+    return Features(device.info.f64, indexed, device.has_float_atomics)
 
 
 class GpuCode(TextCode):

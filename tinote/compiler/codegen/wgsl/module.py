@@ -63,7 +63,7 @@ from tinote.ir.nodes import (
 )  # fmt: skip
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import buffers_of, definitions, walk
-from tinote.ir.types import Ref, Scalar, Stack, Tensor, element_type, f64, shape_of, u1, u32
+from tinote.ir.types import Ref, Scalar, Stack, Tensor, element_type, f32, f64, shape_of, u1, u32
 from tinote.runtime.layout import PAYLOAD_WORDS, WORKGROUP
 from tinote.runtime.sites import Site, SiteKind
 from tinote.source import NOWHERE, Span
@@ -143,14 +143,16 @@ class _Module:
         tasks = [op for op in self.fn.region.body if isinstance(op, Task)]
         entries = [_Task(self, f"task{n}", task).entry() for n, task in enumerate(tasks)]
         entries += [_Task(self, "results", None).entry()] if self.results else []
+        floats = "@group(0) @binding(3) var<storage, read_write> float_arena: array<atomic<f32>>;\n"
+        floats = floats if self.features.float_atomics else ""
         head = f"""\
 @group(0) @binding(0) var<uniform> params: array<vec4<u32>, {self.param_words // 4}>;
 @group(0) @binding(1) var<storage, read_write> block: array<atomic<u32>>;
 @group(0) @binding(2) var<storage, read_write> scratch: array<u32>;
-// The same binding twice: an entry point uses one of them.
+// The same binding several times: an entry point uses one of them.
 @group(0) @binding(3) var<storage, read_write> arena: array<u32>;
 @group(0) @binding(3) var<storage, read_write> shared_arena: array<atomic<u32>>;
-var<private> nan_bits: u32 = 0x7fc00000u;
+{floats}var<private> nan_bits: u32 = 0x7fc00000u;
 var<private> inf_bits: u32 = 0x7f800000u;
 {wide.ALIAS}"""
         texts = "\n".join([head, *self.helpers.texts.values()])
@@ -185,11 +187,14 @@ class _OpenStack(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where a number is: its words, or the word that its byte is in, and by how many bits to shift that."""
+    """Where a number is: its words, or the word that its byte is in, and by how many bits to shift that. `floats`: the
+    words are numbers of f32.
+    """
 
     words: list[str]
     atomic: bool
     by: str = ""
+    floats: bool = False
 
 
 class _Task:
@@ -212,6 +217,11 @@ class _Task:
         memory = [op for op in ops if isinstance(op, Store | Atomic) and op.buffer.kind is not BufferKind.TEMPORARY]
         updates = [op for op in ops if isinstance(op, Atomic) and not op.plain]
         self.shared = any(op in updates or op.buffer.dtype.bits < 32 for op in memory)
+        # All of a task's memory is of one type, which words are not: numbers of others are not taken for floats.
+        loaded = [op for op in ops if isinstance(op, Load) and op.buffer.kind is not BufferKind.TEMPORARY]
+        only_floats = all(op.buffer.dtype is f32 for op in (*memory, *loaded))
+        adds = all(op.prim is p.add for op in updates if op.buffer.kind is not BufferKind.TEMPORARY)
+        self.floats = module.features.float_atomics and self.shared and only_floats and adds
         #: arrays in scratch memory: at which word of the invocation's, how many values
         self.arrays: dict[Var, tuple[int, int]] = {}
         self.array_words = 0
@@ -547,6 +557,8 @@ class _Task:
         array = "shared_arena" if self.shared else "arena"
         unit = min(b.dtype.size, 4)  # bases are counted in the same
         start = self.value(f"{self.param(self.m.bases[b])} + {self.offset(op, unit)}")
+        if self.floats:
+            return _Place([f"float_arena[{start}]"], True, floats=True)
         if unit == 4:
             return _Place([f"{array}[{start} + {k}u]" if k else f"{array}[{start}]" for k in range(size)], self.shared)
         scale = 4 // unit
@@ -574,6 +586,8 @@ class _Task:
         return f"{self.index(index)} * {stride}u" if stride != 1 else self.index(index)
 
     def read(self, t: Scalar, place: _Place) -> str:
+        if place.floats:
+            return self.value(f"atomicLoad(&{place.words[0]})")
         words = [f"atomicLoad(&{w})" if place.atomic else w for w in place.words]
         if place.by:
             word = f"({words[0]} >> {place.by})"
@@ -581,6 +595,9 @@ class _Task:
         return self.value(self.from_words(t, words))
 
     def write(self, t: Scalar, place: _Place, value: str) -> None:
+        if place.floats:
+            self.do(f"atomicStore(&{place.words[0]}, {value});")
+            return
         words = self.to_words(t, value)
         if place.by:  # its neighbours in the same word are others' business
             mask = f"{(1 << 8 * t.size) - 1:#x}u"
@@ -617,6 +634,8 @@ class _Task:
         if op.plain or t.bits == 64:
             old = self.read(t, place)
             self.write(t, place, self.value(self.prim_text(prim, t, both, [old, value])))
+        elif place.floats:
+            old = self.value(f"atomicAdd(&{place.words[0]}, {value})")
         elif t.kind in "iu" and t.bits == 32 and (word := _WORDS.get(prim)) is not None:
             found = self.value(f"atomic{word}(&{place.words[0]}, {self.to_words(t, value)[0]})")
             old = self.from_words(t, [found])
