@@ -1,8 +1,13 @@
 """`python -m benchmarks gpu`: what kernels take on the GPU that `ti.init(arch=ti.gpu)` finds.
 
 - *A launch in a batch*: what the host does for it, which is to take at most 8 µs.
-- *The gradient of gravity's energy* of `--particles` bodies, and *a substep of MPM*, beside the CPU on one thread. On a
-  CPU that stands in for a GPU (`TINOTE_SOFTWARE_GPU=1`) they are to take at most three times as long.
+- *The card's rates*: floating-point operations of a loop that only computes, bytes of a copy. Others' shares are of
+  these.
+- *The gradient of gravity's energy* of `--particles` bodies, and *a substep of MPM* of 8192 particles and of a million
+  (where a CPU stands in for a GPU, of 32,768).
+
+What computes is set beside the CPU on one thread. On a CPU that stands in for a GPU (`TINOTE_SOFTWARE_GPU=1`) it is to
+take at most three times as long.
 
 The minimum of `--rounds` measurements is held against the limit, because other programs only ever slow it down.
 """
@@ -24,8 +29,11 @@ __all__ = ["Row", "main"]
 
 MOST_LAUNCH_SECONDS = 8e-6
 MOST_RATIO = 3.0
-#: Additions, products, roots and quotients for an ordered pair of bodies, in value and gradient.
+#: Additions, products, roots and quotients for an ordered pair of bodies, in value and gradient: what the program asks
+#: for, not what is done twice.
 OPERATIONS_OF_A_PAIR = 30
+#: Bytes that a substep of MPM has to move for each particle: what P2G reads, what G2P reads and writes.
+BYTES_OF_A_PARTICLE = 36 + 12 + 36
 
 
 class Row(NamedTuple):
@@ -94,6 +102,52 @@ def launches(rounds: int, _particles: int) -> list[Row]:
     return [Row("a launch in a batch, on the host", 1e6 * taken, 1e6 * MOST_LAUNCH_SECONDS, "µs")]
 
 
+def operations_a_second(rounds: int, target: _Target) -> float:
+    """Products and additions in a loop that loads and stores next to nothing."""
+    target.init()
+    count, steps = 1 << 16, 1 << 10
+    x = ti.field(ti.f32, shape=count)
+
+    @ti.kernel
+    def compute():
+        for i in x:
+            a, b = x[i], 0.5 * x[i]
+            for _ in range(steps):
+                a, b = a * 0.9 + b * 0.1, b * 0.9 - a * 0.1
+            x[i] = a + b
+
+    x.fill(0.5)
+    compute()
+    compute()
+    return 6 * count * steps / least(compute, rounds)
+
+
+def bytes_a_second(rounds: int) -> float:
+    """Read and written in a copy of more than any cache holds, or of what the driver for CPUs binds at once."""
+    ON_GPU.init()
+    count = 1 << (22 if _is_software() else 26)
+    x, y = ti.field(ti.f32, shape=count), ti.field(ti.f32, shape=count)
+
+    @ti.kernel
+    def copy():
+        for i in x:
+            y[i] = x[i]
+
+    copy()
+    copy()
+    return 8 * count / least(copy, rounds)
+
+
+def rates(rounds: int, _particles: int) -> list[Row]:
+    """What the card does at best."""
+    taken, beside = operations_a_second(rounds, ON_GPU), operations_a_second(rounds, ON_CPU)
+    return [
+        Row("products and additions", 1e-9 * taken, None, "G/s"),
+        Row("products and additions, beside one thread", beside / taken, _most_ratio(), "×"),
+        Row("a copy, read and written", 1e-9 * bytes_a_second(rounds), None, "GB/s"),
+    ]
+
+
 def gravity(rounds: int, particles: int) -> list[Row]:
     """Energy and gradient of bodies that attract each other."""
 
@@ -122,32 +176,50 @@ def gravity(rounds: int, particles: int) -> list[Row]:
     what = f"gravity with gradient, N = {particles}"
     return [
         Row(what, 1e3 * taken, None, "ms"),
-        Row(f"{what}: operations a second", 1e-9 * speed, None, "G"),
+        Row(f"{what}: operations", 1e-9 * speed, None, "G/s"),
+        Row(f"{what}: share of its rate", 100 * speed / operations_a_second(rounds, ON_GPU), None, "%"),
         Row(f"{what}, beside one thread", taken / beside, _most_ratio(), "×"),
     ]
 
 
 def mpm(rounds: int, _particles: int) -> list[Row]:
-    """A substep of MPM, as the benchmark of that name has it."""
+    """A substep of MPM, as the benchmark of that name has it, and of many particles."""
 
-    def on(target: _Target) -> float:
-        program = DialectMpm(target)
+    def on(target: _Target, refinement: int) -> tuple[int, float]:
+        program = DialectMpm(target, refinement)
         program.run(4)
-        return least(program.substep, rounds, 10)
+        return program.particles, least(program.substep, rounds, 10)
 
-    taken, beside = on(ON_GPU), on(ON_CPU)
-    what = "MPM substep, 8192 particles"
-    return [Row(what, 1e3 * taken, None, "ms"), Row(f"{what}, beside one thread", taken / beside, _most_ratio(), "×")]
+    rows: list[Row] = []
+    for refinement in (1, 2 if _is_software() else 11):
+        particles, taken = on(ON_GPU, refinement)
+        _, beside = on(ON_CPU, refinement)
+        what = f"MPM substep, {particles} particles"
+        share = 100 * BYTES_OF_A_PARTICLE * particles / taken / bytes_a_second(rounds)
+        rows += [
+            Row(what, 1e3 * taken, None, "ms"),
+            Row(f"{what}: share of a copy's bytes", share, None, "%"),
+            Row(f"{what}, beside one thread", taken / beside, _most_ratio(), "×"),
+        ]
+    return rows
 
 
 def _most_ratio() -> float | None:
+    return MOST_RATIO if _is_software() else None
+
+
+def _is_software() -> bool:
     from tinote.runtime import gpu
 
-    found = gpu.adapters()
-    return MOST_RATIO if all(adapter.software for adapter in found) else None
+    return all(adapter.software for adapter in gpu.adapters())
 
 
-MEASUREMENTS: dict[str, Callable[[int, int], list[Row]]] = {"launches": launches, "gravity": gravity, "mpm": mpm}
+MEASUREMENTS: dict[str, Callable[[int, int], list[Row]]] = {
+    "launches": launches,
+    "rates": rates,
+    "gravity": gravity,
+    "mpm": mpm,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -169,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows.append(row)
             limit = "" if row.limit is None else f"   limit {row.limit:6.3g}"
             said = "" if row.within else "   beyond the limit"
-            print(f"{row.what:52} {row.measured:8.3g} {row.unit:2}{limit}{said}", flush=True)
+            print(f"{row.what:56} {row.measured:8.3g} {row.unit:4}{limit}{said}", flush=True)
     if options.json:
         options.json.write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n", encoding="utf-8")
     return int(not all(row.within for row in rows))

@@ -25,16 +25,19 @@ SUBSTEPS_CHECKED = 20
 
 
 class DialectMpm(Subject):
-    """The classic program, for the module `ti`."""
+    """The classic program, for the module `ti`; with `refinement` times the cells and particles along each axis."""
 
-    def __init__(self, ti, **options: bool) -> None:
+    def __init__(self, ti, refinement: int = 1, **options: bool) -> None:
         ti.init(arch=ti.cpu, **options)
-        x = ti.Vector.field(2, float, N_PARTICLES)
-        v = ti.Vector.field(2, float, N_PARTICLES)
-        C = ti.Matrix.field(2, 2, float, N_PARTICLES)
-        J = ti.field(float, N_PARTICLES)
-        grid_v = ti.Vector.field(2, float, (N_GRID, N_GRID))
-        grid_m = ti.field(float, (N_GRID, N_GRID))
+        particles, cells = N_PARTICLES * refinement**2, N_GRID * refinement
+        dx, dt = DX / refinement, TIME_STEP / refinement
+        volume, mass = P_VOL / refinement**2, P_MASS / refinement**2
+        x = ti.Vector.field(2, float, particles)
+        v = ti.Vector.field(2, float, particles)
+        C = ti.Matrix.field(2, 2, float, particles)
+        J = ti.field(float, particles)
+        grid_v = ti.Vector.field(2, float, (cells, cells))
+        grid_m = ti.field(float, (cells, cells))
 
         @ti.kernel
         def substep():
@@ -42,32 +45,32 @@ class DialectMpm(Subject):
                 grid_v[i, j] = [0, 0]
                 grid_m[i, j] = 0
             for p in x:
-                Xp = x[p] / DX
+                Xp = x[p] / dx
                 base = int(Xp - 0.5)
                 fx = Xp - base
                 w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1) ** 2, 0.5 * (fx - 0.5) ** 2]
-                stress = -TIME_STEP * 4 * E * P_VOL * (J[p] - 1) / DX**2
-                affine = ti.Matrix([[stress, 0], [0, stress]]) + P_MASS * C[p]
+                stress = -dt * 4 * E * volume * (J[p] - 1) / dx**2
+                affine = ti.Matrix([[stress, 0], [0, stress]]) + mass * C[p]
                 for i, j in ti.static(ti.ndrange(3, 3)):
                     offset = ti.Vector([i, j])
-                    dpos = (offset - fx) * DX
+                    dpos = (offset - fx) * dx
                     weight = w[i].x * w[j].y
-                    grid_v[base + offset] += weight * (P_MASS * v[p] + affine @ dpos)
-                    grid_m[base + offset] += weight * P_MASS
+                    grid_v[base + offset] += weight * (mass * v[p] + affine @ dpos)
+                    grid_m[base + offset] += weight * mass
             for i, j in grid_m:
                 if grid_m[i, j] > 0:
                     grid_v[i, j] /= grid_m[i, j]
-                grid_v[i, j].y -= TIME_STEP * GRAVITY
+                grid_v[i, j].y -= dt * GRAVITY
                 if i < BOUND and grid_v[i, j].x < 0:
                     grid_v[i, j].x = 0
-                if i > N_GRID - BOUND and grid_v[i, j].x > 0:
+                if i > cells - BOUND and grid_v[i, j].x > 0:
                     grid_v[i, j].x = 0
                 if j < BOUND and grid_v[i, j].y < 0:
                     grid_v[i, j].y = 0
-                if j > N_GRID - BOUND and grid_v[i, j].y > 0:
+                if j > cells - BOUND and grid_v[i, j].y > 0:
                     grid_v[i, j].y = 0
             for p in x:
-                Xp = x[p] / DX
+                Xp = x[p] / dx
                 base = int(Xp - 0.5)
                 fx = Xp - base
                 w = [0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1) ** 2, 0.5 * (fx - 0.5) ** 2]
@@ -75,14 +78,14 @@ class DialectMpm(Subject):
                 new_C = ti.Matrix.zero(float, 2, 2)
                 for i, j in ti.static(ti.ndrange(3, 3)):
                     offset = ti.Vector([i, j])
-                    dpos = (offset - fx) * DX
+                    dpos = (offset - fx) * dx
                     weight = w[i].x * w[j].y
                     g_v = grid_v[base + offset]
                     new_v += weight * g_v
-                    new_C += 4 * weight * g_v.outer_product(dpos) / DX**2
+                    new_C += 4 * weight * g_v.outer_product(dpos) / dx**2
                 v[p] = new_v
-                x[p] += TIME_STEP * v[p]
-                J[p] *= 1 + TIME_STEP * new_C.trace()
+                x[p] += dt * v[p]
+                J[p] *= 1 + dt * new_C.trace()
                 C[p] = new_C
 
         @ti.kernel
@@ -93,12 +96,13 @@ class DialectMpm(Subject):
                 J[p] = 1
 
         self.substep = substep
+        self.particles = particles
         self._reset, self._x, self._v = reset, x, v
         self.reset()
 
     def reset(self) -> None:
         """Put every particle where it was at first."""
-        self._x.from_numpy(initial_positions())
+        self._x.from_numpy(initial_positions(self.particles))
         self._reset()
 
     def run(self, count: int) -> None:

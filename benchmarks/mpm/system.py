@@ -29,9 +29,9 @@ GRAVITY = 9.8
 BOUND = 3  # nodes from the walls
 
 
-def initial_positions() -> np.ndarray:
-    """Return the particles of a block, (N_PARTICLES, 2) f32, in no order, the same in every process."""
-    return np.random.default_rng(7).random((N_PARTICLES, 2), dtype=np.float32) * np.float32(0.4) + np.float32(0.2)
+def initial_positions(count: int = N_PARTICLES) -> np.ndarray:
+    """Return the particles of a block, (count, 2) f32, in no order, the same in every process."""
+    return np.random.default_rng(7).random((count, 2), dtype=np.float32) * np.float32(0.4) + np.float32(0.2)
 
 
 def reference_velocities(substeps: int) -> np.ndarray:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -332,7 +333,8 @@ def test_invocations_sum_up_before_they_meet() -> None:
     assert abs(total[None] - 2500.0) < 0.01 and counts.to_numpy().tolist() == [0, 2500, 4999 * 2500]
     assert sorted(order.to_numpy().tolist()) == list(range(5000))
     text = str(add.wgsl())
-    assert text.count("  var sum") == 3 and text.count("for (; iteration < end") == 1
+    assert text.count("var<private> task0_total") == 3 and text.count("for (; iteration < end") == 1
+    assert "task0_lanes: array<u32, 192>" in text and text.count("workgroupBarrier();") == 2
 
     @ti.kernel
     def uses():
@@ -342,7 +344,223 @@ def test_invocations_sum_up_before_they_meet() -> None:
 
     total[None] = 0.0
     uses()
-    assert total[None] == 5000.0 and "var sum" not in str(uses.wgsl())
+    assert total[None] == 5000.0 and "_total" not in str(uses.wgsl())
+
+
+def reductions() -> Any:
+    x = ti.field(ti.f32, shape=70_000)
+    n = ti.field(ti.i32, shape=70_000)
+    least, most, total = ti.field(ti.f32, shape=2), ti.field(ti.f32, shape=()), ti.field(ti.f32, shape=3)
+    lowest, highest = ti.field(ti.i32, shape=()), ti.field(ti.u32, shape=())
+    odd, every, bits = ti.field(ti.i32, shape=()), ti.field(ti.u32, shape=()), ti.field(ti.i32, shape=())
+
+    @ti.kernel
+    def reduce(count: ti.i32, k: ti.i32):
+        for i in range(count):
+            ti.atomic_min(least[k], x[i])
+            ti.atomic_max(most[None], x[i])
+            total[1] += x[i]
+            if n[i] % 3 == 0:
+                total[k] += 1.0
+                ti.atomic_min(lowest[None], n[i])
+            ti.atomic_max(highest[None], ti.cast(n[i], ti.u32))
+            ti.atomic_xor(odd[None], n[i])
+            ti.atomic_or(bits[None], n[i] & 0x1234)
+            ti.atomic_and(every[None], ti.cast(n[i], ti.u32) | 0xFF00FF00)
+
+    random = np.random.default_rng(3)
+    found = []
+    for count, values in ((70_000, random.normal(size=70_000)), (3, [2.0, float("nan"), -1.0]), (0, [])):
+        x.from_numpy(np.resize(np.append(values, 0.0), 70_000).astype(np.float32))
+        n.from_numpy(random.integers(-(2**31), 2**31, 70_000, dtype=np.int32))
+        least.fill(0.5)
+        most[None], lowest[None], highest[None], every[None] = -0.5, 7, 3, 0xFFFFFFFF
+        total.fill(-0.0)
+        odd[None] = bits[None] = 0
+        reduce(count, 0)
+        found += [f.to_numpy().copy() for f in (least, most, total, lowest, highest, odd, every, bits)]
+    return found
+
+
+def test_workgroups_reduce_what_they_add_up() -> None:
+    wanted, found = on_both(reductions)
+    for a, b in zip(wanted, found, strict=True):
+        if a.dtype.kind == "f":
+            np.testing.assert_allclose(b, a, rtol=2e-5, atol=2e-3)
+        else:
+            np.testing.assert_array_equal(b, a)
+
+
+def test_an_element_that_no_iteration_updates_is_not_touched() -> None:
+    on_gpu(bounds_check=False)
+    x = ti.field(ti.f32, shape=100)
+    total = ti.field(ti.f32, shape=1)
+    beside = ti.field(ti.i32, shape=64)
+
+    @ti.kernel
+    def add(k: ti.i32, least: ti.f32):
+        for i in x:
+            if x[i] > least:
+                total[k] += 1.0
+
+    beside.fill(1)  # as a float it is so small that additions may make zero of it
+    for k in range(1, 200):
+        add(k, 5.0)
+    assert beside.to_numpy().tolist() == [1] * 64 and total[0] == 0.0
+    add(0, -1.0)
+    assert total[0] == 100.0
+
+
+def test_an_iteration_that_fails_leaves_the_others_at_the_barrier() -> None:
+    on_gpu()
+    x = ti.field(ti.i32, shape=1000)
+    total = ti.field(ti.i32, shape=())
+
+    @ti.kernel
+    def add(most: ti.i32):
+        for i in x:
+            assert i < most
+            total[None] += 1
+
+    for most in (0, 1, 63, 64, 999):
+        with pytest.raises(KernelAssertionError):
+            add(most)
+    total[None] = 0
+    add(1000)
+    assert total[None] == 1000
+
+
+def parameters_of_a_fit() -> Any:
+    """A loss and the adjoints of what all iterations use."""
+    x = ti.field(ti.f32, shape=3000)
+    w = ti.Vector.field(4, ti.f32, shape=2, needs_grad=True)
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def fit(scale: ti.f32):
+        for i in x:
+            t = w[0][0] + x[i] * (w[0][1] + x[i] * (w[0][2] + x[i] * w[0][3]))
+            loss[None] += scale * (t - ti.sin(3 * x[i]) * w[1].dot(ti.Vector([1.0, x[i], 0.5, 2.0]))) ** 2
+
+    x.from_numpy(np.linspace(-1, 1, 3000, dtype=np.float32))
+    w.from_numpy(np.arange(8, dtype=np.float32).reshape(2, 4) / 5)
+    for _ in range(3):
+        with ti.ad.Tape(loss):
+            fit(1e-3)
+        w.from_numpy(w.to_numpy() - 0.1 * w.grad.to_numpy())
+    return loss[None], w.grad.to_numpy(), w.to_numpy()
+
+
+def scattered_numbers() -> Any:
+    x, k = ti.Vector.field(2, ti.f32, shape=5000), ti.field(ti.f32, shape=5000)
+    cells, old = ti.Vector.field(2, ti.f32, shape=50), ti.field(ti.f32, shape=5000)
+    counted = ti.field(ti.f32, shape=50)
+
+    @ti.kernel
+    def scatter():
+        for i in x:
+            cell = ti.cast(k[i], ti.i32)
+            cells[cell] += x[i]
+            cells[49 - cell] += 0.5
+            old[i] = ti.atomic_add(counted[cell], 1.0)
+
+    @ti.kernel
+    def mixed():
+        for i in x:
+            ti.atomic_max(cells[i % 50].x, -x[i].y)
+
+    random = np.random.default_rng(4)
+    x.from_numpy(random.uniform(0, 1, (5000, 2)).astype(np.float32))
+    k.from_numpy(random.integers(0, 50, 5000).astype(np.float32))
+    scatter()
+    mixed()
+    texts = str(scatter.wgsl()), str(mixed.wgsl())
+    assert "&float_arena" not in texts[1] and "atomicCompareExchange" in texts[1]
+    adds = "atomicAdd(&float_arena" in texts[0]
+    assert adds is ("atomicCompareExchange" not in texts[0])
+    if session.config.arch == "gpu":
+        assert adds is gpu.open_device(software=True).has_float_atomics
+    return cells.to_numpy(), counted.to_numpy(), sorted(old.to_numpy().tolist())
+
+
+@pytest.mark.parametrize("has_them", [True, False])
+def test_floats_are_added_to_memory_that_iterations_share(monkeypatch: pytest.MonkeyPatch, has_them: bool) -> None:
+    on_gpu()
+    device = gpu.open_device(software=True)
+    assert device.has_float_atomics
+    monkeypatch.setattr(device, "has_float_atomics", has_them)
+    agree(scattered_numbers)
+
+
+def pairs_of_bodies() -> Any:
+    n = 512
+    x = ti.Vector.field(2, ti.f32, shape=n, needs_grad=True)
+    m = ti.field(ti.f32, shape=n, needs_grad=True)
+    energy = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def potential():
+        for i in x:
+            for j in range(n):
+                if i != j:
+                    energy[None] -= m[i] * m[j] / (x[i] - x[j]).norm(1e-2)
+
+    x.from_numpy(np.random.default_rng(2).uniform(-1, 1, (n, 2)).astype(np.float32))
+    m.from_numpy(np.random.default_rng(3).uniform(0.5, 1, n).astype(np.float32))
+    with ti.ad.Tape(energy):
+        potential()
+    if session.config.arch == "gpu":
+        text = str(potential.wgsl(gradient=True))
+        assert "atomicCompareExchange" not in text and "&float_arena" not in text
+    return x.grad.to_numpy(), m.grad.to_numpy()
+
+
+def test_the_gradient_of_a_sum_over_pairs_waits_for_no_other_iteration() -> None:
+    agree(pairs_of_bodies, rtol=2e-4, atol=2e-2)
+
+
+def loops_over_grids() -> Any:
+    a, b = ti.field(ti.f32, shape=(70, 90), needs_grad=True), ti.field(ti.f32, shape=(70, 90), needs_grad=True)
+    rows, columns = ti.field(ti.i32, shape=300), ti.field(ti.i32, shape=300)
+    boxes = ti.field(ti.i32, shape=(7, 5, 300))
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def fill():
+        for i, j in a:
+            a[i, j] = ti.sin(0.1 * i) + ti.random() * j
+        for i, j, k in boxes:
+            boxes[i, j, k] = 10000 * i + 1000 * j + k
+            columns[k] += 1
+            rows[i] += k
+
+    @ti.kernel
+    def smooth():
+        for i, j in ti.ndrange((1, 69), (1, 89)):
+            b[i, j] = 0.25 * (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1])
+
+    @ti.kernel
+    def square():
+        for i, j in b:
+            loss[None] += (b[i, j] - 1.0) ** 2 / 6300
+
+    fill()
+    with ti.ad.Tape(loss):
+        smooth()
+        square()
+    if session.config.arch == "gpu":
+        assert [plan.iterations for plan in smooth.tasks()] == [68 * 88]
+        assert [plan.iterations for plan in square.tasks()] == [70 * 90]
+        assert "workgroupBarrier();" in str(square.wgsl())
+    return [f.to_numpy() for f in (a, b, a.grad, rows, columns, boxes)] + [loss[None]]
+
+
+def test_a_loop_over_a_grid_has_an_invocation_for_each_element() -> None:
+    agree(loops_over_grids, rtol=1e-4)
+
+
+def test_adjoints_of_shared_parameters_are_reduced() -> None:
+    agree(parameters_of_a_fit, rtol=1e-4, atol=1e-5)
 
 
 # ---- accuracy
@@ -685,8 +903,37 @@ def test_the_profiler_tells_tasks_apart() -> None:
         twice(1001)
     rows = {row.task: row for row in ti.profiler.kernel_profiler_info()}
     assert {row.count for row in rows.values()} == {2} and max(row.least for row in rows.values()) > 0
+    assert {row.by for row in rows.values()} == {"GPU's timestamps"}
+    assert "GPU's timestamps" in repr(ti.profiler.kernel_profiler_info())
     with pytest.raises(TinoteError, match="runs on a GPU: there is no machine code to show"):
         twice.llvm()
+
+
+@pytest.mark.parametrize("timestamps", [True, False])
+def test_what_a_task_takes_is_measured_by_the_gpu_or_by_waiting(
+    monkeypatch: pytest.MonkeyPatch, timestamps: bool
+) -> None:
+    on_gpu(kernel_profiler=True)
+    x = ti.field(ti.f32, shape=64)
+    device = gpu.open_device(software=True)
+    monkeypatch.setattr(device, "has_timestamps", timestamps)
+    monkeypatch.setattr(device, "_timestamps", None)
+
+    @ti.kernel
+    def spin(n: ti.i32, m: ti.i32):
+        for i in range(n):  # how many is not known before, so that it runs in slices
+            for _ in range(m):
+                x[i % 64] = x[i % 64] * 0.5 + 1
+
+    ti.profiler.clear_kernel_profiler_info()
+    spin(64, 1)
+    begun = time.perf_counter()
+    spin(4096, 2000)
+    whole = time.perf_counter() - begun
+    (row,) = ti.profiler.kernel_profiler_info()
+    assert row.by == ("GPU's timestamps" if timestamps else "waiting for the GPU")
+    assert 1e-3 < 1e-9 * row.most <= whole and row.most > row.least > 0
+    assert ti.profiler.query_kernel_profiler_info("spin").counter == 2
 
 
 def test_a_fault_in_a_slice_is_the_launchs() -> None:

@@ -60,6 +60,36 @@ def test_launches_copy_nothing_until_somebody_reads(device: gpu.Device) -> None:
     assert (x.to_numpy() == 1024.0).all() and device.submissions == before + 1
 
 
+def test_what_is_read_is_not_copied_there_again(device: gpu.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, total = ti.field(ti.f32, shape=1000), ti.field(ti.f32, shape=())
+    double = doubling(x)
+
+    @ti.kernel
+    def add():
+        for i in x:
+            total[None] += x[i]
+
+    x.fill(1.0)
+    double()
+    add()
+    uploads: list[int] = []
+    upload = device.upload
+    monkeypatch.setattr(device, "upload", lambda place, at, nbytes: (uploads.append(nbytes), upload(place, at, nbytes)))
+    for k in range(2, 6):
+        double()
+        add()
+        assert x[3] == 2.0**k and (x.to_numpy() == 2.0**k).all() and x.to_numpy(np.float64).dtype == np.float64
+        assert total[None] == 1000 * (2.0 ** (k + 1) - 2)
+        assert newest(x) is newest(total) is Newest.BOTH
+    assert not uploads
+    kept = x.to_numpy()
+    double()
+    assert (kept == 32.0).all() and x[3] == 64.0
+    x[3] = 1.0
+    double()
+    assert len(uploads) == 1 and x[3] == 2.0 and x[4] == 128.0
+
+
 def test_what_python_has_written_comes_before_the_next_launch_and_behind_the_last() -> None:
     x = ti.field(ti.f32, shape=10)
     y = ti.field(ti.f32, shape=10)

@@ -11,6 +11,7 @@ from tests.passes.running import shuffled
 from tests.passes.witness import broken_promises
 from tests.properties.compare import difference, run
 from tests.properties.generate import Program, generate
+from tinote.compiler.passes import interchange as interchanging
 from tinote.compiler.passes import privatise as privatisation
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.demote_atomics import demote_atomics
@@ -18,6 +19,7 @@ from tinote.compiler.passes.flatten_branches import flatten_branches
 from tinote.compiler.passes.gather import gather
 from tinote.compiler.passes.hoist_invariants import hoist_invariants
 from tinote.compiler.passes.infer_types import infer_types
+from tinote.compiler.passes.interchange import interchange
 from tinote.compiler.passes.lower_arrays import lower_arrays
 from tinote.compiler.passes.mark_vector_loops import mark_vector_loops
 from tinote.compiler.passes.narrow_loops import narrow_loops
@@ -45,6 +47,7 @@ STEPS: tuple[tuple[Pass, Form], ...] = (
     (split_loops, Form.SCALAR),
     (gather, Form.SCALAR),
     (accumulate, Form.SCALAR),
+    (interchange, Form.SCALAR),
     (offload, Form.TASKS),
     (privatise, Form.TASKS),
     (demote_atomics, Form.TASKS),
@@ -64,10 +67,15 @@ def stages(fn: Function) -> Iterator[tuple[str, Form, Function]]:
             yield step.__name__, form, fn
 
 
+def whether_it_pays_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The buffers of random programs are small and their loops short."""
+    monkeypatch.setattr(privatisation, "_UPDATES_PER_ELEMENT", 0)
+    monkeypatch.setattr(interchanging, "_LEAST", 1)
+
+
 @pytest.mark.parametrize("seed", range(PROGRAMS))
 def test_a_random_program_means_the_same_after_every_pass(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The buffers of random programs are small and their loops short: copies are made whether they pay or not.
-    monkeypatch.setattr(privatisation, "_UPDATES_PER_ELEMENT", 0)
+    whether_it_pays_or_not(monkeypatch)
     program = generate(seed, 4 + seed % 40)
     wanted = run(program, program.function)
     fn = program.function
@@ -80,13 +88,14 @@ def test_a_random_program_means_the_same_after_every_pass(seed: int, monkeypatch
 
 
 def test_the_random_programs_reach_what_they_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(privatisation, "_UPDATES_PER_ELEMENT", 0)
+    whether_it_pays_or_not(monkeypatch)
     counts = {"accumulate": 0, "private": 0, "plain": 0, "vectorised": 0}
     for seed in range(PROGRAMS):
         fn = generate(seed, 4 + seed % 40).function
         for name, _, new in stages(fn):
             fn = new
-            counts["accumulate"] += name == "accumulate"
+            if name in counts:
+                counts[name] += 1
         for op in walk(fn.region):
             counts["private"] += len(op.privates) if isinstance(op, Task) else 0
             counts["plain"] += isinstance(op, Atomic) and op.plain

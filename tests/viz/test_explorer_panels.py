@@ -70,6 +70,31 @@ def test_tasks_say_how_they_run(kernels):
     assert plan.writes == ("total",)
 
 
+def test_on_a_gpu_the_tasks_say_how_many_workgroups_they_run_in():
+    ti.init(arch=ti.gpu, software_gpu=True)
+    try:
+        x = ti.field(ti.f32, shape=1000)
+
+        @ti.kernel
+        def halve(n: ti.i32):
+            for i in x:
+                x[i] *= 0.5
+            for i in range(n):
+                x[i % 1000] += 1
+            x[0] = 3
+
+        halve(3)
+        plans = halve.tasks()
+        assert plans[0].workgroups == (64, -(-1000 // 64)) and plans[2].workgroups == (1, 1)
+        assert "16 of 64" in repr(plans) and "workgroups" in repr(plans) and "private copies" not in repr(plans)
+        explored = Explored("halve", [ExplorerView("kernel", lambda: stages_of(halve.specialisations()[-1]))], 0)
+        (table,) = explored.panel(0, "tasks")["tables"]
+        at = table["columns"].index("workgroups")
+        assert [row["cells"][at] for row in table["rows"]] == ["16 of 64", "at most 256 of 64", "1 of 1"]
+    finally:
+        ti.init()
+
+
 def test_there_are_no_tasks_before_offloading(kernels):
     first = next(stage for stage in stages_of(kernels[1].specialise()).stages if stage.function is not None)
     assert plan_tasks(first.function) == ()

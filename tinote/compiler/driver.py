@@ -508,7 +508,7 @@ class Specialisation:
         """The WGSL that stands for the kernel where `ti.init(arch=ti.gpu)` is in force, as a `Stage`. Raises
         `KernelTargetError`.
         """
-        return _load("inspect.stages").wgsl_stage(self._gpu_function(GRADIENT if gradient else PRIMAL))
+        return _load("inspect.stages").wgsl_stage(self._gpu_function(GRADIENT if gradient else PRIMAL), self.config)
 
     def loops(self, *, gradient: bool = False) -> Any:
         """Which loops are vectorised (in lanes by our own pass, or by LLVM), how wide, or why not: a `LoopVerdict` of
@@ -519,8 +519,8 @@ class Specialisation:
 
     def tasks(self, *, gradient: bool = False) -> Any:
         """How a launch runs: a `TaskPlan` of `compiler/inspect/schedule.py` for each task."""
-        last = self.stages(gradient=gradient).last
-        return () if last is None else _load("inspect.schedule").plan_tasks(last)
+        stages = self.stages(gradient=gradient)
+        return () if stages.last is None else _load("inspect.schedule").plan_tasks(stages.last, stages.config)
 
     def stages(self, *, gradient: bool = False) -> Any:
         """The way from the source to machine code, as text: the `Stages` of `compiler/inspect/stages.py`."""

@@ -21,6 +21,7 @@ from tinote.compiler.passes.check_finite import check_finite
 from tinote.compiler.passes.check_overflow import check_overflow
 from tinote.compiler.passes.choose_lanes import Machine
 from tinote.compiler.passes.choose_values import choose_values
+from tinote.compiler.passes.collapse import collapse
 from tinote.compiler.passes.cse import cse
 from tinote.compiler.passes.demote_atomics import demote_atomics
 from tinote.compiler.passes.drop_adjoints import drop_adjoints
@@ -32,6 +33,7 @@ from tinote.compiler.passes.gather import gather
 from tinote.compiler.passes.hoist_checks import hoist_checks
 from tinote.compiler.passes.hoist_invariants import hoist_invariants
 from tinote.compiler.passes.infer_types import infer_types
+from tinote.compiler.passes.interchange import interchange
 from tinote.compiler.passes.lower_access import lower_access
 from tinote.compiler.passes.lower_arrays import lower_arrays
 from tinote.compiler.passes.mark_vector_loops import mark_vector_loops
@@ -220,8 +222,8 @@ def _record(fn: Function, context: Context, *, shares: bool) -> Function:
     return _derivative_steps().record_old_values(fn, context, shares=shares)
 
 
-def _accumulate(fn: Function, context: Context) -> Function:
-    return accumulate(fn, context.config.fast_math)
+def _accumulate(fn: Function, context: Context, *, reduces: bool = False) -> Function:
+    return accumulate(fn, context.config.fast_math, reduces=reduces)
 
 
 def _store_first(fn: Function, context: Context, *, zeroed: frozenset[Buffer]) -> Function:
@@ -249,6 +251,7 @@ SIMPLIFICATION: Steps = (
 VECTORISATION = Step(_vectorise, Form.LOWERED, "vectorise")
 
 ACCUMULATION = Step(_accumulate, Form.SCALAR, "accumulate")
+GPU_ACCUMULATION = Step(partial(_accumulate, reduces=True), Form.SCALAR, "accumulate")
 
 LOWERING: Steps = (
     Step(_check, Form.SCALAR, "check_bounds"),
@@ -267,10 +270,14 @@ LOWERING: Steps = (
     VECTORISATION,
 )
 
-#: For a GPU: what serves the threads and the vectors of a CPU is left out, and accesses keep their indices.
+#: For a GPU: what serves the threads and the vectors of a CPU is left out, and accesses keep their indices. Iterations
+#: that would update the same elements at the same time are taken apart.
 GPU_LOWERING: Steps = (
-    *LOWERING[:5],
+    GPU_ACCUMULATION,
+    _plain(interchange, Form.SCALAR),
+    *[GPU_ACCUMULATION if step is ACCUMULATION else step for step in LOWERING[:5]],
     Step(lambda fn, _: demote_atomics(fn, one_thread=False), Form.TASKS, "demote_atomics"),
+    _plain(collapse, Form.TASKS),
     _plain(lower_arrays, Form.TASKS),
     _simplify(Form.TASKS),
 )

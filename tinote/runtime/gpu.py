@@ -45,14 +45,16 @@ _RING_BYTES = 1 << 18
 _UPLOAD_BYTES, _MOST_UPLOADED = 1 << 18, 1 << 26
 #: Launches that are submitted together.
 _BATCH = 64
-#: Groups of a task whose invocations add to the same numbers.
-_MOST_SUMMING = 256
+#: Groups of a task whose invocations add to the same numbers: each group makes one number of theirs. A CPU takes longer
+#: for barriers than for iterations.
+_MOST_SUMMING, _MOST_SUMMING_IN_SOFTWARE = 1024, 32
 #: Submissions that nobody has waited for.
 _MOST_UNREAD = 16
 #: What a block begins with that is told when a kernel has failed.
 _FAULT_BYTES = 4 * (2 + 2 * PAYLOAD_WORDS)
 _SUBSTANTIAL = ("Vulkan", "Metal", "DX12")
 _NEEDED = ("shader-f64", "shader-int64")
+_TIMESTAMPS, _FLOAT_ATOMICS = "timestamp-query", "shader-float32-atomic"
 _BINDINGS = 4
 
 
@@ -82,7 +84,7 @@ class AdapterInfo(NamedTuple):
 
 class Dispatch(NamedTuple):
     """A task: how many iterations, if that is known, whether they run side by side, whether stacks are kept, whether
-    each invocation has sums to add to those of the others, whether some iterations can be dispatched and then others,
+    each group has sums to add to those of the others, whether some iterations can be dispatched and then others,
     how many operations one takes, if that is known, and how many words of scratch memory its arrays have.
     """
 
@@ -250,6 +252,28 @@ class Program:
         return self._group
 
 
+class _Timestamps:
+    """When a pass begins and ends by the device's own clock, which neither the host nor the driver's queue adds to."""
+
+    def __init__(self, device: Device) -> None:
+        usage = device.wgpu.BufferUsage
+        self.queries = device.device.create_query_set(type="timestamp", count=2)
+        self.found = device.buffer(16, usage.QUERY_RESOLVE | usage.COPY_SRC)
+        native = importlib.import_module("wgpu.backends.wgpu_native")
+        #: nanoseconds that a step of the clock takes
+        self.period = float(native.lib.wgpuQueueGetTimestampPeriod(device.device.queue._internal))
+
+    @property
+    def writes(self) -> dict[str, Any]:
+        """What a pass is begun with."""
+        return {"query_set": self.queries, "beginning_of_pass_write_index": 0, "end_of_pass_write_index": 1}
+
+    def seconds(self, read: memoryview) -> float:
+        """What the pass took, from the bytes of `found`."""
+        begun, ended = read.cast("Q")
+        return 1e-9 * self.period * max(ended - begun, 0)
+
+
 class Device:
     """One GPU and its memory: an arena of words, of which every block has a piece.
 
@@ -268,7 +292,9 @@ class Device:
         self.largest = min(self.largest, (1 << 32) - 256)  # addresses on the device have 32 bits
         try:
             self.device = adapter.request_device_sync(
-                required_features=[name for name in _NEEDED if name in adapter.features],
+                required_features=[
+                    name for name in (*_NEEDED, _TIMESTAMPS, _FLOAT_ATOMICS) if name in adapter.features
+                ],
                 required_limits={
                     "max-storage-buffer-binding-size": int(limits["max-storage-buffer-binding-size"]),
                     "max-buffer-size": int(limits["max-buffer-size"]),
@@ -276,6 +302,11 @@ class Device:
             )
         except Exception as error:
             raise NoDevice(f"'{self.info.name}' gives no device: {error}") from None
+        #: whether `launch_measured` asks the device's clock; otherwise it waits
+        self.has_timestamps = _TIMESTAMPS in adapter.features
+        self._timestamps: _Timestamps | None = None
+        #: whether it adds floats to memory that invocations share, and need not compare and exchange
+        self.has_float_atomics = _FLOAT_ATOMICS in adapter.features
         usage = wgpu.BufferUsage
         self._storage = usage.STORAGE | usage.COPY_SRC | usage.COPY_DST
         kinds = ["uniform", "storage", "storage", "storage"]
@@ -515,7 +546,7 @@ class Device:
         for number, (pace, known) in enumerate(zip(program.paces, iterations, strict=True)):
             if pace is None or pace.is_short(known):
                 self._dispatch(program, number, params, program.whole[number][1])
-            elif not self._in_slices(program, number, pace, known, bytearray(params)):
+            elif not self._in_slices(program, number, pace, known, bytearray(params))[0]:
                 return
 
     @_may_be_lost
@@ -525,61 +556,94 @@ class Device:
         """The same, each task by itself. Gives what they took, in seconds, up to that which failed."""
         if program.holds:
             self.encoder().clear_buffer(program.block, 0, program.head_bytes)
-        head = [(program.block, 0, 4)]
-        self.read(head)  # what was there before
+        self.read([(program.block, 0, 4)])  # what was there before
+        if self.has_timestamps and self._timestamps is None:
+            self._timestamps = _Timestamps(self)
         found: list[float] = []
         for number, (pace, known) in enumerate(zip(program.paces, iterations, strict=True)):
-            begun = time.perf_counter()
             if pace is None or pace.is_short(known):
-                self._dispatch(program, number, params, program.whole[number][1])
-                good = not self.read(head)[0].cast("I")[0]
+                words, seconds = self._run(program, number, params, program.whole[number][1], self._timestamps)
+                good = not words[0]
             else:
-                good = self._in_slices(program, number, pace, known, bytearray(params))
-            found.append(time.perf_counter() - begun)
+                good, seconds = self._in_slices(program, number, pace, known, bytearray(params), self._timestamps)
+            found.append(seconds)
             if not good:
                 break
         return found
 
-    def _dispatch(self, program: Program, number: int, params: bytes | bytearray, groups: int) -> None:
-        """Encode one task."""
-        run = self._begin(program, params)
+    def _run(
+        self,
+        program: Program,
+        number: int,
+        params: bytes | bytearray,
+        groups: int,
+        timestamps: _Timestamps | None = None,
+    ) -> tuple[memoryview, float]:
+        """Run one task, or a slice of it. Gives the words that its block begins with, and the seconds that it took: by
+        timestamps, or until it was waited for.
+        """
+        parts = [(program.block, 0, program.left_byte + 4)]
+        if timestamps is None:
+            self._dispatch(program, number, params, groups)
+        else:
+            self.encoder()
+            self._dispatch(program, number, params, groups, timestamps.writes)
+            self.encoder().resolve_query_set(timestamps.queries, 0, 2, timestamps.found, 0)
+            parts.append((timestamps.found, 0, 16))
+        begun = time.perf_counter()
+        words, *stamps = self.read(parts)
+        waited = time.perf_counter() - begun
+        return words.cast("I"), waited if timestamps is None else timestamps.seconds(stamps[0])
+
+    def _dispatch(
+        self, program: Program, number: int, params: bytes | bytearray, groups: int, writes: Any = None
+    ) -> None:
+        """Encode one task. `writes`: the timestamps of its pass, if it is to have one of its own."""
+        run = self._begin(program, params, writes)
         self._pipeline = program.pipelines[number]
         run.set_pipeline(self._pipeline)
         run.dispatch_workgroups(groups)
 
-    def _begin(self, program: Program, params: bytes | bytearray) -> Any:
+    def _begin(self, program: Program, params: bytes | bytearray, writes: Any = None) -> Any:
         """A pass in which the tasks of a program are to be dispatched with these parameters."""
         start = -(-len(self._params) // _ALIGNMENT) * _ALIGNMENT
         if start + len(params) > _RING_BYTES:
             self.submit()
             start = 0
         if self._pass is None:
-            self._pass = self.encoder().begin_compute_pass()
+            self._pass = self.encoder().begin_compute_pass(timestamp_writes=writes)
             self._pipeline = None
         self._params += bytes(start - len(self._params)) + params
         self._pass.set_bind_group(0, program.group(), [start])
         self._encoded.add(program)
         return self._pass
 
-    def _in_slices(self, program: Program, number: int, pace: Pace, total: int | None, params: bytearray) -> bool:
-        """Run a task slice by slice. Gives whether there was no fault."""
-        head = [(program.block, 0, program.left_byte + 4)]
-        self.read(head)  # what was there before
-        first = 0
+    def _in_slices(
+        self,
+        program: Program,
+        number: int,
+        pace: Pace,
+        total: int | None,
+        params: bytearray,
+        timestamps: _Timestamps | None = None,
+    ) -> tuple[bool, float]:
+        """Run a task slice by slice. Gives whether there was no fault, and what the slices took."""
+        self.read([(program.block, 0, 4)])  # what was there before
+        first, seconds = 0, 0.0
         while True:
             size = pace.size
             struct.pack_into("<II", params, len(params) - 16, first, size)
-            self._dispatch(program, number, params, self.groups(program.dispatches[number], size))
-            begun = time.perf_counter()
-            words = self.read(head)[0].cast("I")
+            groups = self.groups(program.dispatches[number], size)
+            words, taken = self._run(program, number, params, groups, timestamps)
+            seconds += taken
             left = words[program.left_byte // 4]
             total = left or total
             ran = size if left or total is None else max(min(size, total - first), 1)
-            pace.note(ran, time.perf_counter() - begun)
+            pace.note(ran, taken)
             first += ran
             if not left or words[0]:
                 pace.count = first
-                return not words[0]
+                return not words[0], seconds
             self.device.queue.write_buffer(program.block, program.left_byte, bytes(4))
 
     def later(self, program: Program, check: Callable[[bytes], None]) -> None:
@@ -708,8 +772,8 @@ class Device:
             return 1
         # Many, where the number of iterations is known: some drivers end what runs for long.
         most = 4096 if iterations is not None or not self.info.software else 256
-        if dispatch.sums:  # fewer invocations wait for each other
-            most = min(most, _MOST_SUMMING)
+        if dispatch.sums:
+            most = _MOST_SUMMING_IN_SOFTWARE if self.info.software else _MOST_SUMMING
         if dispatch.saves:  # each invocation has as much scratch memory as is left for it
             most = 4 if self.info.software else 128
             # As much for stacks as for the arrays that are known of.

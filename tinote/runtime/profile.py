@@ -14,17 +14,18 @@ _TRACE_LENGTH = 10_000
 
 class Clock(NamedTuple):
     """One task whose time is measured: a loop, or the statements between two loops, of one kernel. `slot` is the 8-byte
-    slot of the launch block that gets the time."""
+    slot of the launch block that gets the time, `by` what measures it."""
 
     slot: int
     kernel: str
     task: str
     span: Span
+    by: str = "CPU"
 
 
 class Measured(NamedTuple):
     """The launches of one task so far; times in nanoseconds. Under the dialect's names, `min`, `max` and `avg`, they
-    are in milliseconds, and `counter` is how many there were.
+    are in milliseconds, and `counter` is how many there were. `by`: what measured them.
     """
 
     kernel: str
@@ -34,6 +35,7 @@ class Measured(NamedTuple):
     total: int
     least: int
     most: int
+    by: str = "CPU"
 
     @property
     def mean(self) -> float:
@@ -61,7 +63,7 @@ class Profile:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._measured: dict[tuple[str, str, Span], Measured] = {}
+        self._measured: dict[tuple[str, str, Span, str], Measured] = {}
         self._launched: dict[str, Measured] = {}
         self._trace: deque[tuple[str, str, int]] = deque(maxlen=_TRACE_LENGTH)
 
@@ -71,7 +73,7 @@ class Profile:
             whole = 0
             clock: Clock | None = None
             for clock, taken in times:
-                key = (clock.kernel, clock.task, clock.span)
+                key = (clock.kernel, clock.task, clock.span, clock.by)
                 self._measured[key] = _added(self._measured.get(key), clock, taken)
                 self._trace.append((clock.kernel, clock.task, taken))
                 whole += taken
@@ -104,7 +106,7 @@ class Profile:
 
 def _added(old: Measured | None, clock: Clock, taken: int) -> Measured:
     if old is None:
-        return Measured(clock.kernel, clock.task, clock.span, 1, taken, taken, taken)
+        return Measured(clock.kernel, clock.task, clock.span, 1, taken, taken, taken, clock.by)
     return old._replace(
         count=old.count + 1, total=old.total + taken, least=min(old.least, taken), most=max(old.most, taken)
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from tinote.compiler.launch.access_summary import summarise
+from tinote.config import Config
 from tinote.ir.buffers import Buffer, bytes_of, root_of
 from tinote.ir.nodes import Atom, Atomic, Check, For, Function, Lit, Op, Region, Task, While
 from tinote.ir.query import walk
@@ -32,11 +34,23 @@ class AtomicUse(NamedTuple):
     span: Span
 
 
+class Workgroups(NamedTuple):
+    """What a GPU runs a task in: how many groups of how many invocations (one, for a task that cannot be divided).
+    Where it is known at launch only how many iterations there are, `count` is the most.
+    """
+
+    size: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.count:,} of {self.size}"
+
+
 class TaskPlan(NamedTuple):
     """One task. `iterations`: those that may run at once, None when known at launch only, 1 for a serial task.
     `vectorised`: the lines of the loops that our own pass asks LLVM to vectorise. `atomics`: accumulations outside of
     private copies. `checks`: how many faults can stop it. `because`: why a loop that might have been parallel runs in
-    order in it.
+    order in it. `workgroups`: on a GPU.
     """
 
     name: str
@@ -51,11 +65,18 @@ class TaskPlan(NamedTuple):
     operations: int
     span: Span
     because: str = ""
+    workgroups: Workgroups | None = None
 
 
-def plan_tasks(fn: Function) -> tuple[TaskPlan, ...]:
-    """The tasks of an offloaded function, in the order in which they run; none before offloading."""
-    return tuple([_plan(op) for op in fn.region.body if isinstance(op, Task)])
+def plan_tasks(fn: Function, config: Config | None = None) -> tuple[TaskPlan, ...]:
+    """The tasks of an offloaded function, in the order in which they run; none before offloading. With workgroups, if
+    it is one for a GPU.
+    """
+    plans = tuple([_plan(op) for op in fn.region.body if isinstance(op, Task)])
+    if config is None or config.arch != "gpu" or not plans:
+        return plans
+    groups = importlib.import_module("tinote.compiler.launch.gpu_launch").workgroups_of(fn, config)
+    return tuple([plan._replace(workgroups=Workgroups(*g)) for plan, g in zip(plans, groups, strict=True)])
 
 
 def _plan(task: Task) -> TaskPlan:

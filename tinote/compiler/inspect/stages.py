@@ -167,7 +167,7 @@ class Stages(NamedTuple):
     """A kernel's way, or its gradient's. `sources`: its text, then those of the device functions that it inlines.
     `judge` runs LLVM and tells which loops are vectorised; None where no machine code is made. `passes` runs it pass by
     pass and gives a stage for each; None where there are none, or where they are among the stages. `target`: what LLVM
-    compiles for, and how.
+    compiles for, and how. `config`: the options that it was compiled under.
     """
 
     name: str
@@ -177,6 +177,7 @@ class Stages(NamedTuple):
     judge: Callable[[], Sequence[LoopVerdict]] | None = None
     passes: Callable[[], Sequence[Stage]] | None = None
     target: Callable[[], Target] | None = None
+    config: Config | None = None
 
     @property
     def passes_at(self) -> int:
@@ -231,13 +232,13 @@ def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stage
     last = snapshots[-1].after if snapshots else first
     found = [python_stage(source.tree, source.file), *ir_stages(first, snapshots, version.front_end_seconds)]
     if config.arch == "python":
-        return Stages(source.name, gradient, _sources(version), (*found, generated_stage(last, config)))
+        return Stages(source.name, gradient, _sources(version), (*found, generated_stage(last, config)), config=config)
     if config.arch == "gpu":
-        return Stages(source.name, gradient, _sources(version), (*found, wgsl_stage(last)))
+        return Stages(source.name, gradient, _sources(version), (*found, wgsl_stage(last, config)), config=config)
     native = _Native(last, config)
     found += _native_stages(native)
     shown = tuple(found)
-    return Stages(source.name, gradient, _sources(version), shown, native.judge, native.passes, native.target)
+    return Stages(source.name, gradient, _sources(version), shown, native.judge, native.passes, native.target, config)
 
 
 def _snapshots(version: Version, gradient: bool) -> list[Snapshot]:
@@ -415,13 +416,12 @@ def generated_stage(fn: Function, config: Config) -> Stage:
     return Stage("plain Python", StageKind.SOURCE, lines)
 
 
-def wgsl_stage(fn: Function) -> Stage:
-    """What `ti.init(arch=ti.gpu)` runs."""
+def wgsl_stage(fn: Function, config: Config) -> Stage:
+    """What `ti.init(arch=ti.gpu)` runs: on the session's device, or on one that has f64 and nothing else."""
 
     def lines() -> list[StageLine]:
-        text = importlib.import_module("tinote.compiler.codegen.wgsl.text")
-        module = importlib.import_module("tinote.compiler.codegen.wgsl.module")
-        shader = module.generate(fn, text.Features(f64=True))
+        launch = importlib.import_module("tinote.compiler.launch.gpu_launch")
+        shader = launch.generate(fn, launch.features_of(config))
         return [StageLine(line, loc, line.endswith("{")) for line, loc in shader.lines]
 
     return Stage("WGSL", StageKind.WGSL, lines)

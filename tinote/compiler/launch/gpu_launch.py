@@ -44,7 +44,7 @@ from tinote.ir.nodes import Buffer, BufferKind, Function, Lit, Task
 from tinote.ir.types import Scalar
 from tinote.runtime.gpu import Device, DeviceFull, DeviceLostError, Dispatch, NoDevice, Program, open_device
 from tinote.runtime.launch import write_prints
-from tinote.runtime.layout import WORDS
+from tinote.runtime.layout import WORDS, WORKGROUP
 from tinote.runtime.memory import Memory
 from tinote.runtime.profile import Clock, profile
 from tinote.runtime.resident import Newest, ResidentMemory, resident_at
@@ -91,6 +91,23 @@ def shader_of(fn: Function) -> ShaderOfKernel:
         return ShaderOfKernel(generate(fn, Features(indexed=_INDEXED)), _bounds_of(fn, 0))
 
 
+def workgroups_of(fn: Function, config: Config) -> list[tuple[int, int]]:
+    """The size and the number of the workgroups in which a launch on the device of these options runs each task."""
+    device = open_device(config.software_gpu)
+    entries = generate(fn, _features(device)).entries[: sum(isinstance(op, Task) for op in fn.region.body)]
+    return [(WORKGROUP if e.parallel else 1, device.groups(Dispatch(*e))) for e in entries]
+
+
+def features_of(config: Config) -> Features:
+    """What shaders may use: those of the session's device, or of one that has f64."""
+    return _features(open_device(config.software_gpu)) if config.arch == "gpu" else Features(f64=True)
+
+
+def _features(device: Device) -> Features:
+    indexed = _INDEXED_BY_SOFTWARE if device.info.software else _INDEXED
+    return Features(device.info.f64, indexed, device.has_float_atomics)
+
+
 class GpuCode(TextCode):
     """WGSL bound to memory: `launch(values)` runs it, as that of machine code (`Native`) does."""
 
@@ -122,8 +139,7 @@ class GpuCode(TextCode):
         self._fn = fn
         self._config = config
         self._device: Device = open_device(config.software_gpu)
-        info = self._device.info
-        self._shader: Shader = generate(fn, Features(info.f64, _INDEXED_BY_SOFTWARE if info.software else _INDEXED))
+        self._shader: Shader = generate(fn, _features(self._device))
         sources = address_sources(arrays)
         self._arrays = len(arrays)
         self._lent = {b: sources[b] for _, b in self._shader.bases if b in sources}
@@ -134,7 +150,8 @@ class GpuCode(TextCode):
         depends = any(isinstance(end, ArgumentBound) for pair in self._bounds for end in pair)
         self._known = None if depends else [_count(lo, hi, ()) for lo, hi in self._bounds]
         tasks = [op for op in fn.region.body if isinstance(op, Task)] if config.kernel_profiler else []
-        self._clocks = [Clock(k, fn.name, task.name, task.loc) for k, task in enumerate(tasks)]
+        by = "GPU's timestamps" if self._device.has_timestamps else "waiting for the GPU"
+        self._clocks = [Clock(k, fn.name, task.name, task.loc, by) for k, task in enumerate(tasks)]
         #: whether a launch ends when it has run: it gives something, or its errors are to come from where it was called
         self._waits = bool(
             self.results

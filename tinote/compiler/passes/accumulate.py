@@ -15,6 +15,9 @@ neutral element when it is not taken.
 The update moves after the loop, where it would happen even if none happened inside. To add nothing is harmless if the
 element exists; otherwise it happens under a condition.
 
+Where what all iterations of the outermost loop share is reduced anyway, by the workgroups of a GPU, an inner parallel
+loop that does nothing else stays one: there may be as many invocations as pairs of iterations.
+
 Sums of floats are reassociated. In a parallel loop their order is open anyway; in a serial one it takes `fast_math`,
 and products of floats stay as they are.
 """
@@ -29,13 +32,16 @@ from tinote.ir import primitives as p
 from tinote.ir.access import Accesses, buffers_may_meet, indices_differ
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import bound_in, walk
+from tinote.ir.reductions import can_be_reduced
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import u1
 
 
-def accumulate(fn: ir.Function, fast_math: bool = False) -> ir.Function:
-    """`fn` with updates of elements that a loop does not change done once, after the loop."""
-    return _Accumulator(Accesses(fn), fast_math).run(fn)
+def accumulate(fn: ir.Function, fast_math: bool = False, *, reduces: bool = False) -> ir.Function:
+    """`fn` with updates of elements that a loop does not change done once, after the loop. `reduces`: updates of what
+    all iterations share are put together later.
+    """
+    return _Accumulator(Accesses(fn), fast_math, reduces).run(fn)
 
 
 class _Element(NamedTuple):
@@ -64,10 +70,11 @@ _LOOPS = (ir.For, ir.While)
 
 
 class _Accumulator(Rewriter):
-    def __init__(self, accesses: Accesses, fast_math: bool) -> None:
+    def __init__(self, accesses: Accesses, fast_math: bool, reduces: bool) -> None:
         super().__init__()
         self.accesses = accesses
         self.fast_math = fast_math
+        self.reduces = reduces
         #: the loops around, as they were before
         self.around: list[ir.Op] = []
         #: updates that were moved out of loops, and one that each stands for
@@ -111,11 +118,23 @@ class _Accumulator(Rewriter):
                 known.conditional = known.conditional and conditional
             elif self.fits(op, loop, bound) and not any(self.disturbs(other, op) for other in accesses):
                 sums[element] = _Sum(op, conditional, not self.exists(op))
+        if self.reduces and isinstance(loop, ir.For) and loop.parallel and self.are_shared(sums.values()):
+            return {}
         iterates = _surely_iterates(loop)
         for s in sums.values():
             s.guarded = s.guarded and (s.conditional or not iterates)
             s.has_hit = s.guarded and (s.conditional or isinstance(loop, ir.While))
         return sums
+
+    def are_shared(self, sums: Iterable[_Sum]) -> bool:
+        """Whether all iterations of the outermost loop update these elements, in parallel."""
+        outermost = self.around[0]
+        bound = bound_in(outermost.regions[-1])
+        return (
+            isinstance(outermost, ir.For)
+            and outermost.parallel
+            and all(can_be_reduced(s.first) and bound.isdisjoint(s.first.args[:-1]) for s in sums)  # type: ignore[arg-type]
+        )
 
     def fits(self, op: ir.Atomic, loop: ir.For | ir.While, bound: set[ir.Var]) -> bool:
         dtype = op.buffer.dtype

@@ -122,6 +122,14 @@ class Field(Located, Exchanged, Tokenised):
                 whole.held_by(self)
         return self._array
 
+    def _look(self) -> np.ndarray[Any, Any]:
+        """Its numbers for somebody who copies them at once: a device that has them need not get them back."""
+        if "_array" not in self.__dict__ and session.ahead is None:
+            memory = self.memory
+            if isinstance(memory, ResidentMemory):
+                return array_over(self.buffer, memory, memory.look())
+        return self._array
+
     def __copy__(self) -> Any:
         raise FieldError(
             f"'{self.name}' is memory of this session, and is not copied",
@@ -526,7 +534,8 @@ class Field(Located, Exchanged, Tokenised):
         if seam.listener is not None and heard() is not None:
             found = taken_copy(self._array, f"a copy of '{self.name}'")
             return found if dtype is None else found.astype(dtype)
-        return self._array.astype(dtype) if dtype is not None else self._array.copy()
+        found = self._look()
+        return found.astype(dtype) if dtype is not None else found.copy()
 
     def held(self) -> np.ndarray[Any, Any]:
         """The numbers themselves, of shape `shape + element shape`, to be looked at at once: nobody is told."""
@@ -636,7 +645,7 @@ class ScalarField(Field):
     def __getitem__(self, key: Any) -> Any:
         position = self._position(key)
         open_recorder = recorder.get()
-        value = self._array[position].item()
+        value = self._look()[position].item()
         if seam.listener is not None and (listener := heard()) is not None:
             value = listener.reading(self._array, position, value)
         return value if open_recorder is None else open_recorder.reading(self.buffer, position, value)

@@ -38,7 +38,11 @@ def _width(verdict: LoopVerdict) -> str:
 class TaskTable(ShownAsTable, list["TaskPlan"]):
     """One row per task of a launch, in the order in which they run; shows itself as a table."""
 
-    _heads = ("task", "line", "schedule", "iterations", "private copies", "atomics", "checks")
+    @property
+    def _heads(self) -> tuple[str, ...]:  # type: ignore[override]
+        own = "private copies" if any(one.workgroups is None for one in self) else "workgroups"
+        return ("task", "line", "schedule", "iterations", own, "atomics", "checks")
+
     _left = 7
     _nothing = "a launch does nothing"
 
@@ -49,12 +53,19 @@ class TaskTable(ShownAsTable, list["TaskPlan"]):
                 str(one.span.line) if one.span.line else "—",
                 "parallel" if one.parallel else f"serial: {one.because}" if one.because else "serial",
                 ("at launch" if one.iterations is None else f"{one.iterations:,}") if one.parallel else "—",
-                "; ".join(f"{p.target}, {_size(p.nbytes)} a thread" for p in one.privates) or "—",
+                _own(one),
                 ", ".join(dict.fromkeys(f"{use.combine} {use.target}" for use in one.atomics if not use.plain)) or "—",
                 str(one.checks) if one.checks else "—",
             )
             for number, one in enumerate(self)
         ]
+
+
+def _own(plan: TaskPlan) -> str:
+    """A thread's private copies, or the workgroups of a GPU."""
+    if plan.workgroups is not None:
+        return str(plan.workgroups) if plan.iterations is not None else f"at most {plan.workgroups}"
+    return "; ".join(f"{p.target}, {_size(p.nbytes)} a thread" for p in plan.privates) or "—"
 
 
 def _size(nbytes: int | None) -> str:

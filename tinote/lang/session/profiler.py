@@ -5,7 +5,8 @@
     ti.profiler.print_kernel_profiler_info()
     ti.profiler.kernel_profiler_info()              # the same as a table, at the end of a notebook cell
 
-A task is one outermost loop of a kernel, or the statements between two of them.
+A task is one outermost loop of a kernel, or the statements between two of them. On a GPU its own clock measures them,
+by timestamps at the begin and the end of each; where it has none, a task takes until the host has seen its end.
 """
 
 from __future__ import annotations
@@ -29,10 +30,22 @@ __all__ = [
 
 
 class ProfileTable(ShownAsTable, list[Measured]):
-    """One row per task, the most expensive first; shows itself as a table. Times in milliseconds."""
+    """One row per task, the most expensive first; shows itself as a table. Times in milliseconds. Where a GPU ran some
+    of them, it shows what measured each.
+    """
 
-    _heads = ("task", "place", "share", "launches", "total ms", "least ms", "mean ms", "most ms")
-    _left = 2
+    @property
+    def _heads(self) -> tuple[str, ...]:  # type: ignore[override]
+        measured = ("measured by",) if self._tells_by else ()
+        return ("task", "place", *measured, "share", "launches", "total ms", "least ms", "mean ms", "most ms")
+
+    @property
+    def _left(self) -> int:  # type: ignore[override]
+        return 3 if self._tells_by else 2
+
+    @property
+    def _tells_by(self) -> bool:
+        return any(m.by != "CPU" for m in self)
 
     @property
     def _nothing(self) -> str:  # type: ignore[override]
@@ -44,6 +57,7 @@ class ProfileTable(ShownAsTable, list[Measured]):
             (
                 m.task,
                 location_name(m.span),
+                *((m.by,) if self._tells_by else ()),
                 f"{100 * m.total / whole:.1f} %",
                 str(m.count),
                 *(f"{1e-6 * t:.3f}" for t in (m.total, m.least, m.mean, m.most)),

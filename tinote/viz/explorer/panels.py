@@ -42,9 +42,10 @@ def _row(location: tuple[int, int, int], *cells: str, tone: str = "") -> Json:
 
 def _tasks(stages: Stages, rows: Rows) -> Json:
     assert stages.last is not None
-    plans = plan_tasks(stages.last)
+    plans = plan_tasks(stages.last, stages.config)
     shown = [_task(plan, number, rows) for number, plan in enumerate(plans)]
-    columns = ("task", "line", "schedule", "iterations", "private copies", "atomics left", "checks", "reads", "writes")
+    own = "private copies" if any(plan.workgroups is None for plan in plans) else "workgroups"
+    columns = ("task", "line", "schedule", "iterations", own, "atomics left", "checks", "reads", "writes")
     return {"tables": [_table("Tasks, in the order in which they run", columns, shown, "a launch does nothing")]}
 
 
@@ -53,7 +54,9 @@ def _task(plan: TaskPlan, number: int, rows: Rows) -> Json:
     if plan.vectorised:
         schedule += ", vectorised"
     iterations = ("at launch" if plan.iterations is None else f"{plan.iterations:,}") if plan.parallel else "—"
-    copies = [f"{p.combine} {p.target}, {_size(p.nbytes)} a thread" for p in plan.privates]
+    own = [f"{p.combine} {p.target}, {_size(p.nbytes)} a thread" for p in plan.privates]
+    if plan.workgroups is not None:
+        own = [str(plan.workgroups) if plan.iterations is not None else f"at most {plan.workgroups}"]
     hard = [use for use in plan.atomics if not use.plain]
     return _row(
         rows.location(plan.span),
@@ -61,7 +64,7 @@ def _task(plan: TaskPlan, number: int, rows: Rows) -> Json:
         _line(plan.span),
         schedule,
         iterations,
-        "; ".join(copies) or "—",
+        "; ".join(own) or "—",
         _atomics(hard) or "—",
         str(plan.checks) if plan.checks else "—",
         ", ".join(plan.reads) or "—",

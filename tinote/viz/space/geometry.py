@@ -16,10 +16,10 @@ from tinote.lang.maths.language import loop_config
 
 
 def fixed(function: Callable[..., Any]) -> Kernel:
-    """A kernel that is compiled the same way whatever the session's options are: not as plain Python, not profiled, and
-    without a check of its indices, which are right by construction.
+    """A kernel that is compiled the same way whatever the session's options are: for the CPU, not profiled, and without
+    a check of its indices, which are right by construction.
     """
-    return kernel(function).with_options(Config(bounds_check=False)._asdict())
+    return kernel(function).with_options(Config(arch="cpu", software_gpu=False, bounds_check=False)._asdict())
 
 
 def add_face_normals(

@@ -491,7 +491,7 @@ function groupsOf([, isParallel, lo, hi, saves, sums, scratch], numbers, scratch
   if (!isParallel) return 1;
   const [first, last] = [lo, hi].map((end) => (Array.isArray(end) ? Number(numbers[end[1]]) : end));
   let most = 4096;
-  if (sums) most = 256;
+  if (sums) most = 1024;
   if (saves) most = Math.max(1, Math.min(128, Math.floor(scratchBytes / (4 * GPU_GROUP * (2 * scratch + 1)))));
   if (first === null || last === null) return most;
   return Math.min(Math.max(Math.ceil((last - first) / GPU_GROUP), 1), most);

@@ -63,7 +63,7 @@ from tinote.ir.nodes import (
 )  # fmt: skip
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import buffers_of, definitions, walk
-from tinote.ir.types import Ref, Scalar, Stack, Tensor, element_type, f64, shape_of, u1, u32
+from tinote.ir.types import Ref, Scalar, Stack, Tensor, element_type, f32, f64, shape_of, u1, u32
 from tinote.runtime.layout import PAYLOAD_WORDS, WORKGROUP
 from tinote.runtime.sites import Site, SiteKind
 from tinote.source import NOWHERE, Span
@@ -143,14 +143,16 @@ class _Module:
         tasks = [op for op in self.fn.region.body if isinstance(op, Task)]
         entries = [_Task(self, f"task{n}", task).entry() for n, task in enumerate(tasks)]
         entries += [_Task(self, "results", None).entry()] if self.results else []
+        floats = "@group(0) @binding(3) var<storage, read_write> float_arena: array<atomic<f32>>;\n"
+        floats = floats if self.features.float_atomics else ""
         head = f"""\
 @group(0) @binding(0) var<uniform> params: array<vec4<u32>, {self.param_words // 4}>;
 @group(0) @binding(1) var<storage, read_write> block: array<atomic<u32>>;
 @group(0) @binding(2) var<storage, read_write> scratch: array<u32>;
-// The same binding twice: an entry point uses one of them.
+// The same binding several times: an entry point uses one of them.
 @group(0) @binding(3) var<storage, read_write> arena: array<u32>;
 @group(0) @binding(3) var<storage, read_write> shared_arena: array<atomic<u32>>;
-var<private> nan_bits: u32 = 0x7fc00000u;
+{floats}var<private> nan_bits: u32 = 0x7fc00000u;
 var<private> inf_bits: u32 = 0x7f800000u;
 {wide.ALIAS}"""
         texts = "\n".join([head, *self.helpers.texts.values()])
@@ -185,11 +187,14 @@ class _OpenStack(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where a number is: its words, or the word that its byte is in, and by how many bits to shift that."""
+    """Where a number is: its words, or the word that its byte is in, and by how many bits to shift that. `floats`: the
+    words are numbers of f32.
+    """
 
     words: list[str]
     atomic: bool
     by: str = ""
+    floats: bool = False
 
 
 class _Task:
@@ -212,11 +217,16 @@ class _Task:
         memory = [op for op in ops if isinstance(op, Store | Atomic) and op.buffer.kind is not BufferKind.TEMPORARY]
         updates = [op for op in ops if isinstance(op, Atomic) and not op.plain]
         self.shared = any(op in updates or op.buffer.dtype.bits < 32 for op in memory)
+        # All of a task's memory is of one type, which words are not: numbers of others are not taken for floats.
+        loaded = [op for op in ops if isinstance(op, Load) and op.buffer.kind is not BufferKind.TEMPORARY]
+        only_floats = all(op.buffer.dtype is f32 for op in (*memory, *loaded))
+        adds = all(op.prim is p.add for op in updates if op.buffer.kind is not BufferKind.TEMPORARY)
+        self.floats = module.features.float_atomics and self.shared and only_floats and adds
         #: arrays in scratch memory: at which word of the invocation's, how many values
         self.arrays: dict[Var, tuple[int, int]] = {}
         self.array_words = 0
         self.saves = any(isinstance(op, NewStack) or (isinstance(op, Local) and self.is_large(op)) for op in ops)
-        #: sums that each invocation has for itself, by the update that each begins with
+        #: totals that each invocation has for itself, and one of the updates that each stands for
         self.sums: dict[tuple[Buffer, tuple[Atom, ...]], tuple[str, Atomic]] = {}
         self.summed = sums_of(task.body) if task is not None and task.parallel else frozenset()
         # No atomic operation has 64 bits. Where iterations conflict over what is differentiated, gradients are those of
@@ -334,15 +344,17 @@ class _Task:
             self.region(task.body)
         else:
             iterations = self.grid_loop(task)
-        found = [
-            f"@compute @workgroup_size({WORKGROUP})",
-            f"fn {self.name}({_BUILTINS}) {{",
-            f"  let me = at.x; let stride = groups.x * {size}u;",
-            *([f"  let stacks = {1 + self.array_words}u; var sp = stacks;"] if self.saves else []),
-        ]
+        stacks = [f"  let stacks = {1 + self.array_words}u; var sp = stacks;"] if self.saves else []
+        ids = f"let me = at.x; let stride = groups.x * {size}u;"
+        begin = [f"@compute @workgroup_size({WORKGROUP})", f"fn {self.name}({_BUILTINS}) {{", f"  {ids}"]
+        if self.sums:
+            begin = [f"fn {self.name}_iterations(me: u32, stride: u32) {{"]
         # The layout names all four bindings, and what a text does not use it need not have.
         loc = NOWHERE if task is None else task.loc
-        self.m.lines += [*[(line, loc) for line in found], *self.head, *self.lines, ("}", loc), ("", NOWHERE)]
+        found = [(line, loc) for line in (*begin, *stacks)]
+        self.m.lines += [*found, *self.head, *self.lines, ("}", loc), ("", NOWHERE)]
+        if self.sums:
+            self.m.lines += [*self.reduction(ids, loc), ("", NOWHERE)]
         divisible = task is not None and task.parallel
         work = work_of(task.body) if task is not None and divisible else None
         return Entry(self.name, parallel, iterations, self.saves, bool(self.sums), divisible, work, self.array_words)
@@ -372,13 +384,46 @@ class _Task:
             if self.saves:
                 self.do("sp = stacks;")
             self.region(task.body)
-        for total, op in self.sums.values():
-            self.loc = op.loc
-            with self.nested("if (me < end - begin) {"):
-                self.add_to(op, total)
-        self.loc = task.loc
         self.fail_unless("iteration >= end", Site(SiteKind.ASSERT, task.loc, LOOP_ENDED), [])
         return known
+
+    def reduction(self, ids: str, loc: Span) -> list[tuple[str, Span]]:
+        """The entry point of a task with totals. The iterations are a function of their own, which every invocation
+        comes back from, wherever it leaves them: all meet at the barriers. A group's totals are halved until there is
+        one of each, which one invocation adds to what all share.
+        """
+        self.env, self.head, self.lines, self.loc, self.indent = {}, [], [], loc, 1
+        sums = [(total, op, f"{k * WORKGROUP}u + lane") for k, (total, op) in enumerate(self.sums.values())]
+        for total, op, _ in sums:
+            self.do(f"{total} = {_neutral(op)};")
+        self.do(f"{self.name}_iterations(me, stride);")
+        lanes = f"{self.name}_lanes"
+        for total, op, at in sums:
+            self.do(f"{lanes}[{at}] = {self.to_words(op.buffer.dtype, total)[0]};")
+        self.do("workgroupBarrier();")
+        with self.nested(f"for (var half = {WORKGROUP // 2}u; half > 0u; half >>= 1u) {{"):
+            with self.nested("if (lane < half) {"):
+                for _, op, at in sums:
+                    t, both = op.buffer.dtype, (op.value, op.value)
+                    halves = [self.value(self.from_words(t, [f"{lanes}[{k}]"])) for k in (at, f"{at} + half")]
+                    joined = self.value(self.prim_text(op.prim, t, both, halves))
+                    self.do(f"{lanes}[{at}] = {self.to_words(t, joined)[0]};")
+            self.do("workgroupBarrier();")
+        with self.nested("if (lane == 0u) {"):
+            for _, op, at in sums:
+                self.loc = op.loc
+                word = self.value(f"{lanes}[{at}]")
+                with self.nested(f"if ({_is_not_neutral(op, word)}) {{"):  # else there may be no such element
+                    self.add_to(op, self.value(self.from_words(op.buffer.dtype, [word])))
+        private = [f"var<private> {total}: {type_name(op.buffer.dtype)};" for total, op, _ in sums]
+        begin = [
+            *private,
+            f"var<workgroup> {lanes}: array<u32, {len(sums) * WORKGROUP}>;",
+            f"@compute @workgroup_size({WORKGROUP})",
+            f"fn {self.name}({_BUILTINS}, @builtin(local_invocation_index) lane: u32) {{",
+            f"  {ids}",
+        ]
+        return [*[(line, loc) for line in begin], *self.head, *self.lines, ("}", loc)]
 
     def region(self, region: Region) -> list[str]:
         """The code of a region. What it takes from scratch memory goes back at its end."""
@@ -512,6 +557,8 @@ class _Task:
         array = "shared_arena" if self.shared else "arena"
         unit = min(b.dtype.size, 4)  # bases are counted in the same
         start = self.value(f"{self.param(self.m.bases[b])} + {self.offset(op, unit)}")
+        if self.floats:
+            return _Place([f"float_arena[{start}]"], True, floats=True)
         if unit == 4:
             return _Place([f"{array}[{start} + {k}u]" if k else f"{array}[{start}]" for k in range(size)], self.shared)
         scale = 4 // unit
@@ -539,6 +586,8 @@ class _Task:
         return f"{self.index(index)} * {stride}u" if stride != 1 else self.index(index)
 
     def read(self, t: Scalar, place: _Place) -> str:
+        if place.floats:
+            return self.value(f"atomicLoad(&{place.words[0]})")
         words = [f"atomicLoad(&{w})" if place.atomic else w for w in place.words]
         if place.by:
             word = f"({words[0]} >> {place.by})"
@@ -546,6 +595,9 @@ class _Task:
         return self.value(self.from_words(t, words))
 
     def write(self, t: Scalar, place: _Place, value: str) -> None:
+        if place.floats:
+            self.do(f"atomicStore(&{place.words[0]}, {value});")
+            return
         words = self.to_words(t, value)
         if place.by:  # its neighbours in the same word are others' business
             mask = f"{(1 << 8 * t.size) - 1:#x}u"
@@ -570,13 +622,9 @@ class _Task:
             return
         t = op.buffer.dtype
         if (op.buffer, op.index) not in self.sums:
-            total = self.name_for("sum")
-            # What changes no number, not even -0.
-            none = "bitcast<f32>(0x80000000u)" if t.kind == "f" else f"{type_name(t)}()"
-            self.declare(f"var {total} = {none};")
-            self.sums[op.buffer, op.index] = total, op
+            self.sums[op.buffer, op.index] = self.name_for(f"{self.name}_total"), op
         total, _ = self.sums[op.buffer, op.index]
-        self.do(f"{total} = {self.prim_text(p.add, t, (op.value, op.value), [total, value])};")
+        self.do(f"{total} = {self.prim_text(op.prim, t, (op.value, op.value), [total, value])};")
 
     def add_to(self, op: Atomic, value: str) -> None:
         """Update what is in memory."""
@@ -586,6 +634,8 @@ class _Task:
         if op.plain or t.bits == 64:
             old = self.read(t, place)
             self.write(t, place, self.value(self.prim_text(prim, t, both, [old, value])))
+        elif place.floats:
+            old = self.value(f"atomicAdd(&{place.words[0]}, {value})")
         elif t.kind in "iu" and t.bits == 32 and (word := _WORDS.get(prim)) is not None:
             found = self.value(f"atomic{word}(&{place.words[0]}, {self.to_words(t, value)[0]})")
             old = self.from_words(t, [found])
@@ -796,6 +846,22 @@ class _Task:
                 k += len(words)
         with self.nested("else {"):
             self.do(f"atomicAdd(&block[{PRINTED + 1}], 1u);")
+
+
+def _neutral(op: Atomic) -> str:
+    """What changes no number by an update, not even -0.0."""
+    t = op.buffer.dtype
+    if op.prim is p.add and t.kind == "f":
+        return "bitcast<f32>(0x80000000u)"
+    return literal(Lit(p.neutral(op.prim, t), t))
+
+
+def _is_not_neutral(op: Atomic, word: str) -> str:
+    """Whether a word is another number than the neutral one."""
+    t = op.buffer.dtype
+    if t.kind == "f":
+        return f"{word} != 0x80000000u" if op.prim is p.add else f"({word} & 0x7fffffffu) <= 0x7f800000u"
+    return f"{word} != {int(p.neutral(op.prim, t)) & 0xFFFFFFFF:#x}u"
 
 
 #: The same on words of either sign.

@@ -38,7 +38,7 @@ PARAMS, BLOCK, SCRATCH, ARENA = range(4)
 
 class Entry(NamedTuple):
     """A task. `iterations`: how many, where it is known. `parallel`: in as many invocations as there are. `saves`: it
-    needs scratch memory. `sums`: each invocation adds what it has summed up to what all share. `divisible`: some of its
+    needs scratch memory. `sums`: each workgroup adds what it has summed up to what all share. `divisible`: some of its
     iterations can be dispatched, and then others. `work`: how many operations an iteration takes, where it is known.
     `scratch`: the words of scratch memory that an invocation has for arrays, beside its stacks.
     """

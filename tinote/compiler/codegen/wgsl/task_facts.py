@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tinote.ir import primitives as p
-from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, For, Lit, Load, Region, Store, Var, While
+from tinote.ir.access import buffers_may_meet
+from tinote.ir.nodes import Atom, Atomic, Buffer, For, Lit, Load, Region, Store, Var, While
 from tinote.ir.query import walk
-from tinote.ir.types import u1
+from tinote.ir.reductions import can_be_reduced
 
-_MOST_SUMS = 16  # elements of one buffer
+#: Elements of all buffers: each has 256 bytes of a group's memory, of which there are 16 kB.
+_MOST_SUMS = 32
 
 
 def work_of(region: Region) -> int | None:
@@ -29,36 +30,22 @@ def work_of(region: Region) -> int | None:
 
 
 def sums_of(region: Region) -> frozenset[tuple[Buffer, tuple[Atom, ...]]]:
-    """Where all iterations of a parallel task add to the same element that it uses for nothing else: buffers and
-    indices.
+    """Where all iterations of a parallel task update the same element by one operation, for which it uses nothing of
+    the buffer otherwise: buffers and indices.
     """
     ops = list(walk(region))
     regions = [region, *[inner for op in ops for inner in op.regions]]
     inside = {v for op in ops for v in op.outs} | {v for r in regions for v in r.params}
-    used = [op for op in ops if isinstance(op, Load | Store | Atomic)]
-    found: dict[Buffer, set[tuple[Atom, ...]]] = {}
-    for op in used:
-        places = found.setdefault(op.buffer, set())
-        adds = isinstance(op, Atomic) and not op.plain and op.prim is p.add and not op.outs
-        fits = op.buffer.dtype.bits == 32 and op.buffer.dtype is not u1
-        if adds and fits and inside.isdisjoint([i for i in op.index if isinstance(i, Var)]):
-            places.add(op.index)
-        else:
-            found[op.buffer] = _NoPlaces()
-    alone = {b for b in found if not any(_may_share(b, other) for other in found if other is not b)}
-    return frozenset(
-        [(b, place) for b, places in found.items() if b in alone and len(places) <= _MOST_SUMS for place in places]
-    )
-
-
-class _NoPlaces(set[tuple[Atom, ...]]):
-    """Of a buffer that is used otherwise, too."""
-
-    def add(self, element: tuple[Atom, ...]) -> None:
-        """Nothing is added."""
-
-
-def _may_share(a: Buffer, b: Buffer) -> bool:
-    """Whether two buffers may have memory in common: an argument with anything that launches are given."""
-    given = [one for one in (a, b) if one.kind is BufferKind.ARRAY and not one.noalias]
-    return bool(given) and BufferKind.TEMPORARY not in (a.kind, b.kind)
+    used: dict[Buffer, list[Load | Store | Atomic]] = {}
+    for op in ops:
+        if isinstance(op, Load | Store | Atomic):
+            used.setdefault(op.buffer, []).append(op)
+    found: dict[tuple[Buffer, tuple[Atom, ...]], None] = {}
+    for buffer, accesses in used.items():
+        if any(buffers_may_meet(buffer, other) for other in used if other is not buffer):
+            continue
+        updates = [op for op in accesses if isinstance(op, Atomic) and can_be_reduced(op)]
+        updates = [op for op in updates if inside.isdisjoint([i for i in op.index if isinstance(i, Var)])]
+        if len(updates) == len(accesses) and len({op.prim for op in updates}) == 1:
+            found.update(dict.fromkeys([(buffer, op.index) for op in accesses]))
+    return frozenset(list(found)[:_MOST_SUMS])
