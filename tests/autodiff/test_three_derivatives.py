@@ -1,0 +1,143 @@
+"""Three derivatives in each other, of which the second is a block: a functional derivative in a tape, or in a block in
+forward mode, that is differentiated itself. Against differences of what the two inner ones give.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tinote.errors import DifferentiationError
+
+Array = np.ndarray[Any, Any]
+
+N = 3
+ALONG = np.array([1.0, -0.5, 0.25])
+START = np.array([0.3, 0.7, -0.4])
+OUTER = ("tape", "block", "grad", "jvp")
+
+
+class Levels:
+    """losses[k + 1] is computed of a derivative of losses[k], by x."""
+
+    def __init__(self) -> None:
+        ti.init(default_fp=ti.f64)
+        both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
+        self.x = x = ti.field(ti.f64, shape=N, **both)
+        self.losses = [ti.field(ti.f64, shape=(), **both) for _ in range(3)]
+        first = self.losses[0]
+
+        @ti.kernel
+        def base(by: ti.f64):
+            for i in x:
+                first[None] += by * ti.sin(x[i]) * x[i] * (i + 1) + x[i] ** 3
+
+        self.base = base
+        self.uses = [self._use(*pair) for pair in zip(self.losses, self.losses[1:], strict=False)]
+
+    def _use(self, loss: Any, total: Any) -> dict[str, Callable[..., None]]:
+        x = self.x
+        column = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+        @ti.kernel
+        def gradients():
+            for i in x:
+                total[None] += ti.sin(x.grad[i]) * (i + 1) + x[i] * loss[None]
+
+        @ti.kernel
+        def dual():
+            total[None] += ti.sin(loss.dual[None]) * x[0] + loss[None] * x[1]
+
+        @ti.kernel
+        def array(slopes: column):
+            for i in x:
+                total[None] += ti.sin(slopes[i]) * (i + 1) + x[i] * loss[None]
+
+        @ti.kernel
+        def number(product: ti.f64):
+            total[None] += ti.sin(product) * x[0] + loss[None] * x[1]
+
+        return {"tape": gradients, "block": dual, "grad": array, "hvp": array, "jvp": number}
+
+    def run(self, kinds: tuple[str, ...]) -> None:
+        """The program with derivatives of these kinds in it, the innermost first."""
+        if not kinds:
+            self.base(1.0 + 0.5 * self.x[0])  # a number that Python computes
+            return
+        *further, kind = kinds
+        x, loss, use = self.x, self.losses[len(further)], self.uses[len(further)][kind]
+
+        def inner() -> None:
+            self.run(tuple(further))
+
+        if kind == "tape":
+            with ti.ad.Tape(loss):
+                inner()
+            use()
+        elif kind == "block":
+            with ti.ad.FwdMode(loss=loss, param=x, seed=ALONG):
+                inner()
+            use()
+        elif kind == "jvp":
+            use(ti.ad.jvp(inner, wrt=x, loss=loss)(ALONG)[1])
+        elif kind == "hvp":
+            use(ti.ad.hvp(inner, wrt=x, loss=loss)(ALONG))
+        else:
+            use(ti.ad.grad(inner, wrt=x, loss=loss)())
+
+    def begin(self, start: Array) -> None:
+        self.x.from_numpy(start)
+        for loss in self.losses:
+            loss[None] = 0
+        for field in (self.x, *self.losses):
+            field.grad.fill(0)
+            field.dual.fill(0)
+
+    def value(self, kinds: tuple[str, ...], start: Array) -> float:
+        self.begin(start)
+        self.run(kinds)
+        return self.losses[len(kinds)][None]
+
+    def derivative(self, kinds: tuple[str, ...], outer: str) -> float:
+        """Along `ALONG`."""
+        self.begin(START)
+        x, loss = self.x, self.losses[len(kinds)]
+        if outer == "tape":
+            with ti.ad.Tape(loss):
+                self.run(kinds)
+            return x.grad.to_numpy() @ ALONG
+        if outer == "block":
+            with ti.ad.FwdMode(loss=loss, param=x, seed=ALONG):
+                self.run(kinds)
+            return loss.dual[None]
+        if outer == "grad":
+            return ti.ad.grad(lambda: self.run(kinds), wrt=x, loss=loss)() @ ALONG
+        return ti.ad.jvp(lambda: self.run(kinds), wrt=x, loss=loss)(ALONG)[1]
+
+
+@pytest.mark.parametrize("middle", ["tape", "block"])
+@pytest.mark.parametrize("inner", ["grad", "jvp", "hvp"])
+def test_functional_derivatives_in_blocks_that_are_differentiated(inner: str, middle: str) -> None:
+    for outer in OUTER:
+        levels, kinds, h = Levels(), (inner, middle), 1e-6
+        found = levels.derivative(kinds, outer)
+        slope = (levels.value(kinds, START + h * ALONG) - levels.value(kinds, START - h * ALONG)) / (2 * h)
+        assert found == pytest.approx(slope, rel=1e-5), outer
+        assert levels.derivative(kinds, outer) == pytest.approx(found, rel=1e-12), outer  # once more
+
+
+@pytest.mark.parametrize("outer", ["tape", "grad"])
+@pytest.mark.parametrize("middle", ["tape", "block", "grad", "jvp", "hvp"])
+@pytest.mark.parametrize("inner", ["tape", "block"])
+def test_blocks_in_two_others_are_refused_with_both_lines(inner: str, middle: str, outer: str) -> None:
+    levels = Levels()
+    with pytest.raises(DifferentiationError) as refused:
+        levels.derivative((inner, middle), outer)
+    text = str(refused.value)
+    own = {"tape": "with ti.ad.Tape(loss)", "block": "with ti.ad.FwdMode(loss="}[inner]
+    assert own in text
+    assert "ti.ad." in text.replace(own, "", 1)
+    # Nothing is left of it.
+    assert levels.value((inner,), START) == pytest.approx(Levels().value((inner,), START), rel=1e-12)
