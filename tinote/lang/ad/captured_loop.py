@@ -114,7 +114,7 @@ def may_capture(outer: Journal, memory: int) -> bool:
         and not outer.active
         and seam.listener is None
         and sys.getprofile() is None
-        and config.arch == "cpu"
+        and config.arch != "python"
         and not config.kernel_profiler
         and 8 * sum(fields.values()) <= min(memory, 8 * _LARGEST_STATE)
     )

@@ -131,7 +131,7 @@ class Program:
         if (
             seam.listener is not None
             or (session.watchers and open_recorder is None)
-            or config.arch != "cpu"
+            or config.arch == "python"
             or config.kernel_profiler
             or not self._lock.acquire(blocking=False)
         ):
@@ -157,13 +157,9 @@ class Program:
 
     def captured(self, *args: Any) -> Captured:
         """What is replayed for these arguments; captures it if need be. Raises `CaptureError`."""
-        arch = session.config.arch
-        if arch != "cpu":
-            raise CaptureError(
-                f"nothing is replayed with arch='{arch}': the step runs as the function that it is",
-                caller(),
-                hint="on a GPU, what it launches is sent off together" if arch == "gpu" else "",
-            )
+        if session.config.arch == "python":
+            what = "nothing is replayed with arch='python': the step runs as the function that it is"
+            raise CaptureError(what, caller())
         with self._lock:
             known, _ = self._known_for(args, {})
             known.refuse_if_stale()
