@@ -244,7 +244,7 @@ class _Builder(FileMemory):
             ],
             "functions": functions,
             "shaders": shaders,
-            "views": views.TEXT if shaders else "",
+            "views": views.TEXT if any("gpu" in function for function in functions) else "",
             "places": self.described_places(),
         }
         return description, module.image, memory

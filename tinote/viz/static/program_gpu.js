@@ -189,7 +189,7 @@ class GpuProgram {
       ...one,
       ...(await made(one.text, one.entries.map(([name]) => name), one.params, one.words)),
     }));
-    this.views = await made(program.description.views, ["fill", "copy"], 16, 4);
+    this.views = await made(this.program.description.views, ["fill", "copy"], 16, 4);
     this.#shaders = await Promise.all(parts);
   }
 
