@@ -16,7 +16,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +39,8 @@ from tinote.lang.capture.plan import (
     Plan,
     PlanConstant,
     PlanStep,
+    Result,
+    leaves_of,
 )
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.capture.stages import MOST_AXES, Stage, axes_of, is_arithmetic, is_possible, run_of, stages_of
@@ -48,7 +50,7 @@ from tinote.lang.session.state import session
 from tinote.runtime import layout
 from tinote.runtime.gpu import Device, DeviceFull, Dispatch, NoDevice, Program, open_device
 from tinote.runtime.memory import Memory
-from tinote.runtime.resident import Newest, ResidentMemory
+from tinote.runtime.resident import Newest, ResidentMemory, resident_at
 
 #: Where the parameters of each command begin: the device takes them from multiples of it.
 _APART = 256
@@ -93,7 +95,8 @@ class _Answer(NamedTuple):
 
 class _Yield:
     """What the device does before the instructions go on at the word `next`. `first`: the word that they began with.
-    `answers`: of the commands, those that give a number come back.
+    `answers`: how many numbers come back; `results`: blocks that do as well, as Python gets them next; `changed`:
+    blocks that it writes; `checks`: whether a kernel may fail.
     """
 
     def __init__(self, first: int) -> None:
@@ -101,6 +104,7 @@ class _Yield:
         self.next = first
         self.commands: list[_Command] = []
         self.answers = 0
+        self.results: set[int] = set()
         self.changed: set[int] = set()
         self.checks = False
 
@@ -125,6 +129,10 @@ class PreparedOnDevice(Prepared):
         #: by block: the bytes on the device; and of those that are the host's, or given by others, where these are
         self._residents: list[ResidentMemory] = []
         self._hosts: dict[int, int] = {}
+        #: the bytes on the device of blocks that are given, as long as they are given from the host; and from which
+        #: byte on they are in a block that is there
+        self._own: dict[int, ResidentMemory] = {}
+        self._offsets: dict[int, int] = {}
         self._yields: list[_Yield] = []
         self._now = _Yield(0)
         self._orders: dict[int, int] = {}
@@ -134,7 +142,8 @@ class PreparedOnDevice(Prepared):
         self._failed_step: PlanStep | None = None
         self._checks: dict[int, Callable[[bytes], None]] = {}
         self._made_places: list[_Place] = []
-        self._at: list[int | None] = []
+        self._at: list[tuple[ResidentMemory, int]] = []
+        self._moved = True
         steps = [step for path in plan.root.all() for step in path.steps]
         room = sum([_apart(self._codes[one.code].param_bytes if isinstance(one, LaunchStep) else 64) for one in steps])
         #: the parameters of all commands
@@ -169,13 +178,19 @@ class PreparedOnDevice(Prepared):
             self._hosts[number] = memory.address
             return memory
         if block.kind == "input" or number in self.given:
+            self._own[number] = made
             self._hosts[number] = 0
         elif block.data:
             ctypes.memmove(made.begin, block.data, len(block.data))
         return made
 
     def point(self, block: int, address: int) -> None:
-        if block in self._hosts:
+        known, self._moved = resident_at(address), True
+        if known is not None:
+            self._residents[block], self._offsets[block] = known, address - known.begin
+            self._hosts.pop(block, None)
+        elif block in self._own:
+            self._residents[block], self._offsets[block] = self._own[block], 0
             self._hosts[block] = address
 
     def memory_of(self, view: BlockView) -> np.ndarray[Any, Any]:
@@ -187,7 +202,13 @@ class PreparedOnDevice(Prepared):
         ):  # what the host sees of it is only for now, and the device goes on with its own
             with self._device.lock:
                 self._device.download([block])
-        return _mirrored(block, view)
+        return self._mirrored(view)
+
+    def _mirrored(self, view: BlockView) -> np.ndarray[Any, Any]:
+        """The numbers of a view, as the host has them now."""
+        block, begin = self._residents[view.block], self._offsets.get(view.block, 0)
+        mirror: Any = (ctypes.c_ubyte * block.nbytes).from_address(block.begin)
+        return np.ndarray(view.shape, numpy_type(scalar_named(view.type)), mirror, begin + view.offset, view.strides)
 
     def copier(self, view: BlockView) -> Callable[[], np.ndarray[Any, Any]]:
         return lambda: warm_copy(self.memory_of(view))
@@ -211,7 +232,7 @@ class PreparedOnDevice(Prepared):
     def _stage(self, stage: Stage) -> bool:
         self._now = _Yield(len(self.words))
         answers: list[tuple[str, Any, int, Any]] = []
-        ends: list[PlanStep] = []
+        ends: list[EndStep] = []
         goes_on = True
         for step in stage.steps:
             if self._length is not None:
@@ -237,9 +258,17 @@ class PreparedOnDevice(Prepared):
             self._load(name, register, at, span)
         for step in ends:
             self._step(step)
+        if not self._now.commands and self._yields and self.plan.root.branch is None:
+            self._yields[-1].results |= {block for end in ends for block in self._arrays_in(end.result)}
         if not goes_on:
             self._emit(None, layout.REPLAY_END, 0)
         return goes_on
+
+    def _arrays_in(self, result: Result) -> Iterator[int]:
+        """The blocks of the plan's own that are returned, from which arrays are copied."""
+        for kind, parts in leaves_of(result):
+            if kind == "array" and self.plan.blocks[parts[0].block].kind == "scratch":
+                yield parts[0].block
 
     def _command(self, step: PlanStep) -> list[tuple[str, Any, int, Any]]:
         """Make a command of a step. Gives the numbers that come back."""
@@ -381,15 +410,15 @@ class PreparedOnDevice(Prepared):
         source = step.source if isinstance(step, CopyStep) else target
         if 0 in target.shape:
             return
-        to, origin = self._residents[target.block], self._residents[source.block]
 
         def encode(plan: PreparedOnDevice) -> None:
             device = plan._device
+            to, origin = plan._residents[target.block], plan._residents[source.block]
             newer = [block for block in dict.fromkeys((to, origin)) if block.newest is Newest.DEVICE]
             device.download(newer)
             with np.errstate(all="ignore"):
-                given = _mirrored(origin, source) if isinstance(step, CopyStep) else plan._number_at(at, target.type)
-                _mirrored(to, target)[...] = given
+                given = plan._mirrored(source) if isinstance(step, CopyStep) else plan._number_at(at, target.type)
+                plan._mirrored(target)[...] = given
             device.upload(to.place or 0, to.begin, to.nbytes)
             for block in newer:  # commands after this one write there
                 block.newest = Newest.DEVICE
@@ -403,14 +432,14 @@ class PreparedOnDevice(Prepared):
 
     def _shift(self, step: CopyStep, nbytes: int) -> None:
         """A copy within a block, of which the parts may overlap."""
-        block = self._residents[step.target.block]
+        number = step.target.block
 
         def encode(plan: PreparedOnDevice) -> None:
-            place = block.place or 0
+            place = plan._place(number)
             plan._device.copy_bytes(place + step.source.offset, place + step.target.offset, nbytes)
 
         self._now.commands.append(_Command(self._order, encode))
-        self._now.changed.add(step.target.block)
+        self._now.changed.add(number)
 
     def _put_axes(self, at: int, axes: Sequence[tuple[int, ...]], strides: int) -> None:
         for part in range(1 + strides):
@@ -439,7 +468,7 @@ class PreparedOnDevice(Prepared):
             if isinstance(answer.block, GpuCode):
                 source, begin = answer.block.on(device).block, answer.offset
             else:
-                source, begin = device.arena, (plan._residents[answer.block].place or 0) + answer.offset
+                source, begin = device.arena, plan._place(answer.block) + answer.offset
             device.encoder().copy_buffer_to_buffer(source, begin, plan._answers, place, answer.nbytes)
 
         now.commands.append(_Command(answer.order, encode))
@@ -467,9 +496,7 @@ class PreparedOnDevice(Prepared):
             raise KernelTargetError(f"there is no GPU any more: {error}", hint=hint) from None
         for code in self._codes:
             code.on(device)
-        for block in self._residents:
-            block.follow(device)
-        self._views, self._at = _views_on(device), []
+        self._views, self._moved = _views_on(device), True
         self._answers = self._buffer_for_answers()
 
     def _bring(self) -> list[int]:
@@ -477,11 +504,7 @@ class PreparedOnDevice(Prepared):
         a view of.
         """
         residents, device = self._residents, self._device
-        if (
-            not self._hosts
-            and self._at
-            and all(place is not None and block.is_at(place) for block, place in zip(residents, self._at, strict=True))
-        ):
+        if not (self._hosts or self._moved) and all(block.is_at(place) for block, place in self._at):
             return []
         for number, address in self._hosts.items():
             block = residents[number]
@@ -489,18 +512,24 @@ class PreparedOnDevice(Prepared):
                 ctypes.memmove(block.begin, address, self.plan.blocks[number].nbytes)
                 block.newest = Newest.HOST
         viewed = [number for number, block in enumerate(residents) if block.withdraw()]
-        device.require(residents)
-        for block in residents:
+        blocks = dict.fromkeys(residents)
+        for block in blocks:
+            block.follow(device)
+        device.require(blocks)
+        for block in blocks:
             if block.newest is Newest.HOST:
-                assert block.place is not None
-                device.upload(block.place, block.begin, block.nbytes)
+                device.upload(block.place or 0, block.begin, block.nbytes)
                 block.newest = Newest.BOTH
-        at = [block.place for block in residents]
-        if at != self._at:
+        at = [(block, block.place or 0) for block in residents]
+        if at != self._at or self._moved:
             for word, number, offset, unit in self._made_places:
-                self._words[word] = ((at[number] or 0) + offset) // unit
-            self._at = at
+                self._words[word] = (self._place(number) + offset) // unit
+            self._at, self._moved = at, False
         return viewed
+
+    def _place(self, number: int) -> int:
+        """Where a block is on the device."""
+        return (self._residents[number].place or 0) + self._offsets.get(number, 0)
 
     def _run(self, viewed: Sequence[int]) -> int:
         integers, words = self._block.integers, self._jump
@@ -535,12 +564,22 @@ class PreparedOnDevice(Prepared):
                 now = command.order
                 command.encode(self)
             if stage.answers:
-                (found,) = self._device.fetch([(self._answers, 0, 8 * stage.answers)])
-                ctypes.memmove(self._answered.address, bytes(found), 8 * stage.answers)
-                self._device.report()
+                self._hear(stage)
         except BaseException:
             self._unwind_after(now)
             raise
+
+    def _hear(self, stage: _Yield) -> None:
+        """Wait for numbers, and for what Python gets next."""
+        device = self._device
+        blocks = [self._residents[number] for number in stage.results if number not in self.given]
+        parts = [(device.arena, block.place or 0, block.size) for block in blocks]
+        found, *others = device.fetch([(self._answers, 0, 8 * stage.answers), *parts])
+        ctypes.memmove(self._answered.address, bytes(found), 8 * stage.answers)
+        device.report()
+        for block, data in zip(blocks, others, strict=True):
+            ctypes.memmove(block.begin, bytes(data), block.nbytes)
+            block.newest = Newest.BOTH
 
     def _stopped(self, status: int, site: int) -> int:
         """Arithmetic has failed: what comes before it is done first."""
@@ -571,8 +610,10 @@ class PreparedOnDevice(Prepared):
             blocks = [self._residents[number] for number in wanted]
             found = device.fetch([(device.arena, block.place or 0, block.size) for block in blocks])
             for number, block, data in zip(wanted, blocks, found, strict=True):
-                address = self._hosts.get(number) or block.begin
-                ctypes.memmove(address, bytes(data), min(block.nbytes, self.plan.blocks[number].nbytes))
+                if number in self._hosts:
+                    ctypes.memmove(self._hosts[number], bytes(data), self.plan.blocks[number].nbytes)
+                else:
+                    ctypes.memmove(block.begin, bytes(data), block.nbytes)
             device.report()
         for number in viewed:  # whoever has a view may write at any time
             self._residents[number].newest = Newest.HOST
@@ -594,12 +635,6 @@ def _bytes_of(step: ClearStep) -> BlockView:
     """What is cleared, in words if it may be."""
     size, name = (4, "u32") if step.offset % 4 == step.nbytes % 4 == 0 else (1, "u8")
     return BlockView(step.block, step.offset, name, (step.nbytes // size,), (size,))
-
-
-def _mirrored(block: ResidentMemory, view: BlockView) -> np.ndarray[Any, Any]:
-    """The numbers of a view, as the host has them now."""
-    mirror: Any = (ctypes.c_ubyte * block.nbytes).from_address(block.begin)
-    return np.ndarray(view.shape, numpy_type(scalar_named(view.type)), mirror, view.offset, view.strides)
 
 
 def _product(extents: Any) -> int:

@@ -406,7 +406,7 @@ class Attempt(Recording):
                 return
             end = self.steps[-1]
             assert isinstance(end, EndStep)
-            if not all(self._is_made_anew(kind, part) for kind, part in _leaves(end.result)):
+            if not all(self._is_made_anew(kind, parts[0]) for kind, parts in _leaves(end.result)):
                 self.refuse("a result that is no number or array of its own")
             if any(type(step) is BranchStep for step in self.steps):
                 self.refuse("a condition on a number")
@@ -665,13 +665,12 @@ def _reader(result: Result, prepared: Prepared, fresh: dict[int, Memory]) -> Cal
 
 
 def _leaves(result: Result) -> Iterator[tuple[str, Any]]:
-    """The kinds and parts of all that a result consists of."""
-    kind, parts = result
-    if kind == "tuple":
-        for one in parts:
+    """The kinds and parts of all that a result consists of, which is a number, an array, or tuples of them."""
+    if result.kind == "tuple":
+        for one in result.parts:
             yield from _leaves(one)
     else:
-        yield kind, parts[0]
+        yield result
 
 
 def _without_traces(value: Any) -> Any:

@@ -23,7 +23,7 @@ from tinote.lang.capture.prepare import prepared
 from tinote.lang.index_regions import IndexRegion, IndexRegions
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, of_several
 from tinote.lang.kernels.arguments import Arguments
-from tinote.lang.session.state import memory_of
+from tinote.lang.session.state import memory_of, session
 from tinote.runtime.memory import Memory
 from tinote.source import Span
 
@@ -153,10 +153,10 @@ class Way:
             for block, buffer in self._lent.items():
                 adjoint = temporaries.of(buffer) or temporary_companion(buffer, "grad")
                 held.append(adjoint)
-                ready.point(block, memory_of(adjoint).address)
+                ready.point(block, memory_of(adjoint).begin)
         if kept is not None:
             for block, offset in self._blocks.items():
-                ready.point(block, kept.address + offset)
+                ready.point(block, kept.begin + offset)
         if numbers:
             integers = ready.integers
             for register, number in zip(self.registers, numbers, strict=True):
@@ -250,7 +250,7 @@ class StepUnderTape:
         forward = self.forward
         if kept is not None:
             for block, offset in self._blocks.items():
-                forward.prepared.point(block, kept.address + offset)
+                forward.prepared.point(block, kept.begin + offset)
         reached = forward.start(args)
         way = self.ways[reached]
         integers = forward.prepared.integers
@@ -273,7 +273,7 @@ class CapturedStep:
         self.regions = regions
         self.before = before
         self.after = after
-        self.kept: Memory | None = Memory(step.kept_bytes, clear=False) if step.kept_bytes else None
+        self.kept: Memory | None = session.new_memory(step.kept_bytes, clear=False) if step.kept_bytes else None
         self.numbers: tuple[int, ...] = ()
         self.inputs: tuple[int, ...] = ()
         self.outputs: tuple[int, ...] = ()
