@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.errors import KernelIndexError, KernelZeroDivisionError
+from tinote.errors import CaptureError, KernelIndexError, KernelZeroDivisionError
 from tinote.lang.capture.automatic import AutomaticCapture
 from tinote.lang.session.state import session
 from tinote.runtime import gpu
@@ -333,7 +333,8 @@ def test_functional_derivatives_and_repeated_tapes_are_plans(device: gpu.Device,
     assert len(set(found)) == 1
 
 
-def test_steps_of_live_views_are_replayed() -> None:
+def test_steps_of_live_views_are_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tinote.lang.capture.automatic.LONGEST_STEP", 10.0)  # the machine may be busy
     world = World()
     counted = 0
 
@@ -388,3 +389,20 @@ def test_a_replay_goes_on_with_another_device(device: gpu.Device) -> None:
     captured(0.1)
     assert world.left() == wanted
     assert gpu.open_device(software=True) is not device
+
+
+def test_a_step_that_is_not_the_same_twice_runs_as_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    captured = ti.capture(world.forces)
+    monkeypatch.setattr("tinote.lang.capture.agreement.Agreement.of_memory", lambda *_: False)
+    left = []
+    for run in (captured, world.forces):
+        world.fill()
+        run(0.1)
+        left.append(world.left())
+    assert left[0] == left[1] and not captured.is_captured
+    with pytest.raises(CaptureError, match=r"this cannot be captured: replayed, .* differs"):
+        captured.captured(0.1)
+    monkeypatch.undo()
+    captured(0.1)
+    assert not captured.is_captured  # it is not tried again and again
