@@ -282,10 +282,6 @@ class GpuCode(TextCode):
             self._print(self._shader.ring, bytes(head))
             device.report()
 
-    def result_places(self) -> list[tuple[int, int]]:
-        """Where results are in the block, each with its bytes."""
-        return [(4 * at, 4 * words_of(t)) for at, t in self._shader.results]
-
     def stop(self) -> int:
         """A launch on a GPU cannot be stopped: nothing runs that could be."""
         return 0

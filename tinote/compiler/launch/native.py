@@ -305,6 +305,11 @@ class Native:
         return bool(self.launcher.formats)
 
     @property
+    def checks(self) -> bool:
+        """Whether a launch may end with an error."""
+        return bool(self.metadata.sites)
+
+    @property
     def adds_in_any_order(self) -> bool:
         """Whether it adds up floats in whichever order threads come: not where it launches in order."""
         return False

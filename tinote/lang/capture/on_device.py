@@ -326,8 +326,9 @@ class PreparedOnDevice(Prepared):
         now.commands.append(_Command(self._order, encode))
         now.checks |= code.checks
         found: list[tuple[str, Any, int, Any]] = []
-        for (byte, nbytes), (_, name, register) in zip(code.result_places(), step.results, strict=True):
-            found.append((name, register, self._answer(_Answer(self._order, code, byte, nbytes)), step.span))
+        for byte, name, register in step.results:
+            answer = _Answer(self._order, code, byte, 4 * _words_of(name))
+            found.append((name, register, self._answer(answer), step.span))
         return found
 
     def _check(self, code: GpuCode, step: LaunchStep) -> Callable[[bytes], None]:

@@ -173,10 +173,9 @@ class FunctionOnGpu(Instructions):
             [at, t.name, operand_text(operand)]
             for (at, t), operand in zip(shader.parameters, step.arguments, strict=True)
         ]
-        results = [
-            [at, t.name, register.number]
-            for (at, t), (_, _, register) in zip(shader.results, step.results, strict=True)
-        ]
+        # Of what the code gives, the step has what somebody needs.
+        places = dict(zip([offset for offset, _ in native.metadata_results()], shader.results, strict=True))
+        results = [[places[offset][0], places[offset][1].name, register.number] for offset, _, register in step.results]
         return ["launch", number, params, given, results, self._memory.place(step.span)]
 
 
