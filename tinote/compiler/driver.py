@@ -388,7 +388,14 @@ class Specialisation:
             return self._memory_of(self.original(buffer))
         found = self._copies.get(buffer)
         if found is None:
-            found = self._copies[buffer] = Memory(max(bytes_of(buffer) or 0, buffer.dtype.size))
+            found = self._copies[buffer] = self._new_memory(max(bytes_of(buffer) or 0, buffer.dtype.size))
+        return found
+
+    def _new_memory(self, nbytes: int) -> Memory:
+        if self.config.arch != "gpu":
+            return Memory(nbytes)
+        gpu = importlib.import_module("tinote.runtime.gpu")
+        found: Memory = gpu.ResidentMemory(gpu.open_device(self.config.software_gpu), nbytes, clear=False)
         return found
 
     # ---- from one process to the next

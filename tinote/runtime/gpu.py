@@ -348,6 +348,8 @@ class Device:
         self._encoded: set[Program] = set()
         self._faults: list[tuple[Program, bytes]] = []
         self.submissions = 0
+        #: what others have compiled for it, by whom it is for
+        self.programs: dict[Any, Program] = {}
         self._waiter = ThreadPoolExecutor(1, "tinote-gpu")
 
     def buffer(self, nbytes: int, usage: int) -> Any:
@@ -529,7 +531,9 @@ class Device:
         self.encoder().copy_buffer_to_buffer(source, start, self.arena, place, size)
 
     @_may_be_lost
-    def launch(self, program: Program, params: bytes | bytearray, iterations: Sequence[int | None]) -> None:
+    def launch(
+        self, program: Program, params: bytes | bytearray | memoryview, iterations: Sequence[int | None]
+    ) -> None:
         """Encode all tasks of a program; `iterations`: how many each has, where that is known. Those that may take long
         have run when this returns.
         """
@@ -551,7 +555,7 @@ class Device:
 
     @_may_be_lost
     def launch_measured(
-        self, program: Program, params: bytes | bytearray, iterations: Sequence[int | None]
+        self, program: Program, params: bytes | bytearray | memoryview, iterations: Sequence[int | None]
     ) -> list[float]:
         """The same, each task by itself. Gives what they took, in seconds, up to that which failed."""
         if program.holds:
@@ -575,7 +579,7 @@ class Device:
         self,
         program: Program,
         number: int,
-        params: bytes | bytearray,
+        params: bytes | bytearray | memoryview,
         groups: int,
         timestamps: _Timestamps | None = None,
     ) -> tuple[memoryview, float]:
@@ -595,8 +599,18 @@ class Device:
         waited = time.perf_counter() - begun
         return words.cast("I"), waited if timestamps is None else timestamps.seconds(stamps[0])
 
+    @_may_be_lost
+    def dispatch(self, program: Program, number: int, params: bytes | bytearray | memoryview, groups: int) -> None:
+        """Encode one task in this number of groups."""
+        self._dispatch(program, number, params, groups)
+
     def _dispatch(
-        self, program: Program, number: int, params: bytes | bytearray, groups: int, writes: Any = None
+        self,
+        program: Program,
+        number: int,
+        params: bytes | bytearray | memoryview,
+        groups: int,
+        writes: Any = None,
     ) -> None:
         """Encode one task. `writes`: the timestamps of its pass, if it is to have one of its own."""
         run = self._begin(program, params, writes)
@@ -604,7 +618,7 @@ class Device:
         run.set_pipeline(self._pipeline)
         run.dispatch_workgroups(groups)
 
-    def _begin(self, program: Program, params: bytes | bytearray, writes: Any = None) -> Any:
+    def _begin(self, program: Program, params: bytes | bytearray | memoryview, writes: Any = None) -> Any:
         """A pass in which the tasks of a program are to be dispatched with these parameters."""
         start = -(-len(self._params) // _ALIGNMENT) * _ALIGNMENT
         if start + len(params) > _RING_BYTES:
@@ -646,10 +660,14 @@ class Device:
                 return not words[0], seconds
             self.device.queue.write_buffer(program.block, program.left_byte, bytes(4))
 
-    def later(self, program: Program, check: Callable[[bytes], None]) -> None:
-        """Nobody waits for this launch: its faults are looked for when somebody reads."""
+    def expect(self, program: Program, check: Callable[[bytes], None]) -> None:
+        """Look for the faults of a launch when somebody reads."""
         program.check = check
         self._late[program] = None
+
+    def later(self, program: Program, check: Callable[[bytes], None]) -> None:
+        """Nobody waits for this launch: its faults are looked for when somebody reads."""
+        self.expect(program, check)
         if len(self._params) >= _BATCH * _ALIGNMENT and not self._held:
             self._submit_some()
 
@@ -676,13 +694,17 @@ class Device:
     @_may_be_lost
     def copy(self, source: ResidentMemory, target: ResidentMemory) -> None:
         """Copy a block on the device."""
-        size = source.size
+        self.copy_bytes(source.place or 0, target.place or 0, source.size)
+
+    @_may_be_lost
+    def copy_bytes(self, source: int, target: int, size: int) -> None:
+        """Copy bytes of the arena."""
         if self._between is None or self._between.size < size:
             self._between = self.buffer(size, self.wgpu.BufferUsage.COPY_SRC | self.wgpu.BufferUsage.COPY_DST)
         encoder = self.encoder()
         # A buffer is not copied to itself.
-        encoder.copy_buffer_to_buffer(self.arena, source.place, self._between, 0, size)
-        encoder.copy_buffer_to_buffer(self._between, 0, self.arena, target.place, size)
+        encoder.copy_buffer_to_buffer(self.arena, source, self._between, 0, size)
+        encoder.copy_buffer_to_buffer(self._between, 0, self.arena, target, size)
 
     @_may_be_lost
     def clear(self, block: ResidentMemory) -> None:

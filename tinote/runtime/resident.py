@@ -43,7 +43,7 @@ def _lease_type(nbytes: int) -> Any:
 
 class ResidentMemory(Memory):
     """`nbytes` bytes of a device (`tinote.runtime.gpu.Device`) with their mirror, zero at first. `place`: where they
-    are there, once a launch has used them.
+    are there, once a launch has used them. Without `clear` they are anything, and nothing of them goes there.
     """
 
     __slots__ = ("_backing", "_begin", "_holders", "_leases", "device", "newest", "place")
@@ -54,7 +54,7 @@ class ResidentMemory(Memory):
         self.device = device
         self.nbytes = nbytes
         self.place: int | None = None
-        self.newest = Newest.HOST
+        self.newest = Newest.HOST if clear else Newest.DEVICE
         self._holders: list[weakref.ref[Any]] = []
         self._leases: list[weakref.ref[Any]] = []
         try:

@@ -8,6 +8,7 @@ prints, checks, or writes what somebody has a view of is waited for; others are 
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import struct
 import sys
 from collections.abc import Callable, Sequence
@@ -40,7 +41,8 @@ from tinote.errors import (
     refusing_deep_nests,
 )
 from tinote.ir.buffers import bytes_of, root_of
-from tinote.ir.nodes import Buffer, BufferKind, Function, Lit, Task
+from tinote.ir.nodes import Atomic, Buffer, BufferKind, Function, Lit, Task
+from tinote.ir.query import walk
 from tinote.ir.types import Scalar
 from tinote.runtime.gpu import Device, DeviceFull, DeviceLostError, Dispatch, NoDevice, Program, open_device
 from tinote.runtime.launch import write_prints
@@ -48,6 +50,7 @@ from tinote.runtime.layout import WORDS, WORKGROUP
 from tinote.runtime.memory import Memory
 from tinote.runtime.profile import Clock, profile
 from tinote.runtime.resident import Newest, ResidentMemory, resident_at
+from tinote.runtime.seam import seam, silently
 from tinote.runtime.sites import Bounds, SiteKind, fault, formatter
 
 #: How many values an array among an invocation's variables has at most (`Features.indexed`), on GPUs and on CPUs.
@@ -180,6 +183,122 @@ class GpuCode(TextCode):
                 raise CompilerBug("WGSL", str(error)) from error
             raise
 
+    # ---- what a captured step asks (`lang/capture/`): its slots are the parameters of a launch
+
+    @property
+    def name(self) -> str:
+        """The kernel's."""
+        return self._fn.name
+
+    @property
+    def digest(self) -> str:
+        """Of its text."""
+        return hashlib.sha256(self._shader.text.encode()).hexdigest()
+
+    @property
+    def prints(self) -> bool:
+        """Whether launches print."""
+        return self._shader.ring is not None
+
+    @property
+    def checks(self) -> bool:
+        """Whether a launch may end with an error that is the program's."""
+        return any(site.text not in _LIMITS for site in self._shader.sites)
+
+    @property
+    def adds_in_any_order(self) -> bool:
+        """Whether it adds up floats in whichever order the device's invocations come: sums round accordingly."""
+        tasks = [op for op in self._fn.region.body if isinstance(op, Task)]
+        return any(
+            isinstance(op, Atomic) and not op.plain and op.buffer.dtype.kind == "f" and op.prim.name in ("add", "mul")
+            for task, entry in zip(tasks, self._shader.entries, strict=False)
+            if entry.parallel
+            for op in walk(task.body)
+        )
+
+    @property
+    def arrays(self) -> int:
+        """How many arrays the values of a launch begin with."""
+        return self._arrays
+
+    @property
+    def param_bytes(self) -> int:
+        """The bytes of a launch's parameters."""
+        return 4 * self._shader.param_words
+
+    @property
+    def parameter_places(self) -> tuple[tuple[str, int], ...]:
+        """The type and the place of each scalar argument, as bytes from the first parameter."""
+        return tuple([(t.name, 4 * at) for at, t in self._shader.parameters])
+
+    def addresses(self) -> list[tuple[int, Buffer]]:
+        """What a launch has the place of, each with the byte where it is among the parameters."""
+        return [(4 * at, b) for at, b in self._shader.bases]
+
+    def fixed_addresses(self) -> list[tuple[int, str, Memory]]:
+        """The memory that is the same in each launch, each with its byte among the parameters, and its name."""
+        return [(4 * at, b.name, self._fields[b]) for at, b in self._shader.bases if b in self._fields]
+
+    def bound_addresses(self, arrays: Sequence[Any]) -> list[tuple[int, int, int]]:
+        """The addresses that a launch with these arrays gets, each with its byte and the position of its array."""
+        lent = [(at, *self._lent[b]) for at, b in self._shader.bases if b in self._lent]
+        return [(4 * at, arrays[position][part], position) for at, position, part in lent]
+
+    def bound_extents(self, arrays: Sequence[Any]) -> list[tuple[int, int]]:
+        """The extents of these arrays, each with its byte."""
+        return [(4 * at, arrays[self._lent[b][0]].shape[axis]) for at, b, axis in self._shader.extents]
+
+    def writes_array(self, position: int) -> bool:
+        """Whether a launch writes to the array at this position."""
+        return any(self._lent[b] == (position, 0) for b in self._written if b in self._lent)
+
+    def written_addresses(self) -> set[int]:
+        """The bytes at which the places stand that a launch writes to."""
+        return {4 * at for at, b in self._shader.bases if b in self._written}
+
+    def units(self) -> dict[int, int]:
+        """By the byte of each place: the bytes that it is counted in."""
+        return {4 * at: min(b.dtype.size, 4) for at, b in self._shader.bases}
+
+    def metadata_results(self) -> list[tuple[int, Scalar]]:
+        """Where each result is, as bytes from the begin of the block."""
+        return [(4 * at, t) for at, t in self._shader.results]
+
+    def launch_in_order(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Launch, unheard."""
+        return silently(self.launch, values)  # type: ignore[no-any-return]
+
+    def on(self, device: Device) -> Program:
+        """What runs on this device."""
+        if self._device is not device:
+            self._device, self._repeat = device, None
+            self._program = self._made()
+        return self._program
+
+    @property
+    def counts_iterations(self) -> bool:
+        """Whether it depends on scalar arguments how many iterations its loops have."""
+        return self._known is None
+
+    def replay(self, params: memoryview, numbers: Sequence[Any], check: Callable[[bytes], None]) -> None:
+        """Encode a launch with these parameters, of which `numbers` are the scalar arguments, if iterations depend on
+        these. What it prints is shown. `check` is told of its faults, which come with what is read next.
+        """
+        device, program = self._device, self._program
+        known = self._known
+        if known is None:
+            known = self._iterations([None] * self._arrays + list(numbers))
+        try:
+            device.launch(program, params, known)
+        except KeyboardInterrupt as interrupt:
+            note_interruption(interrupt, f"interrupted in the kernel '{self._fn.name}'", self._fn.loc)
+            raise
+        device.expect(program, check)
+        if self._shader.ring is not None:
+            (head,) = device.fetch([(program.block, 0, program.head_bytes)])
+            self._print(self._shader.ring, bytes(head))
+            device.report()
+
     def stop(self) -> int:
         """A launch on a GPU cannot be stopped: nothing runs that could be."""
         return 0
@@ -188,6 +307,8 @@ class GpuCode(TextCode):
         """Run with these arrays and then these scalar arguments (the launch seed, if any, last). Raises `struct.error`
         for a value that does not fit its type, and the located error of the kernel's first fault.
         """
+        if seam.listener is not None and seam.listener.hears:
+            return seam.listener.launch(self, values)  # type: ignore[no-any-return]
         given = self._given.pack(*values[self._arrays :])
         if self._device.lost:
             self._look_for_device()
@@ -207,7 +328,7 @@ class GpuCode(TextCode):
             raise KernelTargetError(f"there is no GPU any more: {error}", self._fn.loc, hint=hint) from None
         self._program, self._repeat = self._made(), None
 
-    def _check(self, head: bytes) -> None:
+    def check(self, head: bytes) -> None:
         """Raise the error that the block of a launch begins with."""
         words = memoryview(head).cast("I")
         if not words[FAULTS]:
@@ -280,7 +401,7 @@ class GpuCode(TextCode):
         finally:
             for block in repeat.changed:
                 block.newest = Newest.DEVICE
-        self._device.later(self._program, self._check)
+        self._device.later(self._program, self.check)
 
     def _pack_scalars(self, params: bytearray, given: bytes) -> None:
         for k, (at, t) in enumerate(self._shader.parameters):
@@ -355,7 +476,7 @@ class GpuCode(TextCode):
             if memoryview(head).cast("I")[FAULTS]:
                 device.forget_faults(self._program)
         else:
-            device.later(self._program, self._check)
+            device.later(self._program, self.check)
             if not (self._lent or ranges or viewed):
                 places = [(block, block.place) for _, block in blocks.values() if block.place is not None]
                 self._repeat = _Repeat(list(dict.fromkeys(places)), list(changed), bytes(params))
@@ -365,7 +486,7 @@ class GpuCode(TextCode):
             device.report()
             if shader.ring is not None:
                 self._print(shader.ring, head)
-            self._check(head)
+            self.check(head)
         return head
 
     def _iterations(self, values: Sequence[Any]) -> Sequence[int | None]:

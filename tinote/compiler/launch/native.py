@@ -21,7 +21,7 @@ from tinote.runtime.layout import SLOTS, WORDS
 from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.profile import profile
 from tinote.runtime.resident import lease_at
-from tinote.runtime.seam import seam
+from tinote.runtime.seam import seam, silently
 
 if TYPE_CHECKING:
     from tinote.compiler.launch.metadata import ExecutableMetadata
@@ -290,9 +290,54 @@ class Native:
     # ---- what a captured step asks (`lang/capture/`)
 
     @property
+    def name(self) -> str:
+        """Of what it was made, where its errors say that."""
+        return self.metadata.sites[0].text if self.metadata.sites else ""
+
+    @property
+    def digest(self) -> str:
+        """Of the text that it was compiled from."""
+        return self.metadata.code
+
+    @property
+    def prints(self) -> bool:
+        """Whether launches print."""
+        return bool(self.launcher.formats)
+
+    @property
+    def checks(self) -> bool:
+        """Whether a launch may end with an error."""
+        return bool(self.metadata.sites)
+
+    @property
+    def adds_in_any_order(self) -> bool:
+        """Whether it adds up floats in whichever order threads come: not where it launches in order."""
+        return False
+
+    @property
+    def parameter_places(self) -> tuple[tuple[str, int], ...]:
+        """The type and the place of each scalar argument, as bytes from the begin of the slots."""
+        return tuple([(t.name, 8 * k) for k, t in enumerate(self.parameters)])
+
+    def launch_in_order(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Launch on one thread, unheard: sums of floats have one order."""
+        launcher = self.launcher
+        block = launcher.acquire()
+        block.limit_threads(1)
+        launcher.release(block)  # it is the one that is used next
+        try:
+            return silently(self.launch, values)  # type: ignore[no-any-return]
+        finally:
+            block.limit_threads(launcher.num_threads)
+
+    @property
     def arrays(self) -> int:
         """How many arrays the values of a launch begin with."""
         return self._arrays
+
+    def addresses(self) -> list[tuple[int, Buffer]]:
+        """What a launch has the address of, each with the byte where it is, from the begin of the slots."""
+        return [(offset - SLOTS, buffer) for buffer, offset in self.metadata.pointers]
 
     def fixed_addresses(self) -> list[tuple[int, str, Memory]]:
         """The memory that is the same in each launch, each with its byte from the begin of the slots, and its name:

@@ -22,7 +22,6 @@ from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.program import Program
 from tinote.lang.session.state import session
-from tinote.runtime.memory import Memory
 from tinote.runtime.seam import seam
 
 #: What a launch costs in Python, in seconds: forwards, and recorded with its gradient.
@@ -114,7 +113,7 @@ def may_capture(outer: Journal, memory: int) -> bool:
         and not outer.active
         and seam.listener is None
         and sys.getprofile() is None
-        and config.arch == "cpu"
+        and config.arch != "python"
         and not config.kernel_profiler
         and 8 * sum(fields.values()) <= min(memory, 8 * _LARGEST_STATE)
     )
@@ -128,7 +127,7 @@ class LoopProgram:
     def __init__(self, step: StepUnderTape, outer: Journal) -> None:
         self._step = step
         self._outer = outer
-        self._kept = Memory(step.kept_bytes, clear=False) if step.kept_bytes else None
+        self._kept = session.new_memory(step.kept_bytes, clear=False) if step.kept_bytes else None
         self._reached: tuple[Any, tuple[int, ...]] | None = None
         self.facts: list[StepFacts] = [way.facts for way in step.ways]
         self.nbytes = step.kept_bytes + step.scratch_bytes

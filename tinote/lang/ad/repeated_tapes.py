@@ -249,7 +249,7 @@ class Noted:
         """A kernel is about to be launched."""
         arrays = len(instance.specialisation.arrays)
         external = any(bound.buffer is None for bound in values[:arrays])
-        if external or instance.primal.metadata.results or instance.needs_seed or instance.writes_copies:
+        if external or instance.primal.results or instance.needs_seed or instance.writes_copies:
             self.refuse()
         numbers = values[arrays:]
         zero = any(isinstance(one, float) and one == 0 for one in numbers)

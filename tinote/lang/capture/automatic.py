@@ -39,7 +39,7 @@ from tinote.lang.capture.plan import (
     PlanStep,
 )
 from tinote.lang.capture.premises import Premises
-from tinote.lang.capture.prepare import NOWHERE_READY, Prepared
+from tinote.lang.capture.prepare import NOWHERE_READY, Prepared, prepared
 from tinote.lang.capture.program import Program
 from tinote.lang.capture.recording import Following, Symbol, Tables, kind_of
 from tinote.lang.capture.watching import first_argument, is_users
@@ -156,7 +156,7 @@ class AutomaticCapture:
             seam.listener is not None
             or recorder.get() is not None
             or session.watchers
-            or config.arch != "cpu"
+            or config.arch == "python"
             or config.kernel_profiler
             or sys.getprofile() is not None
         )
@@ -493,7 +493,7 @@ class _Learning:
         """Replay the plan on the copies from before the call. Raises `_Unexpected` if that does something else."""
         plan, tables = self._plan, self._tables
         if self._trial is None:
-            self._trial = Prepared(plan, tables.natives, self._copies, 1)
+            self._trial = prepared(plan, tables.natives, self._copies, 1)
         trial = self._trial
         for register, value in zip(plan.inputs, values, strict=True):
             cells: Any = trial.floats if register.kind == "f" else trial.integers
@@ -559,7 +559,7 @@ class _Live:
         self.replays = 0
         self._variables = variables
         self._marks = marks
-        self._prepared = Prepared(plan, tables.natives, tables.memories, ready=ready)
+        self._prepared = prepared(plan, tables.natives, tables.memories, ready=ready)
         self._draws = self._prepared.draws
         cells = [
             (r.number, r.kind, self._prepared.floats if r.kind == "f" else self._prepared.integers) for r in plan.inputs

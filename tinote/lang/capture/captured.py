@@ -11,7 +11,7 @@ import numpy as np
 from tinote.errors import CaptureError
 from tinote.lang.capture.plan import EndStep, Plan, Result
 from tinote.lang.capture.premises import Premises
-from tinote.lang.capture.prepare import Prepared
+from tinote.lang.capture.prepare import Prepared, prepared
 from tinote.lang.capture.recording import Tables, kind_of
 from tinote.lang.data.matrix import Matrix, Vector
 from tinote.source import caller
@@ -46,15 +46,15 @@ class Captured:
     def use(self, threads: int | None, length: int | None = None) -> None:
         """Run launches on at most this number of threads from now on, and only the first `length` steps."""
         tables, inputs = self.tables, self.plan.inputs
-        prepared = self.prepared = Prepared(self.plan, tables.natives, tables.memories, threads, length)
-        cells = [(r.number, prepared.floats if r.kind == "f" else prepared.integers) for r in inputs]
+        ready = self.prepared = prepared(self.plan, tables.natives, tables.memories, threads, length)
+        cells = [(r.number, ready.floats if r.kind == "f" else ready.integers) for r in inputs]
         numbers = [k for k, value in enumerate(self._given) if isinstance(value, NUMBERS)]
         self._inputs = [(k, *cell) for k, cell in zip(numbers, cells, strict=False)]
         kinds = [r.kind for r in inputs[len(numbers) :]]
         globals_ = zip(self._variables, kinds, cells[len(numbers) :], strict=True)
         self._globals = [(*place, kind, *cell) for place, kind, cell in globals_]
-        self._draws = prepared.draws
-        self._ends = [None if _is_nothing(end) else end for end in prepared.ends]
+        self._draws = ready.draws
+        self._ends = [None if _is_nothing(end) else end for end in ready.ends]
 
     def takes(self, args: tuple[Any, ...]) -> bool:
         """Whether it is for these arguments."""

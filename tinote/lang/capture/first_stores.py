@@ -100,6 +100,8 @@ class _Storing:
     def _launch(self, step: LaunchStep) -> LaunchStep:
         """A launch, by code that stores first where it then fills what was cleared."""
         native = self.natives[step.code]
+        if not isinstance(native, Native):  # a GPU has no other code
+            return step
         written = blocks_written(self.plan, step, self.natives)
         blocks = [block for block in self.cleared if block in written and block not in self.read]
         gradients = [one for block in blocks for one in self._gradients(step, block)]

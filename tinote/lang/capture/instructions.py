@@ -103,14 +103,20 @@ class Instructions(ABC):
         self._emit(None, layout.REPLAY_END, len(self.ends))
         self.ends.append(end)
 
-    def _path(self, path: plans.Path) -> None:
+    def _steps(self, path: plans.Path) -> bool:
+        """The steps of a path; whether what follows it is to come, too."""
         for step in path.steps:
             if self._length is not None:
                 if not self._length:
                     self._emit(None, layout.REPLAY_END, 0)
-                    return
+                    return False
                 self._length -= 1
             self._step(step)
+        return True
+
+    def _path(self, path: plans.Path) -> None:
+        if not self._steps(path):
+            return
         if path.branch is None or self._length == 0:
             if self._length is not None:
                 self._emit(None, layout.REPLAY_END, 0)

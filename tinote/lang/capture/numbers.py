@@ -96,7 +96,7 @@ def _only_returns(plan: Plan, step: LaunchStep, native: Native) -> bool:
     """Whether a launch does nothing but give numbers, and cannot fail."""
     written = {buffer for task in native.tasks for buffer in task.accesses.written}
     draws = any(one.kind == "s" for one in step.arguments)
-    return not (written or native.metadata.sites or native.launcher.formats or draws)
+    return not (written or native.checks or native.prints or draws)
 
 
 def _with_operands(step: PlanStep, of: Callable[[Operand], Operand]) -> PlanStep:

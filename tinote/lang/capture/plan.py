@@ -14,6 +14,7 @@ it was compiled from. What a step needs is in a `Plan`; `prepare.py` puts it int
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -234,6 +235,16 @@ def set_by(step: PlanStep) -> tuple[Register, ...]:
         case LaunchStep():
             return tuple([register for _, _, register in step.results])
     return ()
+
+
+def leaves_of(result: Result) -> Iterator[tuple[str, Any]]:
+    """The kinds and the parts of all that a result consists of."""
+    kind, parts = result
+    if kind in ("tuple", "list", "dict"):
+        for one in parts:
+            yield from leaves_of(one[1] if kind == "dict" else one)
+    else:
+        yield kind, parts
 
 
 def _numbers_in(result: Result) -> tuple[Operand, ...]:

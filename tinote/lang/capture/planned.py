@@ -34,14 +34,13 @@ from tinote.ir.types import scalar_named
 from tinote.lang.capture.explore import capturing
 from tinote.lang.capture.first_stores import storing_first
 from tinote.lang.capture.plan import BranchStep, EndStep, FillStep, LaunchStep, Plan, Register, Result
-from tinote.lang.capture.prepare import Prepared
+from tinote.lang.capture.prepare import Prepared, prepared
 from tinote.lang.capture.recording import Listening, Recording, Symbol, Tables
 from tinote.lang.capture.rerun import HeardLaunches
 from tinote.lang.capture.simplify import blocks_to_give, simplified
 from tinote.lang.capture.straight import StraightDependencies
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
-from tinote.lang.data.layout import warm_copy
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.data.traced import Traced
 from tinote.lang.kernels.stand_ins import stand_ins
@@ -362,7 +361,7 @@ def may_plan() -> bool:
         session.watchers
         or (session.has_views and are_viewed())
         or not is_only_owner()
-        or config.arch != "cpu"
+        or config.arch == "python"
         or config.kernel_profiler
     )
 
@@ -407,7 +406,7 @@ class Attempt(Recording):
                 return
             end = self.steps[-1]
             assert isinstance(end, EndStep)
-            if not all(self._is_made_anew(kind, part) for kind, part in _leaves(end.result)):
+            if not all(self._is_made_anew(kind, parts[0]) for kind, parts in _leaves(end.result)):
                 self.refuse("a result that is no number or array of its own")
             if any(type(step) is BranchStep for step in self.steps):
                 self.refuse("a condition on a number")
@@ -546,16 +545,15 @@ class MemoryPlan:
     def use(self, threads: int | None) -> None:
         """Launch on at most this number of threads from now on."""
         given = self._given
-        prepared = self._prepared = Prepared(
-            self._plan, self._tables.natives, self._tables.memories, threads, given=given
-        )
-        self._draws = prepared.draws
+        tables = self._tables
+        found = self._prepared = prepared(self._plan, tables.natives, tables.memories, threads, given=given)
+        self._draws = found.draws
         self._cells = [register.number for register in self._plan.inputs]
         self._addresses: list[int] = []
         self._largest = _largest_number(self._plan)
-        end = prepared.ends[0]
+        end = found.ends[0]
         self._end = end
-        self._result = _reader(end.result, prepared, self._fresh)
+        self._result = _reader(end.result, found, self._fresh)
 
     def is_current(self) -> bool:
         """Whether nothing has changed that it depends on, and nobody looks on."""
@@ -655,8 +653,7 @@ def _reader(result: Result, prepared: Prepared, fresh: dict[int, Memory]) -> Cal
         view, dtype = parts
         if view.block in prepared.given:
             return lambda: np.ndarray(view.shape, dtype, fresh.pop(view.block).view())
-        values = prepared.memory_of(view)
-        return lambda: warm_copy(values)
+        return prepared.copier(view)
     if kind == "number":
         floats, at = prepared.floats, parts[0].number
         return lambda: floats[at]
@@ -668,13 +665,12 @@ def _reader(result: Result, prepared: Prepared, fresh: dict[int, Memory]) -> Cal
 
 
 def _leaves(result: Result) -> Iterator[tuple[str, Any]]:
-    """The kinds and parts of all that a result consists of."""
-    kind, parts = result
-    if kind == "tuple":
-        for one in parts:
+    """The kinds and parts of all that a result consists of, which is a number, an array, or tuples of them."""
+    if result.kind == "tuple":
+        for one in result.parts:
             yield from _leaves(one)
     else:
-        yield kind, parts[0]
+        yield result
 
 
 def _without_traces(value: Any) -> Any:

@@ -46,6 +46,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinote.compiler.codegen.wgsl import views
 from tinote.compiler.launch.gpu_launch import ShaderOfKernel
 from tinote.compiler.launch.metadata import ExecutableMetadata
 from tinote.compiler.launch.native import Native
@@ -66,14 +67,13 @@ from tinote.lang.capture.plan import (
     Result,
 )
 from tinote.lang.capture.program import Program
+from tinote.lang.capture.stages import Stages, all_are_possible, stages_of
 from tinote.lang.capture.webgpu import (
     LEAST_OPERATIONS,
     FunctionOnGpu,
-    Stages,
     described_shader,
     operand_text,
     operations_of,
-    stages_of,
 )
 from tinote.lang.data.layout import array_over
 from tinote.lang.session.state import session
@@ -244,6 +244,7 @@ class _Builder(FileMemory):
             ],
             "functions": functions,
             "shaders": shaders,
+            "views": views.TEXT if any("gpu" in function for function in functions) else "",
             "places": self.described_places(),
         }
         return description, module.image, memory
@@ -271,9 +272,9 @@ class _Builder(FileMemory):
 
     def _stages(self, captured: Any) -> tuple[Stages | None, int]:
         """A function in the stages in which a GPU runs it, if it can, and about how many operations it has there."""
-        stages = stages_of(captured.plan.root)
-        if stages is None:
+        if not all_are_possible(captured.plan.root):
             return None, 0
+        stages = stages_of(captured.plan.root)
         shaders = [self._shader(native) for native in captured.tables.natives]
         known = [shader for shader in shaders if shader is not None and shader.shader.ring is None]
         if len(known) < len(shaders):

@@ -14,6 +14,7 @@ from tinote.errors import KernelOverflowError, KernelZeroDivisionError
 from tinote.ir.types import scalar_named
 from tinote.lang.capture.instructions import NOWHERE_READY, Instructions, launch_key, plain
 from tinote.lang.capture.plan import BlockView, LaunchStep, Operand, Path, Plan, PlanConstant, PlanStep
+from tinote.lang.data.layout import warm_copy
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.session.state import session
 from tinote.runtime import layout
@@ -62,10 +63,7 @@ class Prepared(Instructions):
         self.given = given
         self._natives = natives
         self._threads = threads
-        self._memories = [
-            None if number in given else _block(block, memory)
-            for number, (block, memory) in enumerate(zip(plan.blocks, memories, strict=True))
-        ]
+        self._memories = [self._memory_of_block(number, memory) for number, memory in enumerate(memories)]
         self._blocks: dict[Any, LaunchBlock] = {}
         #: by block of an input, or of what is given: what holds addresses in it, as memory, index of the word and byte
         self._places: dict[int, list[tuple[memoryview, int, int]]] = {}
@@ -83,6 +81,16 @@ class Prepared(Instructions):
         for number, place in self._within:
             self._note_place(place, words, number)
         self._start()
+
+    def _memory_of_block(self, number: int, memory: Memory | None) -> Memory | None:
+        """Where a block is; None for one that each run is told."""
+        block = self.plan.blocks[number]
+        if number in self.given or memory is not None or block.kind == "input":
+            return None if number in self.given else memory
+        made = Memory(max(block.nbytes, 8))
+        if block.data:
+            made.view()[: len(block.data)] = block.data
+        return made
 
     def _start(self) -> None:
         """Make ready to run it."""
@@ -142,6 +150,11 @@ class Prepared(Instructions):
         assert memory is not None
         dtype = numpy_type(scalar_named(view.type))
         return np.ndarray(view.shape, dtype, memory.view(), view.offset, view.strides)
+
+    def copier(self, view: BlockView) -> Callable[[], np.ndarray[Any, Any]]:
+        """What gives a copy of the numbers of a view."""
+        values = self.memory_of(view)
+        return lambda: warm_copy(values)
 
     def point(self, block: int, address: int) -> None:
         """What is in this block, an input or one that is given, is at an address from now on."""
@@ -251,10 +264,18 @@ class Prepared(Instructions):
         raise KernelOverflowError("a number in a captured step does not fit its type", span)
 
 
-def _block(block: Any, memory: Memory | None) -> Memory | None:
-    if memory is not None or block.kind == "input":
-        return memory
-    made = Memory(max(block.nbytes, 8))
-    if block.data:
-        made.view()[: len(block.data)] = block.data
-    return made
+def prepared(
+    plan: Plan,
+    natives: Sequence[Native],
+    memories: Sequence[Memory | None],
+    threads: int | None = None,
+    length: int | None = None,
+    *,
+    ready: Callable[[Path], bool] | None = None,
+    given: Collection[int] = (),
+) -> Prepared:
+    """A plan that runs where kernels do. Raises `CaptureError` for what a GPU cannot do."""
+    make: type[Prepared] = Prepared
+    if session.config.arch == "gpu":
+        make = importlib.import_module("tinote.lang.capture.on_device").PreparedOnDevice
+    return make(plan, natives, memories, threads, length, ready=ready, given=given)

@@ -31,6 +31,7 @@ from tinote.lang.capture.captured import NUMBERS, Captured
 from tinote.lang.capture.explore import captured
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.plan import Plan
+from tinote.lang.capture.trial import UnprovedError
 from tinote.lang.session.state import recorder, session
 from tinote.lang.shipping.sources import FunctionsInFile, functions_by_file
 from tinote.runtime.owner import current_owner
@@ -59,10 +60,14 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
     one record, and its gradient one native call, too; the derivatives are those of the function. It is captured and
     proved once more for that, with its reverse sweep. What only a tape that knows of each launch can differentiate runs
     as the function (custom gradients, elements that depend on a number which the step reads, tapes that check), which
-    `program.how_under_tapes` tells. In forward mode, in another capture, and where kernels are profiled, run as plain
-    Python or on a GPU, calling it runs the function; on a GPU, what that launches is sent off at once. Raises
-    `CaptureError`: at the user's line for what cannot be captured (a number that is needed itself, as an index or by
-    `math.sin`, text, arithmetic on whole vectors and arrays, NumPy's view of a field, what changes Python's own
+    `program.how_under_tapes` tells. In forward mode, in another capture, and where kernels are profiled or run as plain
+    Python, calling it runs the function. On a GPU a replay is one submission, except where conditions or results need
+    numbers from there: these it waits for, as it does at its end for kernels that may fail. Where sums of floats have
+    no order of their own, they agree there in half of their digits; a step that does something else when it is replayed
+    runs there as the function.
+
+    Raises `CaptureError`: at the user's line for what cannot be captured (a number that is needed itself, as an index
+    or by `math.sin`, text, arithmetic on whole vectors and arrays, NumPy's view of a field, what changes Python's own
     objects, a condition that decides how often a loop runs); where the proof fails, with the first step that differs;
     and later, where a kernel was defined anew, a captured name has changed or a field is gone.
     """
@@ -89,6 +94,8 @@ class Program:
         self._defaults = _defaults_of(self._signature)
         self._known: dict[Any, Captured] = {}
         self._last: Captured | None = None
+        #: by the kind of arguments, why there is no program on a GPU, in which generation of the session
+        self._unproved: dict[Any, tuple[UnprovedError, int]] = {}
         #: what it is under a tape, for each kind of arguments; kept here by `lang/ad/journal/captured_steps.py`
         self.under_tapes: dict[Any, Any] = {}
         self.last_under_tape: Any = None
@@ -131,7 +138,7 @@ class Program:
         if (
             seam.listener is not None
             or (session.watchers and open_recorder is None)
-            or config.arch != "cpu"
+            or config.arch == "python"
             or config.kernel_profiler
             or not self._lock.acquire(blocking=False)
         ):
@@ -140,7 +147,11 @@ class Program:
         try:
             if open_recorder is not None:
                 return open_recorder.running(self, args, kwargs)
-            known, given = self._known_for(args, kwargs)
+            try:
+                known, given = self._known_for(args, kwargs)
+            except UnprovedError:
+                with session.launching_together():
+                    return self.__tinote_step__(*args, **kwargs)
             known.refuse_if_stale()
             if not known.premises.are_owned:  # the function claims its gradients
                 return self.__tinote_step__(*args, **kwargs)
@@ -157,13 +168,9 @@ class Program:
 
     def captured(self, *args: Any) -> Captured:
         """What is replayed for these arguments; captures it if need be. Raises `CaptureError`."""
-        arch = session.config.arch
-        if arch != "cpu":
-            raise CaptureError(
-                f"nothing is replayed with arch='{arch}': the step runs as the function that it is",
-                caller(),
-                hint="on a GPU, what it launches is sent off together" if arch == "gpu" else "",
-            )
+        if session.config.arch == "python":
+            what = "nothing is replayed with arch='python': the step runs as the function that it is"
+            raise CaptureError(what, caller())
         with self._lock:
             known, _ = self._known_for(args, {})
             known.refuse_if_stale()
@@ -191,9 +198,16 @@ class Program:
         given, key = self.given(args, kwargs)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = captured(
-                self.__tinote_step__, given, self._names, prints=not self._strict, strict=self._strict
-            )
+            unproved, generation = self._unproved.get(key, (None, 0))
+            if unproved is not None and generation == session.generation:
+                raise unproved
+            try:
+                known = self._known[key] = captured(
+                    self.__tinote_step__, given, self._names, prints=not self._strict, strict=self._strict
+                )
+            except UnprovedError as error:
+                self._unproved[key] = error, session.generation
+                raise
         return known, given
 
     @property

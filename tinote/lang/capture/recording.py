@@ -25,7 +25,7 @@ from tinote.lang.data.ndarrays import CopiedArray
 from tinote.lang.data.traced import Trace, Traced, holds_traced, objects, traced_array
 from tinote.lang.session.state import session
 from tinote.runtime.memory import ExternalMemory, Memory
-from tinote.runtime.seam import Listener, seam, silently
+from tinote.runtime.seam import Listener, seam
 from tinote.source import caller
 
 Array = np.ndarray[Any, Any]
@@ -88,11 +88,9 @@ class Tables:
         known = self._codes.get(native)
         if known is None:
             pointers = tuple([(slot, *place(memory, name)) for slot, name, memory in native.fixed_addresses()])
-            parameters = tuple([(t.name, 8 * k) for k, t in enumerate(native.parameters)])
             known = self._codes[native] = len(self.natives)
             self.natives.append(native)
-            name = native.metadata.sites[0].text if native.metadata.sites else ""
-            self.plan.codes.append(plans.PlanCode(name, native.metadata.code, pointers, parameters))
+            self.plan.codes.append(plans.PlanCode(native.name, native.digest, pointers, native.parameter_places))
         return known
 
     def field(self, memory: Memory, name: str) -> int:
@@ -175,28 +173,16 @@ class Listening(Listener):
         return array.view(CapturedArray)
 
     def launch(self, code: Any, values: Any) -> Any:
-        return on_one_thread(code, values)
+        return code.launch_in_order(values)
 
 
 class Wary(Listening):
     """The same of a function that nobody has asked to run: a kernel that prints is refused before it does."""
 
     def launch(self, code: Any, values: Any) -> Any:
-        if code.launcher.formats:
+        if code.prints:
             raise CaptureError("this cannot be captured: a kernel that prints", caller())
-        return on_one_thread(code, values)
-
-
-def on_one_thread(native: Native, values: Sequence[Any]) -> tuple[Any, ...]:
-    """Launch on one thread, unheard."""
-    launcher = native.launcher
-    block = launcher.acquire()
-    block.limit_threads(1)
-    launcher.release(block)  # it is the one that is used next
-    try:
-        return silently(native.launch, values)  # type: ignore[no-any-return]
-    finally:
-        block.limit_threads(launcher.num_threads)
+        return code.launch_in_order(values)
 
 
 class _Spans(Generic[T]):
@@ -264,7 +250,7 @@ class Recording(Listener):
         known = [*blocks_of(list(session.fields)), *arguments]
         self._wholes = _Spans[tuple[Memory, str]]()
         for memory, name in known:
-            self._wholes.add(memory.address, memory.nbytes, (memory, name))
+            self._wholes.add(memory.begin, memory.nbytes, (memory, name))
         #: memory that came into being meanwhile and was used: its block, and what keeps it
         self._made = _Spans[tuple[int, Any]]()
         for k, one in enumerate(inputs):
@@ -422,7 +408,7 @@ class Recording(Listener):
         self.instances[id(kernel), key] = self._tables.instances[id(kernel), key] = kernel, key, instance
 
     def launch(self, code: Any, values: Any) -> Any:
-        if code.launcher.formats and not self._prints:
+        if code.prints and not self._prints:
             raise self._refusal("a kernel that prints")
         arrays, numbers = values[: code.arrays], values[code.arrays :]
         number = self._tables.code(code, self._fixed_place)
@@ -443,21 +429,21 @@ class Recording(Listener):
 
     def run_code(self, code: Native, values: Sequence[Any]) -> tuple[Any, ...]:
         """Launch."""
-        return on_one_thread(code, values)
+        return code.launch_in_order(values)
 
     def making(self, memory: Any, cleared: bool) -> None:
-        self._born.add(memory.address, memory.nbytes, (memory, cleared))
+        self._born.add(memory.begin, memory.nbytes, (memory, cleared))
 
     def clearing(self, memory: Any) -> None:
         if not memory.is_whole:
             return  # it is told as what it is
-        block, offset = self._place(memory.address, memory.nbytes, memory)
+        block, offset = self._place(memory.begin, memory.nbytes, memory)
         self.add(plans.ClearStep(block, offset, memory.nbytes))
 
     def copying(self, target: Any, source: Any) -> None:
         if isinstance(target, MemoryPart) or isinstance(source, MemoryPart):
             return  # so are its copies
-        if isinstance(source, ExternalMemory) and not self._is_known(source.address):
+        if isinstance(source, ExternalMemory) and not self._is_known(source.begin):
             block = self._tables.data(bytes(source.view()))
             given = plans.BlockView(block, 0, "u8", (source.nbytes,), (1,))
         else:
@@ -538,7 +524,7 @@ class Recording(Listener):
     def _view(self, held: Any, *, fresh: bool = False) -> plans.BlockView:
         """An array or a block; `fresh`: it may have come into being just now."""
         if isinstance(held, Memory):
-            block, offset = self._place(held.address, held.nbytes, held if fresh else None)
+            block, offset = self._place(held.begin, held.nbytes, held if fresh else None)
             return plans.BlockView(block, offset, "u8", (held.nbytes,), (1,))
         address = _address(held)
         block, offset = self._place(address, held.itemsize, held if fresh else None, held.nbytes)
@@ -552,7 +538,7 @@ class Recording(Listener):
             return _NULL, 0
         whole = self._wholes.holding(address, nbytes)
         if whole is not None:
-            return self._tables.field(*whole), address - whole[0].address
+            return self._tables.field(*whole), address - whole[0].begin
         made = self._made.at(address, nbytes)
         if made is not None:
             return made[1][0], address - made[0]
@@ -561,17 +547,17 @@ class Recording(Listener):
         born = self._born.holding(address, nbytes)
         if born is not None:
             memory, cleared = born
-            block = self._make(memory.address, memory.nbytes, memory)
+            block = self._make(memory.begin, memory.nbytes, memory)
             if cleared:
                 self.add(plans.ClearStep(block, 0, memory.nbytes))
-            return block, address - memory.address
+            return block, address - memory.begin
         raise self._refusal("an array that others manage", "use a field or a ti.ndarray")
 
     def _fixed_place(self, memory: Memory, name: str) -> tuple[int, int]:
         """The same of memory that code has at each launch: what is no field's is the kernel's own."""
-        if self._is_known(memory.address):
-            return self._place(memory.address)
-        return self._tables.field(memory.whole, name), memory.address - memory.whole.address
+        if self._is_known(memory.begin):
+            return self._place(memory.begin)
+        return self._tables.field(memory.whole, name), memory.begin - memory.whole.begin
 
     def _place_of(self, code: Native, arrays: Sequence[BoundArray], at: int, address: int) -> tuple[int, int]:
         """The same of an address that a launch gets with one of its arrays. What others manage is data."""
@@ -586,7 +572,7 @@ class Recording(Listener):
 
     def lend(self, memory: Memory, name: str, whose: Any) -> None:
         """Memory that `whose` has from others, which is elsewhere each time."""
-        self._made.add(memory.address, memory.nbytes, (self._tables.lent(whose, name, memory.nbytes), memory))
+        self._made.add(memory.begin, memory.nbytes, (self._tables.lent(whose, name, memory.nbytes), memory))
 
     def knows(self, value: Any) -> bool:
         """Whether it is an array whose memory the step knows."""
@@ -667,7 +653,7 @@ class Following(Recording):
     def launch(self, code: Any, values: Any) -> Any:
         found = self._heard(super().launch, code, values)
         if found is None:
-            found = on_one_thread(code, [value.value if type(value) is Traced else value for value in values])
+            found = code.launch_in_order([value.value if type(value) is Traced else value for value in values])
         return found
 
     def making(self, memory: Any, cleared: bool) -> None:

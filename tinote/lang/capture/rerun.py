@@ -36,7 +36,6 @@ from tinote.ir.types import scalar_named
 from tinote.lang.capture.plan import BlockView, ClearStep, CopyStep, FillStep, LaunchStep, Plan, PlanStep
 from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.arguments import arguments_of
-from tinote.runtime.layout import SLOTS
 
 #: The most that a launch may compute for each element, in additions: about what writing it to memory and bringing it
 #: back takes, in code for vectors.
@@ -64,7 +63,7 @@ Reruns = Callable[[LaunchStep], Rerun | None]
 def rerun_of(instance: Any, native: Native, values: Sequence[Any]) -> Rerun | None:
     """The same of a launch of `native`, the primal code of a kernel's instance."""
     specialisation = instance.specialisation
-    if native.launcher.formats or native.metadata.results or specialisation.uses_random:
+    if native.prints or native.results or specialisation.uses_random:
         return None
     if specialisation.effects.work > MOST_WORK:
         return None
@@ -82,12 +81,12 @@ def rerun_of(instance: Any, native: Native, values: Sequence[Any]) -> Rerun | No
         return None
     reads: list[tuple[int, Bytes | None]] = []
     fills: list[int] = []
-    for formal, offset in native.metadata.pointers:
+    for slot, formal in native.addresses():
         buffer = arguments.actual(formal)
         if buffer in filled:
-            fills.append(offset - SLOTS)
+            fills.append(slot)
         else:
-            reads.append((offset - SLOTS, _span(buffer, read.get(buffer))))
+            reads.append((slot, _span(buffer, read.get(buffer))))
     (target,) = filled
     nbytes = bytes_of(target)
     return Rerun(tuple(reads), fills[0], nbytes) if len(fills) == 1 and nbytes is not None else None

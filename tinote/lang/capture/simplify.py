@@ -42,7 +42,6 @@ from tinote.lang.capture.plan import (
     Result,
 )
 from tinote.lang.capture.rerun import Reruns, rerunning
-from tinote.runtime.layout import SLOTS
 from tinote.runtime.pool import WARM_FROM
 
 
@@ -240,8 +239,7 @@ def blocks_written(plan: Plan, step: PlanStep, natives: Sequence[Native]) -> set
         case ClearStep(block):
             return {block}
         case LaunchStep(code, pointers):
-            written = {buffer for task in natives[code].tasks for buffer in task.accesses.written}
-            slots = {offset - SLOTS for buffer, offset in natives[code].metadata.pointers if buffer in written}
+            slots = natives[code].written_addresses()
             return {block for slot, block, _ in (*plan.codes[code].pointers, *pointers) if slot in slots}
     return set()
 

@@ -6,11 +6,12 @@ import contextlib
 import inspect
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tinote.errors import CaptureError, TinoteError
+from tinote.lang.capture.agreement import Agreement
 from tinote.lang.capture.captured import NUMBERS, Captured
 from tinote.lang.capture.dependencies import Dependencies, place_of
 from tinote.lang.capture.plan import (
@@ -28,7 +29,6 @@ from tinote.lang.capture.recording import Listening, Recording, Wary, blocks_of,
 from tinote.lang.capture.watching import ended_after, forbidding
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.layout import array_over
-from tinote.lang.data.matrix import Matrix
 from tinote.lang.session.state import session
 from tinote.runtime.launch import prints_to
 from tinote.runtime.memory import ExternalMemory, Memory
@@ -43,6 +43,22 @@ VARIATIONS = ((1.0, 0), (0.75, 1), (1.25, -1))
 #: Seconds, compilation included, after which a function that nobody has asked to run is left; and seconds of a later
 #: call from which on it is not captured, since it is proved by some twenty calls.
 _LONGEST_FIRST_CALL, _LONGEST_WARY_CALL = 10.0, 0.05
+
+
+class UnprovedError(CaptureError):
+    """A program has not done on a GPU what its function did there: it may be that two calls of the function would not
+    do the same, where iterations depend on the order in which the device runs them.
+    """
+
+
+class Left(NamedTuple):
+    """What a call leaves: its result, variables, how many launches have drawn random numbers, memory, and prints."""
+
+    returned: Any
+    values: list[Any]
+    launches: int
+    memory: list[bytes]
+    printed: str
 
 
 class Trial:
@@ -173,7 +189,10 @@ class Trial:
         return tuple([(k, a) for k, (a, b) in enumerate(zip(now, before, strict=True)) if a != b])
 
     def prove(self, program: Captured) -> None:
-        """Raise `CaptureError` unless the program does what the function does, from several states."""
+        """Raise `CaptureError` unless the program does what the function does, from several states; `UnprovedError` on
+        a GPU.
+        """
+        refusal = UnprovedError if session.config.arch == "gpu" else CaptureError
         changed = program.premises.dependencies.changed()
         if changed is not None:
             raise CaptureError(
@@ -182,11 +201,12 @@ class Trial:
                 hint="keep it in a field, or make it a global number that the step assigns",
             )
         program.use(1)
+        agreement = self.agreement(program)
         for variation in VARIATIONS:
             self.begin(variation)
             self.forget_prints()
             try:
-                wanted = [self.left(bits(self.call(Listening()))) for _ in range(CALLS)]
+                wanted = [self.left(self.call(Listening())) for _ in range(CALLS)]
             except (TinoteError, ArithmeticError, ValueError):
                 if variation == VARIATIONS[0]:
                     raise
@@ -195,33 +215,52 @@ class Trial:
             self.forget_prints()
             for call in range(CALLS):
                 try:
-                    found = self.left(bits(program.run(tuple(self._arguments))))
+                    found = self.left(program.run(tuple(self._arguments)))
                 except TinoteError as error:
-                    raise CaptureError(
+                    raise refusal(
                         f"this cannot be captured: replayed, it raises {type(error).__name__}: {error.message}",
                         error.span,
                     ) from None
-                if found != wanted[call]:
-                    raise self._first_difference(program, variation, call, wanted[call], found)
+                if not self.agree(agreement, found, wanted[call]):
+                    raise self._first_difference(refusal, program, variation, call, wanted[call], found)
 
-    def left(self, returned: Any) -> tuple[Any, ...]:
+    def agreement(self, program: Captured) -> Agreement:
+        """What compares it with its function."""
+        return Agreement(program.tables.natives, self._fields)
+
+    def agree(self, agreement: Agreement, a: Left, b: Left) -> bool:
+        """Whether two calls have left the same."""
+        return (
+            agreement.of_values(a[:3], b[:3])
+            and a.printed == b.printed
+            and all(
+                agreement.of_memory(memory, one, other)
+                for (memory, _), one, other in zip(self._memories, a.memory, b.memory, strict=True)
+            )
+        )
+
+    def left(self, returned: Any) -> Left:
         """All that a call leaves."""
-        values = [bits(namespace[name]) for namespace, name in self.variables]
+        values = [namespace[name] for namespace, name in self.variables]
         printed = "".join(self._printed)
         self._printed.clear()
-        return returned, values, session.launches, [bytes(memory.view()) for memory, _ in self._memories], printed
+        memory = [bytes(memory.view()) for memory, _ in self._memories]
+        return Left(returned, values, session.launches, memory, printed)
 
     def _first_difference(
         self,
+        refusal: type[CaptureError],
         program: Captured,
         variation: tuple[float, int],
         calls: int,
-        wanted: tuple[Any, ...],
-        found: tuple[Any, ...],
+        wanted: Left,
+        found: Left,
     ) -> CaptureError:
         """The error that names the first step after which memory differs."""
-        names = [name for (_, name), a, b in zip(self._memories, wanted[3], found[3], strict=True) if a != b]
-        printed = wanted[4] != found[4]
+        agrees = self.agreement(program).of_memory
+        states_of = zip(self._memories, wanted.memory, found.memory, strict=True)
+        names = [name for (memory, name), a, b in states_of if not agrees(memory, a, b)]
+        printed = wanted.printed != found.printed
         what = "what it returns, or a global," if not printed else "what its kernels print"
         what = f"'{names[0]}' differs" if names else f"{what} differs"
 
@@ -241,13 +280,16 @@ class Trial:
             start()
             program.use(1, middle + 1)
             program.start(tuple(self._arguments))
-            if [bytes(memory.view()) for memory, _ in self._memories] == states.seen[middle]:
+            memories = [memory for memory, _ in self._memories]
+            if all(
+                agrees(one, bytes(one.view()), seen) for one, seen in zip(memories, states.seen[middle], strict=True)
+            ):
                 low = middle + 1
             else:
                 high = middle
         step = states.steps[low] if low < len(states.steps) else None
         span = getattr(step, "span", NOWHERE)
-        return CaptureError(
+        return refusal(
             f"this cannot be captured: replayed, {what}, first after {_in_words(step)}",
             span if span != NOWHERE else place_of_function(self._function),
             hint="something changes memory, or decides what is done, that a capture does not see",
@@ -293,21 +335,6 @@ def _in_words(step: PlanStep | None) -> str:
         case FillStep():
             return "this write"
     return "this"
-
-
-def bits(value: Any) -> Any:
-    """A value, to be compared by its bits."""
-    if isinstance(value, float):
-        return value.hex() if value == value else "nan"
-    if isinstance(value, Matrix):
-        return [bits(one) for one in value.values.ravel().tolist()]
-    if isinstance(value, np.ndarray):
-        return value.shape, value.dtype.str, value.view(np.ndarray).tobytes()
-    if isinstance(value, tuple | list):
-        return [bits(one) for one in value]
-    if isinstance(value, dict):
-        return {key: bits(one) for key, one in value.items()}
-    return value
 
 
 class _States(Recording):

@@ -1,9 +1,7 @@
 """Functions of a page as compute shaders: what `viz/static/program_gpu.js` runs by WebGPU.
 
-A function goes to the GPU in stages. Each begins with arithmetic of numbers, which the replay does in WebAssembly, and
-goes on with commands for the device (launches, clears, copies, fills); it ends where the next arithmetic needs a number
-that they leave in the device's memory, so that most functions are one stage and nobody waits. The device's memory is a
-copy of that of WebAssembly: a block has the same place in both.
+A function goes to the GPU in stages (`stages.py`), whose arithmetic the replay does in WebAssembly. The device's memory
+is a copy of that of WebAssembly: a block has the same place in both.
 
 The description of a function that can go there has `gpu`:
 
@@ -21,7 +19,7 @@ Commands are
     ["fill", type, operand, address, [[extent, stride]…], place]
     ["load", type, register, address]
 
-and the file's description has `shaders`:
+and the file's description has `views`, the shader that fills and copies them, and `shaders`:
 
     name        of the kernel
     text        WGSL
@@ -36,39 +34,29 @@ and the file's description has `shaders`:
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from tinote.compiler.launch.gpu_launch import ArgumentBound, Bound, ShaderOfKernel
 from tinote.compiler.launch.native import Native
 from tinote.ir.buffers import Buffer
-from tinote.ir.types import scalar_named
 from tinote.lang.capture.file_memory import FileMemory, GivenArrays
-from tinote.lang.capture.instructions import NOWHERE_READY, Instructions, merged_axes
+from tinote.lang.capture.instructions import NOWHERE_READY, Instructions
 from tinote.lang.capture.plan import (
-    BlockView,
     ClearStep,
-    ComputeStep,
     CopyStep,
-    EndStep,
     FillStep,
     LaunchStep,
     LoadStep,
     Operand,
-    Path,
     PlanConstant,
     PlanStep,
-    Register,
-    SeedStep,
-    read_by,
-    set_by,
 )
+from tinote.lang.capture.stages import Stages, axes_of, run_of
 from tinote.runtime import layout
 
 #: Operations of a step, counted in the IR, from which on a GPU may be the faster one: some milliseconds in WebAssembly.
 LEAST_OPERATIONS = 20_000_000
-#: Axes of a view that the device fills, or copies, at once.
-MOST_AXES = 4
 #: What a loop whose operations are not known is taken for, an iteration.
 _UNKNOWN_OPERATIONS = 1000
 #: Iterations of a loop that is as long as a launch says.
@@ -82,86 +70,6 @@ def operations_of_launch(made: ShaderOfKernel) -> int:
         known = entry.iterations if entry.iterations is not None else _UNKNOWN_ITERATIONS
         total += (known if entry.parallel else 1) * (_UNKNOWN_OPERATIONS if entry.work is None else entry.work)
     return total
-
-
-class Stage(NamedTuple):
-    """Arithmetic of numbers, and then commands for the device."""
-
-    arithmetic: list[PlanStep]
-    commands: list[PlanStep]
-
-
-class Stages(NamedTuple):
-    """A path of a plan, in stages; after them one of `sides`, by a register."""
-
-    stages: list[Stage]
-    branch: Register | None
-    sides: dict[bool, Stages]
-
-    def commands(self) -> Iterator[PlanStep]:
-        """All of them, those of all sides as well."""
-        for stage in self.stages:
-            yield from stage.commands
-        for side in self.sides.values():
-            yield from side.commands()
-
-
-def stages_of(path: Path) -> Stages | None:
-    """A path in stages, if a device can do all of it."""
-    stages = [Stage([], [])]
-    pending: set[int] = set()  # registers that the commands of this stage give
-    for step in path.steps:
-        if not _is_possible(step):
-            return None
-        if _depend(read_by(step), pending):
-            stages.append(Stage([], []))
-            pending.clear()
-        if isinstance(step, ComputeStep | SeedStep | EndStep):
-            stages[-1].arithmetic.append(step)
-        else:
-            stages[-1].commands.append(step)
-            pending |= {register.number for register in set_by(step)}
-    register = None if path.branch is None else path.branch.register
-    if register is not None and _depend([register], pending):
-        stages.append(Stage([], []))
-    sides = {taken: stages_of(side) for taken, side in path.sides.items()}
-    known = {taken: side for taken, side in sides.items() if side is not None}
-    return Stages(stages, register, known) if len(known) == len(sides) else None
-
-
-def _depend(operands: Sequence[Operand], pending: set[int]) -> bool:
-    return any(isinstance(one, Register) and one.number in pending for one in operands)
-
-
-def _is_possible(step: PlanStep) -> bool:
-    """Whether the device can do it: it has words, and does not convert."""
-    match step:
-        case ClearStep(_, offset, nbytes):
-            return offset % 4 == 0 and nbytes % 4 == 0
-        case CopyStep(target, source):
-            size, axes = run_of(target, source)
-            whole = [size, target.offset, source.offset, *[stride for _, *strides in axes for stride in strides]]
-            fits = target.type == source.type and all(n % 4 == 0 for n in whole) and len(axes) <= MOST_AXES
-            return fits and not (axes and target.block == source.block)
-        case FillStep(target):
-            return len(axes_of(target)) <= MOST_AXES
-        case LoadStep() | LaunchStep() | ComputeStep() | SeedStep() | EndStep():
-            return True
-    return False
-
-
-def run_of(target: BlockView, source: BlockView) -> tuple[int, list[tuple[int, ...]]]:
-    """How many bytes of two views lie one after the other in both, and the axes that such runs are repeated along."""
-    size = scalar_named(target.type).size
-    axes = merged_axes(target.shape, (target.strides, source.strides))
-    if axes and axes[-1][1] == axes[-1][2] == size:
-        size *= axes.pop()[0]
-    return size, axes
-
-
-def axes_of(view: BlockView) -> list[tuple[int, ...]]:
-    """The axes of a view."""
-    return merged_axes(view.shape, (view.strides,))
 
 
 def operations_of(stages: Stages, shaders: Sequence[ShaderOfKernel]) -> int:
@@ -265,10 +173,9 @@ class FunctionOnGpu(Instructions):
             [at, t.name, operand_text(operand)]
             for (at, t), operand in zip(shader.parameters, step.arguments, strict=True)
         ]
-        results = [
-            [at, t.name, register.number]
-            for (at, t), (_, _, register) in zip(shader.results, step.results, strict=True)
-        ]
+        # Of what the code gives, the step has what somebody needs.
+        places = dict(zip([offset for offset, _ in native.metadata_results()], shader.results, strict=True))
+        results = [[places[offset][0], places[offset][1].name, register.number] for offset, _, register in step.results]
         return ["launch", number, params, given, results, self._memory.place(step.span)]
 
 

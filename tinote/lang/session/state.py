@@ -201,15 +201,15 @@ class Session:
         self.on_reset: list[Any] = []
         self._entries: dict[Buffer, dict[tuple[int, Any], weakref.ref[BufferCache]]] = {}  # of each buffer
 
-    def new_memory(self, nbytes: int) -> Memory:
-        """Zeros for fields: on the device, where kernels run on one. Raises `MemoryError`."""
+    def new_memory(self, nbytes: int, *, clear: bool = True) -> Memory:
+        """Zeros, or, without `clear`, anything: on the device, where kernels run on one. Raises `MemoryError`."""
         if self.config.arch == "gpu":
             gpu = _gpu()
             try:
-                return gpu.ResidentMemory(gpu.open_device(self.config.software_gpu), nbytes)
+                return gpu.ResidentMemory(gpu.open_device(self.config.software_gpu), nbytes, clear=clear)
             except gpu.NoDevice:  # it was lost; a launch says so
                 pass
-        return Memory(nbytes)
+        return Memory(nbytes, clear=clear)
 
     def launching_together(self) -> AbstractContextManager[None]:
         """A context of which the launches reach a device at once, where kernels run on one."""

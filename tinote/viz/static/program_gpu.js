@@ -16,42 +16,6 @@ const GPU_BATCH = 64; // Launches that are submitted together.
 const GPU_SCRATCH = 1 << 26;
 const GPU_ANSWERS = 1 << 12;
 const GPU_AXES = 4;
-// Views are filled and copied an element, or a run's word, an invocation; `place` is where element `k` is, by the
-// extents and the strides of four axes.
-const VIEWS_SHADER = `
-@group(0) @binding(0) var<uniform> params: array<vec4<u32>, 4>;
-@group(0) @binding(3) var<storage, read_write> arena: array<atomic<u32>>;
-fn place(k: u32, extents: vec4<u32>, strides: vec4<u32>) -> u32 {
-  var left = k; var at = 0u;
-  for (var axis = 3; axis >= 0; axis -= 1) {
-    at += left % extents[axis] * strides[axis];
-    left /= extents[axis];
-  }
-  return at;
-}
-@compute @workgroup_size(${GPU_GROUP})
-fn fill(@builtin(global_invocation_id) me: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-  let size = params[0].z;
-  for (var k = me.x; k < params[0].y; k += groups.x * ${GPU_GROUP}u) {
-    let at = params[0].x + place(k, params[1], params[2]);
-    if (size >= 4u) {
-      atomicStore(&arena[at / 4u], params[0].w);
-      if (size == 8u) { atomicStore(&arena[at / 4u + 1u], params[3].x); }
-    } else {
-      let by = 8u * (at % 4u); let mask = (1u << (8u * size)) - 1u;
-      atomicAnd(&arena[at / 4u], ~(mask << by));
-      atomicOr(&arena[at / 4u], (params[0].w & mask) << by);
-    }
-  }
-}
-@compute @workgroup_size(${GPU_GROUP})
-fn copy(@builtin(global_invocation_id) me: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-  let run = params[0].z;
-  for (var k = me.x; k < params[0].w; k += groups.x * ${GPU_GROUP}u) {
-    let origin = params[0].y + place(k / run, params[1], params[3]) + k % run;
-    atomicStore(&arena[params[0].x + place(k / run, params[1], params[2]) + k % run], atomicLoad(&arena[origin]));
-  }
-}`;
 
 /** Refuse what does not hold that is counted on later. What else a shader may say, the browser checks. */
 function checkShaders(description) {
@@ -64,7 +28,7 @@ function checkShaders(description) {
   need(isSound, "the shaders of this captured program are damaged");
 }
 
-function areShadersSound({ shaders, functions, places, memory }) {
+function areShadersSound({ shaders, views, functions, places, memory }) {
   const whole = (n, end = 2 ** 32) => Number.isSafeInteger(n) && n >= 0 && n < end;
   const every = (value, holds) => Array.isArray(value) && value.every(holds);
   const text = (value) => typeof value === "string";
@@ -144,7 +108,7 @@ function areShadersSound({ shaders, functions, places, memory }) {
     inside(gpu.registers, 8) &&
     every(gpu.places, ([word, at]) => whole(word) && whole(at, places.length)) &&
     node(gpu, gpu.root);
-  return every(shaders, isShader) && functions.every(({ gpu }) => !gpu || isFunction(gpu));
+  return every(shaders, isShader) && text(views) && functions.every(({ gpu }) => !gpu || isFunction(gpu));
 }
 
 class GpuProgram {
@@ -225,7 +189,7 @@ class GpuProgram {
       ...one,
       ...(await made(one.text, one.entries.map(([name]) => name), one.params, one.words)),
     }));
-    this.views = await made(VIEWS_SHADER, ["fill", "copy"], 16, 4);
+    this.views = await made(this.program.description.views, ["fill", "copy"], 16, 4);
     this.#shaders = await Promise.all(parts);
   }
 
@@ -403,8 +367,8 @@ class GpuProgram {
     const [low, high] = wordsOf(type, this.#number(called, operand, type, place));
     const count = axes.reduce((product, [extent]) => product * extent, 1);
     const [extents, strides] = this.#axes(axes, 1);
-    const head = [address - this.base, count, ARRAYS[type].BYTES_PER_ELEMENT, low];
-    if (count) this.#views(0, [...head, ...extents, ...strides, high ?? 0, 0, 0, 0], count);
+    const head = [address - this.base, count, ARRAYS[type].BYTES_PER_ELEMENT, 0];
+    if (count) this.#views(0, [...head, ...extents, ...strides, low, high ?? 0, 0, 0], count);
   }
 
   /** The extents of four axes, and their strides. */

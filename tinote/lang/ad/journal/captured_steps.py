@@ -19,11 +19,11 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints, temporary_companion
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.plan import EndStep, Plan
-from tinote.lang.capture.prepare import Prepared
+from tinote.lang.capture.prepare import prepared
 from tinote.lang.index_regions import IndexRegion, IndexRegions
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, of_several
 from tinote.lang.kernels.arguments import Arguments
-from tinote.lang.session.state import memory_of
+from tinote.lang.session.state import memory_of, session
 from tinote.runtime.memory import Memory
 from tinote.source import Span
 
@@ -141,34 +141,34 @@ class Way:
     def use(self, forward: Captured, threads: int | None) -> None:
         """Run launches on at most this number of threads from now on."""
         tables = forward.tables
-        self._prepared = Prepared(self.plan, tables.natives, tables.memories, threads)
+        self._prepared = prepared(self.plan, tables.natives, tables.memories, threads)
 
     def reverse(
         self, kept: Memory | None, numbers: Sequence[int], seeds: Sequence[float], temporaries: TemporaryAdjoints
     ) -> list[float]:
         """Run the gradient of a record; gives the adjoints of its active arguments."""
-        prepared = self._prepared
+        ready = self._prepared
         held: list[Buffer] = []  # while it runs: where nothing else needs an adjoint, it is zero
         if self._lent:
             for block, buffer in self._lent.items():
                 adjoint = temporaries.of(buffer) or temporary_companion(buffer, "grad")
                 held.append(adjoint)
-                prepared.point(block, memory_of(adjoint).address)
+                ready.point(block, memory_of(adjoint).begin)
         if kept is not None:
             for block, offset in self._blocks.items():
-                prepared.point(block, kept.address + offset)
+                ready.point(block, kept.begin + offset)
         if numbers:
-            integers = prepared.integers
+            integers = ready.integers
             for register, number in zip(self.registers, numbers, strict=True):
                 integers[register] = number
         if seeds:
-            floats = prepared.floats
+            floats = ready.floats
             for register, seed in zip(self.seeds, seeds, strict=True):
                 floats[register] = seed
-        end = prepared.ends[prepared.run()]
+        end = ready.ends[ready.run()]
         if not self._has_adjoints:
             return []
-        return [0.0 if end is None else prepared.number(part.parts[0]) for part in end.result.parts]
+        return [0.0 if end is None else ready.number(part.parts[0]) for part in end.result.parts]
 
 
 class StepUnderTape:
@@ -250,7 +250,7 @@ class StepUnderTape:
         forward = self.forward
         if kept is not None:
             for block, offset in self._blocks.items():
-                forward.prepared.point(block, kept.address + offset)
+                forward.prepared.point(block, kept.begin + offset)
         reached = forward.start(args)
         way = self.ways[reached]
         integers = forward.prepared.integers
@@ -273,7 +273,7 @@ class CapturedStep:
         self.regions = regions
         self.before = before
         self.after = after
-        self.kept: Memory | None = Memory(step.kept_bytes, clear=False) if step.kept_bytes else None
+        self.kept: Memory | None = session.new_memory(step.kept_bytes, clear=False) if step.kept_bytes else None
         self.numbers: tuple[int, ...] = ()
         self.inputs: tuple[int, ...] = ()
         self.outputs: tuple[int, ...] = ()

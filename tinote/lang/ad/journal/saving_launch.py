@@ -11,8 +11,7 @@ from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.requests import Request
 from tinote.ir.buffers import Buffer
 from tinote.lang.data.layout import array_over
-from tinote.lang.session.state import memory_of
-from tinote.runtime.memory import Memory
+from tinote.lang.session.state import memory_of, session
 from tinote.runtime.seam import heard
 
 
@@ -41,8 +40,8 @@ class SavingLaunch:
     def take(self) -> None:
         """Make the memory."""
         for shape, nbytes, is_filled in self._sizes:
-            memory = Memory(nbytes, clear=not is_filled)
-            self.saved.append(BoundArray(memory.address, 0, 0, 0, shape, nbytes, True, None, memory))
+            memory = session.new_memory(nbytes, clear=not is_filled)
+            self.saved.append(BoundArray(memory.begin, 0, 0, 0, shape, nbytes, True, None, memory))
 
     def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Run with the values that the launch gets where nothing is saved."""

@@ -41,7 +41,7 @@ from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.program import Program
 from tinote.lang.capture.recording import Listening, Recording, Symbol, Tables
 from tinote.lang.capture.simplify import blocks_used
-from tinote.lang.capture.trial import CALLS, VARIATIONS, Trial, bits, place_of_function, vary
+from tinote.lang.capture.trial import CALLS, VARIATIONS, Left, Trial, place_of_function, vary
 from tinote.lang.data.fields import Field
 from tinote.lang.data.layout import array_over
 from tinote.lang.data.matrix import Matrix
@@ -248,6 +248,7 @@ class _Trial(Trial):
         if changed is not None:
             raise CaptureError(f"this cannot be captured: a call changes '{changed}' in Python", step.span)
         step.use(1)
+        agreement = self.agreement(step.forward)
 
         def by_function(journal: Any, given: Sequence[Any]) -> Any:
             return _listened(lambda: self._run(journal, given))
@@ -270,16 +271,16 @@ class _Trial(Trial):
             self.begin(variation)
             self.forget_prints()
             found = self._outcome(by_program, again)
-            for name, a, b in zip(("a call", "a gradient"), wanted, found, strict=True):
-                if a != b:
+            for name, a, b in zip((*["a call"] * CALLS, "a gradient"), wanted, found, strict=True):
+                if not self.agree(agreement, a, b):
                     raise CaptureError(f"this cannot be captured: replayed, {name} does something else", step.span)
 
     def _outcome(
         self, first: Callable[[Any, Sequence[Any]], Any], again: Callable[[Any, Sequence[Any]], Any]
-    ) -> tuple[Any, Any]:
+    ) -> list[Left]:
         """What calls leave, and what their reverse sweep does."""
         journal = self._journal()
-        calls: list[Any] = []
+        calls: list[Left] = []
         inputs: list[Traced] = []  # new ones for each call: sums over calls may be rounded in another order
         outputs: list[Traced] = []
         for call in (first, *[again] * (CALLS - 1)):
@@ -287,15 +288,15 @@ class _Trial(Trial):
             inputs += [one for one in given if type(one) is Traced]
             returned = call(journal, given)
             outputs += [one for one in leaves(returned) if _is_active(one)]
-            calls.append(self.left([bits(one) for one in constants(list(leaves(returned)))]))
+            calls.append(self.left(constants(list(leaves(returned)))))
         sweep = journal.sweep()
         journal.trace.close()
         for k, one in enumerate(outputs):
             sweep.add(one.number, Dual(0.5 + 0.25 * k))
         _listened(sweep.run)
-        adjoints = [bits(sweep.adjoint(one).value) for one in inputs]
+        adjoints = [sweep.adjoint(one).value for one in inputs]
         journal.forget()
-        return calls, self.left(adjoints)
+        return [*calls, self.left(adjoints)]
 
 
 def _listened(act: Callable[[], Any]) -> Any:

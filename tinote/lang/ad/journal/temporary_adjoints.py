@@ -30,7 +30,7 @@ def temporary_companion(buffer: Buffer, kind: str, directions: int = 1) -> Buffe
     made.primal = buffer
     if kind == "grad":
         give_planes(made)
-    session.memories[made] = Memory(max(bytes_of(made) or 0, made.dtype.size))
+    session.memories[made] = session.new_memory(max(bytes_of(made) or 0, made.dtype.size))
     return made
 
 

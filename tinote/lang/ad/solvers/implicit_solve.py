@@ -26,7 +26,7 @@ from tinote.lang.ad.custom import Inside
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.pushed_mode import PushedMode
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom
+from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Computation, Operation
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints
@@ -127,9 +127,14 @@ class ImplicitSolve:
         custom.lost = {b: self._span for b in scratch if followed and b.dtype.kind == "f" and b.primal is None}
         custom.fully_overwritten = {unknown} | scratch
         custom.scratch = frozenset(field.buffer for field in (self._point, self._result) if field.buffer is not unknown)
-        custom.again = lambda _: self.perform()
+        custom.again = self._perform_again
         if followed or tape.is_followed(unknown):
             tape.custom(custom)
+
+    def _perform_again(self, journal: Journal, of: NumberOf) -> dict[int, Any]:
+        """Do the same in another recording, which is open."""
+        self.perform()
+        return {}
 
     def _reverse(self, sweep: CustomSweep, solution: Array, active: dict[Buffer, Span], written: set[Buffer]) -> None:
         temporaries = sweep.temporaries
@@ -200,7 +205,7 @@ class ImplicitSolve:
             self._point.held()[...] = self._unknown.held()
             rule = _Correction(self, custom, self._linear(self._no_transpose, False))
         inputs = [self._unknown, self._result, *([] if self._right is None else [self._right])]
-        whole = Operation(self._name, self._span, lambda _: None, again=lambda _: self.perform())
+        whole = Operation(self._name, self._span, lambda _: None, again=self._perform_again)
         tape.custom(whole)
         before = len(tape.events)
         for _ in range(2):

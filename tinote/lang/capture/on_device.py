@@ -1,0 +1,645 @@
+"""A plan on a GPU: the same instructions as on the CPU (`prepare.py`) do the arithmetic, and what they would launch,
+clear, copy and fill are commands for the device.
+
+    run     instructions of the first stage      arguments that depend on numbers go where its commands find them
+            commands of the stage                encoded, one after the other
+            …                                    where numbers of theirs are needed, they are waited for and read
+            end                                  all that is encoded is one submission
+
+Whoever reads a field afterwards waits for it, as after a launch. A step waits at its end where one of its kernels may
+fail, so that its error comes from the call; what the step launches after such a kernel has run by then. What others
+manage (NumPy's arrays, ndarrays) goes there before, and comes back after each run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import weakref
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinote.compiler.codegen.wgsl import views
+from tinote.compiler.launch.gpu_launch import GpuCode
+from tinote.errors import KernelMemoryError, KernelTargetError
+from tinote.ir.types import scalar_named
+from tinote.lang.capture.instructions import NOWHERE_READY, plain
+from tinote.lang.capture.plan import (
+    BlockView,
+    ClearStep,
+    CopyStep,
+    EndStep,
+    FillStep,
+    LaunchStep,
+    LoadStep,
+    Operand,
+    Path,
+    Plan,
+    PlanConstant,
+    PlanStep,
+    Result,
+    leaves_of,
+)
+from tinote.lang.capture.prepare import Prepared
+from tinote.lang.capture.stages import MOST_AXES, Stage, axes_of, is_arithmetic, is_possible, run_of, stages_of
+from tinote.lang.data.layout import warm_copy
+from tinote.lang.data.matrix import numpy_type
+from tinote.lang.session.state import session
+from tinote.runtime import layout
+from tinote.runtime.gpu import Device, DeviceFull, Dispatch, NoDevice, Program, open_device
+from tinote.runtime.memory import Memory
+from tinote.runtime.resident import Newest, ResidentMemory, resident_at
+
+#: Where the parameters of each command begin: the device takes them from multiples of it.
+_APART = 256
+_FILL, _COPY = range(2)
+#: The word at which the instructions begin, after a jump.
+_BEGIN = 3
+
+
+def _views_on(device: Device) -> Program:
+    """What fills and copies views."""
+    found = device.programs.get(views)
+    if found is None:
+        entries = [Dispatch(name, True, None, False) for name in views.ENTRIES]
+        found = device.programs[views] = Program(device, views.TEXT, entries, views.PARAM_WORDS, 4, 4, False, 0)
+    return found
+
+
+class _Place(NamedTuple):
+    """A word that says where something in a block is, counted in `unit` bytes."""
+
+    word: int
+    block: int
+    offset: int
+    unit: int
+
+
+class _Command(NamedTuple):
+    """`order`: which step of the plan it is; `encode`: has the plan's device do it."""
+
+    order: int
+    encode: Callable[[PreparedOnDevice], None]
+
+
+class _Answer(NamedTuple):
+    """A number that comes back: where it is, in a block of the plan's or in that of a kernel; with which bytes."""
+
+    order: int
+    block: int | GpuCode
+    offset: int
+    nbytes: int
+
+
+class _Yield:
+    """What the device does before the instructions go on at the word `next`. `first`: the word that they began with.
+    `answers`: how many numbers come back; `results`: blocks that do as well, as Python gets them next; `changed`:
+    blocks that it writes; `checks`: whether a kernel may fail.
+    """
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.next = first
+        self.commands: list[_Command] = []
+        self.answers = 0
+        self.results: set[int] = set()
+        self.changed: set[int] = set()
+        self.checks = False
+
+
+class PreparedOnDevice(Prepared):
+    """A plan that runs on the session's GPU. Raises `CaptureError` for what no device can do."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        natives: Sequence[Any],
+        memories: Sequence[Memory | None],
+        threads: int | None = None,
+        length: int | None = None,
+        *,
+        ready: Callable[[Path], bool] | None = None,
+        given: Collection[int] = (),
+    ) -> None:
+        self._codes: Sequence[GpuCode] = natives
+        self._device = open_device(session.config.software_gpu)
+        self._views = _views_on(self._device)
+        #: by block: the bytes on the device; and of those that are the host's, or given by others, where these are
+        self._residents: list[ResidentMemory] = []
+        self._hosts: dict[int, int] = {}
+        #: the bytes on the device of blocks that are given, as long as they are given from the host; and from which
+        #: byte on they are in a block that is there
+        self._own: dict[int, ResidentMemory] = {}
+        self._offsets: dict[int, int] = {}
+        self._yields: list[_Yield] = []
+        self._now = _Yield(0)
+        self._orders: dict[int, int] = {}
+        self._order = 0
+        self._fillers: dict[int, int] = {}
+        self._afterwards: list[tuple[int, _Command]] = []
+        self._failed_step: PlanStep | None = None
+        self._checks: dict[int, Callable[[bytes], None]] = {}
+        self._made_places: list[_Place] = []
+        self._at: list[tuple[ResidentMemory, int]] = []
+        self._moved = True
+        steps = [step for path in plan.root.all() for step in path.steps]
+        room = sum([_apart(self._codes[one.code].param_bytes if isinstance(one, LaunchStep) else 64) for one in steps])
+        #: the parameters of all commands
+        self._params = Memory(max(room, 8))
+        self._words = self._params.view().cast("I")
+        self._bytes = self._params.view()
+        self._taken = 0
+        count = sum([len(one.results) if isinstance(one, LaunchStep) else isinstance(one, LoadStep) for one in steps])
+        #: numbers that come back: there, and here
+        self._answered = Memory(max(8 * count, 8))
+        self._answers = self._buffer_for_answers()
+        super().__init__(plan, natives, memories, None, length, ready=ready, given=given)
+        self._jump = self._code.view().cast("q")
+        #: where there is no arithmetic: what is reached at once, by the word
+        starts = [_BEGIN, *[one.next for one in self._yields]]
+        self._at_once = {at: self.words[at + 1] for at in starts if self.words[at] == layout.REPLAY_END}
+
+    def _buffer_for_answers(self) -> Any:
+        usage = self._device.wgpu.BufferUsage
+        return self._device.buffer(self._answered.nbytes, usage.COPY_SRC | usage.COPY_DST)
+
+    # ---- memory
+
+    def _memory_of_block(self, number: int, memory: Memory | None) -> Memory | None:
+        block = self.plan.blocks[number]
+        if isinstance(memory, ResidentMemory):
+            self._residents.append(memory)
+            return memory
+        made = ResidentMemory(self._device, max(memory.nbytes if memory is not None else block.nbytes, 8))
+        self._residents.append(made)
+        if memory is not None:
+            self._hosts[number] = memory.address
+            return memory
+        if block.kind == "input" or number in self.given:
+            self._own[number] = made
+            self._hosts[number] = 0
+        elif block.data:
+            ctypes.memmove(made.begin, block.data, len(block.data))
+        return made
+
+    def point(self, block: int, address: int) -> None:
+        known, self._moved = resident_at(address), True
+        if known is not None:
+            self._residents[block], self._offsets[block] = known, address - known.begin
+            self._hosts.pop(block, None)
+        elif block in self._own:
+            self._residents[block], self._offsets[block] = self._own[block], 0
+            self._hosts[block] = address
+
+    def memory_of(self, view: BlockView) -> np.ndarray[Any, Any]:
+        block = self._residents[view.block]
+        if self.plan.blocks[view.block].kind != "scratch":
+            return super().memory_of(view)
+        if (
+            block.newest is Newest.DEVICE
+        ):  # what the host sees of it is only for now, and the device goes on with its own
+            with self._device.lock:
+                self._device.download([block])
+        return self._mirrored(view)
+
+    def _mirrored(self, view: BlockView) -> np.ndarray[Any, Any]:
+        """The numbers of a view, as the host has them now."""
+        block, begin = self._residents[view.block], self._offsets.get(view.block, 0)
+        mirror: Any = (ctypes.c_ubyte * block.nbytes).from_address(block.begin)
+        return np.ndarray(view.shape, numpy_type(scalar_named(view.type)), mirror, begin + view.offset, view.strides)
+
+    def copier(self, view: BlockView) -> Callable[[], np.ndarray[Any, Any]]:
+        return lambda: warm_copy(self.memory_of(view))
+
+    def array(self, view: BlockView, dtype: str) -> Any:
+        return self.memory_of(view).astype(dtype)
+
+    def launch_block(self, step: LaunchStep) -> tuple[int, memoryview]:
+        raise AssertionError("the device launches")
+
+    # ---- making commands
+
+    def assemble(self) -> None:
+        # A jump comes first, to where a run begins or goes on.
+        self._emit(None, layout.REPLAY_BRANCH, self._cell("raw", 0), _BEGIN)
+        super().assemble()
+
+    def _steps(self, path: Path) -> bool:
+        return all(self._stage(stage) for stage in stages_of(Path(path.steps)).stages)
+
+    def _stage(self, stage: Stage) -> bool:
+        self._now = _Yield(len(self.words))
+        answers: list[tuple[str, Any, int, Any]] = []
+        ends: list[EndStep] = []
+        goes_on = True
+        for step in stage.steps:
+            if self._length is not None:
+                if not self._length:
+                    goes_on = False
+                    break
+                self._length -= 1
+            self._order += 1
+            self._orders[len(self.words)] = self._order
+            if is_arithmetic(step):
+                if isinstance(step, EndStep):
+                    ends.append(step)
+                else:
+                    self._step(step)
+            else:
+                self.begins[len(self.words)] = step
+                answers += self._command(step)
+        if self._now.commands:
+            self._emit(None, layout.REPLAY_END, NOWHERE_READY - 1 - len(self._yields))
+            self._yields.append(self._now)
+            self._now.next = len(self.words)
+        for name, register, at, span in answers:
+            self._load(name, register, at, span)
+        for step in ends:
+            self._step(step)
+        if not self._now.commands and self._yields and self.plan.root.branch is None:
+            self._yields[-1].results |= {block for end in ends for block in self._arrays_in(end.result)}
+        if not goes_on:
+            self._emit(None, layout.REPLAY_END, 0)
+        return goes_on
+
+    def _arrays_in(self, result: Result) -> Iterator[int]:
+        """The blocks of the plan's own that are returned, from which arrays are copied."""
+        for kind, parts in leaves_of(result):
+            if kind == "array" and self.plan.blocks[parts[0].block].kind == "scratch":
+                yield parts[0].block
+
+    def _command(self, step: PlanStep) -> list[tuple[str, Any, int, Any]]:
+        """Make a command of a step. Gives the numbers that come back."""
+        match step:
+            case LaunchStep():
+                return self._launch_command(step)
+            case LoadStep(register, source, span):
+                offset = source.offset
+                answer = _Answer(
+                    self._order, source.block, offset & ~3, 8 if scalar_named(source.type).size == 8 else 4
+                )
+                at = self._answer(answer)
+                return [(source.type, register, at + offset % 4, span)]
+            case ClearStep():
+                self._fill_command(step, _bytes_of(step), PlanConstant("i", 0))
+            case FillStep(target, value):
+                self._fill_command(step, target, value)
+            case CopyStep():
+                self._copy_command(step)
+        return []
+
+    def _room(self, nbytes: int) -> int:
+        at = self._taken
+        self._taken += _apart(nbytes)
+        return at
+
+    def _launch_command(self, step: LaunchStep) -> list[tuple[str, Any, int, Any]]:
+        code, now = self._codes[step.code], self._now
+        at = self._room(code.param_bytes)
+        params = self._bytes[at : at + code.param_bytes]
+        units, written = code.units(), code.written_addresses()
+        for byte, block, offset in (*self.plan.codes[step.code].pointers, *step.pointers):
+            if block < 0:
+                continue
+            if offset % units[byte]:
+                raise KernelMemoryError("memory is not aligned to its numbers", step.span)
+            self._made_places.append(_Place((at + byte) // 4, block, offset, units[byte]))
+            if byte in written:
+                now.changed.add(block)
+        for byte, extent in step.extents:
+            self._words[(at + byte) // 4] = extent
+        self._words[(at + code.param_bytes) // 4 - 3] = 0xFFFFFFFF  # all iterations
+        readers: list[Callable[[], Any]] = []
+        for argument, (name, byte) in zip(step.arguments, self.plan.codes[step.code].parameters, strict=True):
+            form = struct.Struct("<" + layout.WORDS[name][0])
+            self._put(name, argument, at + byte, step)
+            readers.append(lambda form=form, here=byte: form.unpack_from(params, here)[0])
+        counts = code.counts_iterations
+        self._checks.setdefault(step.code, self._check(code, step))
+        check = self._checks[step.code]
+
+        def encode(_: PreparedOnDevice) -> None:
+            code.replay(params, [read() for read in readers] if counts else (), check)
+
+        now.commands.append(_Command(self._order, encode))
+        now.checks |= code.checks
+        found: list[tuple[str, Any, int, Any]] = []
+        for byte, name, register in step.results:
+            answer = _Answer(self._order, code, byte, 4 * _words_of(name))
+            found.append((name, register, self._answer(answer), step.span))
+        return found
+
+    def _check(self, code: GpuCode, step: LaunchStep) -> Callable[[bytes], None]:
+        """What is told the faults of a code that this step is the first to launch."""
+
+        whose = weakref.ref(self)
+
+        def check(head: bytes) -> None:
+            if (plan := whose()) is not None:
+                plan._failed_step = step
+            code.check(head)
+
+        return check
+
+    def _put(self, name: str, operand: Operand, at: int, step: LaunchStep | ClearStep | FillStep) -> None:
+        """Have an operand among the parameters, as a number of this type."""
+        if isinstance(operand, PlanConstant):
+            value = plain(operand)
+            packed = struct.pack(f"<{layout.WORDS[name]}", float(value) if name.startswith("f") else value)
+            self._bytes[at : at + 4 * _words_of(name)] = packed[: 4 * _words_of(name)]
+        elif operand.kind == "s":
+            cell = self.register_address(operand.number)
+            self._emit(None, layout.REPLAY_COPY, 8, self._params.address + at, cell, 0)
+        else:
+            self._store(name, operand, self._params.address + at, step.span)
+
+    def _fill_command(self, step: ClearStep | FillStep, target: BlockView, value: Operand) -> None:
+        if 0 in target.shape:
+            return
+        axes = axes_of(target)
+        at = self._room(64)
+        self._put(target.type, value, at + views.VALUE, step)
+        if len(axes) > MOST_AXES:
+            self._here(step, at)
+            return
+        count = _product(extent for extent, _ in axes)
+        self._words[at // 4 + 1], self._words[at // 4 + 2] = count, scalar_named(target.type).size
+        self._put_axes(at, axes, 1)
+        self._made_places.append(_Place(at // 4, target.block, target.offset, 1))
+        self._do_view(_FILL, at, count, target.block)
+
+    def _copy_command(self, step: CopyStep) -> None:
+        target, source = self._in_words(step)
+        if 0 in target.shape:
+            return
+        if not is_possible(step._replace(target=target, source=source)):
+            self._here(step, 0)
+        elif target.block == source.block:
+            self._shift(step, run_of(target, source)[0])
+        else:
+            self._copy_views(target, source)
+        if step.always and source.block in self._fillers:
+            self._afterwards.append((self._fillers[source.block], self._now.commands[-1]))
+        self._fillers[target.block] = self._order
+
+    def _in_words(self, step: CopyStep) -> tuple[BlockView, BlockView]:
+        """The views of a copy. One of the last bytes of a block takes along what lies between it and the next block."""
+        run, axes = run_of(step.target, step.source)
+        ends = [view.offset + run >= self.plan.blocks[view.block].nbytes for view in (step.target, step.source)]
+        if axes or run % 4 == 0 or step.target.type != step.source.type or not all(ends):
+            return step.target, step.source
+        whole = {"type": "u32", "shape": (-(-run // 4),), "strides": (4,)}
+        return step.target._replace(**whole), step.source._replace(**whole)
+
+    def _copy_views(self, target: BlockView, source: BlockView) -> None:
+        run, axes = run_of(target, source)
+        count = _product(extent for extent, *_ in axes) * run // 4
+        at = self._room(64)
+        self._words[at // 4 + 2], self._words[at // 4 + 3] = run // 4, count
+        self._put_axes(at, [(extent, to // 4, origin // 4) for extent, to, origin in axes], 2)
+        self._made_places.append(_Place(at // 4, target.block, target.offset, 4))
+        self._made_places.append(_Place(at // 4 + 1, source.block, source.offset, 4))
+        self._do_view(_COPY, at, count, target.block)
+
+    def _here(self, step: ClearStep | CopyStep | FillStep, at: int) -> None:
+        """Do on the host what the device cannot, as it has words and does not convert. `at`: where the parameters have
+        the number that a view is filled with.
+        """
+        target = step.target if isinstance(step, CopyStep | FillStep) else _bytes_of(step)
+        source = step.source if isinstance(step, CopyStep) else target
+        if 0 in target.shape:
+            return
+
+        def encode(plan: PreparedOnDevice) -> None:
+            device = plan._device
+            to, origin = plan._residents[target.block], plan._residents[source.block]
+            newer = [block for block in dict.fromkeys((to, origin)) if block.newest is Newest.DEVICE]
+            device.download(newer)
+            with np.errstate(all="ignore"):
+                given = plan._mirrored(source) if isinstance(step, CopyStep) else plan._number_at(at, target.type)
+                plan._mirrored(target)[...] = given
+            device.upload(to.place or 0, to.begin, to.nbytes)
+            for block in newer:  # commands after this one write there
+                block.newest = Newest.DEVICE
+
+        self._now.commands.append(_Command(self._order, encode))
+        self._now.changed.add(target.block)
+
+    def _number_at(self, at: int, name: str) -> Any:
+        dtype = np.dtype(numpy_type(scalar_named(name)))
+        return np.frombuffer(self._bytes[at + views.VALUE : at + views.VALUE + dtype.itemsize], dtype)[0]
+
+    def _shift(self, step: CopyStep, nbytes: int) -> None:
+        """A copy within a block, of which the parts may overlap."""
+        number = step.target.block
+
+        def encode(plan: PreparedOnDevice) -> None:
+            place = plan._place(number)
+            plan._device.copy_bytes(place + step.source.offset, place + step.target.offset, nbytes)
+
+        self._now.commands.append(_Command(self._order, encode))
+        self._now.changed.add(number)
+
+    def _put_axes(self, at: int, axes: Sequence[tuple[int, ...]], strides: int) -> None:
+        for part in range(1 + strides):
+            padding = [0 if part else 1] * (MOST_AXES - len(axes))
+            for k, number in enumerate([*padding, *[axis[part] for axis in axes]]):
+                self._words[at // 4 + 4 + 4 * part + k] = number
+
+    def _do_view(self, entry: int, at: int, count: int, block: int) -> None:
+        params = self._bytes[at : at + 64]
+        groups = self._device.groups(self._views.dispatches[entry], count)
+
+        def encode(plan: PreparedOnDevice) -> None:
+            plan._device.dispatch(plan._views, entry, params, groups)
+
+        self._now.commands.append(_Command(self._order, encode))
+        self._now.changed.add(block)
+
+    def _answer(self, answer: _Answer) -> int:
+        """Have a number of the device's come back; gives where it will be."""
+        now = self._now
+        place = 8 * now.answers
+        now.answers += 1
+
+        def encode(plan: PreparedOnDevice) -> None:
+            device = plan._device
+            if isinstance(answer.block, GpuCode):
+                source, begin = answer.block.on(device).block, answer.offset
+            else:
+                source, begin = device.arena, plan._place(answer.block) + answer.offset
+            device.encoder().copy_buffer_to_buffer(source, begin, plan._answers, place, answer.nbytes)
+
+        now.commands.append(_Command(answer.order, encode))
+        return self._answered.address + place
+
+    # ---- running
+
+    def run(self) -> int:
+        if self._device.lost:
+            self._follow()
+        device = self._device
+        with device.together(), device.lock:
+            try:
+                viewed = self._bring()
+                return self._run(viewed)
+            except DeviceFull as error:
+                raise KernelMemoryError(f"the memory of a captured step: {error}") from None
+
+    def _follow(self) -> None:
+        """Go on with another device, as that which this was made for is lost."""
+        try:
+            device = self._device = open_device(session.config.software_gpu)
+        except NoDevice as error:
+            hint = "call ti.init(arch=ti.cpu), and run the program again"
+            raise KernelTargetError(f"there is no GPU any more: {error}", hint=hint) from None
+        for code in self._codes:
+            code.on(device)
+        self._views, self._moved = _views_on(device), True
+        self._answers = self._buffer_for_answers()
+
+    def _bring(self) -> list[int]:
+        """Have what the host has written on the device, and know where blocks are there. Gives those that somebody has
+        a view of.
+        """
+        residents, device = self._residents, self._device
+        if not (self._hosts or self._moved) and all(block.is_at(place) for block, place in self._at):
+            return []
+        for number, address in self._hosts.items():
+            block = residents[number]
+            if address and number not in self.given:
+                ctypes.memmove(block.begin, address, self.plan.blocks[number].nbytes)
+                block.newest = Newest.HOST
+        viewed = [number for number, block in enumerate(residents) if block.withdraw()]
+        blocks = dict.fromkeys(residents)
+        for block in blocks:
+            block.follow(device)
+        device.require(blocks)
+        for block in blocks:
+            if block.newest is Newest.HOST:
+                device.upload(block.place or 0, block.begin, block.nbytes)
+                block.newest = Newest.BOTH
+        at = [(block, block.place or 0) for block in residents]
+        if at != self._at or self._moved:
+            for word, number, offset, unit in self._made_places:
+                self._words[word] = (self._place(number) + offset) // unit
+            self._at, self._moved = at, False
+        return viewed
+
+    def _place(self, number: int) -> int:
+        """Where a block is on the device."""
+        return (self._residents[number].place or 0) + self._offsets.get(number, 0)
+
+    def _run(self, viewed: Sequence[int]) -> int:
+        integers, words = self._block.integers, self._jump
+        at_once = self._at_once
+        done: list[_Yield] = []
+        word = _BEGIN
+        try:
+            while True:
+                reached = at_once.get(word, None)
+                if reached is None:
+                    words[2] = word
+                    status = self._launch(self._address)
+                    if status:
+                        return self._stopped(status, self._block.site)
+                    reached = integers[2]
+                if reached >= NOWHERE_READY:
+                    break
+                stage = self._yields[NOWHERE_READY - 1 - reached]
+                done.append(stage)
+                self._do(stage, stage.commands)
+                word = stage.next
+        finally:
+            self._take_back(done, viewed)
+        return reached
+
+    def _do(self, stage: _Yield, commands: Sequence[_Command]) -> None:
+        for block in stage.changed:
+            self._residents[block].newest = Newest.DEVICE
+        now = 0
+        try:
+            for command in commands:
+                now = command.order
+                command.encode(self)
+            if stage.answers:
+                self._hear(stage)
+        except BaseException:
+            self._unwind_after(now)
+            raise
+
+    def _hear(self, stage: _Yield) -> None:
+        """Wait for numbers, and for what Python gets next."""
+        device = self._device
+        blocks = [self._residents[number] for number in stage.results if number not in self.given]
+        parts = [(device.arena, block.place or 0, block.size) for block in blocks]
+        found, *others = device.fetch([(self._answers, 0, 8 * stage.answers), *parts])
+        ctypes.memmove(self._answered.address, bytes(found), 8 * stage.answers)
+        device.report()
+        for block, data in zip(blocks, others, strict=True):
+            ctypes.memmove(block.begin, bytes(data), block.nbytes)
+            block.newest = Newest.BOTH
+
+    def _stopped(self, status: int, site: int) -> int:
+        """Arithmetic has failed: what comes before it is done first."""
+        if 0 <= site < self.main:
+            return NOWHERE_READY
+        order = self._orders[max([at for at in self._orders if at <= site])]
+        self._failed_step = self.begins[max([at for at in self.begins if at <= site])]
+        for stage in self._yields:
+            if stage.first <= site < stage.next:
+                self._do(stage, [one for one in stage.commands if one.order < order])
+        self._unwind_after(order)
+        self.fail(status, site)
+
+    def _unwind_after(self, order: int) -> None:
+        """Do what is done whatever has happened, where it is due after this step."""
+        for filled, command in self._afterwards:
+            if filled < order < command.order:
+                command.encode(self)
+
+    def _take_back(self, done: Sequence[_Yield], viewed: Sequence[int]) -> None:
+        """Have on the host what belongs there, and hear of faults that are the program's."""
+        if self._device.lost:
+            return
+        changed = set().union(*[stage.changed for stage in done]) if viewed or self._hosts else set()
+        wanted = [number for number in changed if number in self._hosts or number in viewed]
+        if wanted or any(stage.checks for stage in done):
+            device = self._device
+            blocks = [self._residents[number] for number in wanted]
+            found = device.fetch([(device.arena, block.place or 0, block.size) for block in blocks])
+            for number, block, data in zip(wanted, blocks, found, strict=True):
+                if number in self._hosts:
+                    ctypes.memmove(self._hosts[number], bytes(data), self.plan.blocks[number].nbytes)
+                else:
+                    ctypes.memmove(block.begin, bytes(data), block.nbytes)
+            device.report()
+        for number in viewed:  # whoever has a view may write at any time
+            self._residents[number].newest = Newest.HOST
+
+    @property
+    def failed(self) -> PlanStep | None:
+        return self._failed_step
+
+
+def _apart(nbytes: int) -> int:
+    return -(-nbytes // _APART) * _APART
+
+
+def _words_of(name: str) -> int:
+    return 2 if scalar_named(name).size == 8 else 1
+
+
+def _bytes_of(step: ClearStep) -> BlockView:
+    """What is cleared, in words if it may be."""
+    size, name = (4, "u32") if step.offset % 4 == step.nbytes % 4 == 0 else (1, "u8")
+    return BlockView(step.block, step.offset, name, (step.nbytes // size,), (size,))
+
+
+def _product(extents: Any) -> int:
+    found = 1
+    for extent in extents:
+        found *= extent
+    return found
