@@ -190,7 +190,10 @@ class ResidentMemory(Memory):
                 ctypes.memset(self.begin, 0, self.nbytes)
             else:
                 self.device.clear(self)
-                self.newest = Newest.DEVICE
+                if self.newest is Newest.BOTH:  # what is here is there when the device is lost
+                    ctypes.memset(self.begin, 0, self.nbytes)
+                else:
+                    self.newest = Newest.DEVICE
 
     def __repr__(self) -> str:
         return f"ResidentMemory({readable_size(self.nbytes)}, newest: {self.newest.value})"
