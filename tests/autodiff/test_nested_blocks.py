@@ -310,17 +310,6 @@ def test_what_cannot_nest_names_both_blocks() -> None:
         ti.ad.Tape(energy, grad_check=True).__enter__()
     assert "with ti.ad.Tape(loss)" in str(refused.value)
 
-    slope = ti.ad.grad(world.potential, wrt=world.x, loss=middle)
-
-    def run() -> None:
-        with ti.ad.Tape(energy):
-            slope()
-
-    with ti.ad.Tape(loss), pytest.raises(DifferentiationError, match="cannot run in a tape inside of") as refused:
-        run()
-    assert "with ti.ad.Tape(energy)" in str(refused.value)
-    assert "with ti.ad.Tape(loss)" in str(refused.value)
-
 
 def by_reverse(world: World, program: Callable[[], Any]) -> None:
     """Compare the gradients of a tape and of a function with differences."""

@@ -141,3 +141,55 @@ def test_blocks_in_two_others_are_refused_with_both_lines(inner: str, middle: st
     assert "ti.ad." in text.replace(own, "", 1)
     # Nothing is left of it.
     assert levels.value((inner,), START) == pytest.approx(Levels().value((inner,), START), rel=1e-12)
+
+
+@pytest.mark.parametrize("inner", ["grad", "jvp", "hvp"])
+def test_numbers_go_into_inner_derivatives_and_come_out_of_them(inner: str) -> None:
+    """By their arguments, by variables of the function around, and as what they give."""
+    ti.init(default_fp=ti.f64)
+    both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
+    x, energy, total = [ti.field(ti.f64, shape=(), **both) for _ in range(3)]
+
+    @ti.kernel
+    def curve(a: ti.f64, k: ti.f64) -> ti.f64:
+        return ti.sin(a) * k * k + a**3
+
+    @ti.kernel
+    def add(a: ti.f64, b: ti.f64):
+        energy[None] += ti.exp(0.3 * a) * b * x[None]
+
+    @ti.kernel
+    def use():
+        total[None] += ti.sin(x.grad[None]) + energy[None] * x[None]
+
+    def program() -> None:
+        with ti.ad.Tape(energy):
+            k = 0.5 * x[None] + 1.0
+
+            def by(a: Any) -> Any:
+                return curve(a, k) * k
+
+            at = x[None] ** 2
+            if inner == "grad":
+                add(ti.ad.grad(by)(at), k)
+            elif inner == "jvp":
+                value, product = ti.ad.jvp(by)(k, at)
+                add(product, value)
+            else:
+                add(ti.ad.hvp(by)(1.5, at), k)
+        use()
+
+    def outcome(start: float) -> float:
+        x[None], total[None] = start, 0.0
+        program()
+        return total[None]
+
+    start, h = 0.7, 1e-6
+    slope = (outcome(start + h) - outcome(start - h)) / (2 * h)
+    for _ in range(2):
+        x[None] = start
+        with ti.ad.Tape(total):
+            program()
+        assert x.grad[None] == pytest.approx(slope, rel=1e-6)
+        x[None], total[None] = start, 0.0
+        assert ti.ad.grad(program, wrt=x, loss=total)() == pytest.approx(slope, rel=1e-6)

@@ -505,12 +505,12 @@ class Cells:
         return [held for _, held in self._held.values() if type(held) is Traced]
 
     @contextmanager
-    def again(self) -> Iterator[None]:
-        """A block in which they hold that."""
+    def again(self, of: NumberOf | None = None) -> Iterator[None]:
+        """A block in which they hold that, with numbers of another recording if `of` gives such."""
         now = [(cell, cell.cell_contents) for cell, _ in self._held.values()]
         try:
             for cell, held in self._held.values():
-                cell.cell_contents = held
+                cell.cell_contents = of(held) if of is not None and type(held) is Traced else held
             yield
         finally:
             for cell, held in now:
@@ -535,7 +535,7 @@ def run_again(
     again.seed, again.directions = _with_numbers(inner.seed, of), _with_numbers(inner.directions, of)
     before, session.launches = session.launches, launches  # the same draws
     try:
-        with cells.again():
+        with cells.again(of):
             value, others = inside(journal, again)
     finally:
         session.launches = before
