@@ -27,9 +27,8 @@ from tinote.source import Span, caller
 
 class PushedFunction(ForwardMode):
     """What runs in a function with a custom gradient, in forward mode that goes on with the tangents that there are:
-    those of fields, and `tangents` of memory without a
-    dual. `told` hears what is done to memory; `name` and `span` are those of the call of the function, `around` is what
-    differentiates it.
+    those of fields, and `tangents` of memory without a dual. `told` hears what is done to memory; `name` and `span` are
+    those of the call of the function, `around` is what differentiates it.
     """
 
     takes_blocks = False
