@@ -12,7 +12,8 @@ from tinote.compiler.requests import GRADIENT, SHARED_GRADIENT, SHARING
 from tinote.ir import primitives as p
 from tinote.ir.nodes import For, Function, Prim
 from tinote.ir.query import walk
-from tinote.lang.ad.journal import saved_values, saving_launch
+from tinote.lang.ad.journal import saved_values
+from tinote.lang.session.state import session as state
 
 VECTOR: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
 
@@ -20,8 +21,8 @@ VECTOR: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
 @pytest.fixture(autouse=True)
 def session(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that a launch is said to fill holds no numbers before."""
-    monkeypatch.setattr(saving_launch, "Memory", unfilled)
     ti.init(arch=ti.cpu, default_fp=ti.f64)
+    monkeypatch.setattr(state, "new_memory", unfilled)
 
 
 def filled(kernel: Any) -> list[bool]:
