@@ -339,8 +339,14 @@ def recording_as(other: Recorder | None) -> Iterator[None]:
     try:
         recorder.set(other)
         yield
-    finally:
+    except GeneratorExit:  # an interrupt has kept the block from ending, and its remains are collected, perhaps later
+        if other is not None and recorder.get() is other:
+            recorder.set(outer)
+        raise
+    except BaseException:
         recorder.set(outer)
+        raise
+    recorder.set(outer)
 
 
 def own_watcher() -> OutsideWatcher | None:
