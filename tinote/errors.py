@@ -334,7 +334,11 @@ class KernelMemoryError(KernelRuntimeError, MemoryError):
 
 
 class CaptureError(TinoteError, RuntimeError):
-    """A step that cannot be captured, or a captured one that is out of date."""
+    """A step that cannot be captured, or a captured one that is out of date. `is_unproved`: a replay on a GPU has not
+    done what the function did there; two calls of the function might not do the same either.
+    """
+
+    is_unproved = False
 
 
 class SerializationError(TinoteError, TypeError):

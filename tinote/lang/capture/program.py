@@ -31,7 +31,6 @@ from tinote.lang.capture.captured import NUMBERS, Captured
 from tinote.lang.capture.explore import captured
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.plan import Plan
-from tinote.lang.capture.trial import UnprovedError
 from tinote.lang.session.state import recorder, session
 from tinote.lang.shipping.sources import FunctionsInFile, functions_by_file
 from tinote.runtime.owner import current_owner
@@ -95,7 +94,7 @@ class Program:
         self._known: dict[Any, Captured] = {}
         self._last: Captured | None = None
         #: by the kind of arguments, why there is no program on a GPU, in which generation of the session
-        self._unproved: dict[Any, tuple[UnprovedError, int]] = {}
+        self._unproved: dict[Any, tuple[CaptureError, int]] = {}
         #: what it is under a tape, for each kind of arguments; kept here by `lang/ad/journal/captured_steps.py`
         self.under_tapes: dict[Any, Any] = {}
         self.last_under_tape: Any = None
@@ -149,7 +148,9 @@ class Program:
                 return open_recorder.running(self, args, kwargs)
             try:
                 known, given = self._known_for(args, kwargs)
-            except UnprovedError:
+            except CaptureError as error:
+                if not error.is_unproved:
+                    raise
                 with session.launching_together():
                     return self.__tinote_step__(*args, **kwargs)
             known.refuse_if_stale()
@@ -205,8 +206,9 @@ class Program:
                 known = self._known[key] = captured(
                     self.__tinote_step__, given, self._names, prints=not self._strict, strict=self._strict
                 )
-            except UnprovedError as error:
-                self._unproved[key] = error, session.generation
+            except CaptureError as error:
+                if error.is_unproved:
+                    self._unproved[key] = error, session.generation
                 raise
         return known, given
 

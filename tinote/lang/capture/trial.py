@@ -45,12 +45,6 @@ VARIATIONS = ((1.0, 0), (0.75, 1), (1.25, -1))
 _LONGEST_FIRST_CALL, _LONGEST_WARY_CALL = 10.0, 0.05
 
 
-class UnprovedError(CaptureError):
-    """A program has not done on a GPU what its function did there: it may be that two calls of the function would not
-    do the same, where iterations depend on the order in which the device runs them.
-    """
-
-
 class Left(NamedTuple):
     """What a call leaves: its result, variables, how many launches have drawn random numbers, memory, and prints."""
 
@@ -189,10 +183,7 @@ class Trial:
         return tuple([(k, a) for k, (a, b) in enumerate(zip(now, before, strict=True)) if a != b])
 
     def prove(self, program: Captured) -> None:
-        """Raise `CaptureError` unless the program does what the function does, from several states; `UnprovedError` on
-        a GPU.
-        """
-        refusal = UnprovedError if session.config.arch == "gpu" else CaptureError
+        """Raise `CaptureError` unless the program does what the function does, from several states."""
         changed = program.premises.dependencies.changed()
         if changed is not None:
             raise CaptureError(
@@ -217,12 +208,10 @@ class Trial:
                 try:
                     found = self.left(program.run(tuple(self._arguments)))
                 except TinoteError as error:
-                    raise refusal(
-                        f"this cannot be captured: replayed, it raises {type(error).__name__}: {error.message}",
-                        error.span,
-                    ) from None
+                    what = f"this cannot be captured: replayed, it raises {type(error).__name__}: {error.message}"
+                    raise _unproved(CaptureError(what, error.span)) from None
                 if not self.agree(agreement, found, wanted[call]):
-                    raise self._first_difference(refusal, program, variation, call, wanted[call], found)
+                    raise _unproved(self._first_difference(program, variation, call, wanted[call], found))
 
     def agreement(self, program: Captured) -> Agreement:
         """What compares it with its function."""
@@ -249,7 +238,6 @@ class Trial:
 
     def _first_difference(
         self,
-        refusal: type[CaptureError],
         program: Captured,
         variation: tuple[float, int],
         calls: int,
@@ -289,11 +277,17 @@ class Trial:
                 high = middle
         step = states.steps[low] if low < len(states.steps) else None
         span = getattr(step, "span", NOWHERE)
-        return refusal(
+        return CaptureError(
             f"this cannot be captured: replayed, {what}, first after {_in_words(step)}",
             span if span != NOWHERE else place_of_function(self._function),
             hint="something changes memory, or decides what is done, that a capture does not see",
         )
+
+
+def _unproved(error: CaptureError) -> CaptureError:
+    """On a GPU the function itself may depend on the order in which iterations run."""
+    error.is_unproved = session.config.arch == "gpu"
+    return error
 
 
 def varied(value: Any, variation: tuple[float, int]) -> Any:
