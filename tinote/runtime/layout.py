@@ -89,6 +89,10 @@ REPLAY_CONVERT = 13  # type, to, type, from, rank, (extent, stride of each)…
 REPLAY_TAKE = 14  # bytes, to, where it is said from where, bytes from one world to the next
 REPLAY_GIVE = 15  # bytes, from, where it is said to where, bytes from one world to the next
 REPLAY_MOVES = 16  # how many, (to, from)…
+REPLAY_ADD_REALS = 17  # a + b: register, two operands, as the following
+REPLAY_SUBTRACT_REALS = 18  # a - b
+REPLAY_MULTIPLY_REALS = 19  # a * b
+REPLAY_SCALE_REALS = 20  # a * b, b where that is 0
 
 # --- replay: one thread's share of a batch
 LANE_BYTES = 48  # of each

@@ -18,6 +18,8 @@ NOWHERE_READY = -1
 
 #: Kinds of registers with the types that hold the same word in memory.
 _WORDS = {("f", "f64"), ("i", "i64")}
+#: Of floats, these are instructions of their own.
+_COMMON = {"add", "subtract", "multiply", "scale"}
 _COMPARISONS = {"lt", "le", "gt", "ge", "eq", "ne"}
 #: Up to here, every integer is an f64.
 _EXACT = 1 << 53
@@ -284,6 +286,9 @@ class Instructions(ABC):
         exact = step.operation in _COMPARISONS
         numbers = [self._operand(one)[0] if whole else self._real(one, exact, step.span) for one in step.operands]
         numbers += [self._cell("raw", 0)] * (2 - len(numbers))
+        if not whole and step.operation in _COMMON:
+            self._emit(None, getattr(layout, f"REPLAY_{step.operation.upper()}_REALS"), step.register.number, *numbers)
+            return
         kind = layout.REPLAY_INTEGERS if whole else layout.REPLAY_REALS
         self._emit(step.span, kind, operation, step.register.number, *numbers)
 

@@ -1307,22 +1307,26 @@ for.cond:
     i64 8, label %sw.bb102
     i64 9, label %sw.bb109
     i64 10, label %sw.bb120
-    i64 11, label %sw.bb130
+    i64 17, label %sw.bb130
+    i64 18, label %sw.bb139
+    i64 19, label %sw.bb149
+    i64 20, label %sw.bb160
+    i64 11, label %sw.bb171
   ]
 
 for.cond69.preheader:
   %arrayidx70 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %move.0337 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %move.0412 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   %3 = load i64, ptr %arrayidx70, align 8
-  %cmp71338 = icmp sgt i64 %3, 0
-  br i1 %cmp71338, label %for.body, label %cleanup
+  %cmp71413 = icmp sgt i64 %3, 0
+  br i1 %cmp71413, label %for.body, label %cleanup
 
 sw.bb:
   %arrayidx2 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
   %4 = load i64, ptr %arrayidx2, align 8
   %end = getelementptr inbounds nuw i8, ptr %lane, i64 32
   store i64 %4, ptr %end, align 8
-  br label %cleanup158
+  br label %cleanup199
 
 sw.bb3:
   %sub.ptr.lhs.cast = ptrtoint ptr %at.0 to i64
@@ -1384,24 +1388,24 @@ if.then:
   %add.ptr.i62.i = getelementptr inbounds i8, ptr %14, i64 -128
   %15 = load ptr, ptr %block2.i, align 8
   %cmp.not.i = icmp eq ptr %15, null
-  br i1 %cmp.not.i, label %if.end6.i, label %if.then.i274
+  br i1 %cmp.not.i, label %if.end6.i, label %if.then.i343
 
-if.then.i274:
-  %stop.i.i275 = getelementptr inbounds nuw i8, ptr %15, i64 56
-  %16 = load atomic i32, ptr %stop.i.i275 monotonic, align 8
-  %cmp.not.i.i276 = icmp eq i32 %16, 0
-  br i1 %cmp.not.i.i276, label %stop_of_world.exit.i, label %if.end
+if.then.i343:
+  %stop.i.i344 = getelementptr inbounds nuw i8, ptr %15, i64 56
+  %16 = load atomic i32, ptr %stop.i.i344 monotonic, align 8
+  %cmp.not.i.i345 = icmp eq i32 %16, 0
+  br i1 %cmp.not.i.i345, label %stop_of_world.exit.i, label %if.end
 
 stop_of_world.exit.i:
   %17 = load i64, ptr %world41, align 8
-  %arrayidx.i.i.i278 = getelementptr inbounds nuw i8, ptr %15, i64 144
-  %18 = load atomic i64, ptr %arrayidx.i.i.i278 monotonic, align 8
-  %cmp3.i.not.i279 = icmp sgt i64 %17, %18
-  br i1 %cmp3.i.not.i279, label %if.end, label %if.end6.i
+  %arrayidx.i.i.i347 = getelementptr inbounds nuw i8, ptr %15, i64 144
+  %18 = load atomic i64, ptr %arrayidx.i.i.i347 monotonic, align 8
+  %cmp3.i.not.i348 = icmp sgt i64 %17, %18
+  br i1 %cmp3.i.not.i348, label %if.end, label %if.end6.i
 
 if.end6.i:
   %19 = load i64, ptr %thread.i, align 16
-  %cmp8.i281 = icmp eq i64 %call6.i, %19
+  %cmp8.i350 = icmp eq i64 %call6.i, %19
   %20 = load i32, ptr %flags.i, align 4
   %thread1.i.i = getelementptr inbounds i8, ptr %14, i64 -112
   store i64 %19, ptr %thread1.i.i, align 16
@@ -1421,7 +1425,7 @@ if.end6.i:
   %cond.i = select i1 %cmp11.i, ptr null, ptr %lane
   %lane12.i = getelementptr inbounds i8, ptr %14, i64 -56
   store ptr %cond.i, ptr %lane12.i, align 8
-  br i1 %cmp8.i281, label %if.then13.i, label %if.end15.i
+  br i1 %cmp8.i350, label %if.then13.i, label %if.end15.i
 
 if.then13.i:
   %22 = load ptr, ptr %thread_state.i, align 8
@@ -1452,9 +1456,9 @@ cond.false.i.i:
 
 end_launch.exit.i:
   %cond.i67.i = phi i32 [ %25, %cond.false.i.i ], [ %call17.i, %if.end.i66.i ]
-  br i1 %cmp8.i281, label %land.lhs.true.i282, label %if.end33.i
+  br i1 %cmp8.i350, label %land.lhs.true.i351, label %if.end33.i
 
-land.lhs.true.i282:
+land.lhs.true.i351:
   %print_ring.i.i = getelementptr inbounds nuw i8, ptr %14, i64 72
   %26 = load ptr, ptr %print_ring.i.i, align 8
   %cmp.not.i68.i = icmp eq ptr %26, null
@@ -1475,7 +1479,7 @@ if.then21.i:
   br label %if.then29.i
 
 if.then29.i:
-  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i282 ]
+  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i351 ]
   %thread_state30.i = getelementptr inbounds i8, ptr %14, i64 -120
   %29 = load ptr, ptr %thread_state30.i, align 8
   store ptr %29, ptr %thread_state.i, align 8
@@ -1492,7 +1496,7 @@ if.end33.i:
   br label %if.end
 
 if.end:
-  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %returned.172.i, %if.end33.i ], [ 1, %stop_of_world.exit.i ], [ %16, %if.then.i274 ]
+  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %returned.172.i, %if.end33.i ], [ 1, %stop_of_world.exit.i ], [ %16, %if.then.i343 ]
   %add.ptr = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   br label %sw.epilog
 
@@ -1623,18 +1627,18 @@ if.end62:
   br label %sw.epilog
 
 for.body:
-  %move.0341 = phi ptr [ %move.0, %for.body ], [ %move.0337, %for.cond69.preheader ]
-  %i.0340 = phi i64 [ %inc, %for.body ], [ 0, %for.cond69.preheader ]
-  %at.0.pn339 = phi ptr [ %move.0341, %for.body ], [ %at.0, %for.cond69.preheader ]
-  %arrayidx73 = getelementptr inbounds nuw i8, ptr %at.0.pn339, i64 24
+  %move.0416 = phi ptr [ %move.0, %for.body ], [ %move.0412, %for.cond69.preheader ]
+  %at.0.pn415 = phi ptr [ %move.0416, %for.body ], [ %at.0, %for.cond69.preheader ]
+  %i.0414 = phi i64 [ %inc, %for.body ], [ 0, %for.cond69.preheader ]
+  %arrayidx73 = getelementptr inbounds nuw i8, ptr %at.0.pn415, i64 24
   %78 = load i64, ptr %arrayidx73, align 8
   %79 = inttoptr i64 %78 to ptr
   %80 = load i64, ptr %79, align 8
-  %81 = load i64, ptr %move.0341, align 8
+  %81 = load i64, ptr %move.0416, align 8
   %82 = inttoptr i64 %81 to ptr
   store i64 %80, ptr %82, align 8
-  %inc = add nuw nsw i64 %i.0340, 1
-  %move.0 = getelementptr inbounds nuw i8, ptr %move.0341, i64 16
+  %inc = add nuw nsw i64 %i.0414, 1
+  %move.0 = getelementptr inbounds nuw i8, ptr %move.0416, i64 16
   %83 = load i64, ptr %arrayidx70, align 8
   %cmp71 = icmp slt i64 %inc, %83
   br i1 %cmp71, label %for.body, label %cleanup
@@ -1686,9 +1690,9 @@ sw.bb.i:
   %and3.i.i = and i32 %conv.i.i, 1023
   %conv4.i.i = zext nneg i32 %and3.i.i to i64
   %cmp.i.i = icmp eq i32 %and.i.i, 31
-  br i1 %cmp.i.i, label %if.then.i.i286, label %if.else.i.i
+  br i1 %cmp.i.i, label %if.then.i.i355, label %if.else.i.i
 
-if.then.i.i286:
+if.then.i.i355:
   %shl.i.i = shl nuw nsw i64 %conv4.i.i, 42
   %or.i.i = or disjoint i64 %shl.i.i, 9218868437227405312
   %94 = bitcast i64 %or.i.i to double
@@ -1710,7 +1714,7 @@ if.then9.i.i:
   br label %real_of_half.exit.i
 
 real_of_half.exit.i:
-  %found.sroa.0.0.i.i = phi double [ %94, %if.then.i.i286 ], [ %96, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
+  %found.sroa.0.0.i.i = phi double [ %94, %if.then.i.i355 ], [ %96, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
   %fneg.i.i = fneg double %found.sroa.0.0.i.i
   %tobool.not23.i.i = icmp slt i16 %bits.0.copyload.i, 0
   %cond.i.i = select i1 %tobool.not23.i.i, double %fneg.i.i, double %found.sroa.0.0.i.i
@@ -1719,8 +1723,8 @@ real_of_half.exit.i:
 
 sw.bb1.i:
   %97 = load float, ptr %92, align 4
-  %conv.i285 = fpext float %97 to double
-  store double %conv.i285, ptr %arrayidx89, align 8
+  %conv.i354 = fpext float %97 to double
+  store double %conv.i354, ptr %arrayidx89, align 8
   br label %load.exit
 
 sw.bb2.i:
@@ -1753,8 +1757,8 @@ sw.bb9.i:
 
 sw.bb10.i:
   %103 = load i8, ptr %92, align 1
-  %cmp.i284 = icmp ne i8 %103, 0
-  %conv13.i = zext i1 %cmp.i284 to i64
+  %cmp.i353 = icmp ne i8 %103, 0
+  %conv13.i = zext i1 %cmp.i353 to i64
   store i64 %conv13.i, ptr %arrayidx89, align 8
   br label %load.exit
 
@@ -1780,11 +1784,11 @@ sw.default.i:
   %107 = load i64, ptr %92, align 8
   store i64 %107, ptr %arrayidx89, align 8
   %cmp20.i = icmp slt i64 %107, 0
-  %cond.i287 = select i1 %cmp20.i, i32 6, i32 0
+  %cond.i356 = select i1 %cmp20.i, i32 6, i32 0
   br label %load.exit
 
 load.exit:
-  %retval.0.i283 = phi i32 [ %cond.i287, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
+  %retval.0.i352 = phi i32 [ %cond.i356, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
   %add.ptr91 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %sw.epilog
 
@@ -1837,7 +1841,7 @@ sw.bb109:
   %122 = add i64 %121, 9007199254740992
   %123 = icmp ult i64 %122, 18014398509481985
   %add.ptr119 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  br i1 %123, label %cleanup, label %if.then150
+  br i1 %123, label %cleanup, label %if.then191
 
 sw.bb120:
   %arrayidx121 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
@@ -1853,55 +1857,55 @@ sw.bb120:
   %arrayidx126 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   %129 = load i64, ptr %arrayidx126, align 8
   %arrayidx127 = getelementptr inbounds %union.number, ptr %1, i64 %129
-  switch i64 %124, label %sw.default.i304 [
-    i64 0, label %sw.bb.i303
-    i64 1, label %sw.bb1.i302
-    i64 2, label %sw.bb2.i301
-    i64 3, label %sw.bb3.i298
+  switch i64 %124, label %sw.default.i375 [
+    i64 0, label %sw.bb.i374
+    i64 1, label %sw.bb1.i373
+    i64 2, label %sw.bb2.i372
+    i64 3, label %sw.bb3.i369
     i64 4, label %sw.bb4.i
-    i64 5, label %sw.bb5.i293
-    i64 6, label %sw.bb7.i292
-    i64 7, label %sw.bb9.i291
-    i64 8, label %sw.bb10.i290
+    i64 5, label %sw.bb5.i364
+    i64 6, label %sw.bb7.i363
+    i64 7, label %sw.bb9.i362
+    i64 8, label %sw.bb10.i361
     i64 9, label %sw.bb11.i
     i64 10, label %sw.bb13.i
-    i64 11, label %sw.bb17.i
-    i64 12, label %sw.bb20.i
-    i64 13, label %sw.bb24.i
-    i64 14, label %sw.bb28.i
-    i64 15, label %sw.bb32.i
+    i64 11, label %sw.bb15.i
+    i64 12, label %sw.bb18.i358
+    i64 13, label %sw.bb22.i
+    i64 14, label %sw.bb26.i
+    i64 15, label %sw.bb30.i
   ]
 
-sw.bb.i303:
+sw.bb.i374:
   %add.i = fadd double %126, %128
   store double %add.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb1.i302:
+sw.bb1.i373:
   %sub.i = fsub double %126, %128
   store double %sub.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb2.i301:
+sw.bb2.i372:
   %mul.i = fmul double %126, %128
   store double %mul.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb3.i298:
+sw.bb3.i369:
   %div.i = fdiv double %126, %128
   store double %div.i, ptr %arrayidx127, align 8
-  %cmp.i299 = fcmp oeq double %128, 0.000000e+00
-  %cond.i300 = select i1 %cmp.i299, i32 3, i32 0
+  %cmp.i370 = fcmp oeq double %128, 0.000000e+00
+  %cond.i371 = select i1 %cmp.i370, i32 3, i32 0
   br label %compute_reals.exit
 
 sw.bb4.i:
-  %cmp.i.i294 = fcmp oeq double %128, 0.000000e+00
-  br i1 %cmp.i.i294, label %compute_reals.exit, label %if.end.i.i
+  %cmp.i.i365 = fcmp oeq double %128, 0.000000e+00
+  br i1 %cmp.i.i365, label %compute_reals.exit, label %if.end.i.i
 
 if.end.i.i:
   %call.i.i = tail call double @fmod(double noundef %126, double noundef %128) nounwind
-  %sub.i.i295 = fsub double %126, %call.i.i
-  %div.i.i = fdiv double %sub.i.i295, %128
+  %sub.i.i366 = fsub double %126, %call.i.i
+  %div.i.i = fdiv double %sub.i.i366, %128
   %cmp1.i.i = fcmp une double %call.i.i, 0.000000e+00
   br i1 %cmp1.i.i, label %if.then2.i.i, label %if.end11.i.i
 
@@ -1910,11 +1914,11 @@ if.then2.i.i:
   %130 = fcmp uge double %call.i.i, 0.000000e+00
   %cmp6.not.i.i = xor i1 %cmp3.i.i, %130
   %sub9.i.i = fadd double %div.i.i, -1.000000e+00
-  %spec.select.i297 = select i1 %cmp6.not.i.i, double %div.i.i, double %sub9.i.i
+  %spec.select.i368 = select i1 %cmp6.not.i.i, double %div.i.i, double %sub9.i.i
   br label %if.end11.i.i
 
 if.end11.i.i:
-  %whole.0.i.i = phi double [ %div.i.i, %if.end.i.i ], [ %spec.select.i297, %if.then2.i.i ]
+  %whole.0.i.i = phi double [ %div.i.i, %if.end.i.i ], [ %spec.select.i368, %if.then2.i.i ]
   %cmp12.i.i = fcmp une double %whole.0.i.i, 0.000000e+00
   br i1 %cmp12.i.i, label %if.then14.i.i, label %if.else19.i.i
 
@@ -1923,7 +1927,7 @@ if.then14.i.i:
   %sub15.i.i = fsub double %whole.0.i.i, %131
   %cmp16.i.i = fcmp ogt double %sub15.i.i, 5.000000e-01
   %add18.i.i = fadd double %131, 1.000000e+00
-  %cond.i.i296 = select i1 %cmp16.i.i, double %add18.i.i, double %131
+  %cond.i.i367 = select i1 %cmp16.i.i, double %add18.i.i, double %131
   br label %if.end21.i.i
 
 if.else19.i.i:
@@ -1932,43 +1936,43 @@ if.else19.i.i:
   br label %if.end21.i.i
 
 if.end21.i.i:
-  %storemerge.i.i = phi double [ %132, %if.else19.i.i ], [ %cond.i.i296, %if.then14.i.i ]
+  %storemerge.i.i = phi double [ %132, %if.else19.i.i ], [ %cond.i.i367, %if.then14.i.i ]
   store double %storemerge.i.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb5.i293:
-  %cmp.i87.i = fcmp oeq double %128, 0.000000e+00
-  br i1 %cmp.i87.i, label %compute_reals.exit, label %if.end.i88.i
+sw.bb5.i364:
+  %cmp.i83.i = fcmp oeq double %128, 0.000000e+00
+  br i1 %cmp.i83.i, label %compute_reals.exit, label %if.end.i84.i
 
-if.end.i88.i:
-  %call.i89.i = tail call double @fmod(double noundef %126, double noundef %128) nounwind
-  %cmp1.i92.i = fcmp une double %call.i89.i, 0.000000e+00
-  br i1 %cmp1.i92.i, label %if.then2.i108.i, label %if.else.i93.i
+if.end.i84.i:
+  %call.i85.i = tail call double @fmod(double noundef %126, double noundef %128) nounwind
+  %cmp1.i88.i = fcmp une double %call.i85.i, 0.000000e+00
+  br i1 %cmp1.i88.i, label %if.then2.i104.i, label %if.else.i89.i
 
-if.then2.i108.i:
-  %cmp3.i109.i = fcmp olt double %128, 0.000000e+00
-  %133 = fcmp uge double %call.i89.i, 0.000000e+00
-  %cmp6.not.i110.i = xor i1 %cmp3.i109.i, %133
-  %add.i112.i = fadd double %128, %call.i89.i
-  %spec.select121.i = select i1 %cmp6.not.i110.i, double %call.i89.i, double %add.i112.i
-  br label %if.end11.i94.i
+if.then2.i104.i:
+  %cmp3.i105.i = fcmp olt double %128, 0.000000e+00
+  %133 = fcmp uge double %call.i85.i, 0.000000e+00
+  %cmp6.not.i106.i = xor i1 %cmp3.i105.i, %133
+  %add.i108.i = fadd double %128, %call.i85.i
+  %spec.select119.i = select i1 %cmp6.not.i106.i, double %call.i85.i, double %add.i108.i
+  br label %if.end11.i90.i
 
-if.else.i93.i:
+if.else.i89.i:
   %134 = tail call double @llvm.copysign.f64(double 0.000000e+00, double %128)
-  br label %if.end11.i94.i
+  br label %if.end11.i90.i
 
-if.end11.i94.i:
-  %rest.0.i95.i = phi double [ %134, %if.else.i93.i ], [ %spec.select121.i, %if.then2.i108.i ]
-  store double %rest.0.i95.i, ptr %arrayidx127, align 8
+if.end11.i90.i:
+  %rest.0.i91.i = phi double [ %134, %if.else.i89.i ], [ %spec.select119.i, %if.then2.i104.i ]
+  store double %rest.0.i91.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb7.i292:
-  %cmp.i115.i = fcmp oeq double %126, 0.000000e+00
-  %cmp1.i116.i = fcmp olt double %128, 0.000000e+00
-  %or.cond.i.i = and i1 %cmp.i115.i, %cmp1.i116.i
-  br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i117.i
+sw.bb7.i363:
+  %cmp.i111.i = fcmp oeq double %126, 0.000000e+00
+  %cmp1.i112.i = fcmp olt double %128, 0.000000e+00
+  %or.cond.i.i = and i1 %cmp.i111.i, %cmp1.i112.i
+  br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i113.i
 
-if.end.i117.i:
+if.end.i113.i:
   %cmp2.i.i = fcmp uge double %126, 0.000000e+00
   %135 = tail call double @llvm.fabs.f64(double %126)
   %136 = fcmp ueq double %135, 0x7FF0000000000000
@@ -1982,22 +1986,22 @@ if.end.i117.i:
   br i1 %or.cond24.not.i.i, label %if.end8.i.i, label %compute_reals.exit
 
 if.end8.i.i:
-  %call.i119.i = tail call double @pow(double noundef %126, double noundef %128) nounwind
-  store double %call.i119.i, ptr %arrayidx127, align 8
-  %142 = tail call double @llvm.fabs.f64(double %call.i119.i)
+  %call.i115.i = tail call double @pow(double noundef %126, double noundef %128) nounwind
+  store double %call.i115.i, ptr %arrayidx127, align 8
+  %142 = tail call double @llvm.fabs.f64(double %call.i115.i)
   %isinf.i.i = fcmp une double %142, 0x7FF0000000000000
   %or.cond26.i.i = or i1 %136, %isinf.i.i
   %143 = fcmp one double %137, 0x7FF0000000000000
   %144 = select i1 %143, i32 6, i32 0
-  %cond.i120.i = select i1 %or.cond26.i.i, i32 0, i32 %144
+  %cond.i116.i = select i1 %or.cond26.i.i, i32 0, i32 %144
   br label %compute_reals.exit
 
-sw.bb9.i291:
+sw.bb9.i362:
   %fneg.i = fneg double %126
   store double %fneg.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb10.i290:
+sw.bb10.i361:
   %145 = tail call double @llvm.fabs.f64(double %126)
   store double %145, ptr %arrayidx127, align 8
   br label %compute_reals.exit
@@ -2008,74 +2012,144 @@ sw.bb11.i:
   br label %compute_reals.exit
 
 sw.bb13.i:
-  %cmp14.i = fcmp une double %128, 0.000000e+00
-  %mul15.i = fmul double %126, %128
-  %cond16.i = select i1 %cmp14.i, double %mul15.i, double %128
-  store double %cond16.i, ptr %arrayidx127, align 8
+  %cmp.i117.i = fcmp une double %128, 0.000000e+00
+  %mul.i.i360 = fmul double %126, %128
+  %cond.i118.i = select i1 %cmp.i117.i, double %mul.i.i360, double %128
+  store double %cond.i118.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb17.i:
-  %cmp18.i = fcmp olt double %126, %128
-  %conv19.i289 = zext i1 %cmp18.i to i64
-  store i64 %conv19.i289, ptr %arrayidx127, align 8
+sw.bb15.i:
+  %cmp16.i = fcmp olt double %126, %128
+  %conv17.i359 = zext i1 %cmp16.i to i64
+  store i64 %conv17.i359, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb20.i:
-  %cmp21.i = fcmp ole double %126, %128
-  %conv23.i = zext i1 %cmp21.i to i64
-  store i64 %conv23.i, ptr %arrayidx127, align 8
+sw.bb18.i358:
+  %cmp19.i = fcmp ole double %126, %128
+  %conv21.i = zext i1 %cmp19.i to i64
+  store i64 %conv21.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb24.i:
-  %cmp25.i = fcmp ogt double %126, %128
-  %conv27.i = zext i1 %cmp25.i to i64
-  store i64 %conv27.i, ptr %arrayidx127, align 8
+sw.bb22.i:
+  %cmp23.i = fcmp ogt double %126, %128
+  %conv25.i = zext i1 %cmp23.i to i64
+  store i64 %conv25.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb28.i:
-  %cmp29.i = fcmp oge double %126, %128
-  %conv31.i = zext i1 %cmp29.i to i64
-  store i64 %conv31.i, ptr %arrayidx127, align 8
+sw.bb26.i:
+  %cmp27.i = fcmp oge double %126, %128
+  %conv29.i = zext i1 %cmp27.i to i64
+  store i64 %conv29.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb32.i:
-  %cmp33.i = fcmp oeq double %126, %128
-  %conv35.i = zext i1 %cmp33.i to i64
-  store i64 %conv35.i, ptr %arrayidx127, align 8
+sw.bb30.i:
+  %cmp31.i = fcmp oeq double %126, %128
+  %conv33.i = zext i1 %cmp31.i to i64
+  store i64 %conv33.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.default.i304:
-  %cmp36.i = fcmp une double %126, %128
-  %conv38.i = zext i1 %cmp36.i to i64
-  store i64 %conv38.i, ptr %arrayidx127, align 8
+sw.default.i375:
+  %cmp34.i = fcmp une double %126, %128
+  %conv36.i = zext i1 %cmp34.i to i64
+  store i64 %conv36.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
 compute_reals.exit:
-  %retval.0.i288 = phi i32 [ 0, %sw.default.i304 ], [ 0, %sw.bb.i303 ], [ 0, %sw.bb1.i302 ], [ 0, %sw.bb2.i301 ], [ %cond.i300, %sw.bb3.i298 ], [ 0, %sw.bb32.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i293 ], [ 0, %sw.bb9.i291 ], [ 0, %sw.bb10.i290 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb13.i ], [ 0, %sw.bb17.i ], [ 0, %sw.bb20.i ], [ 0, %sw.bb24.i ], [ 0, %sw.bb28.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i94.i ], [ %cond.i120.i, %if.end8.i.i ], [ 3, %sw.bb7.i292 ], [ 6, %if.end.i117.i ]
+  %retval.0.i357 = phi i32 [ 0, %sw.default.i375 ], [ 0, %sw.bb.i374 ], [ 0, %sw.bb1.i373 ], [ 0, %sw.bb2.i372 ], [ %cond.i371, %sw.bb3.i369 ], [ 0, %sw.bb30.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i364 ], [ 0, %sw.bb9.i362 ], [ 0, %sw.bb10.i361 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb13.i ], [ 0, %sw.bb15.i ], [ 0, %sw.bb18.i358 ], [ 0, %sw.bb22.i ], [ 0, %sw.bb26.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i90.i ], [ %cond.i116.i, %if.end8.i.i ], [ 3, %sw.bb7.i363 ], [ 6, %if.end.i113.i ]
   %add.ptr129 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.bb130:
-  %arrayidx131 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %arrayidx131 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   %146 = load i64, ptr %arrayidx131, align 8
-  %arrayidx132 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %147 = load i64, ptr %arrayidx132, align 8
-  %arrayidx133 = getelementptr inbounds %union.number, ptr %1, i64 %147
+  %arrayidx132 = getelementptr inbounds %union.number, ptr %1, i64 %146
+  %147 = load double, ptr %arrayidx132, align 8
+  %arrayidx133 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
   %148 = load i64, ptr %arrayidx133, align 8
-  %arrayidx134 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %149 = load i64, ptr %arrayidx134, align 8
-  %arrayidx135 = getelementptr inbounds %union.number, ptr %1, i64 %149
-  %150 = load i64, ptr %arrayidx135, align 8
-  %arrayidx136 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %151 = load i64, ptr %arrayidx136, align 8
-  %arrayidx137 = getelementptr inbounds %union.number, ptr %1, i64 %151
-  switch i64 %146, label %compute_integers.exit [
-    i64 0, label %sw.bb.i320
-    i64 1, label %sw.bb1.i319
-    i64 2, label %sw.bb3.i318
-    i64 3, label %sw.bb5.i312
-    i64 4, label %sw.bb11.i306
-    i64 5, label %sw.bb11.i306
+  %arrayidx134 = getelementptr inbounds %union.number, ptr %1, i64 %148
+  %149 = load double, ptr %arrayidx134, align 8
+  %add135 = fadd double %147, %149
+  %arrayidx136 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %150 = load i64, ptr %arrayidx136, align 8
+  %arrayidx137 = getelementptr inbounds %union.number, ptr %1, i64 %150
+  store double %add135, ptr %arrayidx137, align 8
+  %add.ptr138 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  br label %cleanup
+
+sw.bb139:
+  %arrayidx141 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %151 = load i64, ptr %arrayidx141, align 8
+  %arrayidx142 = getelementptr inbounds %union.number, ptr %1, i64 %151
+  %152 = load double, ptr %arrayidx142, align 8
+  %arrayidx144 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %153 = load i64, ptr %arrayidx144, align 8
+  %arrayidx145 = getelementptr inbounds %union.number, ptr %1, i64 %153
+  %154 = load double, ptr %arrayidx145, align 8
+  %sub = fsub double %152, %154
+  %arrayidx146 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %155 = load i64, ptr %arrayidx146, align 8
+  %arrayidx147 = getelementptr inbounds %union.number, ptr %1, i64 %155
+  store double %sub, ptr %arrayidx147, align 8
+  %add.ptr148 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  br label %cleanup
+
+sw.bb149:
+  %arrayidx151 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %156 = load i64, ptr %arrayidx151, align 8
+  %arrayidx152 = getelementptr inbounds %union.number, ptr %1, i64 %156
+  %157 = load double, ptr %arrayidx152, align 8
+  %arrayidx154 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %158 = load i64, ptr %arrayidx154, align 8
+  %arrayidx155 = getelementptr inbounds %union.number, ptr %1, i64 %158
+  %159 = load double, ptr %arrayidx155, align 8
+  %mul156 = fmul double %157, %159
+  %arrayidx157 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %160 = load i64, ptr %arrayidx157, align 8
+  %arrayidx158 = getelementptr inbounds %union.number, ptr %1, i64 %160
+  store double %mul156, ptr %arrayidx158, align 8
+  %add.ptr159 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  br label %cleanup
+
+sw.bb160:
+  %arrayidx162 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %161 = load i64, ptr %arrayidx162, align 8
+  %arrayidx163 = getelementptr inbounds %union.number, ptr %1, i64 %161
+  %162 = load double, ptr %arrayidx163, align 8
+  %arrayidx165 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %163 = load i64, ptr %arrayidx165, align 8
+  %arrayidx166 = getelementptr inbounds %union.number, ptr %1, i64 %163
+  %164 = load double, ptr %arrayidx166, align 8
+  %cmp.i376 = fcmp une double %164, 0.000000e+00
+  %mul.i377 = fmul double %162, %164
+  %cond.i378 = select i1 %cmp.i376, double %mul.i377, double %164
+  %arrayidx168 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %165 = load i64, ptr %arrayidx168, align 8
+  %arrayidx169 = getelementptr inbounds %union.number, ptr %1, i64 %165
+  store double %cond.i378, ptr %arrayidx169, align 8
+  %add.ptr170 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  br label %cleanup
+
+sw.bb171:
+  %arrayidx172 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %166 = load i64, ptr %arrayidx172, align 8
+  %arrayidx173 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %167 = load i64, ptr %arrayidx173, align 8
+  %arrayidx174 = getelementptr inbounds %union.number, ptr %1, i64 %167
+  %168 = load i64, ptr %arrayidx174, align 8
+  %arrayidx175 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %169 = load i64, ptr %arrayidx175, align 8
+  %arrayidx176 = getelementptr inbounds %union.number, ptr %1, i64 %169
+  %170 = load i64, ptr %arrayidx176, align 8
+  %arrayidx177 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %171 = load i64, ptr %arrayidx177, align 8
+  %arrayidx178 = getelementptr inbounds %union.number, ptr %1, i64 %171
+  switch i64 %166, label %compute_integers.exit [
+    i64 0, label %sw.bb.i395
+    i64 1, label %sw.bb1.i394
+    i64 2, label %sw.bb3.i393
+    i64 3, label %sw.bb5.i387
+    i64 4, label %sw.bb11.i380
+    i64 5, label %sw.bb11.i380
     i64 7, label %sw.bb37.i
     i64 8, label %sw.bb40.i
     i64 11, label %sw.bb48.i
@@ -2086,191 +2160,191 @@ sw.bb130:
     i64 16, label %sw.bb68.i
   ]
 
-sw.bb.i320:
-  %152 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %148, i64 %150)
-  %153 = extractvalue { i64, i1 } %152, 1
-  %154 = extractvalue { i64, i1 } %152, 0
-  store i64 %154, ptr %arrayidx137, align 8
-  %cond.i321 = select i1 %153, i32 6, i32 0
+sw.bb.i395:
+  %172 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %168, i64 %170)
+  %173 = extractvalue { i64, i1 } %172, 1
+  %174 = extractvalue { i64, i1 } %172, 0
+  store i64 %174, ptr %arrayidx178, align 8
+  %cond.i396 = select i1 %173, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb1.i319:
-  %155 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %148, i64 %150)
-  %156 = extractvalue { i64, i1 } %155, 1
-  %157 = extractvalue { i64, i1 } %155, 0
-  store i64 %157, ptr %arrayidx137, align 8
-  %cond2.i = select i1 %156, i32 6, i32 0
+sw.bb1.i394:
+  %175 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %168, i64 %170)
+  %176 = extractvalue { i64, i1 } %175, 1
+  %177 = extractvalue { i64, i1 } %175, 0
+  store i64 %177, ptr %arrayidx178, align 8
+  %cond2.i = select i1 %176, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb3.i318:
-  %158 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %148, i64 %150)
-  %159 = extractvalue { i64, i1 } %158, 1
-  %160 = extractvalue { i64, i1 } %158, 0
-  store i64 %160, ptr %arrayidx137, align 8
-  %cond4.i = select i1 %159, i32 6, i32 0
+sw.bb3.i393:
+  %178 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %168, i64 %170)
+  %179 = extractvalue { i64, i1 } %178, 1
+  %180 = extractvalue { i64, i1 } %178, 0
+  store i64 %180, ptr %arrayidx178, align 8
+  %cond4.i = select i1 %179, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb5.i312:
-  %cmp.i313 = icmp eq i64 %150, 0
-  br i1 %cmp.i313, label %compute_integers.exit, label %if.end.i314
+sw.bb5.i387:
+  %cmp.i388 = icmp eq i64 %170, 0
+  br i1 %cmp.i388, label %compute_integers.exit, label %if.end.i389
 
-if.end.i314:
-  %conv.i315 = sitofp i64 %148 to double
-  %conv6.i316 = sitofp i64 %150 to double
-  %div.i317 = fdiv double %conv.i315, %conv6.i316
-  store double %div.i317, ptr %arrayidx137, align 8
-  %161 = add i64 %148, 9007199254740992
-  %162 = icmp ult i64 %161, 18014398509481985
-  br i1 %162, label %land.rhs.i, label %compute_integers.exit
+if.end.i389:
+  %conv.i390 = sitofp i64 %168 to double
+  %conv6.i391 = sitofp i64 %170 to double
+  %div.i392 = fdiv double %conv.i390, %conv6.i391
+  store double %div.i392, ptr %arrayidx178, align 8
+  %181 = add i64 %168, 9007199254740992
+  %182 = icmp ult i64 %181, 18014398509481985
+  br i1 %182, label %land.rhs.i, label %compute_integers.exit
 
 land.rhs.i:
-  %163 = add i64 %150, 9007199254740992
-  %164 = icmp ult i64 %163, 18014398509481985
-  %165 = select i1 %164, i32 0, i32 6
+  %183 = add i64 %170, 9007199254740992
+  %184 = icmp ult i64 %183, 18014398509481985
+  %185 = select i1 %184, i32 0, i32 6
   br label %compute_integers.exit
 
-sw.bb11.i306:
-  %cmp12.i = icmp eq i64 %150, 0
-  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i307
+sw.bb11.i380:
+  %cmp12.i = icmp eq i64 %170, 0
+  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i381
 
-if.end15.i307:
-  %cmp16.i = icmp eq i64 %148, -9223372036854775808
-  %cmp18.i308 = icmp eq i64 %150, -1
-  %or.cond.i = and i1 %cmp16.i, %cmp18.i308
+if.end15.i381:
+  %cmp16.i382 = icmp eq i64 %168, -9223372036854775808
+  %cmp18.i = icmp eq i64 %170, -1
+  %or.cond.i = and i1 %cmp16.i382, %cmp18.i
   br i1 %or.cond.i, label %compute_integers.exit, label %if.end21.i
 
 if.end21.i:
-  %.frozen = freeze i64 %148
-  %.frozen357 = freeze i64 %150
-  %div22.i = sdiv i64 %.frozen, %.frozen357
-  %166 = mul i64 %div22.i, %.frozen357
-  %rem.i.decomposed = sub i64 %.frozen, %166
+  %.frozen = freeze i64 %168
+  %.frozen432 = freeze i64 %170
+  %div22.i = sdiv i64 %.frozen, %.frozen432
+  %186 = mul i64 %div22.i, %.frozen432
+  %rem.i.decomposed = sub i64 %.frozen, %186
   %cmp23.not.i = icmp eq i64 %rem.i.decomposed, 0
-  br i1 %cmp23.not.i, label %if.end33.i311, label %land.lhs.true25.i
+  br i1 %cmp23.not.i, label %if.end33.i385, label %land.lhs.true25.i
 
 land.lhs.true25.i:
-  %cmp30.not.unshifted.i = xor i64 %rem.i.decomposed, %150
+  %cmp30.not.unshifted.i = xor i64 %rem.i.decomposed, %170
   %cmp30.not.i = icmp sgt i64 %cmp30.not.unshifted.i, -1
-  br i1 %cmp30.not.i, label %if.end33.i311, label %if.then32.i
+  br i1 %cmp30.not.i, label %if.end33.i385, label %if.then32.i
 
 if.then32.i:
-  %add.i309 = add nsw i64 %rem.i.decomposed, %150
-  %sub.i310 = add nsw i64 %div22.i, -1
-  br label %if.end33.i311
+  %add.i383 = add nsw i64 %rem.i.decomposed, %170
+  %sub.i384 = add nsw i64 %div22.i, -1
+  br label %if.end33.i385
 
-if.end33.i311:
-  %quotient.0.i = phi i64 [ %sub.i310, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
-  %rest.0.i = phi i64 [ %add.i309, %if.then32.i ], [ %rem.i.decomposed, %land.lhs.true25.i ], [ 0, %if.end21.i ]
-  %cmp34.i = icmp eq i64 %146, 5
-  %cond36.i = select i1 %cmp34.i, i64 %rest.0.i, i64 %quotient.0.i
-  store i64 %cond36.i, ptr %arrayidx137, align 8
+if.end33.i385:
+  %quotient.0.i = phi i64 [ %sub.i384, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
+  %rest.0.i = phi i64 [ %add.i383, %if.then32.i ], [ %rem.i.decomposed, %land.lhs.true25.i ], [ 0, %if.end21.i ]
+  %cmp34.i386 = icmp eq i64 %166, 5
+  %cond36.i = select i1 %cmp34.i386, i64 %rest.0.i, i64 %quotient.0.i
+  store i64 %cond36.i, ptr %arrayidx178, align 8
   br label %compute_integers.exit
 
 sw.bb37.i:
-  %167 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %148)
-  %168 = extractvalue { i64, i1 } %167, 1
-  %169 = extractvalue { i64, i1 } %167, 0
-  store i64 %169, ptr %arrayidx137, align 8
-  %cond39.i = select i1 %168, i32 6, i32 0
+  %187 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %168)
+  %188 = extractvalue { i64, i1 } %187, 1
+  %189 = extractvalue { i64, i1 } %187, 0
+  store i64 %189, ptr %arrayidx178, align 8
+  %cond39.i = select i1 %188, i32 6, i32 0
   br label %compute_integers.exit
 
 sw.bb40.i:
-  %cmp41.i = icmp slt i64 %148, 0
+  %cmp41.i = icmp slt i64 %168, 0
   br i1 %cmp41.i, label %cond.true43.i, label %cond.false45.i
 
 cond.true43.i:
-  %170 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %148)
-  %171 = extractvalue { i64, i1 } %170, 1
-  %172 = extractvalue { i64, i1 } %170, 0
-  store i64 %172, ptr %arrayidx137, align 8
-  %cond39.i.i = select i1 %171, i32 6, i32 0
+  %190 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %168)
+  %191 = extractvalue { i64, i1 } %190, 1
+  %192 = extractvalue { i64, i1 } %190, 0
+  store i64 %192, ptr %arrayidx178, align 8
+  %cond39.i.i = select i1 %191, i32 6, i32 0
   br label %compute_integers.exit
 
 cond.false45.i:
-  store i64 %148, ptr %arrayidx137, align 8
+  store i64 %168, ptr %arrayidx178, align 8
   br label %compute_integers.exit
 
 sw.bb48.i:
-  %cmp49.i = icmp slt i64 %148, %150
+  %cmp49.i = icmp slt i64 %168, %170
   %conv51.i = zext i1 %cmp49.i to i64
-  store i64 %conv51.i, ptr %arrayidx137, align 8
+  store i64 %conv51.i, ptr %arrayidx178, align 8
   br label %compute_integers.exit
 
 sw.bb52.i:
-  %cmp53.i = icmp sle i64 %148, %150
+  %cmp53.i = icmp sle i64 %168, %170
   %conv55.i = zext i1 %cmp53.i to i64
-  store i64 %conv55.i, ptr %arrayidx137, align 8
+  store i64 %conv55.i, ptr %arrayidx178, align 8
   br label %compute_integers.exit
 
 sw.bb56.i:
-  %cmp57.i = icmp sgt i64 %148, %150
+  %cmp57.i = icmp sgt i64 %168, %170
   %conv59.i = zext i1 %cmp57.i to i64
-  store i64 %conv59.i, ptr %arrayidx137, align 8
+  store i64 %conv59.i, ptr %arrayidx178, align 8
   br label %compute_integers.exit
 
 sw.bb60.i:
-  %cmp61.i = icmp sge i64 %148, %150
+  %cmp61.i = icmp sge i64 %168, %170
   %conv63.i = zext i1 %cmp61.i to i64
-  store i64 %conv63.i, ptr %arrayidx137, align 8
+  store i64 %conv63.i, ptr %arrayidx178, align 8
   br label %compute_integers.exit
 
 sw.bb64.i:
-  %cmp65.i = icmp eq i64 %148, %150
+  %cmp65.i = icmp eq i64 %168, %170
   %conv67.i = zext i1 %cmp65.i to i64
-  store i64 %conv67.i, ptr %arrayidx137, align 8
+  store i64 %conv67.i, ptr %arrayidx178, align 8
   br label %compute_integers.exit
 
 sw.bb68.i:
-  %cmp69.i = icmp ne i64 %148, %150
+  %cmp69.i = icmp ne i64 %168, %170
   %conv71.i = zext i1 %cmp69.i to i64
-  store i64 %conv71.i, ptr %arrayidx137, align 8
+  store i64 %conv71.i, ptr %arrayidx178, align 8
   br label %compute_integers.exit
 
 compute_integers.exit:
-  %retval.0.i305 = phi i32 [ 0, %cond.false45.i ], [ %cond.i321, %sw.bb.i320 ], [ %cond2.i, %sw.bb1.i319 ], [ %cond4.i, %sw.bb3.i318 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i312 ], [ %165, %land.rhs.i ], [ 3, %sw.bb11.i306 ], [ 0, %if.end33.i311 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i307 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i314 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb130 ]
-  %add.ptr139 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  %retval.0.i379 = phi i32 [ 0, %cond.false45.i ], [ %cond.i396, %sw.bb.i395 ], [ %cond2.i, %sw.bb1.i394 ], [ %cond4.i, %sw.bb3.i393 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i387 ], [ %185, %land.rhs.i ], [ 3, %sw.bb11.i380 ], [ 0, %if.end33.i385 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i381 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i389 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb171 ]
+  %add.ptr180 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.default:
-  %arrayidx140 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %173 = load i64, ptr %arrayidx140, align 8
-  %arrayidx141 = getelementptr inbounds %union.number, ptr %1, i64 %173
-  %174 = load i64, ptr %arrayidx141, align 8
-  %cmp142.not = icmp eq i64 %174, 0
-  br i1 %cmp142.not, label %cond.false, label %cond.true
+  %arrayidx181 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %193 = load i64, ptr %arrayidx181, align 8
+  %arrayidx182 = getelementptr inbounds %union.number, ptr %1, i64 %193
+  %194 = load i64, ptr %arrayidx182, align 8
+  %cmp183.not = icmp eq i64 %194, 0
+  br i1 %cmp183.not, label %cond.false, label %cond.true
 
 cond.true:
-  %add.ptr144 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %add.ptr185 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
   br label %cleanup
 
 cond.false:
-  %arrayidx145 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %175 = load i64, ptr %arrayidx145, align 8
-  %add.ptr146 = getelementptr inbounds i64, ptr %0, i64 %175
+  %arrayidx186 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %195 = load i64, ptr %arrayidx186, align 8
+  %add.ptr187 = getelementptr inbounds i64, ptr %0, i64 %195
   br label %cleanup
 
 sw.epilog:
-  %status.1 = phi i32 [ %call53, %if.end62 ], [ %status.0, %if.end ], [ %retval.0.i305, %compute_integers.exit ], [ %call83, %sw.bb76 ], [ %retval.0.i283, %load.exit ], [ %retval.0.i288, %compute_reals.exit ]
-  %next.0 = phi ptr [ %add.ptr66, %if.end62 ], [ %add.ptr, %if.end ], [ %add.ptr139, %compute_integers.exit ], [ %add.ptr84, %sw.bb76 ], [ %add.ptr91, %load.exit ], [ %add.ptr129, %compute_reals.exit ]
-  %cmp148.not = icmp eq i32 %status.1, 0
-  br i1 %cmp148.not, label %cleanup, label %if.then150
+  %next.0 = phi ptr [ %add.ptr66, %if.end62 ], [ %add.ptr, %if.end ], [ %add.ptr180, %compute_integers.exit ], [ %add.ptr84, %sw.bb76 ], [ %add.ptr91, %load.exit ], [ %add.ptr129, %compute_reals.exit ]
+  %status.1 = phi i32 [ %call53, %if.end62 ], [ %status.0, %if.end ], [ %retval.0.i379, %compute_integers.exit ], [ %call83, %sw.bb76 ], [ %retval.0.i352, %load.exit ], [ %retval.0.i357, %compute_reals.exit ]
+  %cmp189.not = icmp eq i32 %status.1, 0
+  br i1 %cmp189.not, label %cleanup, label %if.then191
 
-if.then150:
-  %status.1331 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb109 ]
-  %sub.ptr.lhs.cast151 = ptrtoint ptr %at.0 to i64
-  %sub.ptr.sub153 = sub i64 %sub.ptr.lhs.cast151, %sub.ptr.rhs.cast
-  %sub.ptr.div154 = lshr exact i64 %sub.ptr.sub153, 3
-  %conv155 = trunc i64 %sub.ptr.div154 to i32
+if.then191:
+  %status.1406 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb109 ]
+  %sub.ptr.lhs.cast192 = ptrtoint ptr %at.0 to i64
+  %sub.ptr.sub194 = sub i64 %sub.ptr.lhs.cast192, %sub.ptr.rhs.cast
+  %sub.ptr.div195 = lshr exact i64 %sub.ptr.sub194, 3
+  %conv196 = trunc i64 %sub.ptr.div195 to i32
   %site = getelementptr inbounds nuw i8, ptr %lane, i64 44
-  store i32 %conv155, ptr %site, align 4
-  br label %cleanup158
+  store i32 %conv196, ptr %site, align 4
+  br label %cleanup199
 
 cleanup:
-  %at.1 = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr119, %sw.bb109 ], [ %add.ptr146, %cond.false ], [ %add.ptr144, %cond.true ], [ %add.ptr108, %sw.bb102 ], [ %add.ptr101, %sw.bb92 ], [ %add.ptr47, %sw.bb39 ], [ %add.ptr38, %sw.bb31 ], [ %add.ptr30, %sw.bb20 ], [ %add.ptr19, %sw.bb11 ], [ %add.ptr10, %sw.bb7 ], [ %move.0337, %for.cond69.preheader ], [ %move.0, %for.body ]
+  %at.1 = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr119, %sw.bb109 ], [ %add.ptr187, %cond.false ], [ %add.ptr185, %cond.true ], [ %add.ptr170, %sw.bb160 ], [ %add.ptr159, %sw.bb149 ], [ %add.ptr148, %sw.bb139 ], [ %add.ptr138, %sw.bb130 ], [ %add.ptr108, %sw.bb102 ], [ %add.ptr101, %sw.bb92 ], [ %add.ptr47, %sw.bb39 ], [ %add.ptr38, %sw.bb31 ], [ %add.ptr30, %sw.bb20 ], [ %add.ptr19, %sw.bb11 ], [ %add.ptr10, %sw.bb7 ], [ %move.0412, %for.cond69.preheader ], [ %move.0, %for.body ]
   br label %for.cond
 
-cleanup158:
-  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1331, %if.then150 ]
+cleanup199:
+  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1406, %if.then191 ]
   ret i32 %retval.1.ph
 }
 

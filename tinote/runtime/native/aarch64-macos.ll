@@ -1327,22 +1327,26 @@ for.cond:
     i64 8, label %sw.bb112
     i64 9, label %sw.bb119
     i64 10, label %sw.bb130
-    i64 11, label %sw.bb140
+    i64 17, label %sw.bb140
+    i64 18, label %sw.bb149
+    i64 19, label %sw.bb159
+    i64 20, label %sw.bb170
+    i64 11, label %sw.bb181
   ]
 
 for.cond79.preheader:
   %arrayidx80 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %move.0354 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %move.0425 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   %3 = load i64, ptr %arrayidx80, align 8
-  %cmp81355 = icmp sgt i64 %3, 0
-  br i1 %cmp81355, label %for.body, label %cleanup
+  %cmp81426 = icmp sgt i64 %3, 0
+  br i1 %cmp81426, label %for.body, label %cleanup
 
 sw.bb:
   %arrayidx2 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
   %4 = load i64, ptr %arrayidx2, align 8
   %end = getelementptr inbounds nuw i8, ptr %lane, i64 32
   store i64 %4, ptr %end, align 8
-  br label %cleanup168
+  br label %cleanup209
 
 sw.bb3:
   %sub.ptr.lhs.cast = ptrtoint ptr %at.0 to i64
@@ -1405,26 +1409,26 @@ if.then:
   %add.ptr.i62.i = getelementptr inbounds i8, ptr %15, i64 -128
   %16 = load ptr, ptr %block2.i, align 8
   %cmp.not.i = icmp eq ptr %16, null
-  br i1 %cmp.not.i, label %if.end6.i, label %if.then.i289
+  br i1 %cmp.not.i, label %if.end6.i, label %if.then.i358
 
-if.then.i289:
-  %stop.i.i290 = getelementptr inbounds nuw i8, ptr %16, i64 56
-  %17 = load atomic i32, ptr %stop.i.i290 monotonic, align 8
-  %cmp.not.i.i291 = icmp eq i32 %17, 0
-  br i1 %cmp.not.i.i291, label %stop_of_world.exit.i, label %if.end
+if.then.i358:
+  %stop.i.i359 = getelementptr inbounds nuw i8, ptr %16, i64 56
+  %17 = load atomic i32, ptr %stop.i.i359 monotonic, align 8
+  %cmp.not.i.i360 = icmp eq i32 %17, 0
+  br i1 %cmp.not.i.i360, label %stop_of_world.exit.i, label %if.end
 
 stop_of_world.exit.i:
   %18 = load i64, ptr %world45, align 8
-  %arrayidx.i.i.i293 = getelementptr inbounds nuw i8, ptr %16, i64 144
-  %19 = load atomic i64, ptr %arrayidx.i.i.i293 monotonic, align 8
-  %cmp3.i.not.i294 = icmp sgt i64 %18, %19
-  br i1 %cmp3.i.not.i294, label %if.end, label %if.end6.i
+  %arrayidx.i.i.i362 = getelementptr inbounds nuw i8, ptr %16, i64 144
+  %19 = load atomic i64, ptr %arrayidx.i.i.i362 monotonic, align 8
+  %cmp3.i.not.i363 = icmp sgt i64 %18, %19
+  br i1 %cmp3.i.not.i363, label %if.end, label %if.end6.i
 
 if.end6.i:
   %call7.i = call ptr @pthread_self() nounwind
   %20 = ptrtoint ptr %call7.i to i64
   %21 = load i64, ptr %thread.i, align 16
-  %cmp8.i296 = icmp eq i64 %21, %20
+  %cmp8.i365 = icmp eq i64 %21, %20
   %22 = load i32, ptr %flags.i, align 4
   %thread1.i.i = getelementptr inbounds i8, ptr %15, i64 -112
   store i64 %21, ptr %thread1.i.i, align 16
@@ -1444,7 +1448,7 @@ if.end6.i:
   %cond.i = select i1 %cmp11.i, ptr null, ptr %lane
   %lane12.i = getelementptr inbounds i8, ptr %15, i64 -56
   store ptr %cond.i, ptr %lane12.i, align 8
-  br i1 %cmp8.i296, label %if.then13.i, label %if.end15.i
+  br i1 %cmp8.i365, label %if.then13.i, label %if.end15.i
 
 if.then13.i:
   %24 = load ptr, ptr %thread_state.i, align 8
@@ -1475,9 +1479,9 @@ cond.false.i.i:
 
 end_launch.exit.i:
   %cond.i67.i = phi i32 [ %27, %cond.false.i.i ], [ %call17.i, %if.end.i66.i ]
-  br i1 %cmp8.i296, label %land.lhs.true.i297, label %if.end33.i
+  br i1 %cmp8.i365, label %land.lhs.true.i366, label %if.end33.i
 
-land.lhs.true.i297:
+land.lhs.true.i366:
   %print_ring.i.i = getelementptr inbounds nuw i8, ptr %15, i64 72
   %28 = load ptr, ptr %print_ring.i.i, align 8
   %cmp.not.i68.i = icmp eq ptr %28, null
@@ -1498,7 +1502,7 @@ if.then21.i:
   br label %if.then29.i
 
 if.then29.i:
-  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i297 ]
+  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i366 ]
   %thread_state30.i = getelementptr inbounds i8, ptr %15, i64 -120
   %31 = load ptr, ptr %thread_state30.i, align 8
   store ptr %31, ptr %thread_state.i, align 8
@@ -1515,7 +1519,7 @@ if.end33.i:
   br label %if.end
 
 if.end:
-  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %returned.172.i, %if.end33.i ], [ 1, %stop_of_world.exit.i ], [ %17, %if.then.i289 ]
+  %status.0 = phi i32 [ %status.133.i, %tn_poll.exit ], [ %returned.172.i, %if.end33.i ], [ 1, %stop_of_world.exit.i ], [ %17, %if.then.i358 ]
   %add.ptr = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   br label %sw.epilog
 
@@ -1646,18 +1650,18 @@ if.end72:
   br label %sw.epilog
 
 for.body:
-  %move.0358 = phi ptr [ %move.0, %for.body ], [ %move.0354, %for.cond79.preheader ]
-  %i.0357 = phi i64 [ %inc, %for.body ], [ 0, %for.cond79.preheader ]
-  %at.0.pn356 = phi ptr [ %move.0358, %for.body ], [ %at.0, %for.cond79.preheader ]
-  %arrayidx83 = getelementptr inbounds nuw i8, ptr %at.0.pn356, i64 24
+  %move.0429 = phi ptr [ %move.0, %for.body ], [ %move.0425, %for.cond79.preheader ]
+  %at.0.pn428 = phi ptr [ %move.0429, %for.body ], [ %at.0, %for.cond79.preheader ]
+  %i.0427 = phi i64 [ %inc, %for.body ], [ 0, %for.cond79.preheader ]
+  %arrayidx83 = getelementptr inbounds nuw i8, ptr %at.0.pn428, i64 24
   %80 = load i64, ptr %arrayidx83, align 8
   %81 = inttoptr i64 %80 to ptr
   %82 = load i64, ptr %81, align 8
-  %83 = load i64, ptr %move.0358, align 8
+  %83 = load i64, ptr %move.0429, align 8
   %84 = inttoptr i64 %83 to ptr
   store i64 %82, ptr %84, align 8
-  %inc = add nuw nsw i64 %i.0357, 1
-  %move.0 = getelementptr inbounds nuw i8, ptr %move.0358, i64 16
+  %inc = add nuw nsw i64 %i.0427, 1
+  %move.0 = getelementptr inbounds nuw i8, ptr %move.0429, i64 16
   %85 = load i64, ptr %arrayidx80, align 8
   %cmp81 = icmp slt i64 %inc, %85
   br i1 %cmp81, label %for.body, label %cleanup
@@ -1709,9 +1713,9 @@ sw.bb.i:
   %and3.i.i = and i32 %conv.i.i, 1023
   %conv4.i.i = zext nneg i32 %and3.i.i to i64
   %cmp.i.i = icmp eq i32 %and.i.i, 31
-  br i1 %cmp.i.i, label %if.then.i.i301, label %if.else.i.i
+  br i1 %cmp.i.i, label %if.then.i.i370, label %if.else.i.i
 
-if.then.i.i301:
+if.then.i.i370:
   %shl.i.i = shl nuw nsw i64 %conv4.i.i, 42
   %or.i.i = or disjoint i64 %shl.i.i, 9218868437227405312
   %96 = bitcast i64 %or.i.i to double
@@ -1733,7 +1737,7 @@ if.then9.i.i:
   br label %real_of_half.exit.i
 
 real_of_half.exit.i:
-  %found.sroa.0.0.i.i = phi double [ %96, %if.then.i.i301 ], [ %98, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
+  %found.sroa.0.0.i.i = phi double [ %96, %if.then.i.i370 ], [ %98, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
   %fneg.i.i = fneg double %found.sroa.0.0.i.i
   %tobool.not23.i.i = icmp slt i16 %bits.0.copyload.i, 0
   %cond.i.i = select i1 %tobool.not23.i.i, double %fneg.i.i, double %found.sroa.0.0.i.i
@@ -1742,8 +1746,8 @@ real_of_half.exit.i:
 
 sw.bb1.i:
   %99 = load float, ptr %94, align 4
-  %conv.i300 = fpext float %99 to double
-  store double %conv.i300, ptr %arrayidx99, align 8
+  %conv.i369 = fpext float %99 to double
+  store double %conv.i369, ptr %arrayidx99, align 8
   br label %load.exit
 
 sw.bb2.i:
@@ -1776,8 +1780,8 @@ sw.bb9.i:
 
 sw.bb10.i:
   %105 = load i8, ptr %94, align 1
-  %cmp.i299 = icmp ne i8 %105, 0
-  %conv13.i = zext i1 %cmp.i299 to i64
+  %cmp.i368 = icmp ne i8 %105, 0
+  %conv13.i = zext i1 %cmp.i368 to i64
   store i64 %conv13.i, ptr %arrayidx99, align 8
   br label %load.exit
 
@@ -1803,11 +1807,11 @@ sw.default.i:
   %109 = load i64, ptr %94, align 8
   store i64 %109, ptr %arrayidx99, align 8
   %cmp20.i = icmp slt i64 %109, 0
-  %cond.i302 = select i1 %cmp20.i, i32 6, i32 0
+  %cond.i371 = select i1 %cmp20.i, i32 6, i32 0
   br label %load.exit
 
 load.exit:
-  %retval.0.i298 = phi i32 [ %cond.i302, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
+  %retval.0.i367 = phi i32 [ %cond.i371, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
   %add.ptr101 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %sw.epilog
 
@@ -1860,7 +1864,7 @@ sw.bb119:
   %124 = add i64 %123, 9007199254740992
   %125 = icmp ult i64 %124, 18014398509481985
   %add.ptr129 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  br i1 %125, label %cleanup, label %if.then160
+  br i1 %125, label %cleanup, label %if.then201
 
 sw.bb130:
   %arrayidx131 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
@@ -1876,55 +1880,55 @@ sw.bb130:
   %arrayidx136 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   %131 = load i64, ptr %arrayidx136, align 8
   %arrayidx137 = getelementptr inbounds %union.number, ptr %1, i64 %131
-  switch i64 %126, label %sw.default.i322 [
-    i64 0, label %sw.bb.i321
-    i64 1, label %sw.bb1.i320
-    i64 2, label %sw.bb2.i319
-    i64 3, label %sw.bb3.i316
+  switch i64 %126, label %sw.default.i389 [
+    i64 0, label %sw.bb.i388
+    i64 1, label %sw.bb1.i387
+    i64 2, label %sw.bb2.i386
+    i64 3, label %sw.bb3.i383
     i64 4, label %sw.bb4.i
-    i64 5, label %sw.bb5.i311
-    i64 6, label %sw.bb7.i310
-    i64 7, label %sw.bb9.i309
-    i64 8, label %sw.bb10.i308
+    i64 5, label %sw.bb5.i378
+    i64 6, label %sw.bb7.i377
+    i64 7, label %sw.bb9.i376
+    i64 8, label %sw.bb10.i375
     i64 9, label %sw.bb11.i
     i64 10, label %sw.bb12.i
-    i64 11, label %sw.bb16.i306
-    i64 12, label %sw.bb19.i
-    i64 13, label %sw.bb23.i
-    i64 14, label %sw.bb27.i
-    i64 15, label %sw.bb31.i
+    i64 11, label %sw.bb14.i373
+    i64 12, label %sw.bb17.i
+    i64 13, label %sw.bb21.i
+    i64 14, label %sw.bb25.i
+    i64 15, label %sw.bb29.i
   ]
 
-sw.bb.i321:
+sw.bb.i388:
   %add.i = fadd double %128, %130
   store double %add.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb1.i320:
+sw.bb1.i387:
   %sub.i = fsub double %128, %130
   store double %sub.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb2.i319:
+sw.bb2.i386:
   %mul.i = fmul double %128, %130
   store double %mul.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb3.i316:
+sw.bb3.i383:
   %div.i = fdiv double %128, %130
   store double %div.i, ptr %arrayidx137, align 8
-  %cmp.i317 = fcmp oeq double %130, 0.000000e+00
-  %cond.i318 = select i1 %cmp.i317, i32 3, i32 0
+  %cmp.i384 = fcmp oeq double %130, 0.000000e+00
+  %cond.i385 = select i1 %cmp.i384, i32 3, i32 0
   br label %compute_reals.exit
 
 sw.bb4.i:
-  %cmp.i.i312 = fcmp oeq double %130, 0.000000e+00
-  br i1 %cmp.i.i312, label %compute_reals.exit, label %if.end.i.i
+  %cmp.i.i379 = fcmp oeq double %130, 0.000000e+00
+  br i1 %cmp.i.i379, label %compute_reals.exit, label %if.end.i.i
 
 if.end.i.i:
   %fmod.i.i = frem double %128, %130
-  %sub.i.i313 = fsub double %128, %fmod.i.i
-  %div.i.i = fdiv double %sub.i.i313, %130
+  %sub.i.i380 = fsub double %128, %fmod.i.i
+  %div.i.i = fdiv double %sub.i.i380, %130
   %cmp1.i.i = fcmp une double %fmod.i.i, 0.000000e+00
   br i1 %cmp1.i.i, label %if.then2.i.i, label %if.end11.i.i
 
@@ -1933,11 +1937,11 @@ if.then2.i.i:
   %132 = fcmp uge double %fmod.i.i, 0.000000e+00
   %cmp6.not.i.i = xor i1 %cmp3.i.i, %132
   %sub9.i.i = fadd double %div.i.i, -1.000000e+00
-  %spec.select.i315 = select i1 %cmp6.not.i.i, double %div.i.i, double %sub9.i.i
+  %spec.select.i382 = select i1 %cmp6.not.i.i, double %div.i.i, double %sub9.i.i
   br label %if.end11.i.i
 
 if.end11.i.i:
-  %whole.0.i.i = phi double [ %div.i.i, %if.end.i.i ], [ %spec.select.i315, %if.then2.i.i ]
+  %whole.0.i.i = phi double [ %div.i.i, %if.end.i.i ], [ %spec.select.i382, %if.then2.i.i ]
   %cmp12.i.i = fcmp une double %whole.0.i.i, 0.000000e+00
   br i1 %cmp12.i.i, label %if.then14.i.i, label %if.else19.i.i
 
@@ -1946,7 +1950,7 @@ if.then14.i.i:
   %sub15.i.i = fsub double %whole.0.i.i, %133
   %cmp16.i.i = fcmp ogt double %sub15.i.i, 5.000000e-01
   %add18.i.i = fadd double %133, 1.000000e+00
-  %cond.i.i314 = select i1 %cmp16.i.i, double %add18.i.i, double %133
+  %cond.i.i381 = select i1 %cmp16.i.i, double %add18.i.i, double %133
   br label %if.end21.i.i
 
 if.else19.i.i:
@@ -1955,43 +1959,43 @@ if.else19.i.i:
   br label %if.end21.i.i
 
 if.end21.i.i:
-  %storemerge.i.i = phi double [ %134, %if.else19.i.i ], [ %cond.i.i314, %if.then14.i.i ]
+  %storemerge.i.i = phi double [ %134, %if.else19.i.i ], [ %cond.i.i381, %if.then14.i.i ]
   store double %storemerge.i.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb5.i311:
-  %cmp.i86.i = fcmp oeq double %130, 0.000000e+00
-  br i1 %cmp.i86.i, label %compute_reals.exit, label %if.end.i87.i
+sw.bb5.i378:
+  %cmp.i82.i = fcmp oeq double %130, 0.000000e+00
+  br i1 %cmp.i82.i, label %compute_reals.exit, label %if.end.i83.i
 
-if.end.i87.i:
-  %fmod.i88.i = frem double %128, %130
-  %cmp1.i91.i = fcmp une double %fmod.i88.i, 0.000000e+00
-  br i1 %cmp1.i91.i, label %if.then2.i107.i, label %if.else.i92.i
+if.end.i83.i:
+  %fmod.i84.i = frem double %128, %130
+  %cmp1.i87.i = fcmp une double %fmod.i84.i, 0.000000e+00
+  br i1 %cmp1.i87.i, label %if.then2.i103.i, label %if.else.i88.i
 
-if.then2.i107.i:
-  %cmp3.i108.i = fcmp olt double %130, 0.000000e+00
-  %135 = fcmp uge double %fmod.i88.i, 0.000000e+00
-  %cmp6.not.i109.i = xor i1 %cmp3.i108.i, %135
-  %add.i111.i = fadd double %130, %fmod.i88.i
-  %spec.select118.i = select i1 %cmp6.not.i109.i, double %fmod.i88.i, double %add.i111.i
-  br label %if.end11.i93.i
+if.then2.i103.i:
+  %cmp3.i104.i = fcmp olt double %130, 0.000000e+00
+  %135 = fcmp uge double %fmod.i84.i, 0.000000e+00
+  %cmp6.not.i105.i = xor i1 %cmp3.i104.i, %135
+  %add.i107.i = fadd double %130, %fmod.i84.i
+  %spec.select116.i = select i1 %cmp6.not.i105.i, double %fmod.i84.i, double %add.i107.i
+  br label %if.end11.i89.i
 
-if.else.i92.i:
+if.else.i88.i:
   %136 = call double @llvm.copysign.f64(double 0.000000e+00, double %130)
-  br label %if.end11.i93.i
+  br label %if.end11.i89.i
 
-if.end11.i93.i:
-  %rest.0.i94.i = phi double [ %136, %if.else.i92.i ], [ %spec.select118.i, %if.then2.i107.i ]
-  store double %rest.0.i94.i, ptr %arrayidx137, align 8
+if.end11.i89.i:
+  %rest.0.i90.i = phi double [ %136, %if.else.i88.i ], [ %spec.select116.i, %if.then2.i103.i ]
+  store double %rest.0.i90.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb7.i310:
-  %cmp.i114.i = fcmp oeq double %128, 0.000000e+00
-  %cmp1.i115.i = fcmp olt double %130, 0.000000e+00
-  %or.cond.i.i = and i1 %cmp.i114.i, %cmp1.i115.i
-  br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i116.i
+sw.bb7.i377:
+  %cmp.i110.i = fcmp oeq double %128, 0.000000e+00
+  %cmp1.i111.i = fcmp olt double %130, 0.000000e+00
+  %or.cond.i.i = and i1 %cmp.i110.i, %cmp1.i111.i
+  br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i112.i
 
-if.end.i116.i:
+if.end.i112.i:
   %or.cond67.i.i = call i1 @llvm.is.fpclass.f64(double %128, i32 999)
   br i1 %or.cond67.i.i, label %if.end26.i.i, label %cond.true16.i.i
 
@@ -2019,12 +2023,12 @@ land.rhs.i.i:
   %146 = select i1 %145, i32 0, i32 6
   br label %compute_reals.exit
 
-sw.bb9.i309:
+sw.bb9.i376:
   %fneg.i = fneg double %128
   store double %fneg.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb10.i308:
+sw.bb10.i375:
   %147 = call double @llvm.fabs.f64(double %128)
   store double %147, ptr %arrayidx137, align 8
   br label %compute_reals.exit
@@ -2035,74 +2039,144 @@ sw.bb11.i:
   br label %compute_reals.exit
 
 sw.bb12.i:
-  %cmp13.i307 = fcmp une double %130, 0.000000e+00
-  %mul14.i = fmul double %128, %130
-  %cond15.i = select i1 %cmp13.i307, double %mul14.i, double %130
-  store double %cond15.i, ptr %arrayidx137, align 8
+  %cmp.i114.i = fcmp une double %130, 0.000000e+00
+  %mul.i.i374 = fmul double %128, %130
+  %cond.i115.i = select i1 %cmp.i114.i, double %mul.i.i374, double %130
+  store double %cond.i115.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb16.i306:
-  %cmp17.i = fcmp olt double %128, %130
-  %conv18.i = zext i1 %cmp17.i to i64
-  store i64 %conv18.i, ptr %arrayidx137, align 8
+sw.bb14.i373:
+  %cmp15.i = fcmp olt double %128, %130
+  %conv16.i = zext i1 %cmp15.i to i64
+  store i64 %conv16.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb19.i:
-  %cmp20.i305 = fcmp ole double %128, %130
-  %conv22.i = zext i1 %cmp20.i305 to i64
-  store i64 %conv22.i, ptr %arrayidx137, align 8
+sw.bb17.i:
+  %cmp18.i = fcmp ole double %128, %130
+  %conv20.i = zext i1 %cmp18.i to i64
+  store i64 %conv20.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb23.i:
-  %cmp24.i304 = fcmp ogt double %128, %130
-  %conv26.i = zext i1 %cmp24.i304 to i64
-  store i64 %conv26.i, ptr %arrayidx137, align 8
+sw.bb21.i:
+  %cmp22.i = fcmp ogt double %128, %130
+  %conv24.i = zext i1 %cmp22.i to i64
+  store i64 %conv24.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb27.i:
-  %cmp28.i = fcmp oge double %128, %130
-  %conv30.i = zext i1 %cmp28.i to i64
-  store i64 %conv30.i, ptr %arrayidx137, align 8
+sw.bb25.i:
+  %cmp26.i = fcmp oge double %128, %130
+  %conv28.i = zext i1 %cmp26.i to i64
+  store i64 %conv28.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb31.i:
-  %cmp32.i = fcmp oeq double %128, %130
-  %conv34.i = zext i1 %cmp32.i to i64
-  store i64 %conv34.i, ptr %arrayidx137, align 8
+sw.bb29.i:
+  %cmp30.i = fcmp oeq double %128, %130
+  %conv32.i = zext i1 %cmp30.i to i64
+  store i64 %conv32.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.default.i322:
-  %cmp35.i = fcmp une double %128, %130
-  %conv37.i = zext i1 %cmp35.i to i64
-  store i64 %conv37.i, ptr %arrayidx137, align 8
+sw.default.i389:
+  %cmp33.i = fcmp une double %128, %130
+  %conv35.i = zext i1 %cmp33.i to i64
+  store i64 %conv35.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
 compute_reals.exit:
-  %retval.0.i303 = phi i32 [ 0, %sw.default.i322 ], [ 0, %sw.bb.i321 ], [ 0, %sw.bb1.i320 ], [ 0, %sw.bb2.i319 ], [ %cond.i318, %sw.bb3.i316 ], [ 0, %sw.bb31.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i311 ], [ 0, %sw.bb9.i309 ], [ 0, %sw.bb10.i308 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb12.i ], [ 0, %sw.bb16.i306 ], [ 0, %sw.bb19.i ], [ 0, %sw.bb23.i ], [ 0, %sw.bb27.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i93.i ], [ 6, %cond.true16.i.i ], [ 3, %sw.bb7.i310 ], [ %146, %land.rhs.i.i ], [ 0, %if.end26.i.i ]
+  %retval.0.i372 = phi i32 [ 0, %sw.default.i389 ], [ 0, %sw.bb.i388 ], [ 0, %sw.bb1.i387 ], [ 0, %sw.bb2.i386 ], [ %cond.i385, %sw.bb3.i383 ], [ 0, %sw.bb29.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i378 ], [ 0, %sw.bb9.i376 ], [ 0, %sw.bb10.i375 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb12.i ], [ 0, %sw.bb14.i373 ], [ 0, %sw.bb17.i ], [ 0, %sw.bb21.i ], [ 0, %sw.bb25.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i89.i ], [ 6, %cond.true16.i.i ], [ 3, %sw.bb7.i377 ], [ %146, %land.rhs.i.i ], [ 0, %if.end26.i.i ]
   %add.ptr139 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.bb140:
-  %arrayidx141 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %arrayidx141 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   %149 = load i64, ptr %arrayidx141, align 8
-  %arrayidx142 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %150 = load i64, ptr %arrayidx142, align 8
-  %arrayidx143 = getelementptr inbounds %union.number, ptr %1, i64 %150
+  %arrayidx142 = getelementptr inbounds %union.number, ptr %1, i64 %149
+  %150 = load double, ptr %arrayidx142, align 8
+  %arrayidx143 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
   %151 = load i64, ptr %arrayidx143, align 8
-  %arrayidx144 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %152 = load i64, ptr %arrayidx144, align 8
-  %arrayidx145 = getelementptr inbounds %union.number, ptr %1, i64 %152
-  %153 = load i64, ptr %arrayidx145, align 8
-  %arrayidx146 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %154 = load i64, ptr %arrayidx146, align 8
-  %arrayidx147 = getelementptr inbounds %union.number, ptr %1, i64 %154
-  switch i64 %149, label %compute_integers.exit [
-    i64 0, label %sw.bb.i337
-    i64 1, label %sw.bb1.i336
-    i64 2, label %sw.bb3.i335
-    i64 3, label %sw.bb5.i329
-    i64 4, label %sw.bb11.i324
-    i64 5, label %sw.bb11.i324
+  %arrayidx144 = getelementptr inbounds %union.number, ptr %1, i64 %151
+  %152 = load double, ptr %arrayidx144, align 8
+  %add145 = fadd double %150, %152
+  %arrayidx146 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %153 = load i64, ptr %arrayidx146, align 8
+  %arrayidx147 = getelementptr inbounds %union.number, ptr %1, i64 %153
+  store double %add145, ptr %arrayidx147, align 8
+  %add.ptr148 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  br label %cleanup
+
+sw.bb149:
+  %arrayidx151 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %154 = load i64, ptr %arrayidx151, align 8
+  %arrayidx152 = getelementptr inbounds %union.number, ptr %1, i64 %154
+  %155 = load double, ptr %arrayidx152, align 8
+  %arrayidx154 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %156 = load i64, ptr %arrayidx154, align 8
+  %arrayidx155 = getelementptr inbounds %union.number, ptr %1, i64 %156
+  %157 = load double, ptr %arrayidx155, align 8
+  %sub = fsub double %155, %157
+  %arrayidx156 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %158 = load i64, ptr %arrayidx156, align 8
+  %arrayidx157 = getelementptr inbounds %union.number, ptr %1, i64 %158
+  store double %sub, ptr %arrayidx157, align 8
+  %add.ptr158 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  br label %cleanup
+
+sw.bb159:
+  %arrayidx161 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %159 = load i64, ptr %arrayidx161, align 8
+  %arrayidx162 = getelementptr inbounds %union.number, ptr %1, i64 %159
+  %160 = load double, ptr %arrayidx162, align 8
+  %arrayidx164 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %161 = load i64, ptr %arrayidx164, align 8
+  %arrayidx165 = getelementptr inbounds %union.number, ptr %1, i64 %161
+  %162 = load double, ptr %arrayidx165, align 8
+  %mul166 = fmul double %160, %162
+  %arrayidx167 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %163 = load i64, ptr %arrayidx167, align 8
+  %arrayidx168 = getelementptr inbounds %union.number, ptr %1, i64 %163
+  store double %mul166, ptr %arrayidx168, align 8
+  %add.ptr169 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  br label %cleanup
+
+sw.bb170:
+  %arrayidx172 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %164 = load i64, ptr %arrayidx172, align 8
+  %arrayidx173 = getelementptr inbounds %union.number, ptr %1, i64 %164
+  %165 = load double, ptr %arrayidx173, align 8
+  %arrayidx175 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %166 = load i64, ptr %arrayidx175, align 8
+  %arrayidx176 = getelementptr inbounds %union.number, ptr %1, i64 %166
+  %167 = load double, ptr %arrayidx176, align 8
+  %cmp.i390 = fcmp une double %167, 0.000000e+00
+  %mul.i391 = fmul double %165, %167
+  %cond.i392 = select i1 %cmp.i390, double %mul.i391, double %167
+  %arrayidx178 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %168 = load i64, ptr %arrayidx178, align 8
+  %arrayidx179 = getelementptr inbounds %union.number, ptr %1, i64 %168
+  store double %cond.i392, ptr %arrayidx179, align 8
+  %add.ptr180 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  br label %cleanup
+
+sw.bb181:
+  %arrayidx182 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %169 = load i64, ptr %arrayidx182, align 8
+  %arrayidx183 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %170 = load i64, ptr %arrayidx183, align 8
+  %arrayidx184 = getelementptr inbounds %union.number, ptr %1, i64 %170
+  %171 = load i64, ptr %arrayidx184, align 8
+  %arrayidx185 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
+  %172 = load i64, ptr %arrayidx185, align 8
+  %arrayidx186 = getelementptr inbounds %union.number, ptr %1, i64 %172
+  %173 = load i64, ptr %arrayidx186, align 8
+  %arrayidx187 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %174 = load i64, ptr %arrayidx187, align 8
+  %arrayidx188 = getelementptr inbounds %union.number, ptr %1, i64 %174
+  switch i64 %169, label %compute_integers.exit [
+    i64 0, label %sw.bb.i408
+    i64 1, label %sw.bb1.i407
+    i64 2, label %sw.bb3.i406
+    i64 3, label %sw.bb5.i400
+    i64 4, label %sw.bb11.i394
+    i64 5, label %sw.bb11.i394
     i64 7, label %sw.bb37.i
     i64 8, label %sw.bb40.i
     i64 11, label %sw.bb48.i
@@ -2113,191 +2187,191 @@ sw.bb140:
     i64 16, label %sw.bb68.i
   ]
 
-sw.bb.i337:
-  %155 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %151, i64 %153)
-  %156 = extractvalue { i64, i1 } %155, 1
-  %157 = extractvalue { i64, i1 } %155, 0
-  store i64 %157, ptr %arrayidx147, align 8
-  %cond.i338 = select i1 %156, i32 6, i32 0
+sw.bb.i408:
+  %175 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %171, i64 %173)
+  %176 = extractvalue { i64, i1 } %175, 1
+  %177 = extractvalue { i64, i1 } %175, 0
+  store i64 %177, ptr %arrayidx188, align 8
+  %cond.i409 = select i1 %176, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb1.i336:
-  %158 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %151, i64 %153)
-  %159 = extractvalue { i64, i1 } %158, 1
-  %160 = extractvalue { i64, i1 } %158, 0
-  store i64 %160, ptr %arrayidx147, align 8
-  %cond2.i = select i1 %159, i32 6, i32 0
+sw.bb1.i407:
+  %178 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %171, i64 %173)
+  %179 = extractvalue { i64, i1 } %178, 1
+  %180 = extractvalue { i64, i1 } %178, 0
+  store i64 %180, ptr %arrayidx188, align 8
+  %cond2.i = select i1 %179, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb3.i335:
-  %161 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %151, i64 %153)
-  %162 = extractvalue { i64, i1 } %161, 1
-  %163 = extractvalue { i64, i1 } %161, 0
-  store i64 %163, ptr %arrayidx147, align 8
-  %cond4.i = select i1 %162, i32 6, i32 0
+sw.bb3.i406:
+  %181 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %171, i64 %173)
+  %182 = extractvalue { i64, i1 } %181, 1
+  %183 = extractvalue { i64, i1 } %181, 0
+  store i64 %183, ptr %arrayidx188, align 8
+  %cond4.i = select i1 %182, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb5.i329:
-  %cmp.i330 = icmp eq i64 %153, 0
-  br i1 %cmp.i330, label %compute_integers.exit, label %if.end.i331
+sw.bb5.i400:
+  %cmp.i401 = icmp eq i64 %173, 0
+  br i1 %cmp.i401, label %compute_integers.exit, label %if.end.i402
 
-if.end.i331:
-  %conv.i332 = sitofp i64 %151 to double
-  %conv6.i333 = sitofp i64 %153 to double
-  %div.i334 = fdiv double %conv.i332, %conv6.i333
-  store double %div.i334, ptr %arrayidx147, align 8
-  %164 = add i64 %151, 9007199254740992
-  %165 = icmp ult i64 %164, 18014398509481985
-  br i1 %165, label %land.rhs.i, label %compute_integers.exit
+if.end.i402:
+  %conv.i403 = sitofp i64 %171 to double
+  %conv6.i404 = sitofp i64 %173 to double
+  %div.i405 = fdiv double %conv.i403, %conv6.i404
+  store double %div.i405, ptr %arrayidx188, align 8
+  %184 = add i64 %171, 9007199254740992
+  %185 = icmp ult i64 %184, 18014398509481985
+  br i1 %185, label %land.rhs.i, label %compute_integers.exit
 
 land.rhs.i:
-  %166 = add i64 %153, 9007199254740992
-  %167 = icmp ult i64 %166, 18014398509481985
-  %168 = select i1 %167, i32 0, i32 6
+  %186 = add i64 %173, 9007199254740992
+  %187 = icmp ult i64 %186, 18014398509481985
+  %188 = select i1 %187, i32 0, i32 6
   br label %compute_integers.exit
 
-sw.bb11.i324:
-  %cmp12.i = icmp eq i64 %153, 0
-  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i325
+sw.bb11.i394:
+  %cmp12.i = icmp eq i64 %173, 0
+  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i395
 
-if.end15.i325:
-  %cmp16.i = icmp eq i64 %151, -9223372036854775808
-  %cmp18.i = icmp eq i64 %153, -1
-  %or.cond.i = and i1 %cmp16.i, %cmp18.i
+if.end15.i395:
+  %cmp16.i = icmp eq i64 %171, -9223372036854775808
+  %cmp18.i396 = icmp eq i64 %173, -1
+  %or.cond.i = and i1 %cmp16.i, %cmp18.i396
   br i1 %or.cond.i, label %compute_integers.exit, label %if.end21.i
 
 if.end21.i:
-  %.frozen = freeze i64 %151
-  %.frozen374 = freeze i64 %153
-  %div22.i = sdiv i64 %.frozen, %.frozen374
-  %169 = mul i64 %div22.i, %.frozen374
-  %rem.i.decomposed = sub i64 %.frozen, %169
+  %.frozen = freeze i64 %171
+  %.frozen445 = freeze i64 %173
+  %div22.i = sdiv i64 %.frozen, %.frozen445
+  %189 = mul i64 %div22.i, %.frozen445
+  %rem.i.decomposed = sub i64 %.frozen, %189
   %cmp23.not.i = icmp eq i64 %rem.i.decomposed, 0
-  br i1 %cmp23.not.i, label %if.end33.i328, label %land.lhs.true25.i
+  br i1 %cmp23.not.i, label %if.end33.i399, label %land.lhs.true25.i
 
 land.lhs.true25.i:
-  %cmp30.not.unshifted.i = xor i64 %rem.i.decomposed, %153
+  %cmp30.not.unshifted.i = xor i64 %rem.i.decomposed, %173
   %cmp30.not.i = icmp sgt i64 %cmp30.not.unshifted.i, -1
-  br i1 %cmp30.not.i, label %if.end33.i328, label %if.then32.i
+  br i1 %cmp30.not.i, label %if.end33.i399, label %if.then32.i
 
 if.then32.i:
-  %add.i326 = add nsw i64 %rem.i.decomposed, %153
-  %sub.i327 = add nsw i64 %div22.i, -1
-  br label %if.end33.i328
+  %add.i397 = add nsw i64 %rem.i.decomposed, %173
+  %sub.i398 = add nsw i64 %div22.i, -1
+  br label %if.end33.i399
 
-if.end33.i328:
-  %quotient.0.i = phi i64 [ %sub.i327, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
-  %rest.0.i = phi i64 [ %add.i326, %if.then32.i ], [ %rem.i.decomposed, %land.lhs.true25.i ], [ 0, %if.end21.i ]
-  %cmp34.i = icmp eq i64 %149, 5
+if.end33.i399:
+  %quotient.0.i = phi i64 [ %sub.i398, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
+  %rest.0.i = phi i64 [ %add.i397, %if.then32.i ], [ %rem.i.decomposed, %land.lhs.true25.i ], [ 0, %if.end21.i ]
+  %cmp34.i = icmp eq i64 %169, 5
   %cond36.i = select i1 %cmp34.i, i64 %rest.0.i, i64 %quotient.0.i
-  store i64 %cond36.i, ptr %arrayidx147, align 8
+  store i64 %cond36.i, ptr %arrayidx188, align 8
   br label %compute_integers.exit
 
 sw.bb37.i:
-  %170 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %151)
-  %171 = extractvalue { i64, i1 } %170, 1
-  %172 = extractvalue { i64, i1 } %170, 0
-  store i64 %172, ptr %arrayidx147, align 8
-  %cond39.i = select i1 %171, i32 6, i32 0
+  %190 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %171)
+  %191 = extractvalue { i64, i1 } %190, 1
+  %192 = extractvalue { i64, i1 } %190, 0
+  store i64 %192, ptr %arrayidx188, align 8
+  %cond39.i = select i1 %191, i32 6, i32 0
   br label %compute_integers.exit
 
 sw.bb40.i:
-  %cmp41.i = icmp slt i64 %151, 0
+  %cmp41.i = icmp slt i64 %171, 0
   br i1 %cmp41.i, label %cond.true43.i, label %cond.false45.i
 
 cond.true43.i:
-  %173 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %151)
-  %174 = extractvalue { i64, i1 } %173, 1
-  %175 = extractvalue { i64, i1 } %173, 0
-  store i64 %175, ptr %arrayidx147, align 8
-  %cond39.i.i = select i1 %174, i32 6, i32 0
+  %193 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %171)
+  %194 = extractvalue { i64, i1 } %193, 1
+  %195 = extractvalue { i64, i1 } %193, 0
+  store i64 %195, ptr %arrayidx188, align 8
+  %cond39.i.i = select i1 %194, i32 6, i32 0
   br label %compute_integers.exit
 
 cond.false45.i:
-  store i64 %151, ptr %arrayidx147, align 8
+  store i64 %171, ptr %arrayidx188, align 8
   br label %compute_integers.exit
 
 sw.bb48.i:
-  %cmp49.i = icmp slt i64 %151, %153
+  %cmp49.i = icmp slt i64 %171, %173
   %conv51.i = zext i1 %cmp49.i to i64
-  store i64 %conv51.i, ptr %arrayidx147, align 8
+  store i64 %conv51.i, ptr %arrayidx188, align 8
   br label %compute_integers.exit
 
 sw.bb52.i:
-  %cmp53.i = icmp sle i64 %151, %153
+  %cmp53.i = icmp sle i64 %171, %173
   %conv55.i = zext i1 %cmp53.i to i64
-  store i64 %conv55.i, ptr %arrayidx147, align 8
+  store i64 %conv55.i, ptr %arrayidx188, align 8
   br label %compute_integers.exit
 
 sw.bb56.i:
-  %cmp57.i = icmp sgt i64 %151, %153
+  %cmp57.i = icmp sgt i64 %171, %173
   %conv59.i = zext i1 %cmp57.i to i64
-  store i64 %conv59.i, ptr %arrayidx147, align 8
+  store i64 %conv59.i, ptr %arrayidx188, align 8
   br label %compute_integers.exit
 
 sw.bb60.i:
-  %cmp61.i = icmp sge i64 %151, %153
+  %cmp61.i = icmp sge i64 %171, %173
   %conv63.i = zext i1 %cmp61.i to i64
-  store i64 %conv63.i, ptr %arrayidx147, align 8
+  store i64 %conv63.i, ptr %arrayidx188, align 8
   br label %compute_integers.exit
 
 sw.bb64.i:
-  %cmp65.i = icmp eq i64 %151, %153
+  %cmp65.i = icmp eq i64 %171, %173
   %conv67.i = zext i1 %cmp65.i to i64
-  store i64 %conv67.i, ptr %arrayidx147, align 8
+  store i64 %conv67.i, ptr %arrayidx188, align 8
   br label %compute_integers.exit
 
 sw.bb68.i:
-  %cmp69.i = icmp ne i64 %151, %153
+  %cmp69.i = icmp ne i64 %171, %173
   %conv71.i = zext i1 %cmp69.i to i64
-  store i64 %conv71.i, ptr %arrayidx147, align 8
+  store i64 %conv71.i, ptr %arrayidx188, align 8
   br label %compute_integers.exit
 
 compute_integers.exit:
-  %retval.0.i323 = phi i32 [ 0, %cond.false45.i ], [ %cond.i338, %sw.bb.i337 ], [ %cond2.i, %sw.bb1.i336 ], [ %cond4.i, %sw.bb3.i335 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i329 ], [ %168, %land.rhs.i ], [ 3, %sw.bb11.i324 ], [ 0, %if.end33.i328 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i325 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i331 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb140 ]
-  %add.ptr149 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
+  %retval.0.i393 = phi i32 [ 0, %cond.false45.i ], [ %cond.i409, %sw.bb.i408 ], [ %cond2.i, %sw.bb1.i407 ], [ %cond4.i, %sw.bb3.i406 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i400 ], [ %188, %land.rhs.i ], [ 3, %sw.bb11.i394 ], [ 0, %if.end33.i399 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i395 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i402 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb181 ]
+  %add.ptr190 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.default:
-  %arrayidx150 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %176 = load i64, ptr %arrayidx150, align 8
-  %arrayidx151 = getelementptr inbounds %union.number, ptr %1, i64 %176
-  %177 = load i64, ptr %arrayidx151, align 8
-  %cmp152.not = icmp eq i64 %177, 0
-  br i1 %cmp152.not, label %cond.false, label %cond.true
+  %arrayidx191 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
+  %196 = load i64, ptr %arrayidx191, align 8
+  %arrayidx192 = getelementptr inbounds %union.number, ptr %1, i64 %196
+  %197 = load i64, ptr %arrayidx192, align 8
+  %cmp193.not = icmp eq i64 %197, 0
+  br i1 %cmp193.not, label %cond.false, label %cond.true
 
 cond.true:
-  %add.ptr154 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
+  %add.ptr195 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
   br label %cleanup
 
 cond.false:
-  %arrayidx155 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %178 = load i64, ptr %arrayidx155, align 8
-  %add.ptr156 = getelementptr inbounds i64, ptr %0, i64 %178
+  %arrayidx196 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %198 = load i64, ptr %arrayidx196, align 8
+  %add.ptr197 = getelementptr inbounds i64, ptr %0, i64 %198
   br label %cleanup
 
 sw.epilog:
-  %status.1 = phi i32 [ %call63, %if.end72 ], [ %status.0, %if.end ], [ %retval.0.i323, %compute_integers.exit ], [ %call93, %sw.bb86 ], [ %retval.0.i298, %load.exit ], [ %retval.0.i303, %compute_reals.exit ]
-  %next.0 = phi ptr [ %add.ptr76, %if.end72 ], [ %add.ptr, %if.end ], [ %add.ptr149, %compute_integers.exit ], [ %add.ptr94, %sw.bb86 ], [ %add.ptr101, %load.exit ], [ %add.ptr139, %compute_reals.exit ]
-  %cmp158.not = icmp eq i32 %status.1, 0
-  br i1 %cmp158.not, label %cleanup, label %if.then160
+  %next.0 = phi ptr [ %add.ptr76, %if.end72 ], [ %add.ptr, %if.end ], [ %add.ptr190, %compute_integers.exit ], [ %add.ptr94, %sw.bb86 ], [ %add.ptr101, %load.exit ], [ %add.ptr139, %compute_reals.exit ]
+  %status.1 = phi i32 [ %call63, %if.end72 ], [ %status.0, %if.end ], [ %retval.0.i393, %compute_integers.exit ], [ %call93, %sw.bb86 ], [ %retval.0.i367, %load.exit ], [ %retval.0.i372, %compute_reals.exit ]
+  %cmp199.not = icmp eq i32 %status.1, 0
+  br i1 %cmp199.not, label %cleanup, label %if.then201
 
-if.then160:
-  %status.1348 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb119 ]
-  %sub.ptr.lhs.cast161 = ptrtoint ptr %at.0 to i64
-  %sub.ptr.sub163 = sub i64 %sub.ptr.lhs.cast161, %sub.ptr.rhs.cast
-  %sub.ptr.div164 = lshr exact i64 %sub.ptr.sub163, 3
-  %conv165 = trunc i64 %sub.ptr.div164 to i32
+if.then201:
+  %status.1419 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb119 ]
+  %sub.ptr.lhs.cast202 = ptrtoint ptr %at.0 to i64
+  %sub.ptr.sub204 = sub i64 %sub.ptr.lhs.cast202, %sub.ptr.rhs.cast
+  %sub.ptr.div205 = lshr exact i64 %sub.ptr.sub204, 3
+  %conv206 = trunc i64 %sub.ptr.div205 to i32
   %site = getelementptr inbounds nuw i8, ptr %lane, i64 44
-  store i32 %conv165, ptr %site, align 4
-  br label %cleanup168
+  store i32 %conv206, ptr %site, align 4
+  br label %cleanup209
 
 cleanup:
-  %at.1 = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr129, %sw.bb119 ], [ %add.ptr156, %cond.false ], [ %add.ptr154, %cond.true ], [ %add.ptr118, %sw.bb112 ], [ %add.ptr111, %sw.bb102 ], [ %add.ptr57, %sw.bb43 ], [ %add.ptr42, %sw.bb33 ], [ %add.ptr32, %sw.bb22 ], [ %add.ptr21, %sw.bb13 ], [ %add.ptr12, %sw.bb7 ], [ %move.0354, %for.cond79.preheader ], [ %move.0, %for.body ]
+  %at.1 = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr129, %sw.bb119 ], [ %add.ptr197, %cond.false ], [ %add.ptr195, %cond.true ], [ %add.ptr180, %sw.bb170 ], [ %add.ptr169, %sw.bb159 ], [ %add.ptr158, %sw.bb149 ], [ %add.ptr148, %sw.bb140 ], [ %add.ptr118, %sw.bb112 ], [ %add.ptr111, %sw.bb102 ], [ %add.ptr57, %sw.bb43 ], [ %add.ptr42, %sw.bb33 ], [ %add.ptr32, %sw.bb22 ], [ %add.ptr21, %sw.bb13 ], [ %add.ptr12, %sw.bb7 ], [ %move.0425, %for.cond79.preheader ], [ %move.0, %for.body ]
   br label %for.cond
 
-cleanup168:
-  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1348, %if.then160 ]
+cleanup209:
+  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1419, %if.then201 ]
   ret i32 %retval.1.ph
 }
 

@@ -89,6 +89,10 @@ NUMBER(REPLAY_CONVERT, REPLAY_CONVERT) // type, to, type, from, rank, (extent, s
 NUMBER(REPLAY_TAKE, REPLAY_TAKE) // bytes, to, where it is said from where, bytes from one world to the next
 NUMBER(REPLAY_GIVE, REPLAY_GIVE) // bytes, from, where it is said to where, bytes from one world to the next
 NUMBER(REPLAY_MOVES, REPLAY_MOVES) // how many, (to, from)…
+NUMBER(REPLAY_ADD_REALS, REPLAY_ADD_REALS) // a + b: register, two operands, as the following
+NUMBER(REPLAY_SUBTRACT_REALS, REPLAY_SUBTRACT_REALS) // a - b
+NUMBER(REPLAY_MULTIPLY_REALS, REPLAY_MULTIPLY_REALS) // a * b
+NUMBER(REPLAY_SCALE_REALS, REPLAY_SCALE_REALS) // a * b, b where that is 0
 
 // --- replay: one thread's share of a batch
 NUMBER(LANE_BYTES, sizeof(struct lane)) // of each

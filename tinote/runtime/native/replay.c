@@ -209,6 +209,11 @@ static int32_t power(double a, double b, double *found) {
     return isinf(*found) && isfinite(a) && isfinite(b) ? STATUS_OVERFLOW : OK;
 }
 
+// A slope times a derivative: nothing where that is zero, whatever the slope.
+static inline double scaled(double a, double b) {
+    return b != 0 ? a * b : b;
+}
+
 static int32_t compute_reals(int64_t operation, double a, double b, union number *found) {
     double other;
     switch (operation) {
@@ -222,7 +227,7 @@ static int32_t compute_reals(int64_t operation, double a, double b, union number
     case REPLAY_NEGATIVE: found->real = -a; return OK;
     case REPLAY_ABSOLUTE: found->real = fabs(a); return OK;
     case REPLAY_SQRT: found->real = sqrt(a); return OK;
-    case REPLAY_SCALE: found->real = b != 0 ? a * b : b; return OK;
+    case REPLAY_SCALE: found->real = scaled(a, b); return OK;
     case REPLAY_LT: found->integer = a < b; return OK;
     case REPLAY_LE: found->integer = a <= b; return OK;
     case REPLAY_GT: found->integer = a > b; return OK;
@@ -350,6 +355,17 @@ static int32_t run_lane(struct block *block, struct lane *lane) {
             status = compute_reals(at[1], registers[at[3]].real, registers[at[4]].real, &registers[at[2]]);
             next = at + 5;
             break;
+#define REALS(found)                                                                                                   \
+    {                                                                                                                  \
+        double a = registers[at[2]].real, b = registers[at[3]].real;                                                   \
+        registers[at[1]].real = (found);                                                                               \
+        next = at + 4;                                                                                                 \
+        break;                                                                                                         \
+    }
+        case REPLAY_ADD_REALS: REALS(a + b) // what cannot fail, and is most of what derivatives compute
+        case REPLAY_SUBTRACT_REALS: REALS(a - b)
+        case REPLAY_MULTIPLY_REALS: REALS(a * b)
+        case REPLAY_SCALE_REALS: REALS(scaled(a, b))
         case REPLAY_INTEGERS:
             status = compute_integers(at[1], registers[at[3]].integer, registers[at[4]].integer, &registers[at[2]]);
             next = at + 5;

@@ -437,15 +437,19 @@ for.cond.i:
     i64 8, label %sw.bb128.i
     i64 9, label %sw.bb137.i
     i64 10, label %sw.bb151.i
-    i64 11, label %sw.bb164.i
+    i64 17, label %sw.bb164.i
+    i64 18, label %sw.bb176.i
+    i64 19, label %sw.bb189.i
+    i64 20, label %sw.bb203.i
+    i64 11, label %sw.bb217.i
   ]
 
 for.cond87.preheader.i:
   %arrayidx88.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %move.0363.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %move.0448.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
   %5 = load i64, ptr %arrayidx88.i, align 8
-  %cmp89364.i = icmp sgt i64 %5, 0
-  br i1 %cmp89364.i, label %for.body.i, label %cleanup.i
+  %cmp89449.i = icmp sgt i64 %5, 0
+  br i1 %cmp89449.i, label %for.body.i, label %cleanup.i
 
 sw.bb3.i:
   %sub.ptr.lhs.cast.i = ptrtoint ptr %at.0.i to i32
@@ -481,10 +485,10 @@ if.then.i:
   %10 = load i64, ptr getelementptr inbounds nuw (i8, ptr @tn_control, i32 16), align 8
   store i64 %10, ptr getelementptr inbounds nuw (i8, ptr @tn_control, i32 24), align 8
   %11 = load ptr, ptr %block2.i.i, align 8
-  %cmp.i312.i = icmp eq ptr %11, null
-  %cond.i313.i = select i1 %cmp.i312.i, ptr null, ptr %lane
+  %cmp.i393.i = icmp eq ptr %11, null
+  %cond.i394.i = select i1 %cmp.i393.i, ptr null, ptr %lane
   %lane3.i.i = getelementptr inbounds i8, ptr %8, i32 -56
-  store ptr %cond.i313.i, ptr %lane3.i.i, align 8
+  store ptr %cond.i394.i, ptr %lane3.i.i, align 8
   %12 = load ptr, ptr %thread_state.i.i, align 8
   %thread_state4.i.i = getelementptr inbounds i8, ptr %8, i32 -120
   store ptr %12, ptr %thread_state4.i.i, align 8
@@ -662,20 +666,20 @@ if.end79.i:
   br label %sw.epilog.i
 
 for.body.i:
-  %move.0367.i = phi ptr [ %move.0.i, %for.body.i ], [ %move.0363.i, %for.cond87.preheader.i ]
-  %i.0366.i = phi i64 [ %inc.i, %for.body.i ], [ 0, %for.cond87.preheader.i ]
-  %at.0.pn365.i = phi ptr [ %move.0367.i, %for.body.i ], [ %at.0.i, %for.cond87.preheader.i ]
-  %arrayidx91.i = getelementptr inbounds nuw i8, ptr %at.0.pn365.i, i32 24
+  %move.0452.i = phi ptr [ %move.0.i, %for.body.i ], [ %move.0448.i, %for.cond87.preheader.i ]
+  %at.0.pn451.i = phi ptr [ %move.0452.i, %for.body.i ], [ %at.0.i, %for.cond87.preheader.i ]
+  %i.0450.i = phi i64 [ %inc.i, %for.body.i ], [ 0, %for.cond87.preheader.i ]
+  %arrayidx91.i = getelementptr inbounds nuw i8, ptr %at.0.pn451.i, i32 24
   %64 = load i64, ptr %arrayidx91.i, align 8
   %conv92.i = trunc i64 %64 to i32
   %65 = inttoptr i32 %conv92.i to ptr
   %66 = load i64, ptr %65, align 8
-  %67 = load i64, ptr %move.0367.i, align 8
+  %67 = load i64, ptr %move.0452.i, align 8
   %conv94.i = trunc i64 %67 to i32
   %68 = inttoptr i32 %conv94.i to ptr
   store i64 %66, ptr %68, align 8
-  %inc.i = add nuw nsw i64 %i.0366.i, 1
-  %move.0.i = getelementptr inbounds nuw i8, ptr %move.0367.i, i32 16
+  %inc.i = add nuw nsw i64 %i.0450.i, 1
+  %move.0.i = getelementptr inbounds nuw i8, ptr %move.0452.i, i32 16
   %69 = load i64, ptr %arrayidx88.i, align 8
   %cmp89.i = icmp slt i64 %inc.i, %69
   br i1 %cmp89.i, label %for.body.i, label %cleanup.i
@@ -757,14 +761,14 @@ real_of_half.exit.i.i:
   %found.sroa.0.0.i.i.i = phi double [ %79, %if.then.i.i.i ], [ %81, %if.then9.i.i.i ], [ %mul.i.i.i, %if.else.i.i.i ]
   %fneg.i.i.i = fneg double %found.sroa.0.0.i.i.i
   %tobool.not23.i.i.i = icmp slt i16 %bits.0.copyload.i.i, 0
-  %cond.i.i316.i = select i1 %tobool.not23.i.i.i, double %fneg.i.i.i, double %found.sroa.0.0.i.i.i
-  store double %cond.i.i316.i, ptr %arrayidx112.i, align 8
+  %cond.i.i397.i = select i1 %tobool.not23.i.i.i, double %fneg.i.i.i, double %found.sroa.0.0.i.i.i
+  store double %cond.i.i397.i, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
 sw.bb1.i.i:
   %82 = load float, ptr %77, align 4
-  %conv.i315.i = fpext float %82 to double
-  store double %conv.i315.i, ptr %arrayidx112.i, align 8
+  %conv.i396.i = fpext float %82 to double
+  store double %conv.i396.i, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
 sw.bb2.i.i:
@@ -797,8 +801,8 @@ sw.bb9.i.i:
 
 sw.bb10.i.i:
   %88 = load i8, ptr %77, align 1
-  %cmp.i314.i = icmp ne i8 %88, 0
-  %conv13.i.i = zext i1 %cmp.i314.i to i64
+  %cmp.i395.i = icmp ne i8 %88, 0
+  %conv13.i.i = zext i1 %cmp.i395.i to i64
   store i64 %conv13.i.i, ptr %arrayidx112.i, align 8
   br label %load.exit.i
 
@@ -824,11 +828,11 @@ sw.default.i.i:
   %92 = load i64, ptr %77, align 8
   store i64 %92, ptr %arrayidx112.i, align 8
   %cmp20.i.i = icmp slt i64 %92, 0
-  %cond.i317.i = select i1 %cmp20.i.i, i32 6, i32 0
+  %cond.i398.i = select i1 %cmp20.i.i, i32 6, i32 0
   br label %load.exit.i
 
 load.exit.i:
-  %retval.0.i.i = phi i32 [ %cond.i317.i, %sw.default.i.i ], [ 0, %real_of_half.exit.i.i ], [ 0, %sw.bb1.i.i ], [ 0, %sw.bb2.i.i ], [ 0, %sw.bb3.i.i ], [ 0, %sw.bb5.i.i ], [ 0, %sw.bb7.i.i ], [ 0, %sw.bb9.i.i ], [ 0, %sw.bb10.i.i ], [ 0, %sw.bb14.i.i ], [ 0, %sw.bb16.i.i ], [ 0, %sw.bb18.i.i ]
+  %retval.0.i.i = phi i32 [ %cond.i398.i, %sw.default.i.i ], [ 0, %real_of_half.exit.i.i ], [ 0, %sw.bb1.i.i ], [ 0, %sw.bb2.i.i ], [ 0, %sw.bb3.i.i ], [ 0, %sw.bb5.i.i ], [ 0, %sw.bb7.i.i ], [ 0, %sw.bb9.i.i ], [ 0, %sw.bb10.i.i ], [ 0, %sw.bb14.i.i ], [ 0, %sw.bb16.i.i ], [ 0, %sw.bb18.i.i ]
   %add.ptr114.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
   br label %sw.epilog.i
 
@@ -908,55 +912,55 @@ sw.bb151.i:
   %114 = load i64, ptr %arrayidx159.i, align 8
   %idxprom160.i = trunc i64 %114 to i32
   %arrayidx161.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom160.i
-  switch i64 %109, label %sw.default.i334.i [
-    i64 0, label %sw.bb.i333.i
-    i64 1, label %sw.bb1.i332.i
-    i64 2, label %sw.bb2.i331.i
-    i64 3, label %sw.bb3.i328.i
+  switch i64 %109, label %sw.default.i415.i [
+    i64 0, label %sw.bb.i414.i
+    i64 1, label %sw.bb1.i413.i
+    i64 2, label %sw.bb2.i412.i
+    i64 3, label %sw.bb3.i409.i
     i64 4, label %sw.bb4.i.i
-    i64 5, label %sw.bb5.i324.i
-    i64 6, label %sw.bb7.i323.i
-    i64 7, label %sw.bb9.i322.i
-    i64 8, label %sw.bb10.i321.i
+    i64 5, label %sw.bb5.i405.i
+    i64 6, label %sw.bb7.i404.i
+    i64 7, label %sw.bb9.i403.i
+    i64 8, label %sw.bb10.i402.i
     i64 9, label %sw.bb11.i.i
     i64 10, label %sw.bb12.i.i
-    i64 11, label %sw.bb16.i320.i
-    i64 12, label %sw.bb19.i.i
-    i64 13, label %sw.bb23.i.i
-    i64 14, label %sw.bb27.i.i
-    i64 15, label %sw.bb31.i.i
+    i64 11, label %sw.bb14.i400.i
+    i64 12, label %sw.bb17.i.i
+    i64 13, label %sw.bb21.i.i
+    i64 14, label %sw.bb25.i.i
+    i64 15, label %sw.bb29.i.i
   ]
 
-sw.bb.i333.i:
+sw.bb.i414.i:
   %add.i.i = fadd double %111, %113
   store double %add.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb1.i332.i:
+sw.bb1.i413.i:
   %sub.i.i = fsub double %111, %113
   store double %sub.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb2.i331.i:
+sw.bb2.i412.i:
   %mul.i.i = fmul double %111, %113
   store double %mul.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb3.i328.i:
+sw.bb3.i409.i:
   %div.i.i = fdiv double %111, %113
   store double %div.i.i, ptr %arrayidx161.i, align 8
-  %cmp.i329.i = fcmp oeq double %113, 0.000000e+00
-  %cond.i330.i = select i1 %cmp.i329.i, i32 3, i32 0
+  %cmp.i410.i = fcmp oeq double %113, 0.000000e+00
+  %cond.i411.i = select i1 %cmp.i410.i, i32 3, i32 0
   br label %compute_reals.exit.i
 
 sw.bb4.i.i:
-  %cmp.i.i325.i = fcmp oeq double %113, 0.000000e+00
-  br i1 %cmp.i.i325.i, label %compute_reals.exit.i, label %if.end.i.i.i
+  %cmp.i.i406.i = fcmp oeq double %113, 0.000000e+00
+  br i1 %cmp.i.i406.i, label %compute_reals.exit.i, label %if.end.i.i.i
 
 if.end.i.i.i:
   %fmod.i.i.i = frem double %111, %113
-  %sub.i.i326.i = fsub double %111, %fmod.i.i.i
-  %div.i.i.i = fdiv double %sub.i.i326.i, %113
+  %sub.i.i407.i = fsub double %111, %fmod.i.i.i
+  %div.i.i.i = fdiv double %sub.i.i407.i, %113
   %cmp1.i.i.i = fcmp une double %fmod.i.i.i, 0.000000e+00
   br i1 %cmp1.i.i.i, label %if.then2.i.i.i, label %if.end11.i.i.i
 
@@ -978,7 +982,7 @@ if.then14.i.i.i:
   %sub15.i.i.i = fsub double %whole.0.i.i.i, %116
   %cmp16.i.i.i = fcmp ogt double %sub15.i.i.i, 5.000000e-01
   %add18.i.i.i = fadd double %116, 1.000000e+00
-  %cond.i.i327.i = select i1 %cmp16.i.i.i, double %add18.i.i.i, double %116
+  %cond.i.i408.i = select i1 %cmp16.i.i.i, double %add18.i.i.i, double %116
   br label %if.end21.i.i.i
 
 if.else19.i.i.i:
@@ -987,43 +991,43 @@ if.else19.i.i.i:
   br label %if.end21.i.i.i
 
 if.end21.i.i.i:
-  %storemerge.i.i.i = phi double [ %117, %if.else19.i.i.i ], [ %cond.i.i327.i, %if.then14.i.i.i ]
+  %storemerge.i.i.i = phi double [ %117, %if.else19.i.i.i ], [ %cond.i.i408.i, %if.then14.i.i.i ]
   store double %storemerge.i.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb5.i324.i:
-  %cmp.i86.i.i = fcmp oeq double %113, 0.000000e+00
-  br i1 %cmp.i86.i.i, label %compute_reals.exit.i, label %if.end.i87.i.i
+sw.bb5.i405.i:
+  %cmp.i82.i.i = fcmp oeq double %113, 0.000000e+00
+  br i1 %cmp.i82.i.i, label %compute_reals.exit.i, label %if.end.i83.i.i
 
-if.end.i87.i.i:
-  %fmod.i88.i.i = frem double %111, %113
-  %cmp1.i91.i.i = fcmp une double %fmod.i88.i.i, 0.000000e+00
-  br i1 %cmp1.i91.i.i, label %if.then2.i107.i.i, label %if.else.i92.i.i
+if.end.i83.i.i:
+  %fmod.i84.i.i = frem double %111, %113
+  %cmp1.i87.i.i = fcmp une double %fmod.i84.i.i, 0.000000e+00
+  br i1 %cmp1.i87.i.i, label %if.then2.i103.i.i, label %if.else.i88.i.i
 
-if.then2.i107.i.i:
-  %cmp3.i108.i.i = fcmp olt double %113, 0.000000e+00
-  %118 = fcmp uge double %fmod.i88.i.i, 0.000000e+00
-  %cmp6.not.i109.i.i = xor i1 %cmp3.i108.i.i, %118
-  %add.i111.i.i = fadd double %113, %fmod.i88.i.i
-  %spec.select119.i.i = select i1 %cmp6.not.i109.i.i, double %fmod.i88.i.i, double %add.i111.i.i
-  br label %if.end11.i93.i.i
+if.then2.i103.i.i:
+  %cmp3.i104.i.i = fcmp olt double %113, 0.000000e+00
+  %118 = fcmp uge double %fmod.i84.i.i, 0.000000e+00
+  %cmp6.not.i105.i.i = xor i1 %cmp3.i104.i.i, %118
+  %add.i107.i.i = fadd double %113, %fmod.i84.i.i
+  %spec.select117.i.i = select i1 %cmp6.not.i105.i.i, double %fmod.i84.i.i, double %add.i107.i.i
+  br label %if.end11.i89.i.i
 
-if.else.i92.i.i:
+if.else.i88.i.i:
   %119 = call double @llvm.copysign.f64(double 0.000000e+00, double %113)
-  br label %if.end11.i93.i.i
+  br label %if.end11.i89.i.i
 
-if.end11.i93.i.i:
-  %rest.0.i94.i.i = phi double [ %119, %if.else.i92.i.i ], [ %spec.select119.i.i, %if.then2.i107.i.i ]
-  store double %rest.0.i94.i.i, ptr %arrayidx161.i, align 8
+if.end11.i89.i.i:
+  %rest.0.i90.i.i = phi double [ %119, %if.else.i88.i.i ], [ %spec.select117.i.i, %if.then2.i103.i.i ]
+  store double %rest.0.i90.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb7.i323.i:
-  %cmp.i114.i.i = fcmp oeq double %111, 0.000000e+00
-  %cmp1.i115.i.i = fcmp olt double %113, 0.000000e+00
-  %or.cond.i.i.i = and i1 %cmp.i114.i.i, %cmp1.i115.i.i
-  br i1 %or.cond.i.i.i, label %compute_reals.exit.i, label %if.end.i116.i.i
+sw.bb7.i404.i:
+  %cmp.i110.i.i = fcmp oeq double %111, 0.000000e+00
+  %cmp1.i111.i.i = fcmp olt double %113, 0.000000e+00
+  %or.cond.i.i.i = and i1 %cmp.i110.i.i, %cmp1.i111.i.i
+  br i1 %or.cond.i.i.i, label %compute_reals.exit.i, label %if.end.i112.i.i
 
-if.end.i116.i.i:
+if.end.i112.i.i:
   %cmp2.i.i.i = fcmp uge double %111, 0.000000e+00
   %120 = call double @llvm.fabs.f64(double %111)
   %121 = fcmp ueq double %120, 0x7FF0000000000000
@@ -1044,15 +1048,15 @@ if.end8.i.i.i:
   %or.cond26.i.i.i = or i1 %121, %129
   %130 = fcmp one double %122, 0x7FF0000000000000
   %131 = select i1 %130, i32 6, i32 0
-  %cond.i118.i.i = select i1 %or.cond26.i.i.i, i32 0, i32 %131
+  %cond.i114.i.i = select i1 %or.cond26.i.i.i, i32 0, i32 %131
   br label %compute_reals.exit.i
 
-sw.bb9.i322.i:
+sw.bb9.i403.i:
   %fneg.i.i = fneg double %111
   store double %fneg.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb10.i321.i:
+sw.bb10.i402.i:
   %132 = call double @llvm.fabs.f64(double %111)
   store double %132, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
@@ -1063,77 +1067,159 @@ sw.bb11.i.i:
   br label %compute_reals.exit.i
 
 sw.bb12.i.i:
-  %cmp13.i.i = fcmp une double %113, 0.000000e+00
-  %mul14.i.i = fmul double %111, %113
-  %cond15.i.i = select i1 %cmp13.i.i, double %mul14.i.i, double %113
-  store double %cond15.i.i, ptr %arrayidx161.i, align 8
+  %cmp.i115.i.i = fcmp une double %113, 0.000000e+00
+  %mul.i.i401.i = fmul double %111, %113
+  %cond.i116.i.i = select i1 %cmp.i115.i.i, double %mul.i.i401.i, double %113
+  store double %cond.i116.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb16.i320.i:
-  %cmp17.i.i = fcmp olt double %111, %113
-  %conv18.i.i = zext i1 %cmp17.i.i to i64
-  store i64 %conv18.i.i, ptr %arrayidx161.i, align 8
+sw.bb14.i400.i:
+  %cmp15.i.i = fcmp olt double %111, %113
+  %conv16.i.i = zext i1 %cmp15.i.i to i64
+  store i64 %conv16.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb19.i.i:
-  %cmp20.i319.i = fcmp ole double %111, %113
-  %conv22.i.i = zext i1 %cmp20.i319.i to i64
-  store i64 %conv22.i.i, ptr %arrayidx161.i, align 8
+sw.bb17.i.i:
+  %cmp18.i.i = fcmp ole double %111, %113
+  %conv20.i.i = zext i1 %cmp18.i.i to i64
+  store i64 %conv20.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb23.i.i:
-  %cmp24.i.i = fcmp ogt double %111, %113
-  %conv26.i.i = zext i1 %cmp24.i.i to i64
-  store i64 %conv26.i.i, ptr %arrayidx161.i, align 8
+sw.bb21.i.i:
+  %cmp22.i.i = fcmp ogt double %111, %113
+  %conv24.i.i = zext i1 %cmp22.i.i to i64
+  store i64 %conv24.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb27.i.i:
-  %cmp28.i.i = fcmp oge double %111, %113
-  %conv30.i.i = zext i1 %cmp28.i.i to i64
-  store i64 %conv30.i.i, ptr %arrayidx161.i, align 8
+sw.bb25.i.i:
+  %cmp26.i.i = fcmp oge double %111, %113
+  %conv28.i.i = zext i1 %cmp26.i.i to i64
+  store i64 %conv28.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.bb31.i.i:
-  %cmp32.i.i = fcmp oeq double %111, %113
-  %conv34.i.i = zext i1 %cmp32.i.i to i64
-  store i64 %conv34.i.i, ptr %arrayidx161.i, align 8
+sw.bb29.i.i:
+  %cmp30.i.i = fcmp oeq double %111, %113
+  %conv32.i.i = zext i1 %cmp30.i.i to i64
+  store i64 %conv32.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
-sw.default.i334.i:
-  %cmp35.i.i = fcmp une double %111, %113
-  %conv37.i.i = zext i1 %cmp35.i.i to i64
-  store i64 %conv37.i.i, ptr %arrayidx161.i, align 8
+sw.default.i415.i:
+  %cmp33.i.i = fcmp une double %111, %113
+  %conv35.i.i = zext i1 %cmp33.i.i to i64
+  store i64 %conv35.i.i, ptr %arrayidx161.i, align 8
   br label %compute_reals.exit.i
 
 compute_reals.exit.i:
-  %retval.0.i318.i = phi i32 [ 0, %sw.default.i334.i ], [ 0, %sw.bb.i333.i ], [ 0, %sw.bb1.i332.i ], [ 0, %sw.bb2.i331.i ], [ %cond.i330.i, %sw.bb3.i328.i ], [ 0, %sw.bb31.i.i ], [ 3, %sw.bb4.i.i ], [ 3, %sw.bb5.i324.i ], [ 0, %sw.bb9.i322.i ], [ 0, %sw.bb10.i321.i ], [ 0, %sw.bb11.i.i ], [ 0, %sw.bb12.i.i ], [ 0, %sw.bb16.i320.i ], [ 0, %sw.bb19.i.i ], [ 0, %sw.bb23.i.i ], [ 0, %sw.bb27.i.i ], [ 0, %if.end21.i.i.i ], [ 0, %if.end11.i93.i.i ], [ %cond.i118.i.i, %if.end8.i.i.i ], [ 3, %sw.bb7.i323.i ], [ 6, %if.end.i116.i.i ]
+  %retval.0.i399.i = phi i32 [ 0, %sw.default.i415.i ], [ 0, %sw.bb.i414.i ], [ 0, %sw.bb1.i413.i ], [ 0, %sw.bb2.i412.i ], [ %cond.i411.i, %sw.bb3.i409.i ], [ 0, %sw.bb29.i.i ], [ 3, %sw.bb4.i.i ], [ 3, %sw.bb5.i405.i ], [ 0, %sw.bb9.i403.i ], [ 0, %sw.bb10.i402.i ], [ 0, %sw.bb11.i.i ], [ 0, %sw.bb12.i.i ], [ 0, %sw.bb14.i400.i ], [ 0, %sw.bb17.i.i ], [ 0, %sw.bb21.i.i ], [ 0, %sw.bb25.i.i ], [ 0, %if.end21.i.i.i ], [ 0, %if.end11.i89.i.i ], [ %cond.i114.i.i, %if.end8.i.i.i ], [ 3, %sw.bb7.i404.i ], [ 6, %if.end.i112.i.i ]
   %add.ptr163.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
   br label %sw.epilog.i
 
 sw.bb164.i:
-  %arrayidx165.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %arrayidx165.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
   %134 = load i64, ptr %arrayidx165.i, align 8
-  %arrayidx166.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
-  %135 = load i64, ptr %arrayidx166.i, align 8
-  %idxprom167.i = trunc i64 %135 to i32
-  %arrayidx168.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom167.i
+  %idxprom166.i = trunc i64 %134 to i32
+  %arrayidx167.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom166.i
+  %135 = load double, ptr %arrayidx167.i, align 8
+  %arrayidx168.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
   %136 = load i64, ptr %arrayidx168.i, align 8
-  %arrayidx169.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
-  %137 = load i64, ptr %arrayidx169.i, align 8
-  %idxprom170.i = trunc i64 %137 to i32
-  %arrayidx171.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom170.i
-  %138 = load i64, ptr %arrayidx171.i, align 8
-  %arrayidx172.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %139 = load i64, ptr %arrayidx172.i, align 8
-  %idxprom173.i = trunc i64 %139 to i32
+  %idxprom169.i = trunc i64 %136 to i32
+  %arrayidx170.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom169.i
+  %137 = load double, ptr %arrayidx170.i, align 8
+  %add171.i = fadd double %135, %137
+  %arrayidx172.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %138 = load i64, ptr %arrayidx172.i, align 8
+  %idxprom173.i = trunc i64 %138 to i32
   %arrayidx174.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom173.i
-  switch i64 %134, label %compute_integers.exit.i [
-    i64 0, label %sw.bb.i346.i
-    i64 1, label %sw.bb1.i345.i
-    i64 2, label %sw.bb3.i344.i
-    i64 3, label %sw.bb5.i339.i
-    i64 4, label %sw.bb11.i336.i
-    i64 5, label %sw.bb11.i336.i
+  store double %add171.i, ptr %arrayidx174.i, align 8
+  %add.ptr175.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
+  br label %cleanup.i
+
+sw.bb176.i:
+  %arrayidx178.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %139 = load i64, ptr %arrayidx178.i, align 8
+  %idxprom179.i = trunc i64 %139 to i32
+  %arrayidx180.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom179.i
+  %140 = load double, ptr %arrayidx180.i, align 8
+  %arrayidx182.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
+  %141 = load i64, ptr %arrayidx182.i, align 8
+  %idxprom183.i = trunc i64 %141 to i32
+  %arrayidx184.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom183.i
+  %142 = load double, ptr %arrayidx184.i, align 8
+  %sub.i = fsub double %140, %142
+  %arrayidx185.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %143 = load i64, ptr %arrayidx185.i, align 8
+  %idxprom186.i = trunc i64 %143 to i32
+  %arrayidx187.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom186.i
+  store double %sub.i, ptr %arrayidx187.i, align 8
+  %add.ptr188.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
+  br label %cleanup.i
+
+sw.bb189.i:
+  %arrayidx191.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %144 = load i64, ptr %arrayidx191.i, align 8
+  %idxprom192.i = trunc i64 %144 to i32
+  %arrayidx193.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom192.i
+  %145 = load double, ptr %arrayidx193.i, align 8
+  %arrayidx195.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
+  %146 = load i64, ptr %arrayidx195.i, align 8
+  %idxprom196.i = trunc i64 %146 to i32
+  %arrayidx197.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom196.i
+  %147 = load double, ptr %arrayidx197.i, align 8
+  %mul198.i = fmul double %145, %147
+  %arrayidx199.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %148 = load i64, ptr %arrayidx199.i, align 8
+  %idxprom200.i = trunc i64 %148 to i32
+  %arrayidx201.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom200.i
+  store double %mul198.i, ptr %arrayidx201.i, align 8
+  %add.ptr202.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
+  br label %cleanup.i
+
+sw.bb203.i:
+  %arrayidx205.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %149 = load i64, ptr %arrayidx205.i, align 8
+  %idxprom206.i = trunc i64 %149 to i32
+  %arrayidx207.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom206.i
+  %150 = load double, ptr %arrayidx207.i, align 8
+  %arrayidx209.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
+  %151 = load i64, ptr %arrayidx209.i, align 8
+  %idxprom210.i = trunc i64 %151 to i32
+  %arrayidx211.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom210.i
+  %152 = load double, ptr %arrayidx211.i, align 8
+  %cmp.i416.i = fcmp une double %152, 0.000000e+00
+  %mul.i417.i = fmul double %150, %152
+  %cond.i418.i = select i1 %cmp.i416.i, double %mul.i417.i, double %152
+  %arrayidx213.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %153 = load i64, ptr %arrayidx213.i, align 8
+  %idxprom214.i = trunc i64 %153 to i32
+  %arrayidx215.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom214.i
+  store double %cond.i418.i, ptr %arrayidx215.i, align 8
+  %add.ptr216.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
+  br label %cleanup.i
+
+sw.bb217.i:
+  %arrayidx218.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %154 = load i64, ptr %arrayidx218.i, align 8
+  %arrayidx219.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
+  %155 = load i64, ptr %arrayidx219.i, align 8
+  %idxprom220.i = trunc i64 %155 to i32
+  %arrayidx221.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom220.i
+  %156 = load i64, ptr %arrayidx221.i, align 8
+  %arrayidx222.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 32
+  %157 = load i64, ptr %arrayidx222.i, align 8
+  %idxprom223.i = trunc i64 %157 to i32
+  %arrayidx224.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom223.i
+  %158 = load i64, ptr %arrayidx224.i, align 8
+  %arrayidx225.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %159 = load i64, ptr %arrayidx225.i, align 8
+  %idxprom226.i = trunc i64 %159 to i32
+  %arrayidx227.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom226.i
+  switch i64 %154, label %compute_integers.exit.i [
+    i64 0, label %sw.bb.i431.i
+    i64 1, label %sw.bb1.i430.i
+    i64 2, label %sw.bb3.i429.i
+    i64 3, label %sw.bb5.i424.i
+    i64 4, label %sw.bb11.i420.i
+    i64 5, label %sw.bb11.i420.i
     i64 7, label %sw.bb37.i.i
     i64 8, label %sw.bb40.i.i
     i64 11, label %sw.bb48.i.i
@@ -1144,207 +1230,207 @@ sw.bb164.i:
     i64 16, label %sw.bb68.i.i
   ]
 
-sw.bb.i346.i:
-  %140 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %136, i64 %138)
-  %141 = extractvalue { i64, i1 } %140, 1
-  %142 = extractvalue { i64, i1 } %140, 0
-  store i64 %142, ptr %arrayidx174.i, align 8
-  %cond.i347.i = select i1 %141, i32 6, i32 0
+sw.bb.i431.i:
+  %160 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %156, i64 %158)
+  %161 = extractvalue { i64, i1 } %160, 1
+  %162 = extractvalue { i64, i1 } %160, 0
+  store i64 %162, ptr %arrayidx227.i, align 8
+  %cond.i432.i = select i1 %161, i32 6, i32 0
   br label %compute_integers.exit.i
 
-sw.bb1.i345.i:
-  %143 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %136, i64 %138)
-  %144 = extractvalue { i64, i1 } %143, 1
-  %145 = extractvalue { i64, i1 } %143, 0
-  store i64 %145, ptr %arrayidx174.i, align 8
-  %cond2.i.i = select i1 %144, i32 6, i32 0
+sw.bb1.i430.i:
+  %163 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %156, i64 %158)
+  %164 = extractvalue { i64, i1 } %163, 1
+  %165 = extractvalue { i64, i1 } %163, 0
+  store i64 %165, ptr %arrayidx227.i, align 8
+  %cond2.i.i = select i1 %164, i32 6, i32 0
   br label %compute_integers.exit.i
 
-sw.bb3.i344.i:
-  %146 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %136, i64 %138)
-  %147 = extractvalue { i64, i1 } %146, 1
-  %148 = extractvalue { i64, i1 } %146, 0
-  store i64 %148, ptr %arrayidx174.i, align 8
-  %cond4.i.i = select i1 %147, i32 6, i32 0
+sw.bb3.i429.i:
+  %166 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %156, i64 %158)
+  %167 = extractvalue { i64, i1 } %166, 1
+  %168 = extractvalue { i64, i1 } %166, 0
+  store i64 %168, ptr %arrayidx227.i, align 8
+  %cond4.i.i = select i1 %167, i32 6, i32 0
   br label %compute_integers.exit.i
 
-sw.bb5.i339.i:
-  %cmp.i340.i = icmp eq i64 %138, 0
-  br i1 %cmp.i340.i, label %compute_integers.exit.i, label %if.end.i.i
+sw.bb5.i424.i:
+  %cmp.i425.i = icmp eq i64 %158, 0
+  br i1 %cmp.i425.i, label %compute_integers.exit.i, label %if.end.i.i
 
 if.end.i.i:
-  %conv.i341.i = sitofp i64 %136 to double
-  %conv6.i342.i = sitofp i64 %138 to double
-  %div.i343.i = fdiv double %conv.i341.i, %conv6.i342.i
-  store double %div.i343.i, ptr %arrayidx174.i, align 8
-  %149 = add i64 %136, 9007199254740992
-  %150 = icmp ult i64 %149, 18014398509481985
-  br i1 %150, label %land.rhs.i.i, label %compute_integers.exit.i
+  %conv.i426.i = sitofp i64 %156 to double
+  %conv6.i427.i = sitofp i64 %158 to double
+  %div.i428.i = fdiv double %conv.i426.i, %conv6.i427.i
+  store double %div.i428.i, ptr %arrayidx227.i, align 8
+  %169 = add i64 %156, 9007199254740992
+  %170 = icmp ult i64 %169, 18014398509481985
+  br i1 %170, label %land.rhs.i.i, label %compute_integers.exit.i
 
 land.rhs.i.i:
-  %151 = add i64 %138, 9007199254740992
-  %152 = icmp ult i64 %151, 18014398509481985
-  %153 = select i1 %152, i32 0, i32 6
+  %171 = add i64 %158, 9007199254740992
+  %172 = icmp ult i64 %171, 18014398509481985
+  %173 = select i1 %172, i32 0, i32 6
   br label %compute_integers.exit.i
 
-sw.bb11.i336.i:
-  %cmp12.i.i = icmp eq i64 %138, 0
+sw.bb11.i420.i:
+  %cmp12.i.i = icmp eq i64 %158, 0
   br i1 %cmp12.i.i, label %compute_integers.exit.i, label %if.end15.i.i
 
 if.end15.i.i:
-  %cmp16.i.i = icmp eq i64 %136, -9223372036854775808
-  %cmp18.i.i = icmp eq i64 %138, -1
-  %or.cond.i.i = and i1 %cmp16.i.i, %cmp18.i.i
+  %cmp16.i.i = icmp eq i64 %156, -9223372036854775808
+  %cmp18.i421.i = icmp eq i64 %158, -1
+  %or.cond.i.i = and i1 %cmp16.i.i, %cmp18.i421.i
   br i1 %or.cond.i.i, label %compute_integers.exit.i, label %if.end21.i.i
 
 if.end21.i.i:
-  %.frozen = freeze i64 %136
-  %.frozen32 = freeze i64 %138
+  %.frozen = freeze i64 %156
+  %.frozen32 = freeze i64 %158
   %div22.i.i = sdiv i64 %.frozen, %.frozen32
-  %154 = mul i64 %div22.i.i, %.frozen32
-  %rem.i.i.decomposed = sub i64 %.frozen, %154
+  %174 = mul i64 %div22.i.i, %.frozen32
+  %rem.i.i.decomposed = sub i64 %.frozen, %174
   %cmp23.not.i.i = icmp eq i64 %rem.i.i.decomposed, 0
   br i1 %cmp23.not.i.i, label %if.end33.i.i, label %land.lhs.true25.i.i
 
 land.lhs.true25.i.i:
-  %cmp30.not.unshifted.i.i = xor i64 %rem.i.i.decomposed, %138
+  %cmp30.not.unshifted.i.i = xor i64 %rem.i.i.decomposed, %158
   %cmp30.not.i.i = icmp sgt i64 %cmp30.not.unshifted.i.i, -1
   br i1 %cmp30.not.i.i, label %if.end33.i.i, label %if.then32.i.i
 
 if.then32.i.i:
-  %add.i337.i = add nsw i64 %rem.i.i.decomposed, %138
-  %sub.i338.i = add nsw i64 %div22.i.i, -1
+  %add.i422.i = add nsw i64 %rem.i.i.decomposed, %158
+  %sub.i423.i = add nsw i64 %div22.i.i, -1
   br label %if.end33.i.i
 
 if.end33.i.i:
-  %quotient.0.i.i = phi i64 [ %sub.i338.i, %if.then32.i.i ], [ %div22.i.i, %land.lhs.true25.i.i ], [ %div22.i.i, %if.end21.i.i ]
-  %rest.0.i.i = phi i64 [ %add.i337.i, %if.then32.i.i ], [ %rem.i.i.decomposed, %land.lhs.true25.i.i ], [ 0, %if.end21.i.i ]
-  %cmp34.i.i = icmp eq i64 %134, 5
+  %quotient.0.i.i = phi i64 [ %sub.i423.i, %if.then32.i.i ], [ %div22.i.i, %land.lhs.true25.i.i ], [ %div22.i.i, %if.end21.i.i ]
+  %rest.0.i.i = phi i64 [ %add.i422.i, %if.then32.i.i ], [ %rem.i.i.decomposed, %land.lhs.true25.i.i ], [ 0, %if.end21.i.i ]
+  %cmp34.i.i = icmp eq i64 %154, 5
   %cond36.i.i = select i1 %cmp34.i.i, i64 %rest.0.i.i, i64 %quotient.0.i.i
-  store i64 %cond36.i.i, ptr %arrayidx174.i, align 8
+  store i64 %cond36.i.i, ptr %arrayidx227.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb37.i.i:
-  %155 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %136)
-  %156 = extractvalue { i64, i1 } %155, 1
-  %157 = extractvalue { i64, i1 } %155, 0
-  store i64 %157, ptr %arrayidx174.i, align 8
-  %cond39.i.i = select i1 %156, i32 6, i32 0
+  %175 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %156)
+  %176 = extractvalue { i64, i1 } %175, 1
+  %177 = extractvalue { i64, i1 } %175, 0
+  store i64 %177, ptr %arrayidx227.i, align 8
+  %cond39.i.i = select i1 %176, i32 6, i32 0
   br label %compute_integers.exit.i
 
 sw.bb40.i.i:
-  %cmp41.i.i = icmp slt i64 %136, 0
+  %cmp41.i.i = icmp slt i64 %156, 0
   br i1 %cmp41.i.i, label %cond.true43.i.i, label %cond.false45.i.i
 
 cond.true43.i.i:
-  %158 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %136)
-  %159 = extractvalue { i64, i1 } %158, 1
-  %160 = extractvalue { i64, i1 } %158, 0
-  store i64 %160, ptr %arrayidx174.i, align 8
-  %cond39.i.i.i = select i1 %159, i32 6, i32 0
+  %178 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %156)
+  %179 = extractvalue { i64, i1 } %178, 1
+  %180 = extractvalue { i64, i1 } %178, 0
+  store i64 %180, ptr %arrayidx227.i, align 8
+  %cond39.i.i.i = select i1 %179, i32 6, i32 0
   br label %compute_integers.exit.i
 
 cond.false45.i.i:
-  store i64 %136, ptr %arrayidx174.i, align 8
+  store i64 %156, ptr %arrayidx227.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb48.i.i:
-  %cmp49.i.i = icmp slt i64 %136, %138
+  %cmp49.i.i = icmp slt i64 %156, %158
   %conv51.i.i = zext i1 %cmp49.i.i to i64
-  store i64 %conv51.i.i, ptr %arrayidx174.i, align 8
+  store i64 %conv51.i.i, ptr %arrayidx227.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb52.i.i:
-  %cmp53.i.i = icmp sle i64 %136, %138
+  %cmp53.i.i = icmp sle i64 %156, %158
   %conv55.i.i = zext i1 %cmp53.i.i to i64
-  store i64 %conv55.i.i, ptr %arrayidx174.i, align 8
+  store i64 %conv55.i.i, ptr %arrayidx227.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb56.i.i:
-  %cmp57.i.i = icmp sgt i64 %136, %138
+  %cmp57.i.i = icmp sgt i64 %156, %158
   %conv59.i.i = zext i1 %cmp57.i.i to i64
-  store i64 %conv59.i.i, ptr %arrayidx174.i, align 8
+  store i64 %conv59.i.i, ptr %arrayidx227.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb60.i.i:
-  %cmp61.i.i = icmp sge i64 %136, %138
+  %cmp61.i.i = icmp sge i64 %156, %158
   %conv63.i.i = zext i1 %cmp61.i.i to i64
-  store i64 %conv63.i.i, ptr %arrayidx174.i, align 8
+  store i64 %conv63.i.i, ptr %arrayidx227.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb64.i.i:
-  %cmp65.i.i = icmp eq i64 %136, %138
+  %cmp65.i.i = icmp eq i64 %156, %158
   %conv67.i.i = zext i1 %cmp65.i.i to i64
-  store i64 %conv67.i.i, ptr %arrayidx174.i, align 8
+  store i64 %conv67.i.i, ptr %arrayidx227.i, align 8
   br label %compute_integers.exit.i
 
 sw.bb68.i.i:
-  %cmp69.i.i = icmp ne i64 %136, %138
+  %cmp69.i.i = icmp ne i64 %156, %158
   %conv71.i.i = zext i1 %cmp69.i.i to i64
-  store i64 %conv71.i.i, ptr %arrayidx174.i, align 8
+  store i64 %conv71.i.i, ptr %arrayidx227.i, align 8
   br label %compute_integers.exit.i
 
 compute_integers.exit.i:
-  %retval.0.i335.i = phi i32 [ 0, %cond.false45.i.i ], [ %cond.i347.i, %sw.bb.i346.i ], [ %cond2.i.i, %sw.bb1.i345.i ], [ %cond4.i.i, %sw.bb3.i344.i ], [ 0, %sw.bb68.i.i ], [ 3, %sw.bb5.i339.i ], [ %153, %land.rhs.i.i ], [ 3, %sw.bb11.i336.i ], [ 0, %if.end33.i.i ], [ %cond39.i.i, %sw.bb37.i.i ], [ 6, %if.end15.i.i ], [ 0, %sw.bb48.i.i ], [ 0, %sw.bb52.i.i ], [ 0, %sw.bb56.i.i ], [ 0, %sw.bb60.i.i ], [ 0, %sw.bb64.i.i ], [ 6, %if.end.i.i ], [ %cond39.i.i.i, %cond.true43.i.i ], [ 6, %sw.bb164.i ]
-  %add.ptr176.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
+  %retval.0.i419.i = phi i32 [ 0, %cond.false45.i.i ], [ %cond.i432.i, %sw.bb.i431.i ], [ %cond2.i.i, %sw.bb1.i430.i ], [ %cond4.i.i, %sw.bb3.i429.i ], [ 0, %sw.bb68.i.i ], [ 3, %sw.bb5.i424.i ], [ %173, %land.rhs.i.i ], [ 3, %sw.bb11.i420.i ], [ 0, %if.end33.i.i ], [ %cond39.i.i, %sw.bb37.i.i ], [ 6, %if.end15.i.i ], [ 0, %sw.bb48.i.i ], [ 0, %sw.bb52.i.i ], [ 0, %sw.bb56.i.i ], [ 0, %sw.bb60.i.i ], [ 0, %sw.bb64.i.i ], [ 6, %if.end.i.i ], [ %cond39.i.i.i, %cond.true43.i.i ], [ 6, %sw.bb217.i ]
+  %add.ptr229.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 40
   br label %sw.epilog.i
 
 sw.default.i:
-  %arrayidx177.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %161 = load i64, ptr %arrayidx177.i, align 8
-  %idxprom178.i = trunc i64 %161 to i32
-  %arrayidx179.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom178.i
-  %162 = load i64, ptr %arrayidx179.i, align 8
-  %cmp180.not.i = icmp eq i64 %162, 0
-  br i1 %cmp180.not.i, label %cond.false.i, label %cond.true.i
+  %arrayidx230.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
+  %181 = load i64, ptr %arrayidx230.i, align 8
+  %idxprom231.i = trunc i64 %181 to i32
+  %arrayidx232.i = getelementptr inbounds %union.number, ptr %3, i32 %idxprom231.i
+  %182 = load i64, ptr %arrayidx232.i, align 8
+  %cmp233.not.i = icmp eq i64 %182, 0
+  br i1 %cmp233.not.i, label %cond.false.i, label %cond.true.i
 
 cond.true.i:
-  %add.ptr182.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
+  %add.ptr235.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 24
   br label %cleanup.i
 
 cond.false.i:
-  %arrayidx183.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
-  %163 = load i64, ptr %arrayidx183.i, align 8
-  %idx.ext184.i = trunc i64 %163 to i32
-  %add.ptr185.i = getelementptr inbounds i64, ptr %1, i32 %idx.ext184.i
+  %arrayidx236.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 16
+  %183 = load i64, ptr %arrayidx236.i, align 8
+  %idx.ext237.i = trunc i64 %183 to i32
+  %add.ptr238.i = getelementptr inbounds i64, ptr %1, i32 %idx.ext237.i
   br label %cleanup.i
 
 sw.epilog.i:
-  %status.1.i = phi i32 [ %call69.i, %if.end79.i ], [ %status.0.i, %if.end.i ], [ %retval.0.i335.i, %compute_integers.exit.i ], [ %call104.i, %sw.bb96.i ], [ %retval.0.i.i, %load.exit.i ], [ %retval.0.i318.i, %compute_reals.exit.i ]
-  %next.0.i = phi ptr [ %add.ptr84.i, %if.end79.i ], [ %add.ptr.i, %if.end.i ], [ %add.ptr176.i, %compute_integers.exit.i ], [ %add.ptr105.i, %sw.bb96.i ], [ %add.ptr114.i, %load.exit.i ], [ %add.ptr163.i, %compute_reals.exit.i ]
-  %cmp187.not.i = icmp eq i32 %status.1.i, 0
-  br i1 %cmp187.not.i, label %cleanup.i, label %if.then
+  %next.0.i = phi ptr [ %add.ptr84.i, %if.end79.i ], [ %add.ptr.i, %if.end.i ], [ %add.ptr229.i, %compute_integers.exit.i ], [ %add.ptr105.i, %sw.bb96.i ], [ %add.ptr114.i, %load.exit.i ], [ %add.ptr163.i, %compute_reals.exit.i ]
+  %status.1.i = phi i32 [ %call69.i, %if.end79.i ], [ %status.0.i, %if.end.i ], [ %retval.0.i419.i, %compute_integers.exit.i ], [ %call104.i, %sw.bb96.i ], [ %retval.0.i.i, %load.exit.i ], [ %retval.0.i399.i, %compute_reals.exit.i ]
+  %cmp240.not.i = icmp eq i32 %status.1.i, 0
+  br i1 %cmp240.not.i, label %cleanup.i, label %if.then
 
 cleanup.i:
-  %at.1.i = phi ptr [ %next.0.i, %sw.epilog.i ], [ %add.ptr150.i, %sw.bb137.i ], [ %add.ptr185.i, %cond.false.i ], [ %add.ptr182.i, %cond.true.i ], [ %add.ptr136.i, %sw.bb128.i ], [ %add.ptr127.i, %sw.bb115.i ], [ %add.ptr63.i, %sw.bb50.i ], [ %add.ptr49.i, %sw.bb37.i ], [ %add.ptr36.i, %sw.bb23.i ], [ %add.ptr22.i, %sw.bb12.i ], [ %add.ptr11.i, %sw.bb6.i ], [ %move.0363.i, %for.cond87.preheader.i ], [ %move.0.i, %for.body.i ]
+  %at.1.i = phi ptr [ %next.0.i, %sw.epilog.i ], [ %add.ptr150.i, %sw.bb137.i ], [ %add.ptr238.i, %cond.false.i ], [ %add.ptr235.i, %cond.true.i ], [ %add.ptr216.i, %sw.bb203.i ], [ %add.ptr202.i, %sw.bb189.i ], [ %add.ptr188.i, %sw.bb176.i ], [ %add.ptr175.i, %sw.bb164.i ], [ %add.ptr136.i, %sw.bb128.i ], [ %add.ptr127.i, %sw.bb115.i ], [ %add.ptr63.i, %sw.bb50.i ], [ %add.ptr49.i, %sw.bb37.i ], [ %add.ptr36.i, %sw.bb23.i ], [ %add.ptr22.i, %sw.bb12.i ], [ %add.ptr11.i, %sw.bb6.i ], [ %move.0448.i, %for.cond87.preheader.i ], [ %move.0.i, %for.body.i ]
   br label %for.cond.i
 
 if.then:
-  %status.1357.i = phi i32 [ %status.1.i, %sw.epilog.i ], [ 6, %sw.bb137.i ]
-  %sub.ptr.lhs.cast190.i = ptrtoint ptr %at.0.i to i32
-  %sub.ptr.sub192.i = sub i32 %sub.ptr.lhs.cast190.i, %conv
-  %sub.ptr.div193.i = ashr exact i32 %sub.ptr.sub192.i, 3
+  %status.1442.i = phi i32 [ %status.1.i, %sw.epilog.i ], [ 6, %sw.bb137.i ]
+  %sub.ptr.lhs.cast243.i = ptrtoint ptr %at.0.i to i32
+  %sub.ptr.sub245.i = sub i32 %sub.ptr.lhs.cast243.i, %conv
+  %sub.ptr.div246.i = ashr exact i32 %sub.ptr.sub245.i, 3
   %site.i = getelementptr inbounds nuw i8, ptr %lane, i32 44
-  store i32 %sub.ptr.div193.i, ptr %site.i, align 4
+  store i32 %sub.ptr.div246.i, ptr %site.i, align 4
   %atomic-load.i = load atomic i32, ptr %block seq_cst, align 4
   %cmp.i = icmp eq i32 %atomic-load.i, 0
   br i1 %cmp.i, label %if.then.i19, label %cleanup
 
 if.then.i19:
-  store atomic i32 %status.1357.i, ptr %block seq_cst, align 4
+  store atomic i32 %status.1442.i, ptr %block seq_cst, align 4
   %site2.i = getelementptr inbounds nuw i8, ptr %block, i32 4
-  store atomic i32 %sub.ptr.div193.i, ptr %site2.i seq_cst, align 4
+  store atomic i32 %sub.ptr.div246.i, ptr %site2.i seq_cst, align 4
   br label %cleanup
 
 if.end:
   %arrayidx2.i = getelementptr inbounds nuw i8, ptr %at.0.i, i32 8
-  %164 = load i64, ptr %arrayidx2.i, align 8
+  %184 = load i64, ptr %arrayidx2.i, align 8
   %arrayidx11 = getelementptr inbounds nuw i8, ptr %block, i32 144
-  store i64 %164, ptr %arrayidx11, align 8
+  store i64 %184, ptr %arrayidx11, align 8
   br label %cleanup
 
 cleanup:
-  %retval.0 = phi i32 [ 0, %if.end ], [ %status.1357.i, %if.then ], [ %status.1357.i, %if.then.i19 ]
+  %retval.0 = phi i32 [ 0, %if.end ], [ %status.1442.i, %if.then ], [ %status.1442.i, %if.then.i19 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %lane) nounwind
   ret i32 %retval.0
 }
