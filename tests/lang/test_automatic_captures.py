@@ -592,7 +592,7 @@ def test_large_state_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_replay_that_differs_is_never_used(monkeypatch: pytest.MonkeyPatch) -> None:
     prepare = ti.lang.capture.prepare.layout  # type: ignore[attr-defined]
-    monkeypatch.setattr(prepare, "REPLAY_MULTIPLY", prepare.REPLAY_ADD)
+    monkeypatch.setattr(prepare, "REPLAY_MULTIPLY_REALS", prepare.REPLAY_ADD_REALS)
     how = both("def step():\n    y[2] = y[1] * 2\n    shift(1, 2.0)\n", "differs").how
     assert how.state == "function" and "replayed, 'y' differs" in how.reason
 

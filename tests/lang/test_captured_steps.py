@@ -568,7 +568,7 @@ def test_the_first_step_that_differs_is_named(library: Library, monkeypatch: pyt
             shift(1, 2.0)
         """
     from_table = ti.lang.capture.prepare.layout  # type: ignore[attr-defined]
-    monkeypatch.setattr(from_table, "REPLAY_MULTIPLY", from_table.REPLAY_ADD)
+    monkeypatch.setattr(from_table, "REPLAY_MULTIPLY_REALS", from_table.REPLAY_ADD_REALS)
     with pytest.raises(CaptureError, match=r"replayed, 'y' differs, first after this write") as caught:
         ti.capture(library.step(text, "first difference"))()
     assert "y[2] = y[1] * 2" in str(caught.value)
