@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import tinote as ti
 from tests.passes.support import Pass, becomes, stays
 from tinote.compiler.passes.eliminate_dead import eliminate_dead
 from tinote.compiler.passes.fold import fold
@@ -299,3 +301,29 @@ def test_literals_that_met_are_one_number_for_folding() -> None:
         "%q: f32 = mul %x, %y; %r: f32 = mul %q, 8.0f32; return %r",
         lambda fn: fold(tidy(fn), fast_math=True),
     )
+
+
+def test_a_term_that_a_sum_has_twice_is_added_twice() -> None:
+    """Also where other sums have it, too, with another one."""
+    ti.init(default_fp=ti.f64)
+    x = ti.field(ti.f64, shape=3, needs_grad=True)
+    found = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def sums():
+        u, v, w = x[0], x[1], x[2]
+        found[None] += (u + v + w) * (u + u + v) + ti.sqrt(u * u + v * v + 0.1) * ti.sqrt(u * u + u * u + 0.1)
+
+    def value(u: float, v: float, w: float) -> float:
+        return (u + v + w) * (2 * u + v) + (u * u + v * v + 0.1) ** 0.5 * (2 * u * u + 0.1) ** 0.5
+
+    at = [0.7, -0.4, 1.3]
+    x.from_numpy(np.array(at))
+    with ti.ad.Tape(found):
+        sums()
+    assert found[None] == pytest.approx(value(*at), rel=1e-14)
+    for k in range(3):
+        above, below = [*at], [*at]
+        above[k] += 1e-6
+        below[k] -= 1e-6
+        assert x.grad[k] == pytest.approx((value(*above) - value(*below)) / 2e-6, rel=1e-7)

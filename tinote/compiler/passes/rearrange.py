@@ -459,7 +459,9 @@ class _Sums(_Rearranger):
         shared = self.shared_pair(op, others)
         if not shared and (not products or len(products) - (not others) <= fused):
             return None
-        order = [*shared, *[term for term in others if term not in shared], *products]
+        for term in shared:
+            others.remove(term)  # once: a sum may have it twice
+        order = [*shared, *others, *products]
         first = next((term for term in order if not term[0]), None)
         if first is None:
             return None
