@@ -924,3 +924,35 @@ def test_arguments_that_are_left_out(library: Library) -> None:
         program(1.0, 2, 3)
     with pytest.raises(CaptureError, match="positions"):
         keyword(1.0)
+
+
+def test_arrays_are_returned_in_whatever_holds_them() -> None:
+    """What is left out of a step knows of those in dictionaries, too."""
+    ti.init(default_fp=ti.f64)
+    y = ti.field(ti.f64, shape=4, needs_grad=True)
+    total = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def cubes():
+        for i in y:
+            total[None] += y[i] ** 3
+
+    @ti.kernel
+    def shift(by: ti.f64):
+        for i in y:
+            y[i] += by
+
+    slope = ti.ad.grad(cubes, wrt=y, loss=total)
+
+    def step(dt: float) -> dict[str, Any]:
+        before = y.to_numpy()
+        shift(dt)
+        return {"before": before, "more": [slope(), {"after": y.to_numpy()}]}
+
+    replayed = ti.capture(step)
+    for dt in (0.5, 0.25):
+        found = []
+        for one in (replayed, step):
+            y.from_numpy(np.arange(4.0))
+            found.append(one(dt))
+        assert str(found[0]) == str(found[1])

@@ -17,12 +17,11 @@ from tinote.lang.capture.plan import (
     LaunchStep,
     LoadStep,
     Operand,
-    Plan,
     PlanConstant,
     PlanStep,
     Register,
-    Result,
     read_by,
+    with_leaves,
 )
 
 #: Of floats, these cannot fail.
@@ -31,9 +30,9 @@ _ONE = 0x3FF0000000000000
 _ZERO = PlanConstant("f", 0)
 
 
-def needed_numbers(plan: Plan, steps: Sequence[PlanStep], natives: Sequence[Native]) -> list[PlanStep]:
+def needed_numbers(steps: Sequence[PlanStep], natives: Sequence[Native]) -> list[PlanStep]:
     """The steps, without numbers that are known, or that nothing depends on. `natives`: the plan's codes."""
-    return _without_dead(plan, _without_known(steps), natives)
+    return _without_dead(_without_known(steps), natives)
 
 
 def _without_known(steps: Sequence[PlanStep]) -> list[PlanStep]:
@@ -73,7 +72,7 @@ def _cannot_fail(step: PlanStep) -> bool:
     return False
 
 
-def _without_dead(plan: Plan, steps: Sequence[PlanStep], natives: Sequence[Native]) -> list[PlanStep]:
+def _without_dead(steps: Sequence[PlanStep], natives: Sequence[Native]) -> list[PlanStep]:
     """Without what gives numbers that nothing reads."""
     found: list[PlanStep] = []
     live: set[Operand] = set()
@@ -84,7 +83,7 @@ def _without_dead(plan: Plan, steps: Sequence[PlanStep], natives: Sequence[Nativ
                     continue
             case LaunchStep(_, _, _, _, results):
                 kept = tuple([one for one in results if one[2] in live or one[1] == "u64"])
-                if not kept and _only_returns(plan, step, natives[step.code]):
+                if not kept and _only_returns(step, natives[step.code]):
                     continue
                 step = step._replace(results=kept)
         live.update(read_by(step))
@@ -92,11 +91,10 @@ def _without_dead(plan: Plan, steps: Sequence[PlanStep], natives: Sequence[Nativ
     return found[::-1]
 
 
-def _only_returns(plan: Plan, step: LaunchStep, native: Native) -> bool:
+def _only_returns(step: LaunchStep, native: Native) -> bool:
     """Whether a launch does nothing but give numbers, and cannot fail."""
-    written = {buffer for task in native.tasks for buffer in task.accesses.written}
     draws = any(one.kind == "s" for one in step.arguments)
-    return not (written or native.checks or native.prints or draws)
+    return not (native.written_addresses() or native.checks or native.prints or draws)
 
 
 def _with_operands(step: PlanStep, of: Callable[[Operand], Operand]) -> PlanStep:
@@ -110,22 +108,14 @@ def _with_operands(step: PlanStep, of: Callable[[Operand], Operand]) -> PlanStep
             return step._replace(arguments=tuple(map(of, arguments)))
         case EndStep(result, updates, seeds):
             return step._replace(
-                result=_result_with(result, of),
+                result=with_leaves(result, lambda kind, parts: _parts_with(kind, parts, of)),
                 updates=tuple([(place, of(one)) for place, one in updates]),
                 seeds=tuple([(which, of(one)) for which, one in seeds]),
             )
     return step
 
 
-def _result_with(result: Result, of: Callable[[Operand], Operand]) -> Result:
-    kind, parts = result
-    inner: tuple[Any, ...] = parts
+def _parts_with(kind: str, parts: Any, of: Callable[[Operand], Operand]) -> Any:
     if kind in ("number", "bool"):
-        inner = (of(parts[0]),)
-    elif kind in ("vector", "matrix"):
-        inner = (*parts[:2], tuple(map(of, parts[2])))
-    elif kind in ("tuple", "list"):
-        inner = tuple([_result_with(one, of) for one in parts])
-    elif kind == "dict":
-        inner = tuple([(key, _result_with(one, of)) for key, one in parts])
-    return Result(kind, inner)
+        return tuple(map(of, parts))
+    return (*parts[:2], tuple(map(of, parts[2]))) if kind in ("vector", "matrix") else parts

@@ -14,11 +14,15 @@ it was compiled from. What a step needs is in a `Plan`; `prepare.py` puts it int
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from tinote.source import NOWHERE, Span
+
+#: The kinds of results that consist of numbers; those of a vector are its third part.
+_VECTORS = ("vector", "matrix")
+_OF_NUMBERS = ("number", "bool", *_VECTORS)
 
 
 class PlanConstant(NamedTuple):
@@ -247,13 +251,16 @@ def leaves_of(result: Result) -> Iterator[tuple[str, Any]]:
         yield kind, parts
 
 
-def _numbers_in(result: Result) -> tuple[Operand, ...]:
+def with_leaves(result: Result, of: Callable[[str, Any], Any]) -> Result:
+    """A result that consists of others: `of` gives the parts of each, by its kind and the parts that it has."""
     kind, parts = result
-    if kind in ("number", "bool"):
-        return parts
-    if kind in ("vector", "matrix"):
-        return parts[2]
-    if kind in ("tuple", "list", "dict"):
-        inner = [one[1] if kind == "dict" else one for one in parts]
-        return tuple([number for one in inner for number in _numbers_in(one)])
-    return ()
+    if kind == "dict":
+        return Result(kind, tuple([(key, with_leaves(one, of)) for key, one in parts]))
+    if kind in ("tuple", "list"):
+        return Result(kind, tuple([with_leaves(one, of) for one in parts]))
+    return Result(kind, of(kind, parts))
+
+
+def _numbers_in(result: Result) -> tuple[Operand, ...]:
+    leaves = [parts[2] if kind in _VECTORS else parts for kind, parts in leaves_of(result) if kind in _OF_NUMBERS]
+    return tuple([number for numbers in leaves for number in numbers])

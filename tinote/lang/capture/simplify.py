@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tinote.compiler.launch.native import Native
 from tinote.ir.types import scalar_named
@@ -40,6 +40,8 @@ from tinote.lang.capture.plan import (
     PlanConstant,
     PlanStep,
     Result,
+    leaves_of,
+    with_leaves,
 )
 from tinote.lang.capture.rerun import Reruns, rerunning
 from tinote.runtime.pool import WARM_FROM
@@ -71,7 +73,7 @@ def simplified(
             lambda launch: blocks_written(plan, launch, natives),
         )
         found = _without_waste(plan, again, natives)
-    found = needed_numbers(plan, found, natives)
+    found = needed_numbers(found, natives)
     used = set().union(*[blocks_used(plan, step) for step in found])
     for number, block in enumerate(plan.blocks):
         if number not in used:
@@ -214,21 +216,16 @@ def _renamed(plan: Plan, step: PlanStep, block: int, to: int, *, writes: bool = 
             if writes or all(one != block for _, one, _ in plan.codes[code].pointers):
                 return step._replace(pointers=_pointing(pointers, block, to))
         case EndStep(result) if plan.blocks[to].kind == "scratch":
-            return step._replace(result=_result_with(result, moved))
+            return step._replace(
+                result=with_leaves(
+                    result, lambda kind, parts: (moved(parts[0]), *parts[1:]) if kind == "array" else parts
+                )
+            )
         case ClearStep() if writes:
             return step._replace(block=to)
         case FillStep(target) if writes:
             return step._replace(target=moved(target))
     return None
-
-
-def _result_with(result: Result, moved: Callable[[BlockView], BlockView]) -> Result:
-    """A result with other views."""
-    if result.kind == "array":
-        return result._replace(parts=(moved(result.parts[0]), *result.parts[1:]))
-    if result.kind in ("tuple", "list"):
-        return result._replace(parts=tuple([_result_with(one, moved) for one in result.parts]))
-    return result
 
 
 def blocks_written(plan: Plan, step: PlanStep, natives: Sequence[Native]) -> set[int]:
@@ -335,11 +332,7 @@ def _sets_all(plan: Plan, step: PlanStep, block: int) -> bool:
 
 def _views(result: Result) -> list[BlockView]:
     """The arrays of a result."""
-    if result.kind == "array":
-        return [result.parts[0]]
-    if result.kind in ("tuple", "list"):
-        return [view for one in result.parts for view in _views(one)]
-    return []
+    return [parts[0] for kind, parts in leaves_of(result) if kind == "array"]
 
 
 def _is_whole(plan: Plan, view: BlockView) -> bool:
