@@ -237,7 +237,7 @@ def _binary(
 
 
 #: `scaled`, as an operation on constants.
-SCALE = ScalarRule("scale", lambda slope, amount: slope * amount if amount else amount, None)
+SCALE = ScalarRule("scale", scaled, None)
 
 #: By the names that NumPy has for them.
 RULES: dict[str, ScalarRule] = {

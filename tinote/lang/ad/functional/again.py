@@ -58,10 +58,7 @@ class Again:
         known: dict[int, Traced] = {}
         self._along = along
         for event in outermost(self._parts()):
-            if isinstance(event, InnerEvents):
-                assert event.again is not None
-                known.update(event.again(journal, lambda one: self._operand(one, known)))
-            elif isinstance(event, Launch):
+            if isinstance(event, Launch):
                 self._launch(event, journal, known)
             elif isinstance(event, Read):
                 value = element_at(event.buffer, event.position)
@@ -78,7 +75,7 @@ class Again:
                     store(event.target.tangent, event.position, given[event.position])
             elif isinstance(event, Operation) and event.computation is not None:
                 journal.computing(event.computation)
-            elif isinstance(event, Custom):
+            elif isinstance(event, InnerEvents | Custom):
                 assert event.again is not None
                 known.update(event.again(journal, lambda one: self._operand(one, known)))
 

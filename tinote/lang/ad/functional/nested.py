@@ -838,7 +838,6 @@ class Recorded:
         for gradient in touched:
             if gradient.tangent is None:
                 refuse_nesting(self.inner.task.what, self.outer, f"'{gradient.name}' has no dual")
-            memory_of(gradient.tangent).clear()
             hold(gradient.tangent, held_now(gradient))
             memory_of(gradient).clear()
         second = run.journal.sweep()

@@ -20,8 +20,8 @@ from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.ad.journal.sweep_observer import SweepObserver
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints, tangent_of
 from tinote.lang.ad.memory.undo import Rewind, numbers
-from tinote.lang.ad.memory.values import accumulate, held_now
-from tinote.lang.data.traced import Traced, stored
+from tinote.lang.ad.memory.values import accumulate, add_at, assign, held_now, hold
+from tinote.lang.data.traced import Traced
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.session.state import recording_as
 from tinote.runtime.seam import heard
@@ -210,12 +210,9 @@ class Sweep:
 
     def _move(self, target: Buffer, source: Buffer | None, write: Write) -> None:
         values = self._array(target)
-        listener = heard()
         if source is not None:
-            accumulate(source, held_now(target) if listener is not None else values)
-        if listener is not None:
-            listener.assigning(values, write.position, 0, 0)
-        values[write.position] = 0
+            accumulate(source, held_now(target) if heard() is not None else values)
+        assign(values, write.position, 0)
 
     # ---- traced numbers
 
@@ -254,9 +251,9 @@ class Sweep:
         """The adjoint of a number that was read is that of the element."""
         found, adjoint = self.adjoints.pop(read.number, None), self.temporaries.of(read.buffer)
         if found is not None and adjoint is not None:
-            _add(self._array(adjoint), read.position, found.value)
+            add_at(self._array(adjoint), read.position, found.value)
             if adjoint.tangent is not None:
-                _add(self._array(adjoint.tangent), read.position, found.tangent)
+                add_at(self._array(adjoint.tangent), read.position, found.tangent)
 
     def computed(self, event: Computed) -> None:
         """The adjoint of a number that Python computed goes to the operands. One of zero reaches nothing, whatever the
@@ -284,10 +281,7 @@ class Sweep:
         for buffer in custom.scratch:
             if buffer.dtype.kind == "f":  # a read before it is computed shows
                 inner.overwriting(buffer)
-                held = numbers(buffer)
-                if (listener := heard()) is not None:
-                    listener.assigning(held, ..., np.nan, np.nan)
-                held[...] = np.nan
+                hold(buffer, np.nan)
         try:
             with recording_as(inner), custom.arrays_again():
                 custom.gradient(inner)
@@ -346,17 +340,6 @@ def _read(array: Array, position: Any) -> Any:
         listener.taking("the derivatives of several numbers that Python has")
         return found
     return listener.reading(array, position, found.item())
-
-
-def _add(array: Array, position: tuple[int, ...], amount: Any) -> None:
-    """Add to an element, in double precision, as Python does."""
-    listener = heard()
-    if listener is None:
-        array[position] = array[position].item() + amount
-        return
-    total = listener.reading(array, position, array[position].item()) + amount
-    listener.assigning(array, position, stored(total), total)
-    array[position] = stored(total)
 
 
 def _read_before(events: Sequence[Event], seeds: Collection[int], temporaries: TemporaryAdjoints) -> set[int]:

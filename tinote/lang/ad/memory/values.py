@@ -57,12 +57,12 @@ def held_now(buffer: Buffer) -> Array:
 def hold(buffer: Buffer, values: Any) -> None:
     """Let a field hold other numbers: a number or an array of as many."""
     held = numbers(buffer)
-    _assign(held, ..., values if np.ndim(values) == 0 else values.reshape(held.shape))
+    assign(held, ..., values if np.ndim(values) == 0 else values.reshape(held.shape))
 
 
 def store(buffer: Buffer, position: Any, values: Any) -> None:
     """Let elements of a field hold other numbers."""
-    _assign(numbers(buffer), position, values)
+    assign(numbers(buffer), position, values)
 
 
 def element_at(buffer: Buffer, position: tuple[int, ...]) -> Any:
@@ -82,9 +82,18 @@ def accumulate(buffer: Buffer, values: Array) -> None:
         return
     if held.size > _FEW:
         listener.taking("the sum of two derivatives that are arrays")
+    given = values.reshape(held.shape)
     for index in np.ndindex(held.shape):
-        before = listener.reading(held, index, held[index].item())
-        _assign(held, index, before + values.reshape(held.shape)[index])
+        add_at(held, index, given[index])
+
+
+def add_at(array: Array, position: tuple[int, ...], amount: Any) -> None:
+    """Add to an element, in double precision, as Python does."""
+    listener = heard()
+    if listener is None:
+        array[position] = array[position].item() + amount
+    else:
+        assign(array, position, listener.reading(array, position, array[position].item()) + amount)
 
 
 def inner_product(pairs: Iterable[tuple[Array, Array]]) -> Any:
@@ -102,7 +111,8 @@ def _products(a: Array, b: Array) -> list[Any]:
     return [scaled(_item(a, index), one) for index, one in along if type(one) is Traced or one]
 
 
-def _assign(held: Array, position: Any, values: Any) -> None:
+def assign(held: Array, position: Any, values: Any) -> None:
+    """Let elements of an array in memory hold other numbers."""
     listener = heard()
     plain = stored(values)
     if listener is not None:
