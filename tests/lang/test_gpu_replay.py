@@ -34,14 +34,14 @@ class Reads:
 
     def begin(self) -> None:
         """Count from now on: a capture would follow the program into what counts."""
-        read = gpu.Device.read
+        wait_for = gpu.Device.wait_for
         self.count = 0
 
-        def counting(device: gpu.Device, parts: Any) -> Any:
+        def counting(device: gpu.Device, reading: gpu.Reading) -> Any:
             self.count += 1
-            return read(device, parts)
+            return wait_for(device, reading)
 
-        self._monkeypatch.setattr(gpu.Device, "read", counting)
+        self._monkeypatch.setattr(gpu.Device, "wait_for", counting)
 
     def end(self) -> int:
         """Not any more. Gives how often."""

@@ -98,6 +98,25 @@ class Dispatch(NamedTuple):
     scratch: int = 0
 
 
+#: Some bytes of a buffer: from where on, a multiple of 4, and how many, as well.
+_Part = tuple[Any, int, int]
+
+
+class Reading(NamedTuple):
+    """Bytes that are on their way to the host: the buffer that they come in and its promise; how many there are, and
+    where those that were asked for; the programs that run before; those of which the faults come along; how often had
+    been submitted then.
+    """
+
+    staging: Any
+    mapped: Any
+    size: int
+    pieces: list[tuple[int, int]]
+    encoded: set[Program]
+    late: Sequence[Program]
+    submissions: int
+
+
 def _library() -> Any:
     try:
         wgpu = importlib.import_module("wgpu")
@@ -348,6 +367,8 @@ class Device:
         self._encoded: set[Program] = set()
         self._faults: list[tuple[Program, bytes]] = []
         self.submissions = 0
+        #: launches, copies and clears so far
+        self.commands = 0
         #: what others have compiled for it, by whom it is for
         self.programs: dict[Any, Program] = {}
         self._waiter = ThreadPoolExecutor(1, "tinote-gpu")
@@ -620,6 +641,7 @@ class Device:
 
     def _begin(self, program: Program, params: bytes | bytearray | memoryview, writes: Any = None) -> Any:
         """A pass in which the tasks of a program are to be dispatched with these parameters."""
+        self.commands += 1
         start = -(-len(self._params) // _ALIGNMENT) * _ALIGNMENT
         if start + len(params) > _RING_BYTES:
             self.submit()
@@ -699,6 +721,7 @@ class Device:
     @_may_be_lost
     def copy_bytes(self, source: int, target: int, size: int) -> None:
         """Copy bytes of the arena."""
+        self.commands += 1
         if self._between is None or self._between.size < size:
             self._between = self.buffer(size, self.wgpu.BufferUsage.COPY_SRC | self.wgpu.BufferUsage.COPY_DST)
         encoder = self.encoder()
@@ -709,40 +732,52 @@ class Device:
     @_may_be_lost
     def clear(self, block: ResidentMemory) -> None:
         """Set a block to zero on the device."""
+        self.commands += 1
         self.encoder().clear_buffer(self.arena, block.place, block.size)
 
     # ---- what is read
 
+    def read(self, parts: Sequence[_Part]) -> list[memoryview]:
+        """Bytes of buffers, after all that is encoded."""
+        return self.wait_for(self._begin_reading(parts))
+
     @_may_be_lost
-    def read(self, parts: Sequence[tuple[Any, int, int]]) -> list[memoryview]:
-        """Bytes of buffers, after all that is encoded: buffer, from where on (a multiple of 4), how many (as well)."""
+    def _begin_reading(self, parts: Sequence[_Part], late: Sequence[Program] = ()) -> Reading:
         places: list[int] = []
         end = 0
         for _, _, nbytes in parts:
             places.append(end)
             end += -(-nbytes // 16) * 16
         usage = self.wgpu.BufferUsage
-        if self._staging is None or self._staging.size < end:
-            self._staging = self.buffer(max(end, 4096), usage.MAP_READ | usage.COPY_DST)
+        staging, self._staging = self._staging, None  # an interrupt leaves it to the device
+        if staging is None or staging.size < end:
+            staging = self.buffer(max(end, 4096), usage.MAP_READ | usage.COPY_DST)
         encoder = self.encoder()
         for (buffer, offset, nbytes), place in zip(parts, places, strict=True):
-            encoder.copy_buffer_to_buffer(buffer, offset, self._staging, place, nbytes)
+            encoder.copy_buffer_to_buffer(buffer, offset, staging, place, nbytes)
         self.submit()
-        staging, self._staging = self._staging, None  # an interrupt leaves it to the device
+        encoded, self._encoded = self._encoded, set()
+        mapped = staging.map_async(self.wgpu.MapMode.READ, 0, end)
+        pieces = [(place, nbytes) for place, (_, _, nbytes) in zip(places, parts, strict=True)]
+        return Reading(staging, mapped, end, pieces, encoded, late, self.submissions)
+
+    @_may_be_lost
+    def wait_for(self, reading: Reading) -> list[memoryview]:
+        """The bytes, as soon as they are here; what was encoded after them may still run."""
         begun = time.perf_counter()
         # By another thread: an interrupt is not seen while the library waits.
-        self._waiter.submit(staging.map_sync, self.wgpu.MapMode.READ, 0, end).result()
+        self._waiter.submit(reading.mapped.sync_wait).result()
         if time.perf_counter() - begun > SURPRISE_SECONDS:
-            for program in self._encoded:
+            for program in reading.encoded:
                 program.forget()
-        self._encoded.clear()
+        staging = reading.staging
         try:
-            whole = memoryview(bytes(staging.read_mapped(0, end)))
+            whole = memoryview(bytes(staging.read_mapped(0, reading.size)))
         finally:
             staging.unmap()
         self._staging = staging
-        self._unread = 0
-        return [whole[place : place + nbytes] for (_, _, nbytes), place in zip(parts, places, strict=True)]
+        self._unread = self.submissions - reading.submissions
+        return [whole[place : place + nbytes] for place, nbytes in reading.pieces]
 
     def download(self, blocks: Sequence[ResidentMemory]) -> None:
         """Bring the host what the device holds of these blocks. Raises what launches that nobody waited for have to
@@ -754,20 +789,28 @@ class Device:
             block.newest = Newest.BOTH
         self.report()
 
-    def fetch(self, parts: Sequence[tuple[Any, int, int]]) -> list[memoryview]:
+    def fetch(self, parts: Sequence[_Part]) -> list[memoryview]:
         """The same as `read`, together with the faults of launches that nobody waited for; `report` tells them."""
-        late = list(self._late)
-        self._late.clear()
-        heads = [(program.block, 0, _FAULT_BYTES) for program in late]
-        if not parts and not heads:
+        if not parts and not self._late:
             self.submit()
             return []
-        found = self.read([*parts, *heads])
-        for program, head in zip(late, found[len(parts) :], strict=True):
+        return self.fetched(self.begin_fetch(parts))
+
+    def begin_fetch(self, parts: Sequence[_Part]) -> Reading:
+        """Begin to `fetch`: what is encoded after this may run while the bytes come."""
+        late = list(self._late)
+        self._late.clear()
+        return self._begin_reading([*parts, *[(program.block, 0, _FAULT_BYTES) for program in late]], late)
+
+    def fetched(self, reading: Reading) -> list[memoryview]:
+        """Wait for what `begin_fetch` has begun."""
+        found = self.wait_for(reading)
+        count = len(found) - len(reading.late)
+        for program, head in zip(reading.late, found[count:], strict=True):
             if head.cast("I")[0]:
                 self.forget_faults(program)
                 self._faults.append((program, bytes(head)))
-        return found[: len(parts)]
+        return found[:count]
 
     def forget_faults(self, program: Program) -> None:
         """Have a program run again after a fault."""
@@ -810,6 +853,11 @@ def _reason(error: Exception) -> str:
 
 def _rounded(nbytes: int) -> int:
     return max(-(-nbytes // _ALIGNMENT), 1) * _ALIGNMENT
+
+
+def commands() -> int:
+    """How many launches, copies and clears all devices have had so far."""
+    return sum([device.commands for device in list(_devices.values())])
 
 
 def wait_for_all() -> None:

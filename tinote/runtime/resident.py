@@ -16,6 +16,7 @@ import ctypes
 import functools
 import threading
 import weakref
+from contextvars import ContextVar
 from enum import Enum
 from typing import Any
 
@@ -33,6 +34,10 @@ class Newest(Enum):
     HOST = "host"
     BOTH = "both"
     DEVICE = "device"
+
+
+#: Who is told, in this context, of what is looked at (`readback.py`).
+looking: ContextVar[Any] = ContextVar("looking", default=None)
 
 
 @functools.cache
@@ -93,6 +98,8 @@ class ResidentMemory(Memory):
 
     def to_host(self, *, overwritten: bool = False) -> None:
         """Have the bytes here, where the host may write them. `overwritten`: it writes all of them at once."""
+        if (looks := looking.get()) is not None:
+            looks.get_at()
         if self.newest is Newest.HOST:
             return
         with self.device.lock:
@@ -112,6 +119,8 @@ class ResidentMemory(Memory):
 
     def look(self) -> Any:
         """The bytes on the host for somebody who copies them at once, and writes nothing: the device's stay as good."""
+        if (looks := looking.get()) is not None and (kept := looks.look(self)) is not None:
+            return kept
         with self.device.lock:
             if self.newest is Newest.DEVICE:
                 self.device.download([self])
@@ -224,6 +233,13 @@ def resident_at(address: int) -> ResidentMemory | None:
         reference = _known.get(_sorted[at]) if at >= 0 else None
     block = None if reference is None else reference()
     return block if block is not None and address < block.begin + block.size else None
+
+
+def blocks() -> list[ResidentMemory]:
+    """All that exist."""
+    with _lock:
+        found = [reference() for reference in _known.values()]
+    return [block for block in found if block is not None]
 
 
 def lease_at(address: int) -> Any:

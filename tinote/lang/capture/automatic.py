@@ -104,6 +104,11 @@ class AutomaticCapture:
         reason = self._refused.message.removeprefix(_CANNOT)
         return StepCapture(state, reason, self._refused.span, self._replays, self._captures)
 
+    @property
+    def moves_memory_alone(self) -> bool:
+        """Whether the next call will be a replay that changes no number in Python, as far as is known before."""
+        return self._live is not None and not self._live.changes_numbers
+
     def expect_changes(self, function: Callable[..., object]) -> None:
         """`function` is called between calls: the numbers in Python that it assigns are variables from the start."""
         dependencies = Dependencies()
@@ -568,6 +573,11 @@ class _Live:
         by_end = {id(path.steps[-1]): path for path in plan.root.all() if path.branch is None and path.steps}
         self._ends = [(end, end.updates or end.seeds, calls.get(by_end[id(end)], [])) for end in self._prepared.ends]
         self._counts = [0] * len(self._ends)
+
+    @property
+    def changes_numbers(self) -> bool:
+        """Whether it may change numbers in Python."""
+        return any(end.updates for end, _, _ in self._ends)
 
     def replay(self) -> bool:
         """Replay it; gives whether it did. Else nothing was done."""

@@ -26,6 +26,8 @@ from tinote.errors import SerializationError
 from tinote.lang.capture.automatic import AutomaticCapture, StepCapture
 from tinote.runtime.launch import LaunchStopped
 from tinote.runtime.owner import current_owner, new_owner
+from tinote.runtime.readback import Looks, Readback
+from tinote.runtime.resident import ResidentMemory
 from tinote.runtime.threads import stop_all
 from tinote.source import caller
 from tinote.viz.draw.arrays import ViewError
@@ -161,6 +163,7 @@ class LiveSimulation(LiveView):
         self._pointing = PointerQueue()
         self._last_frame: Frame | None = None  # Made last, whether or not a page was there to paint it.
         self._is_ahead = False  # frames have been made that no page was sent
+        self._looked_at: weakref.WeakSet[ResidentMemory] | None = None  # which memory of a GPU, by the last frame alone
         self.page_sliders: dict[str, BoundSlider] = {}
         """The sliders that are bound to the view, by their labels."""
         self._is_pointed = False  # a frame that the pointer has requested is under way
@@ -449,7 +452,7 @@ class LiveSimulation(LiveView):
             await self.credits.wait()
             # Paced by a clock, since each sleep ends a little late; longer delays are not made up for in a burst.
             due = max(due, time.perf_counter() - FRAME_SECONDS / 4) + FRAME_SECONDS
-            if not await self._act(lambda: self._make_frame(self.steps_per_frame)):
+            if not await self._act(lambda: self._make_next_frame(self.steps_per_frame)):
                 return
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
 
@@ -597,6 +600,55 @@ class LiveSimulation(LiveView):
 
     def _make_frame(self, steps: int) -> Frame:
         self._tell_pointer()
+        self._advance(steps)
+        return self._recorded(self._sampled())
+
+    def _make_next_frame(self, steps: int) -> Frame:
+        """The same while the view plays. Where a GPU has the state, what is shown is the state that there is now, and
+        meanwhile the GPU runs the steps after it: it need not wait for what is drawn and sent.
+        """
+        self._tell_pointer()
+        step = self._step
+        looked_at = self._looked_at if step is not None and step.moves_memory_alone else None
+        if not looked_at or self._is_shown:
+            self._advance(steps)
+        before = Readback.of(looked_at or ())
+        if step is None or before is None:
+            with Looks() as looks:
+                frame = self._sampled()
+            self._looked_at = looks.blocks if looks.is_whole else None
+            return self._recorded(frame)
+        shown, replays = self.steps, step.how.replays
+        try:
+            self._advance(steps)
+        except BaseException:
+            frame = self._sampled_before(before, shown)
+            self._on_loop(lambda: self.send_frame(frame))
+            raise
+        if step.how.replays - replays == self.steps - shown:
+            latest = self.history.latest
+            frame = self._sampled_before(before, shown)
+            if before.is_whole:
+                return self._recorded(frame)
+            if self.history.latest is not latest:
+                self.history.forget_latest()
+        self._looked_at = None
+        return self._recorded(self._sampled(whole=True))  # what it was before is not known
+
+    @property
+    def _is_shown(self) -> bool:
+        return self._last_frame is not None and self._last_frame.message["step"] == self.steps
+
+    def _sampled_before(self, before: Readback, steps: int) -> Frame:
+        """A frame of the state that was read back after this number of steps."""
+        ran, self.steps = self.steps, steps
+        try:
+            with before:
+                return self._sampled()
+        finally:
+            self.steps = ran
+
+    def _advance(self, steps: int) -> None:
         if self._step is not None:
             self._step.renew()
         for _ in range(steps):
@@ -605,7 +657,9 @@ class LiveSimulation(LiveView):
             if self._step is not None:
                 self._step()
             self.steps += 1
-        frame = self._sampled()
+
+    def _recorded(self, frame: Frame) -> Frame:
+        """A frame that was made, as part of a recording as well."""
         if self._recording is not None:
             self._recording.add(lambda: self._whole().pixels)
         return frame
