@@ -13,6 +13,7 @@ from tests.properties.compare import difference, run
 from tests.properties.generate import Program, generate
 from tinote.compiler.passes import interchange as interchanging
 from tinote.compiler.passes import privatise as privatisation
+from tinote.compiler.passes import unroll_partially as unrolling
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.demote_atomics import demote_atomics
 from tinote.compiler.passes.flatten_branches import flatten_branches
@@ -29,6 +30,7 @@ from tinote.compiler.passes.promote_locals import promote_locals
 from tinote.compiler.passes.scalarise import scalarise
 from tinote.compiler.passes.solve_inductions import solve_inductions
 from tinote.compiler.passes.split_loops import split_loops
+from tinote.compiler.passes.unroll_partially import unroll_partially
 from tinote.ir.nodes import Atomic, For, Function, Task
 from tinote.ir.parse import parse
 from tinote.ir.primitives import Defaults
@@ -52,6 +54,7 @@ STEPS: tuple[tuple[Pass, Form], ...] = (
     (privatise, Form.TASKS),
     (demote_atomics, Form.TASKS),
     (lower_arrays, Form.TASKS),
+    (unroll_partially, Form.TASKS),
     (mark_vector_loops, Form.TASKS),
     (flatten_branches, Form.TASKS),
 )
@@ -71,6 +74,7 @@ def whether_it_pays_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """The buffers of random programs are small and their loops short."""
     monkeypatch.setattr(privatisation, "_UPDATES_PER_ELEMENT", 0)
     monkeypatch.setattr(interchanging, "_LEAST", 1)
+    monkeypatch.setattr(unrolling, "_SHORTEST", 1)
 
 
 @pytest.mark.parametrize("seed", range(PROGRAMS))
@@ -89,7 +93,7 @@ def test_a_random_program_means_the_same_after_every_pass(seed: int, monkeypatch
 
 def test_the_random_programs_reach_what_they_test(monkeypatch: pytest.MonkeyPatch) -> None:
     whether_it_pays_or_not(monkeypatch)
-    counts = {"accumulate": 0, "private": 0, "plain": 0, "vectorised": 0}
+    counts = {"accumulate": 0, "private": 0, "plain": 0, "vectorised": 0, "unroll_partially": 0}
     for seed in range(PROGRAMS):
         fn = generate(seed, 4 + seed % 40).function
         for name, _, new in stages(fn):

@@ -50,6 +50,7 @@ from tinote.compiler.passes.split_directions import split_directions
 from tinote.compiler.passes.split_loops import split_loops
 from tinote.compiler.passes.split_temporaries import split_temporaries
 from tinote.compiler.passes.store_first import storing_first
+from tinote.compiler.passes.unroll_partially import unroll_partially
 from tinote.compiler.passes.vectorise import vectorise
 from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request, defaults_of
 from tinote.config import Config
@@ -279,6 +280,8 @@ GPU_LOWERING: Steps = (
     Step(lambda fn, _: demote_atomics(fn, one_thread=False), Form.TASKS, "demote_atomics"),
     _plain(collapse, Form.TASKS),
     _plain(lower_arrays, Form.TASKS),
+    Step(_rearrange, Form.TASKS, "rearrange"),
+    _plain(unroll_partially, Form.TASKS),
     _simplify(Form.TASKS),
 )
 

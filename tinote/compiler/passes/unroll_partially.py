@@ -1,0 +1,103 @@
+"""Writes several iterations of a small inner loop one after the other, where its number of iterations is known.
+
+                                                         %t: f32 = for %k: i32 in 0i32 .. 25i32 carrying %u: f32 = %a:
+                                                           %m: i32 = mul %k, 4i32
+    %t: f32 = for %i: i32 in 0i32 .. 100i32                %x: f32 = load @x[%m]
+              carrying %s: f32 = %a:                ->     %v: f32 = add %u, %x
+      %x: f32 = load @x[%i]                                %n: i32 = add %m, 1i32
+      %v: f32 = add %s, %x                                 %y: f32 = load @x[%n]
+      yield %v                                             %w: f32 = add %v, %y
+                                                           …
+
+They run in the order in which they did. A GPU counts, compares and jumps once for all of them, and has the loads of
+several to wait for at once; not all drivers unroll loops themselves. Iterations that are left over are written out:
+after the loop, or before it if it runs backwards.
+"""
+
+from __future__ import annotations
+
+from tinote.ir import nodes as ir
+from tinote.ir import primitives as p
+from tinote.ir.build import Builder
+from tinote.ir.query import walk
+from tinote.ir.rewrite import KEEP, Decision, Rewriter, clone_region
+
+#: Iterations that are written after each other.
+_TOGETHER = 4
+#: A shorter loop stays.
+_SHORTEST = 16
+#: What an iteration may cost, in additions, and consist of, in operations.
+_MOST_COST, _MOST_OPERATIONS = 64.0, 32
+
+
+def unroll_partially(fn: ir.Function) -> ir.Function:
+    """`fn` with the small innermost loops of its tasks unrolled."""
+    return _Unroller().run(fn)
+
+
+class _Unroller(Rewriter):
+    def on(self, op: ir.Op) -> Decision | tuple[ir.Atom, ...]:
+        return _unrolled(self, op) if isinstance(op, ir.For) and _is_small(op) else KEEP
+
+
+def _is_small(loop: ir.For) -> bool:
+    lo, hi = loop.lo, loop.hi
+    if not (isinstance(lo, ir.Lit) and isinstance(hi, ir.Lit) and int(hi.value) - int(lo.value) >= _SHORTEST):
+        return False
+    inside = list(walk(loop.body))
+    cost = sum([op.prim.cost if isinstance(op, ir.Prim) else 1.0 for op in inside])
+    loops = any(isinstance(op, ir.For | ir.While) for op in inside)
+    return not loops and len(inside) <= _MOST_OPERATIONS and cost <= _MOST_COST
+
+
+def _unrolled(rewriter: Rewriter, loop: ir.For) -> tuple[ir.Atom, ...]:
+    """Emit what a loop does; gives what it leaves."""
+    assert isinstance(loop.lo, ir.Lit) and isinstance(loop.hi, ir.Lit)
+    t, lo, hi = loop.lo.type, int(loop.lo.value), int(loop.hi.value)
+    count, left = divmod(hi - lo, _TOGETHER)
+    if loop.reverse:
+        rest, first = range(hi - 1, hi - 1 - left, -1), lo
+        order = range(_TOGETHER - 1, -1, -1)
+    else:
+        rest, first = range(hi - left, hi), lo
+        order = range(_TOGETHER)
+    carried = tuple(loop.initial)
+    if loop.reverse:
+        carried = _written_out(rewriter, loop, rest, carried)
+    builder = Builder(loc=loop.loc, origin=loop.origin)
+    k = ir.Var(t, loop.index.name)
+    params = tuple([ir.Var(v.type, v.name) for v in loop.carried])
+    with builder.region(k, *params) as region:
+        begin = builder.prim(p.mul, k, ir.Lit(_TOGETHER, t))
+        values: tuple[ir.Atom, ...] = params
+        for n in order:
+            index = builder.prim(p.add, begin, ir.Lit(first + n, t))
+            values = _iteration(builder, loop, index, values)
+    outs = tuple([ir.Var(v.type, v.name) for v in loop.outs])
+    made = loop.rebuilt((ir.Lit(0, t), ir.Lit(count, t), *carried), (region.close(*values),), outs)
+    rewriter.emit(made)
+    carried = outs
+    if not loop.reverse:
+        carried = _written_out(rewriter, loop, rest, carried)
+    return carried
+
+
+def _written_out(
+    rewriter: Rewriter, loop: ir.For, iterations: range, carried: tuple[ir.Atom, ...]
+) -> tuple[ir.Atom, ...]:
+    builder = Builder(loc=loop.loc, origin=loop.origin)
+    with builder.region() as region:
+        for iteration in iterations:
+            carried = _iteration(builder, loop, ir.Lit(iteration, loop.lo.type), carried)
+    for op in region.body:
+        rewriter.emit(op)
+    return carried
+
+
+def _iteration(builder: Builder, loop: ir.For, index: ir.Atom, carried: tuple[ir.Atom, ...]) -> tuple[ir.Atom, ...]:
+    """Emit one iteration; gives what it carries on."""
+    env = dict(zip((loop.index, *loop.carried), (index, *carried), strict=True))
+    copied, _ = clone_region(ir.Region((), loop.body.body, loop.body.yields), env)
+    for op in copied.body:
+        builder.emit(op)
+    return copied.yields
