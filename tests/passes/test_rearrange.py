@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,10 @@ from tests.passes.support import Pass, becomes, stays
 from tinote.compiler.passes.eliminate_dead import eliminate_dead
 from tinote.compiler.passes.fold import fold
 from tinote.compiler.passes.rearrange import rearrange
+from tinote.ir.interpret import interpret
+from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Function
+from tinote.ir.parse import parse
 
 
 def tidy(fn: Function) -> Function:
@@ -301,6 +306,44 @@ def test_literals_that_met_are_one_number_for_folding() -> None:
         "%q: f32 = mul %x, %y; %r: f32 = mul %q, 8.0f32; return %r",
         lambda fn: fold(tidy(fn), fast_math=True),
     )
+
+
+def sums_of_few_terms(seed: int) -> str:
+    """A function of sums that have terms in common, with one another and with themselves: variables, products, and
+    sums before them. Where arguments are small integers, each order of additions gives the same.
+    """
+    chance = random.Random(seed)
+    lines, known, results = [], ["%a", "%b", "%c"], []
+
+    def make(operation: str, one: str, other: str) -> str:
+        lines.append(f"%v{len(lines)}: f64 = {operation} {one}, {other}")
+        return f"%v{len(lines) - 1}"
+
+    for _ in range(chance.randint(0, 2)):
+        known.append(make("mul", chance.choice(known), chance.choice([*known, "2.0f64", "3.0f64"])))
+    for _ in range(chance.randint(2, 5)):
+        parts = [chance.choice(known) for _ in range(chance.randint(2, 6))]
+        while len(parts) > 1:  # in any order
+            one, other = [parts.pop(chance.randrange(len(parts))) for _ in range(2)]
+            parts.append(make(chance.choice(["add", "add", "sub"]), one, other))
+        results.append(parts[0])
+        if chance.random() < 0.3:
+            known.append(parts[0])
+    body = "\n".join(f"  {line}" for line in lines)
+    return f"func f(%a: f64, %b: f64, %c: f64):\n{body}\n  return {', '.join(results)}\n"
+
+
+def test_random_sums_keep_each_term_as_often_as_they_have_it() -> None:
+    changed = 0
+    for seed in range(1000):
+        text = sums_of_few_terms(seed)
+        fn = parse(text)
+        new = rearrange(fn)
+        changed += new is not fn
+        for arguments in ((1.0, 10.0, 100.0), (-3.0, 7.0, 5.0)):
+            found, wanted = [interpret(one, arguments, DictMemory()) for one in (new, fn)]
+            assert found == wanted, f"seed {seed}:\n{text}"
+    assert changed > 300
 
 
 def test_a_term_that_a_sum_has_twice_is_added_twice() -> None:
