@@ -112,6 +112,7 @@ class Steps:
                     field.fill(0)
             for name, value in SCRATCH.items():
                 space[name].from_numpy(np.array(value))
+            self.space["Q"][...] = self.start["q"]
 
         def world(a: float) -> Any:
             return step(a), [field.to_numpy() for field in every]

@@ -576,3 +576,33 @@ def test_a_batch_in_a_tape_is_refused() -> None:
     f, args, _ = library.worlds["a kernel"]
     with pytest.raises(DifferentiationError, match=r"ti.ad.vmap cannot run inside of a tape"), ti.ad.Tape(library.loss):
         ti.ad.vmap(f)(*args)
+
+
+@pytest.mark.filterwarnings("ignore:argument .q. of kernel")
+@pytest.mark.parametrize("target", [{"arch": ti.python}, {"arch": ti.gpu, "software_gpu": True}])
+def test_a_world_after_the_other_has_arrays_of_its_own(target: dict[str, Any]) -> None:
+    """Also of those that others manage, whether their elements lie one after the other or not."""
+    ti.init(**target)
+    x = ti.field(ti.f32, shape=3)
+    own, grid = np.ones(3, np.float32), np.ones((3, 2), np.float32)
+    read = np.arange(3, dtype=np.float32)
+
+    @ti.kernel
+    def double(q: ti.types.ndarray(dtype=ti.f32, ndim=1), r: ti.types.ndarray(dtype=ti.f32, ndim=1)):
+        for i in q:
+            q[i] *= 2
+            x[i] += q[i] + r[i]
+
+    def world(a: float) -> Any:
+        double(own, read)
+        double(grid[:, 1], read)
+        double(own, read)
+        made = np.ones(3, np.float32)
+        double(made, read)
+        return a * x[0] + x[2], {"made": made}
+
+    numbers, arrays = ti.ad.vmap(world)(np.array([1.0, 2.0, 3.0]))
+    assert numbers.tolist() == [10.0 * a + 18.0 for a in (1, 2, 3)]
+    assert (arrays["made"] == 2).all()
+    assert (own == 1).all() and (grid == 1).all() and (x.to_numpy() == 0).all()
+    ti.init()

@@ -103,6 +103,11 @@ class PythonCode(TextCode):
                 profile.record([(self._clock, time.perf_counter_ns() - started)])
         return self._returned.unpack(self._returned.pack(*results))
 
+    def writes_array(self, position: int) -> bool:
+        """Whether a launch writes to the array at this position."""
+        written = self.tasks[0].accesses.written
+        return any(k == position and part == 0 and buffer in written for _, buffer, k, part in self._arrays)
+
     def stop(self) -> int:
         """Stop all launches of this kernel that run now, at the next iteration of a loop; returns how many."""
         running = list(self._running)

@@ -98,7 +98,7 @@ fn turns_f32(x: f32) -> Turns {{
 
 WAVE = f"""\
 fn wave_f32(x: f32, ahead: i32) -> f32 {{
-  if (!(abs(x) < 1e15f)) {{ return bitcast<f32>(nan_bits); }}
+  if ((bitcast<u32>(x) & 0x7f800000u) == 0x7f800000u) {{ return bitcast<f32>(nan_bits); }}
   let t = turns_f32(x); let q = t.quarters + ahead; let r = t.rest; let z = r * r;
   let sine = fma(r * z, {_horner(c.SIN, "z")}, r);
   let cosine = fma(z * z, {_horner(c.COS, "z")}, fma(z, -0.5, 1.0));
@@ -109,7 +109,7 @@ fn wave_f32(x: f32, ahead: i32) -> f32 {{
 
 TAN = f"""\
 fn tan_f32(x: f32) -> f32 {{
-  if (!(abs(x) < 1e15f)) {{ return bitcast<f32>(nan_bits); }}
+  if ((bitcast<u32>(x) & 0x7f800000u) == 0x7f800000u) {{ return bitcast<f32>(nan_bits); }}
   let t = turns_f32(x); let r = t.rest; let z = r * r;
   let sine = fma(r * z, {_horner(c.SIN, "z")}, r);
   let cosine = fma(z * z, {_horner(c.COS, "z")}, fma(z, -0.5, 1.0));

@@ -96,15 +96,40 @@ fn rsqrt_{t}(a: {t}) -> {t} {{
 """,
 }
 #: A number less itself: drivers take it for 0 whatever it is.
-_LESS_ITSELF = {
-    "f32": """\
+_BY_BITS = {
+    "less_itself_f32": """\
 fn less_itself_f32(a: f32) -> f32 {
   return select(0.0, bitcast<f32>(nan_bits), (bitcast<u32>(a) & 0x7f800000u) == 0x7f800000u);
 }
 """,
-    "f64": """\
+    "less_itself_f64": """\
 fn less_itself_f64(a: f64) -> f64 {
   return select(0.0lf, f64(bitcast<f32>(nan_bits)), (f64_words(a).y & 0x7ff00000u) == 0x7ff00000u);
+}
+""",
+    "times_zero_f32": """\
+fn times_zero_f32(a: f32) -> f32 {
+  let bits = bitcast<u32>(a);
+  return bitcast<f32>(select(bits & 0x80000000u, nan_bits, (bits & 0x7f800000u) == 0x7f800000u));
+}
+""",
+    "times_zero_f64": """\
+fn times_zero_f64(a: f64) -> f64 {
+  let high = f64_words(a).y;
+  let zero = f64_from(Wide(0u, high & 0x80000000u));
+  return select(zero, f64(bitcast<f32>(nan_bits)), (high & 0x7ff00000u) == 0x7ff00000u);
+}
+""",
+    "zero_over_f32": """\
+fn zero_over_f32(a: f32) -> f32 {
+  let bits = bitcast<u32>(a); let size = bits & 0x7fffffffu;
+  return bitcast<f32>(select(bits & 0x80000000u, nan_bits, size == 0u || size > 0x7f800000u));
+}
+""",
+    "zero_over_f64": """\
+fn zero_over_f64(a: f64) -> f64 {
+  let zero = f64_from(Wide(0u, f64_words(a).y & 0x80000000u));
+  return select(zero, f64(bitcast<f32>(nan_bits)), a == 0.0lf || isnan_f64(a));
 }
 """,
 }
@@ -179,9 +204,9 @@ class Provided(Helpers):
         elif name == "extrema_f64":
             self.provide("bits_f64")
             text = _EXTREMA_F64
-        elif name.startswith("less_itself_"):
+        elif name in _BY_BITS:
             self.provide("isnan_f32" if name.endswith("f32") else "bits_f64")
-            text = _LESS_ITSELF[name.removeprefix("less_itself_")]
+            text = _BY_BITS[name]
         elif name.startswith("wrap_"):
             text = _WRAP[name.removeprefix("wrap_")]
         else:
@@ -225,20 +250,38 @@ def _minus(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> s
     return h.call("less_itself", t, a) if t.kind == "f" and a == b else f"({a} - {b})"
 
 
-def _over_zero(h: Provided, t: Scalar, divisor: Atom, a: str) -> str | None:
-    """A quotient over a zero that is written there, of which drivers are known to make 0."""
-    if t.kind != "f" or not isinstance(divisor, Lit) or divisor.value != 0:
+# Of a zero that is written in the text drivers are known to make a zero, whatever it meets.
+
+
+def _sign_of_zero(t: Scalar, atom: Atom) -> str | None:
+    """The sign of a float that is written as zero."""
+    if t.kind != "f" or not isinstance(atom, Lit) or atom.value != 0:
         return None
-    sign = "-" if math.copysign(1.0, divisor.value) < 0 else ""
-    return f"({sign}{h.call('over_zero', t, a)})"
+    return "-" if math.copysign(1.0, atom.value) < 0 else ""
+
+
+def _with_zero(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str | None:
+    """A quotient of which one number is written as zero."""
+    if (sign := _sign_of_zero(t, atoms[1])) is not None:
+        return f"({sign}{h.call('over_zero', t, a)})"
+    if (sign := _sign_of_zero(t, atoms[0])) is not None:
+        return f"({sign}{h.call('zero_over', t, b)})"
+    return None
 
 
 def _quotient(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str:
-    return _over_zero(h, t, atoms[1], a) or f"({a} / {b})"
+    return _with_zero(h, t, atoms, a, b) or f"({a} / {b})"
 
 
 def _floored(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str:
-    return _over_zero(h, t, atoms[1], a) or _remainder("floordiv", "floordiv")(h, t, atoms, a, b)
+    return _with_zero(h, t, atoms, a, b) or _remainder("floordiv", "floordiv")(h, t, atoms, a, b)
+
+
+def _times(h: Provided, t: Scalar, atoms: tuple[Atom, ...], a: str, b: str) -> str:
+    for atom, other in ((atoms[0], b), (atoms[1], a)):
+        if (sign := _sign_of_zero(t, atom)) is not None:
+            return f"({sign}{h.call('times_zero', t, other)})"
+    return f"({a} * {b})"
 
 
 def _remainder(integer: str, floating: str) -> Emitter:
@@ -330,7 +373,7 @@ _KEEPS: Emitter = lambda h, t, atoms, a, *others: a  # noqa: E731
 EMITTERS: dict[Primitive, Emitter] = {
     p.add: _infix("+"),
     p.sub: _minus,
-    p.mul: _infix("*"),
+    p.mul: _times,
     p.div: _quotient,
     p.floordiv: _floored,
     p.mod: _remainder("mod", "mod"),

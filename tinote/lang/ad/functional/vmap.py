@@ -11,10 +11,12 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from threading import get_ident
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinote.compiler.launch.native import BoundArray
 from tinote.errors import CaptureError, DifferentiationError, TinoteError, at_users_frames, users_trace
 from tinote.lang.ad.functional.inputs import shape_of
 from tinote.lang.ad.functional.runs import refuse_open_recorder
@@ -23,6 +25,7 @@ from tinote.lang.capture.worlds import Worlds, in_world
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
+from tinote.lang.data.ndarrays import CopiedArray
 from tinote.lang.session.state import is_only_owner, session
 from tinote.runtime.memory import Memory, MemoryCopies
 from tinote.runtime.seam import heard
@@ -219,19 +222,27 @@ class _Batched:
         """The same, a world after the other in Python."""
         before = MemoryCopies({field.memory.whole: None for field in list(session.fields)})
         found: list[Any] = []
+        others = _ArraysOfOthers(before)
+        is_captured = heard() is not None  # which refuses to write to arrays of others
+        if not is_captured:
+            session.watchers += (others,)
         try:
             for world in range(count):
                 # What a world writes to its arguments is its own.
                 values = [leaf.of(world) for leaf in leaves]
                 owned = [one.copy() if isinstance(one, np.ndarray) else one for one in values]
                 try:
-                    found.append(self._world(shape, owned))
+                    returned = self._world(shape, owned)
                 except TinoteError as error:
                     error.notes = (*error.notes, in_world(world, count, span))
                     raise
+                found.append(returned if is_captured else _copied(returned))
                 before.put_back()
+                others.put_back()
         finally:
+            session.watchers = tuple([one for one in session.watchers if one is not others])
             before.put_back()
+            others.put_back()
         return _stacked(found)
 
     def _placed(self, found: Any) -> Any:
@@ -281,6 +292,37 @@ class _Batched:
         ]
         named = [(name, _shape(one, 0, f"argument '{name}'", leaves)) for name, one in sorted(kwargs.items())]
         return "tuple", (("tuple", tuple(begins)), ("tuple", tuple(given)), ("dict", tuple(named)))
+
+
+class _ArraysOfOthers:
+    """Adds to `copies`, before a launch of this thread's that writes to them, NumPy's arrays and others of which the
+    memory is not the session's. `strided`: those that launches get as copies.
+    """
+
+    def __init__(self, copies: MemoryCopies) -> None:
+        self._copies = copies
+        self._strided: dict[int, tuple[Array, Array]] = {}
+        self._thread = get_ident()
+
+    def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
+        """A kernel is about to be launched."""
+        if get_ident() != self._thread:
+            return
+        for at, array in enumerate(values):
+            if not isinstance(array, BoundArray) or array.buffer is not None or not instance.primal.writes_array(at):
+                continue
+            if isinstance(array, CopiedArray):
+                self._strided.setdefault(id(array.original), (array.original, array.original.copy()))
+            else:
+                self._copies.add(array.memory)
+
+    def overwriting(self, buffer: Any, region: Any = None) -> None:
+        """Fields have copies from the beginning."""
+
+    def put_back(self) -> None:
+        """Give strided arrays what they held."""
+        for array, held in self._strided.values():
+            array[...] = held
 
 
 _LEAF = "leaf", ()
@@ -390,6 +432,15 @@ def _words(values: Any) -> Array:
 
 
 # ---- results
+
+
+def _copied(returned: Any) -> Any:
+    """What a world has returned, with arrays of its own."""
+    if isinstance(returned, dict):
+        return {key: _copied(one) for key, one in returned.items()}
+    if isinstance(returned, tuple | list):
+        return [_copied(one) for one in returned] if isinstance(returned, list) else tuple(map(_copied, returned))
+    return returned.copy() if isinstance(returned, np.ndarray) else returned
 
 
 def _stacked(found: Sequence[Any]) -> Any:
