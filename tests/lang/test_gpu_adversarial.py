@@ -16,7 +16,7 @@ import pytest
 
 import tinote as ti
 from tests.lang.test_gpu import agree, on_gpu
-from tinote.errors import KernelMemoryError, KernelRuntimeError, KernelTargetError
+from tinote.errors import KernelIndexError, KernelMemoryError, KernelRuntimeError, KernelTargetError
 from tinote.runtime import gpu
 from tinote.runtime.slices import Pace
 
@@ -270,6 +270,62 @@ def test_deep_nesting(depth: int, tmp_path: Path) -> None:
         x = ti.field(ti.i32, shape=100)
         from_text(tmp_path, "\n".join(text), field=x)["nest"](5)
         return (x.to_numpy(),)
+
+    agree(program, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("depth", [18, 57, 90])
+def test_branches_in_branches_that_store(depth: int, tmp_path: Path) -> None:
+    """Mesa's driver for CPUs takes both sides of those that stand in more than 80 others."""
+    text = ["@ti.kernel", "def nest(n: ti.i32):", " for i in field:", "  s = i + n"]
+    text += [f"{' ' * (k + 2)}if s >= {k}:\n{' ' * (k + 3)}field[i] += 1" for k in range(depth)]
+
+    def program() -> Any:
+        x = ti.field(ti.i32, shape=100)
+        from_text(tmp_path, "\n".join(text), field=x)["nest"](0)
+        return (x.to_numpy(),)
+
+    if depth <= 57:
+        agree(program, rtol=0, atol=0)
+        return
+    on_gpu()
+    with pytest.raises(KernelTargetError, match=r"more than 64 branches and loops cannot run on the GPU"):
+        program()
+
+
+CHECKED = {
+    "a kernel's own body": ("", "field[{at}] = s"),
+    "a parallel loop": ("for i in field:", "field[i] = s + i"),
+    "a loop in a loop": ("for i in field:\n for j in range(n - 3):", "field[i] = s + j"),
+    "a branch in a loop that goes on": ("for i in field:\n for j in range(n):\n  if i != j:", "field[i] += s + j"),
+    "a while loop": ("i = 0\nwhile i < n:\n i += 1", "field[i] = s + i"),
+    "a sum": ("for i in field:", "total[None] += s"),
+}
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("where", CHECKED)
+def test_more_checks_than_branches_may_be_nested(where: str, fails: bool, tmp_path: Path) -> None:
+    """Each check that fails leaves the task, and those after it must not stand in its branch."""
+    opening, ending = CHECKED[where]
+    head = opening.split("\n") if opening else []
+    body = ["s = 0", *["s = table[s + 1]"] * 100, ending.format(at=0)]
+    last = head[-1] if head else ""
+    indent = " " * (1 + len(last) - len(last.lstrip()) + last.endswith(":"))
+    text = ["@ti.kernel", "def walk(n: ti.i32):", *[f" {line}" for line in head], *[indent + line for line in body]]
+
+    def program() -> Any:
+        field, table = ti.field(ti.i32, shape=20), ti.field(ti.i32, shape=101)
+        total = ti.field(ti.i32, shape=())
+        table.from_numpy(np.arange(101, dtype=np.int32) + (np.arange(101) == 98) * fails)
+        walk = from_text(tmp_path, "\n".join(text), field=field, table=table, total=total)["walk"]
+        if not fails:
+            walk(5)
+            return field.to_numpy(), total.to_numpy()
+        with pytest.raises(KernelIndexError) as caught:
+            walk(5)
+        lines = str(caught.value).strip().split("\n")
+        return (np.array([hash(line) for line in lines[1:]]),)
 
     agree(program, rtol=0, atol=0)
 

@@ -55,6 +55,8 @@ from tinote.runtime.sites import Bounds, SiteKind, fault, formatter
 
 #: How many values an array among an invocation's variables has at most (`Features.indexed`), on GPUs and on CPUs.
 _INDEXED, _INDEXED_BY_SOFTWARE = 256, 8
+#: How many branches and loops stand in each other at most on a CPU (`Features.nested`): its limit, 80, counts others.
+_NESTED_BY_SOFTWARE = 64
 #: Faults that are the device's, not the program's: no launch is waited for because of them.
 _LIMITS = (LOOP_ENDED, TOO_MANY)
 
@@ -107,8 +109,8 @@ def features_of(config: Config) -> Features:
 
 
 def _features(device: Device) -> Features:
-    indexed = _INDEXED_BY_SOFTWARE if device.info.software else _INDEXED
-    return Features(device.info.f64, indexed, device.has_float_atomics)
+    found = Features(device.info.f64, _INDEXED, device.has_float_atomics)
+    return found._replace(indexed=_INDEXED_BY_SOFTWARE, nested=_NESTED_BY_SOFTWARE) if device.info.software else found
 
 
 class GpuCode(TextCode):

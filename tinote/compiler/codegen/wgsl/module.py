@@ -210,6 +210,9 @@ class _Task:
         self.lines: list[tuple[str, Span]] = []
         self.loc = NOWHERE
         self.indent = 1
+        #: of each loop that is open, whether something in it may fail; whether anything in a loop may
+        self.loops: list[bool] = []
+        self.fails = False
         self.count = 0
         self.local_words = 0
         self.stacks: dict[Var, _OpenStack] = {}
@@ -252,9 +255,22 @@ class _Task:
     def nested(self, opening: str) -> Iterator[None]:
         self.do(opening)
         self.indent += 1
+        if self.indent > self.m.features.nested:
+            raise refusal(f"what stands in more than {self.m.features.nested} branches and loops", self.loc)
         yield
         self.indent -= 1
         self.do("}")
+
+    @contextmanager
+    def loop(self, opening: str) -> Iterator[None]:
+        """A loop that is left where something fails, and with it those around."""
+        self.loops.append(False)
+        with self.nested(opening):
+            yield
+        if self.loops.pop():
+            self.do("if (failed) { break; }" if self.loops else "if (failed) { return; }")
+            if self.loops:
+                self.loops[-1] = True
 
     def declare(self, line: str) -> None:
         """A variable of the whole function."""
@@ -341,7 +357,9 @@ class _Task:
                 words = [f"block[{at + k}]" for k in range(words_of(t))]
                 self.write(t, _Place(words, True), self.use(y))
         elif not task.parallel:
-            self.region(task.body)
+            # Once; the loop is there to be left, and drivers do not see that it ends by itself.
+            with self.loop("for (var turn = me; turn < 1u; turn++) {"):
+                self.region(task.body)
         else:
             iterations = self.grid_loop(task)
         stacks = [f"  let stacks = {1 + self.array_words}u; var sp = stacks;"] if self.saves else []
@@ -378,7 +396,7 @@ class _Task:
             self.do(f"atomicMax(&block[{LEFT}], iterations);")
         self.do("var iteration = begin + min(me, end - begin);")
         # Nothing wraps, though there may be as many iterations as words have values.
-        with self.nested("for (; iteration < end; iteration += min(stride, end - iteration)) {"):
+        with self.loop("for (; iteration < end; iteration += min(stride, end - iteration)) {"):
             number = "Wide(iteration, 0u)" if wide_index else f"{type_name(t)}(iteration)"
             self.env[task.body.params[0]] = self.value(self.prim_text(p.add, t, (lo, lo), [self.value(first), number]))
             if self.saves:
@@ -493,7 +511,7 @@ class _Task:
         less = self.prim_text(p.lt, u1, (op.index, op.index), [low, high])
         move = f"{i} = {self.prim_text(p.sub if op.reverse else p.add, t, (op.index, op.index), [i, one])};"
         self.do(f"var {i}: {type_name(t)} = {hi if op.reverse else lo};")
-        with self.nested("loop {"):
+        with self.loop("loop {"):
             self.do(f"if (!{less}) {{ break; }}")
             if op.reverse:
                 self.do(move)
@@ -508,7 +526,7 @@ class _Task:
         cells = self.cells(op.outs, op.initial)
         over = self.name_for("c")
         self.do(f"var {over} = 0u;")
-        with self.nested("loop {"):
+        with self.loop("loop {"):
             self.bind(op.condition.params, cells)
             (condition,) = self.region(op.condition)
             self.do(f"{over} = u32({condition});")
@@ -799,7 +817,9 @@ class _Task:
         places = stack.slot()
         self.env[op.out] = self.read(stack.t, _Place(places, False)) if stack.raw else self.value(places[0])
 
-    # ---- faults: the first invocation to come writes its site; the task is left, later tasks do nothing
+    # ---- faults: the first invocation to come writes its site; the task is left, later tasks do nothing. It is left
+    # by breaking off its loops: of what comes after a `return`, drivers make a branch, and Mesa's driver for CPUs does
+    # not run what stands in more than 80 of them.
 
     def fail_unless(self, good: str, site: Site, shown: list[tuple[Scalar, str]]) -> None:
         number = self.m.number_of(site, tuple([t for t, _ in shown]))
@@ -809,7 +829,14 @@ class _Task:
                 for k, (t, value) in enumerate(shown[:PAYLOAD_WORDS]):
                     words = [f"block[{PAYLOAD + 2 * k + w}]" for w in range(words_of(t))]
                     self.write(t, _Place(words, True), value)
-            self.do("return;")
+            if not self.loops:
+                self.do("return;")
+                return
+            if not self.fails:
+                self.declare("var failed = false;")
+            self.fails = self.loops[-1] = True
+            self.do("failed = true;")
+            self.do("break;")
 
     def check(self, op: Check) -> None:
         condition = op.args[0]

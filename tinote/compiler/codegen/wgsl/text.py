@@ -26,11 +26,13 @@ class Features(NamedTuple):
     """What an adapter has beyond the least that WebGPU promises. `indexed`: how many values an array among an
     invocation's own variables has at most; larger ones are in scratch memory. (Mesa's driver for CPUs, which takes such
     arrays apart, compiles one of some hundred values for minutes.) `float_atomics`: it adds to floats in memory.
+    `nested`: how many branches and loops may stand in each other. (The same driver takes both sides of those beyond.)
     """
 
     f64: bool = False
     indexed: int = 256
     float_atomics: bool = False
+    nested: int = 1000
 
 
 #: What stands in refusals of tangents.

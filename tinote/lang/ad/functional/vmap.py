@@ -236,6 +236,9 @@ class _Batched:
                 except TinoteError as error:
                     error.notes = (*error.notes, in_world(world, count, span))
                     raise
+                except Exception as error:
+                    error.add_note(f"in world {world} of {count}")
+                    raise
                 found.append(returned if is_captured else _copied(returned))
                 before.put_back()
                 others.put_back()
