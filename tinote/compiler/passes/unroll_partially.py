@@ -21,6 +21,7 @@ from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.query import walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter, clone_region
+from tinote.ir.types import Scalar
 
 #: Iterations that are written after each other.
 _TOGETHER = 4
@@ -54,6 +55,7 @@ def _unrolled(rewriter: Rewriter, loop: ir.For) -> tuple[ir.Atom, ...]:
     """Emit what a loop does; gives what it leaves."""
     assert isinstance(loop.lo, ir.Lit) and isinstance(loop.hi, ir.Lit)
     t, lo, hi = loop.lo.type, int(loop.lo.value), int(loop.hi.value)
+    assert isinstance(t, Scalar)
     count, left = divmod(hi - lo, _TOGETHER)
     if loop.reverse:
         rest, first = range(hi - 1, hi - 1 - left, -1), lo
