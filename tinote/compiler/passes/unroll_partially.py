@@ -87,10 +87,11 @@ def _unrolled(rewriter: Rewriter, loop: ir.For) -> tuple[ir.Atom, ...]:
 def _written_out(
     rewriter: Rewriter, loop: ir.For, iterations: range, carried: tuple[ir.Atom, ...]
 ) -> tuple[ir.Atom, ...]:
-    builder = Builder(loc=loop.loc, origin=loop.origin)
+    builder, t = Builder(loc=loop.loc, origin=loop.origin), loop.lo.type
+    assert isinstance(t, Scalar)
     with builder.region() as region:
         for iteration in iterations:
-            carried = _iteration(builder, loop, ir.Lit(iteration, loop.lo.type), carried)
+            carried = _iteration(builder, loop, ir.Lit(iteration, t), carried)
     for op in region.body:
         rewriter.emit(op)
     return carried
