@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 import tinote as ti
+from tests.lang.test_gpu_adversarial import from_text
 from tinote.errors import TinoteError
 from tinote.runtime import gpu
 
@@ -83,6 +85,13 @@ def long_loop(_monkeypatch: pytest.MonkeyPatch, _device: gpu.Device) -> None:
     long(100_000)
 
 
+def deep_branches(_monkeypatch: pytest.MonkeyPatch, _device: gpu.Device) -> None:
+    branches = [f"{' ' * (k + 2)}if x[i] > {k}:\n{' ' * (k + 3)}x[i] += 1" for k in range(70)]
+    text = "\n".join(["@ti.kernel", "def nest():", " for i in x:", *branches])
+    with TemporaryDirectory() as folder:
+        from_text(Path(folder), text, x=ti.field(ti.i32, shape=4))["nest"]()
+
+
 def large_arrays(_monkeypatch: pytest.MonkeyPatch, _device: gpu.Device) -> None:
     x = ti.field(ti.f32, shape=4)
 
@@ -117,7 +126,17 @@ def lost(_monkeypatch: pytest.MonkeyPatch, device: gpu.Device) -> None:
     ti.sync()
 
 
-SITUATIONS = (without_f64, machine_code, more_than_it_binds, full, long_loop, large_arrays, too_many, lost)
+SITUATIONS = (
+    without_f64,
+    machine_code,
+    more_than_it_binds,
+    full,
+    long_loop,
+    deep_branches,
+    large_arrays,
+    too_many,
+    lost,
+)
 
 
 def test_the_table_has_a_row_for_each_situation() -> None:

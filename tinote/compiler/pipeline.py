@@ -50,6 +50,7 @@ from tinote.compiler.passes.split_directions import split_directions
 from tinote.compiler.passes.split_loops import split_loops
 from tinote.compiler.passes.split_temporaries import split_temporaries
 from tinote.compiler.passes.store_first import storing_first
+from tinote.compiler.passes.unroll_and_jam import unroll_and_jam
 from tinote.compiler.passes.unroll_partially import unroll_partially
 from tinote.compiler.passes.vectorise import vectorise
 from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request, defaults_of
@@ -66,6 +67,10 @@ if TYPE_CHECKING:
     from tinote.autodiff.shared_values import SharedValues
     from tinote.ir.checked_accesses import CheckedAccesses
     from tinote.ir.launch_values import SymbolicRegions
+
+
+#: How many invocations a GPU has a use for, and a CPU that stands in for one.
+_AT_ONCE, _AT_ONCE_IN_SOFTWARE = 1 << 18, 1 << 10
 
 
 class Snapshot(NamedTuple):
@@ -237,6 +242,15 @@ def _rearrange(fn: Function, context: Context) -> Function:
     return rearrange(fn) if context.config.fast_math else fn
 
 
+def _unroll_and_jam(fn: Function, context: Context) -> Function:
+    at_once = _AT_ONCE
+    if context.config.arch == "gpu":
+        gpu: Any = importlib.import_module("tinote.runtime.gpu")
+        if gpu.open_device(context.config.software_gpu).info.software:
+            at_once = _AT_ONCE_IN_SOFTWARE
+    return unroll_and_jam(fn, at_once)
+
+
 INFERENCE = Step(lambda fn, context: infer_types(fn, context.defaults), Form.TYPED, "infer_types")
 
 SIMPLIFICATION: Steps = (
@@ -279,6 +293,7 @@ GPU_LOWERING: Steps = (
     *[GPU_ACCUMULATION if step is ACCUMULATION else step for step in LOWERING[:5]],
     Step(lambda fn, _: demote_atomics(fn, one_thread=False), Form.TASKS, "demote_atomics"),
     _plain(collapse, Form.TASKS),
+    Step(_unroll_and_jam, Form.TASKS, "unroll_and_jam"),
     _plain(lower_arrays, Form.TASKS),
     Step(_rearrange, Form.TASKS, "rearrange"),
     _plain(unroll_partially, Form.TASKS),

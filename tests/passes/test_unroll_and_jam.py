@@ -1,0 +1,115 @@
+"""Iterations of a parallel task that go through their inner loop together."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.passes.running import agrees
+from tests.passes.support import becomes, stays
+from tinote.compiler.passes.unroll_and_jam import unroll_and_jam
+from tinote.ir.nodes import For, Function, Load
+from tinote.ir.query import walk
+from tinote.ir.verify import Form
+
+HEAD = """
+buffer @x: i32 field (64)
+buffer @y: i32 field (64)
+buffer @z: i32 field (64)
+buffer @e: i32 field ()
+func f(%n: i32):
+"""
+PAIRS = (
+    HEAD
+    + """
+  task parallel "t" %i: i32 in 0i32 .. 64i32:
+    %a: i32 = load @x[%i]
+    %t: i32 = for %j: i32 in 0i32 .. 40i32 carrying %s: i32 = %i:
+      %q: i32 = load @x[%j]
+      %p: i32 = mul %q, 3i32
+      %d: i32 = mul %a, %p
+      %v: i32 = sub %d, %s
+      yield %v
+    store @y[%i], %t
+    atomic add @e[], %t
+"""
+)
+
+
+def jam(fn: Function) -> Function:
+    return unroll_and_jam(fn, 32)
+
+
+def test_pairs() -> None:
+    after = (
+        HEAD
+        + """
+  task parallel "t" %g: i32 in 0i32 .. 32i32:
+    %h: i32 = add %g, 32i32
+    %a: i32 = load @x[%g]
+    %b: i32 = load @x[%h]
+    %t: i32, %u: i32 = for %j: i32 in 0i32 .. 40i32 carrying %s: i32 = %g, %r: i32 = %h:
+      %q: i32 = load @x[%j]
+      %p: i32 = mul %q, 3i32
+      %d: i32 = mul %a, %p
+      %e: i32 = mul %b, %p
+      %v: i32 = sub %d, %s
+      %w: i32 = sub %e, %r
+      yield %v, %w
+    store @y[%g], %t
+    atomic add @e[], %t
+    store @y[%h], %u
+    atomic add @e[], %u
+"""
+    )
+    becomes(jam, PAIRS, after, Form.TASKS)
+
+
+CHANGES = {
+    "as it is": {},
+    "from another index on": {"0i32 .. 64i32": "8i32 .. 56i32", "store @y[%i]": "store @z[%i]"},
+    "backwards": {"= for %j": "= for reverse %j"},
+    "a length of the launch's": {"0i32 .. 40i32": "0i32 .. %n"},
+    "a number of the launch's": {"%p: i32 = mul %q, 3i32": "%p: i32 = mul %q, %n"},
+    "what the task writes is loaded in the loop": {
+        "%p: i32 = mul %q, 3i32": "%w: i32 = load @y[%i]\n      %p: i32 = mul %q, %w",
+        "%a: i32 = load @x[%i]": "%a: i32 = load @x[%i]\n    store @y[%i], %a",
+    },
+    "a check": {
+        "%p: i32 = mul %q, 3i32": '%w: u1 = lt %q, 1000i32\n      check assert "" %w\n      %p: i32 = mul %q, 3i32'
+    },
+}
+
+
+@pytest.mark.parametrize("together", [2, 4, 8])
+@pytest.mark.parametrize("change", CHANGES)
+def test_it_does_the_same(change: str, together: int) -> None:
+    text = PAIRS
+    for old, new in CHANGES[change].items():
+        assert old in text
+        text = text.replace(old, new)
+    contents = {"x": [(7 * k) % 19 - 9 for k in range(64)]}
+    count = 48 if change == "from another index on" else 64
+    new = agrees(lambda fn: unroll_and_jam(fn, count // together), text, (40,), contents, Form.TASKS)
+    (loop,) = [op for op in walk(new.region) if isinstance(op, For)]
+    assert len(loop.carried) == together
+    assert sum(isinstance(op, Load) and op.buffer.name == "x" for op in loop.body.body) == 1
+
+
+STAYING = {
+    "there are not enough iterations": ("0i32 .. 64i32", "0i32 .. 62i32"),
+    "they are an odd number": ("0i32 .. 64i32", "0i32 .. 63i32"),
+    "their number is known at launch only": ("0i32 .. 64i32", "0i32 .. %n"),
+    "the inner loop is short": ("0i32 .. 40i32", "0i32 .. 15i32"),
+    "the inner loop's length depends on the iteration": ("0i32 .. 40i32", "0i32 .. %i"),
+    "nothing is loaded for all of them": ("%q: i32 = load @x[%j]", "%o: i32 = max %j, %i\n      %q: i32 = load @x[%o]"),
+    "the inner loop stores": ("%d: i32 = mul %a, %p", "%d: i32 = mul %a, %p\n      store @z[%j], %d"),
+    "what is loaded is written": ("store @y[%i], %t", "store @x[%i], %t"),
+    "there is a branch": ("atomic add @e[], %t", "%c: u1 = lt %t, 5i32\n    if %c:\n      atomic add @e[], %t"),
+}
+
+
+@pytest.mark.parametrize("why", STAYING)
+def test_what_stays(why: str) -> None:
+    old, new = STAYING[why]
+    assert old in PAIRS
+    stays(jam, PAIRS.replace(old, new), Form.TASKS)

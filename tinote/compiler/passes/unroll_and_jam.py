@@ -1,0 +1,158 @@
+"""Runs several iterations of a parallel task through their inner loop together.
+
+                                                     task parallel %g: i32 in 0i32 .. 256i32:
+                                                       %h: i32 = add %g, 256i32
+    task parallel %i: i32 in 0i32 .. 512i32:           %a: f32 = load @x[%g]
+      %a: f32 = load @x[%i]                            %b: f32 = load @x[%h]
+      %t: f32 = for %j … carrying %s: f32 …:           %t: f32, %u: f32 = for %j … carrying %s: f32 …, %r: f32 …:
+        %q: f32 = load @x[%j]                 ->         %q: f32 = load @x[%j]
+        %d: f32 = sub %a, %q                             %d: f32 = sub %a, %q
+        %v: f32 = add %s, %d                             %v: f32 = add %s, %d
+        yield %v                                         %e: f32 = sub %b, %q
+      store @y[%i], %t                                   %w: f32 = add %r, %e
+                                                         yield %v, %w
+                                                       store @y[%g], %t
+                                                       store @y[%h], %u
+
+What does not depend on the iteration, such as the loads of the other one of a pair, is done once for all of them. That
+pays where there are more iterations than the device runs at once: fewer invocations then have as much to do. The
+iterations that go together are apart by as many as there are invocations, so that neighbouring invocations still touch
+neighbouring elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinote.ir import nodes as ir
+from tinote.ir import primitives as p
+from tinote.ir.access import buffers_may_meet
+from tinote.ir.build import Builder
+from tinote.ir.query import walk
+from tinote.ir.rewrite import clone_region
+from tinote.ir.types import Scalar
+
+#: How many iterations go together.
+_TOGETHER = (8, 4, 2)
+#: A shorter inner loop does not pay.
+_SHORTEST = 16
+#: How many operations an iteration has at most, and how many values all of those that go together carry.
+_MOST_OPERATIONS, _MOST_CARRIED = 64, 32
+
+_SIMPLE = (ir.Prim, ir.Load, ir.Extent, ir.Check)
+
+
+def unroll_and_jam(fn: ir.Function, at_once: int) -> ir.Function:
+    """`fn` with iterations of its tasks joined where there are more than a device runs `at_once`."""
+    body = tuple([_joined(op, at_once) if isinstance(op, ir.Task) else op for op in fn.region.body])
+    if all(new is old for new, old in zip(body, fn.region.body, strict=True)):
+        return fn
+    return fn.with_region(ir.Region(fn.region.params, body, fn.region.yields))
+
+
+def _joined(task: ir.Task, at_once: int) -> ir.Task:
+    """The task, with iterations joined if that is possible and pays."""
+    if not task.parallel or task.ordered or task.privates or len(task.body.params) > 1:
+        return task
+    lo, hi = task.args
+    if not isinstance(lo, ir.Lit) or not isinstance(hi, ir.Lit):
+        return task
+    loops = [op for op in task.body.body if isinstance(op, ir.For)]
+    others = [op for op in task.body.body if not isinstance(op, ir.For)]
+    if len(loops) != 1 or any(op.regions or not isinstance(op, (*_SIMPLE, ir.Store, ir.Atomic)) for op in others):
+        return task
+    (loop,) = loops
+    varying = _varying(task)
+    if not _can_be_shared(loop, varying) or len(others) + len(loop.body.body) > _MOST_OPERATIONS:
+        return task
+    iterations = int(hi.value) - int(lo.value)
+    for together in _TOGETHER:
+        if (
+            iterations % together == 0
+            and iterations // together >= at_once
+            and together * len(loop.carried) <= _MOST_CARRIED
+        ):
+            return _jammed(task, loop, varying, int(lo.value), iterations, together)
+    return task
+
+
+def _varying(task: ir.Task) -> set[ir.Var]:
+    """The variables that may differ between iterations of the task, which are at the same place in the inner loop."""
+    varying = {task.body.params[0]}
+    written = {op.buffer for op in walk(task.body) if isinstance(op, ir.Store | ir.Atomic)}
+
+    def is_constant(op: ir.Op) -> bool:
+        if isinstance(op, ir.Load):
+            return not any(buffers_may_meet(op.buffer, b) for b in written)
+        return isinstance(op, ir.Prim | ir.Extent)
+
+    for op in walk(task.body):
+        if isinstance(op, ir.For):
+            varying.update(op.carried)
+        if not is_constant(op) or any(a in varying for a in op.args):
+            varying.update(op.outs)
+    return varying
+
+
+def _can_be_shared(loop: ir.For, varying: set[ir.Var]) -> bool:
+    """Whether iterations can go through a loop together, and have loads in common."""
+    lo, hi = loop.lo, loop.hi
+    if any(a in varying for a in (lo, hi)) or any(not isinstance(op, _SIMPLE) for op in loop.body.body):
+        return False
+    if isinstance(lo, ir.Lit) and isinstance(hi, ir.Lit) and int(hi.value) - int(lo.value) < _SHORTEST:
+        return False
+    return any(isinstance(op, ir.Load) and op.outs[0] not in varying for op in loop.body.body)
+
+
+def _jammed(task: ir.Task, loop: ir.For, varying: set[ir.Var], lo: int, iterations: int, together: int) -> ir.Task:
+    body, index = task.body.body, task.body.params[0]
+    t = index.type
+    assert isinstance(t, Scalar)
+    count = iterations // together
+    at = body.index(loop)
+    first = ir.Var(t, index.name)
+    builder = Builder(loc=task.loc)
+    with builder.region(first) as region:
+        apart = [first, *[builder.prim(p.add, first, ir.Lit(k * count, t)) for k in range(1, together)]]
+        envs: list[dict[ir.Var, ir.Atom]] = [{index: i} for i in apart]
+        for env in envs:
+            _copy(builder, body[:at], env)
+        _copy_loop(builder, loop, varying, envs)
+        for env in envs:
+            _copy(builder, body[at + 1 :], env)
+    made = task.rebuilt((ir.Lit(lo, t), ir.Lit(lo + count, t)), (region.close(),))
+    assert isinstance(made, ir.Task)
+    return made
+
+
+def _copy(builder: Builder, ops: Sequence[ir.Op], env: dict[ir.Var, ir.Atom]) -> None:
+    """Emit operations once more, for variables as `env` has them, which learns what they bind."""
+    copied, known = clone_region(ir.Region((), tuple(ops)), env)
+    for op in copied.body:
+        builder.emit(op)
+    env.update(known)
+
+
+def _copy_loop(builder: Builder, loop: ir.For, varying: set[ir.Var], envs: list[dict[ir.Var, ir.Atom]]) -> None:
+    j = ir.Var(loop.index.type, loop.index.name)
+    carried = [[ir.Var(v.type, v.name) for v in loop.carried] for _ in envs]
+    with builder.region(j, *[v for own in carried for v in own]) as region:
+        shared: dict[ir.Var, ir.Atom] = {**envs[0], loop.index: j}
+        inside: list[dict[ir.Var, ir.Atom]] = []
+        for env, own in zip(envs, carried, strict=True):
+            inside.append({**env, loop.index: j, **dict(zip(loop.carried, own, strict=True))})
+        for op in loop.body.body:
+            if op.outs and not any(out in varying for out in op.outs):
+                _copy(builder, (op,), shared)
+                for env in inside:
+                    env.update({out: shared[out] for out in op.outs})
+            else:
+                for env in inside:
+                    _copy(builder, (op,), env)
+        yields = [env.get(y, y) if type(y) is ir.Var else y for env in inside for y in loop.body.yields]
+    initial = [env.get(a, a) if type(a) is ir.Var else a for env in envs for a in loop.initial]
+    lo, hi = [envs[0].get(a, a) if type(a) is ir.Var else a for a in (loop.lo, loop.hi)]
+    outs = [[ir.Var(v.type, v.name) for v in loop.outs] for _ in envs]
+    builder.emit(loop.rebuilt((lo, hi, *initial), (region.close(*yields),), tuple([v for own in outs for v in own])))
+    for env, own in zip(envs, outs, strict=True):
+        env.update(zip(loop.outs, own, strict=True))
