@@ -6,8 +6,8 @@
 - *The gradient of gravity's energy* of `--particles` bodies, and *a substep of MPM* of 8192 particles and of a million
   (where a CPU stands in for a GPU, of 32,768).
 
-What computes is set beside the CPU on one thread. On a CPU that stands in for a GPU (`TINOTE_SOFTWARE_GPU=1`) it is to
-take at most three times as long.
+Loops and programs are set beside the CPU on one thread. On a CPU that stands in for a GPU (`TINOTE_SOFTWARE_GPU=1`) what
+computes, the loop and gravity, is to take at most three times as long. MPM, which gathers and scatters, has no limit.
 
 The minimum of `--rounds` measurements is held against the limit, because other programs only ever slow it down.
 """
@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import tinote as ti
 from benchmarks.gravity.system import SOFTENING, initial_positions
 from benchmarks.mpm.dialect import DialectMpm
+from tinote.runtime import gpu
 
 __all__ = ["Row", "main"]
 
@@ -199,7 +200,7 @@ def mpm(rounds: int, _particles: int) -> list[Row]:
         rows += [
             Row(what, 1e3 * taken, None, "ms"),
             Row(f"{what}: share of a copy's bytes", share, None, "%"),
-            Row(f"{what}, beside one thread", taken / beside, _most_ratio(), "×"),
+            Row(f"{what}, beside one thread", taken / beside, None, "×"),
         ]
     return rows
 
@@ -209,8 +210,6 @@ def _most_ratio() -> float | None:
 
 
 def _is_software() -> bool:
-    from tinote.runtime import gpu
-
     return all(adapter.software for adapter in gpu.adapters())
 
 
@@ -235,6 +234,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in options.names:
         if name not in MEASUREMENTS:
             parser.error(f"there is no {name!r}; there are {', '.join(MEASUREMENTS)}")
+    try:
+        gpu.open_device(gpu.wants_software())
+    except gpu.NoDevice as error:
+        parser.error(f"there is no GPU: {error}")
     rows: list[Row] = []
     for name in options.names or MEASUREMENTS:
         for row in MEASUREMENTS[name](max(1, options.rounds), max(1, options.particles)):
