@@ -6,8 +6,8 @@
 - *The gradient of gravity's energy* of `--particles` bodies, and *a substep of MPM* of 8192 particles and of a million
   (where a CPU stands in for a GPU, of 32,768).
 
-Loops and programs are set beside the CPU on one thread. On a CPU that stands in for a GPU (`TINOTE_SOFTWARE_GPU=1`) what
-computes, the loop and gravity, is to take at most three times as long. MPM, which gathers and scatters, has no limit.
+Loops and programs are set beside the CPU on one thread. On a CPU that stands in for a GPU (`TINOTE_SOFTWARE_GPU=1`),
+what computes, the loop and gravity, is to take at most three times as long. MPM gathers and scatters: no limit.
 
 The minimum of `--rounds` measurements is held against the limit, because other programs only ever slow it down.
 """
