@@ -29,8 +29,8 @@ from tinote.errors import DifferentiationError, Note
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inputs import Array, Bound, number_or_array, shape_of
 from tinote.lang.ad.functional.nested import (
-    Cells,
     Inner,
+    InnerStart,
     Inside,
     Stretch,
     add_dual,
@@ -39,7 +39,6 @@ from tinote.lang.ad.functional.nested import (
     refuse_nesting,
     refuse_other,
     refuse_written,
-    run_again,
 )
 from tinote.lang.ad.functional.pushed_mode import (
     PushedMode,
@@ -85,9 +84,7 @@ class _Events:
         self._outer = outer
         self._inner = inner
         self._inside = inside
-        self._args = tuple([np.array(a) if isinstance(a, np.ndarray) else a for a in inner.args])
-        self._cells = Cells(inner.task.f)
-        self._launches = session.launches
+        self._start = InnerStart(inner)
 
     def __enter__(self) -> _Events:
         self._first = len(self._outer.events) if isinstance(self._outer, Journal) else 0
@@ -101,7 +98,7 @@ class _Events:
 
     def _again(self, journal: Journal, of: NumberOf) -> dict[int, Any]:
         places = [(0, one) if isinstance(one, Field) else (getattr(one, "number", 0), None) for one in self.results]
-        return run_again(self._inner, self._args, self._cells, self._launches, places, self._inside, journal, of)
+        return self._start.again(self._inside, places, journal, of)
 
 
 def _pushed(outer: Recorder, inner: Inner) -> tuple[Any, Any]:
@@ -252,11 +249,9 @@ class _Record:
         self._is_part = is_part
         self.lifts = lifts_of(outer)
         self.base = base_of(outer)
-        self.args = tuple([np.array(a) if isinstance(a, np.ndarray) else a for a in inner.args])
+        self.start = InnerStart(inner)
         self.stretch = Stretch(keeps=True, keeps_duals=True)
-        self.cells = Cells(inner.task.f)
         self.own: list[StandIn] = []
-        self.launches = session.launches
 
     # ---- its parts
 
@@ -332,7 +327,7 @@ class _Record:
         """Do the same in another recording."""
         assert self._inside is not None
         places = [(parts[0].number, parts[0].field) for parts in (self.results, *self.gradients)]
-        return run_again(self.inner, self.args, self.cells, self.launches, places, self._inside, journal, of)
+        return self.start.again(self._inside, places, journal, of)
 
     def _release(self) -> None:
         self.stretch.start = MemoryCopies()
@@ -540,10 +535,10 @@ class _Record:
         blocks = self._blocks(journal)
         blocks.append(PushedMode(blocks[-1] if blocks else journal, depth, self.inner.span))
         try:
-            session.launches = self.launches  # the same draws
-            run = self._run(journal, blocks, self.args, repeats=True)
+            session.launches = self.start.launches  # the same draws
+            run = self._run(journal, blocks, self.start.args, repeats=True)
             self._point(run, blocks, others)
-            with self.cells.again():
+            with self.start.cells.again():
                 results = self._called(run, blocks)
             half = len(results) // 2
             if [launch.kernel_name for launch in _launches(journal)] != self.kernels:

@@ -517,36 +517,44 @@ class Cells:
                 cell.cell_contents = held
 
 
-def run_again(
-    inner: Inner,
-    args: Sequence[Any],
-    cells: Cells,
-    launches: int,
-    places: Sequence[tuple[int, Field | None]],
-    inside: Inside,
-    journal: Journal,
-    of: NumberOf,
-) -> dict[int, Any]:
-    """Take an inner derivative once more, in another recording. `places`: of what it gave, the number or the array.
-    Gives the numbers that are in the place of those; the arrays hold what it gives now.
+#: What gives the value of an inner derivative, and what it gives for each input, in a recording (`nesting.inside`).
+Inside = Callable[[Journal, Inner], tuple[Any, list[Any]]]
+
+
+class InnerStart:
+    """What an inner derivative began with, kept to take it once more: its arguments, the numbers in Python that its
+    function refers to, and which random numbers it draws.
     """
-    again = copy.copy(inner)
-    again.args = tuple([of(one) if type(one) is Traced else one for one in args])
-    again.seed, again.directions = _with_numbers(inner.seed, of), _with_numbers(inner.directions, of)
-    before, session.launches = session.launches, launches  # the same draws
-    try:
-        with cells.again(of):
-            value, others = inside(journal, again)
-    finally:
-        session.launches = before
-    found: dict[int, Any] = {}
-    for (number, field), now in zip(places, (value, *others), strict=True):
-        if number:
-            found[number] = now
-        elif field is not None:
-            note_python_write(field.buffer, ..., None, now.buffer)
-            hold(field.buffer, held_now(now.buffer))
-    return found
+
+    def __init__(self, inner: Inner) -> None:
+        self.inner = inner
+        self.args = tuple([a.copy() if isinstance(a, np.ndarray) else a for a in inner.args])
+        self.cells = Cells(inner.task.f)
+        self.launches = session.launches
+
+    def again(
+        self, inside: Inside, places: Sequence[tuple[int, Field | None]], journal: Journal, of: NumberOf
+    ) -> dict[int, Any]:
+        """Take it in another recording, as `inside` does. `places`: of what it gave, the number or the array. Gives the
+        numbers that are in the place of those; the arrays hold what it gives now.
+        """
+        again = copy.copy(self.inner)
+        again.args = tuple([of(one) if type(one) is Traced else one for one in self.args])
+        again.seed, again.directions = _with_numbers(again.seed, of), _with_numbers(again.directions, of)
+        before, session.launches = session.launches, self.launches
+        try:
+            with self.cells.again(of):
+                value, others = inside(journal, again)
+        finally:
+            session.launches = before
+        found: dict[int, Any] = {}
+        for (number, field), now in zip(places, (value, *others), strict=True):
+            if number:
+                found[number] = now
+            elif field is not None:
+                note_python_write(field.buffer, ..., None, now.buffer)
+                hold(field.buffer, held_now(now.buffer))
+        return found
 
 
 @contextmanager
@@ -573,10 +581,6 @@ class _Sources(NamedTuple):
     fields: list[Buffer]
 
 
-#: What gives the value of an inner derivative, and what it gives for each input, in a recording (`nesting.inside`).
-Inside = Callable[[Journal, Inner], tuple[Any, list[Any]]]
-
-
 class Recorded:
     """An inner derivative in a journal, and its gradient. `inside` runs one in any recording."""
 
@@ -586,20 +590,18 @@ class Recorded:
         self.outer = outer
         self.trace: Trace = outer.trace
         self.family: object = None
-        self.args = tuple([a.copy() if isinstance(a, np.ndarray) else a for a in inner.args])
+        self.start = InnerStart(inner)
         self.kwargs = inner.kwargs
         self.stretch = Stretch(keeps=True)
         self.results: list[_Result] = []
         self.signature: list[Any] = []
         self.taken: list[Taken] = []
         self.found: list[Any] = []
-        self.cells = Cells(inner.task.f)
 
     def run(self) -> tuple[Any, list[Any]]:
         inner, outer = self.inner, self.outer
         trace = inner_trace(outer)
         self.family = trace.family
-        self.launches = session.launches
         with self.stretch.listening():
             value, found, journal, taken = self._forward(trace) if inner.is_forward else self._reverse(trace)
         self.signature, self.taken = _signature(journal), journal.from_python or []
@@ -690,7 +692,7 @@ class Recorded:
 
     def _bound(self, journal: Journal, *, duals: bool, repeats: bool = False) -> Bound:
         journal.starts_as_used()
-        args = self.args if repeats else self.inner.args
+        args = self.start.args if repeats else self.inner.args
         bound = self.inner.task.bound(args, journal.trace, duals=duals, repeats=repeats)
         #: the arrays that stand in for NumPy's
         self.own = [one.stand_in for one in bound.inputs if one.stand_in is not None]
@@ -711,7 +713,7 @@ class Recorded:
     def _run_again(self, journal: Journal, of: NumberOf) -> dict[int, Any]:
         """Do the same in another recording."""
         places = [(one.number or 0, one.field) for one in self.results]
-        return run_again(self.inner, self.args, self.cells, self.launches, places, self._inside, journal, of)
+        return self.start.again(self._inside, places, journal, of)
 
     def _pull(self, sweep: CustomSweep) -> None:
         """The gradient of the record."""
@@ -748,14 +750,14 @@ class Recorded:
         journal.from_python = []
 
         def runs() -> Run:
-            with self.cells.again():
+            with self.start.cells.again():
                 run = recorded_from(self.inner.task, bound, journal, self.kwargs)
             if _signature(journal) != self.signature or not self._takes_the_same(journal.from_python or []):
                 refuse_other(self.inner)
             return run
 
         try:
-            session.launches = self.launches  # the same draws
+            session.launches = self.start.launches  # the same draws
             with duals_apart(stretch.loaded | stretch.written):
                 bound = self._bound(journal, duals=True, repeats=True)
                 yield bound, runs
@@ -772,7 +774,7 @@ class Recorded:
         fields = have_gradients(self.stretch.loaded - inputs)
         outside = run.journal.trace.taken_in - self.sources - {0}
         known: dict[int, list[Traced]] = {number: [] for number in sorted(outside)}
-        for one in [*[one for one in self.args if type(one) is Traced], *self.cells.numbers]:
+        for one in [*[one for one in self.start.args if type(one) is Traced], *self.start.cells.numbers]:
             if one.number in known:
                 known[one.number].append(one)
         if not all(known.values()):
