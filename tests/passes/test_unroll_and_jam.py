@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
-from tests.passes.running import agrees
+from tests.passes.running import agrees, results
 from tests.passes.support import becomes, stays
 from tinote.compiler.passes.unroll_and_jam import unroll_and_jam
+from tinote.compiler.passes.unroll_partially import unroll_partially
 from tinote.ir.nodes import For, Function, Load
+from tinote.ir.parse import parse
 from tinote.ir.query import walk
-from tinote.ir.verify import Form
+from tinote.ir.verify import Form, verify
 
 HEAD = """
 buffer @x: i32 field (64)
@@ -113,3 +117,63 @@ def test_what_stays(why: str) -> None:
     old, new = STAYING[why]
     assert old in PAIRS
     stays(jam, PAIRS.replace(old, new), Form.TASKS)
+
+
+def random_pairs(seed: int) -> str:
+    """A task with an inner loop of random arithmetic on what the iteration, the inner loop and both have."""
+    chance = random.Random(seed)
+    lines: list[str] = []
+
+    def compute(known: list[str], count: int, indent: str, prefix: str) -> list[str]:
+        for k in range(count):
+            name = f"%{prefix}{k}"
+            if chance.random() < 0.3:
+                at = chance.choice([one for one in known if one in ("%i", "%j")] or ["0i32"])
+                lines.append(f"{indent}{name}: i32 = load @{chance.choice('xz')}[{at}]")
+            else:
+                one, other = [chance.choice([*known, "3i32", "%n"]) for _ in range(2)]
+                lines.append(
+                    f"{indent}{name}: i32 = {chance.choice(['add', 'sub', 'mul', 'min', 'xor'])} {one}, {other}"
+                )
+            known = [*known, name]
+        return known
+
+    before = compute(["%i"], chance.randint(0, 4), "    ", "a")
+    if chance.random() < 0.3:
+        lines.append(f"    store @y[%i], {chance.choice(before)}")
+    count = chance.randint(1, 3)
+    carried = [f"%s{k}" for k in range(count)]
+    initial = ", ".join(f"{one}: i32 = {chance.choice([*before, '0i32'])}" for one in carried)
+    outs = ", ".join(f"%t{k}: i32" for k in range(count))
+    low = chance.choice(["0i32", "-2i32", "%n"])
+    length = "" if low == "%n" else chance.choice(["reverse ", ""])
+    lines.append(f"    {outs} = for {length}%k: i32 in {low} .. 19i32 carrying {initial}:")
+    lines.append("      %j: i32 = max %k, 0i32")
+    inside = compute([*before, "%j", *carried], chance.randint(2, 8), "      ", "b")
+    if chance.random() < 0.3:
+        lines.append(f"      %w: i32 = load @y[{chance.choice(['%i', '%j'])}]")
+        inside.append("%w")
+    lines.append(f"      yield {', '.join(chance.choice(inside[-5:]) for _ in carried)}")
+    after = compute([*before, *[f"%t{k}" for k in range(count)]], chance.randint(0, 3), "    ", "c")
+    lines.append(f"    store @y[%i], {chance.choice(after[-2:])}")
+    lines.append(f"    atomic add @e[], {chance.choice(after[-3:])}")
+    return HEAD + '  task parallel "t" %i: i32 in 0i32 .. 64i32:\n' + "\n".join(lines) + "\n"
+
+
+def test_random_pairs_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tinote.compiler.passes.unroll_partially._SHORTEST", 4)
+    joined = 0
+    contents = {"x": [(7 * k) % 19 - 9 for k in range(64)], "z": [(5 * k) % 23 - 4 for k in range(64)]}
+    for seed in range(50):
+        text = random_pairs(seed)
+        fn = parse(text)
+        verify(fn, Form.TASKS)
+        new = unroll_and_jam(fn, (32, 16, 8)[seed % 3])
+        joined += new is not fn
+        # What others write is read at any time: only what has one order is compared.
+        if "load @y[%j]" in text:
+            continue
+        for made in (new, unroll_partially(new)):
+            verify(made, Form.TASKS)
+            assert results(made, (3,), contents) == results(fn, (3,), contents), f"seed {seed}\n{text}"
+    assert joined > 20
