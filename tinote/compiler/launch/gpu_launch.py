@@ -27,7 +27,7 @@ from tinote.compiler.codegen.wgsl.shader import (
     TOO_MANY,
     Shader,
 )
-from tinote.compiler.codegen.wgsl.text import Features, words_of
+from tinote.compiler.codegen.wgsl.text import Features, unit_of, words_of
 from tinote.compiler.launch.access_summary import summarise_tasks
 from tinote.compiler.launch.native import BoundArray, Origin, address_sources
 from tinote.compiler.launch.text_code import TextCode
@@ -244,7 +244,7 @@ class GpuCode(TextCode):
     def bound_addresses(self, arrays: Sequence[Any]) -> list[tuple[int, int, int]]:
         """The addresses that a launch with these arrays gets, each with its byte and the position of its array."""
         lent = [(at, *self._lent[b]) for at, b in self._shader.bases if b in self._lent]
-        return [(4 * at, arrays[position][part], position) for at, position, part in lent]
+        return [(4 * at, arrays[position].address_of(part), position) for at, position, part in lent]
 
     def bound_extents(self, arrays: Sequence[Any]) -> list[tuple[int, int]]:
         """The extents of these arrays, each with its byte."""
@@ -260,7 +260,7 @@ class GpuCode(TextCode):
 
     def units(self) -> dict[int, int]:
         """By the byte of each place: the bytes that it is counted in."""
-        return {4 * at: min(b.dtype.size, 4) for at, b in self._shader.bases}
+        return {4 * at: unit_of(b.dtype) for at, b in self._shader.bases}
 
     def metadata_results(self) -> list[tuple[int, Scalar]]:
         """Where each result is, as bytes from the begin of the block."""
@@ -374,7 +374,7 @@ class GpuCode(TextCode):
             else:
                 spans[b] = (whole.address, whole.nbytes, memory.address)
         for b, (position, part) in self._lent.items():
-            address = values[position][part]
+            address = values[position].address_of(part)
             block = resident_at(address)
             if block is not None:
                 block.follow(device)
@@ -448,7 +448,7 @@ class GpuCode(TextCode):
                 begin = place + first - start
                 if b in self._written:
                     written.append((place + address - start, address, nbytes))
-            unit = min(b.dtype.size, 4)
+            unit = unit_of(b.dtype)
             if begin % unit:
                 raise KernelMemoryError(f"'{b.name}' is not aligned to its numbers", self._fn.loc)
             struct.pack_into("<I", params, 4 * at, begin // unit)

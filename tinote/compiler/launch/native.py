@@ -129,6 +129,10 @@ class BoundArray(NamedTuple):
     def __repr__(self) -> str:
         return f"<array of shape {self.shape} at {self.address:#x}>"
 
+    def address_of(self, part: int) -> int:
+        """Where one of its buffers begins (`address_sources`)."""
+        return self.planes[part - _PLANES] if part >= _PLANES else self[part]  # type: ignore[no-any-return]
+
     @property
     def memory(self) -> ExternalMemory:
         """Its bytes, to be copied and restored."""

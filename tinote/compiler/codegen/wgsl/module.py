@@ -29,7 +29,16 @@ from tinote.compiler.codegen.wgsl.shader import (
     Shader,
 )
 from tinote.compiler.codegen.wgsl.task_facts import sums_of, work_of
-from tinote.compiler.codegen.wgsl.text import WIDE, Features, Unsupported, literal, refusal, type_name, words_of
+from tinote.compiler.codegen.wgsl.text import (
+    WIDE,
+    Features,
+    Unsupported,
+    literal,
+    refusal,
+    type_name,
+    unit_of,
+    words_of,
+)
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
 from tinote.ir.nodes import (
@@ -63,7 +72,7 @@ from tinote.ir.nodes import (
 )  # fmt: skip
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import buffers_of, definitions, walk
-from tinote.ir.types import Ref, Scalar, Stack, Tensor, element_type, f32, f64, shape_of, u1, u32
+from tinote.ir.types import Ref, Scalar, Stack, Tangents, Tensor, element_type, f32, f64, shape_of, u1, u32
 from tinote.runtime.layout import PAYLOAD_WORDS, WORKGROUP
 from tinote.runtime.sites import Site, SiteKind
 from tinote.source import NOWHERE, Span
@@ -131,10 +140,10 @@ class _Module:
                     self.check_type(element_type(t), f"a number of {element_type(t)}", op.loc)
 
     def check_type(self, t: Scalar, what: str, loc: Span) -> None:
-        try:
-            type_name(t)
-        except Unsupported as error:
-            raise refusal(str(error), loc or self.fn.loc) from None
+        if isinstance(t, Tangents):
+            t = t.scalar
+            if t.bits < 32:
+                raise refusal(f"a derivative of {t} along several directions at once", loc or self.fn.loc)
         if t is f64 and not self.features.f64:
             hint = "use f32, or run this kernel with ti.init(arch=ti.cpu)"
             raise refusal(f"{what}, which this GPU does not have,", loc if loc.line else self.fn.loc, hint)
@@ -281,6 +290,10 @@ class _Task:
 
     def from_words(self, t: Scalar, words: Sequence[str]) -> str:
         ty = type_name(t)
+        if isinstance(t, Tangents):
+            size = words_of(t.scalar)
+            each = [self.from_words(t.scalar, words[k : k + size]) for k in range(0, len(words), size)]
+            return f"{ty}({', '.join(each)})"
         if ty == WIDE:
             self.m.helpers.provide("wide")
             return f"Wide({', '.join(words)})"
@@ -302,6 +315,8 @@ class _Task:
 
     def to_words(self, t: Scalar, value: str) -> list[str]:
         ty = type_name(t)
+        if isinstance(t, Tangents):
+            return [word for d in range(t.count) for word in self.to_words(t.scalar, f"{value}[{d}]")]
         if ty == "f64":
             self.m.helpers.provide("bits_f64")
             value, ty = self.value(f"f64_words({value})"), WIDE
@@ -573,7 +588,7 @@ class _Task:
             start = self.value(f"{self.m.temporaries[b]}u + {self.row_major(op.index, extents)} * {size}u")
             return _Place([f"block[{start} + {k}u]" for k in range(size)], True)
         array = "shared_arena" if self.shared else "arena"
-        unit = min(b.dtype.size, 4)  # bases are counted in the same
+        unit = unit_of(b.dtype)  # bases are counted in the same
         start = self.value(f"{self.param(self.m.bases[b])} + {self.offset(op, unit)}")
         if self.floats:
             return _Place([f"float_arena[{start}]"], True, floats=True)
@@ -652,6 +667,13 @@ class _Task:
         if op.plain or t.bits == 64:
             old = self.read(t, place)
             self.write(t, place, self.value(self.prim_text(prim, t, both, [old, value])))
+        elif isinstance(t, Tangents):
+            one = Var(t.scalar)
+            each = [
+                self.exchange(t.scalar, prim, (one, one), _Place([where], place.atomic), f"{value}[{d}]")
+                for d, where in enumerate(place.words)
+            ]
+            old = f"{type_name(t)}({', '.join(each)})"
         elif place.floats:
             old = self.value(f"atomicAdd(&{place.words[0]}, {value})")
         elif t.kind in "iu" and t.bits == 32 and (word := _WORDS.get(prim)) is not None:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from tinote.compiler.codegen.wgsl import maths, wide
 from tinote.compiler.codegen.wgsl.text import (
-    SEVERAL_DIRECTIONS,
     TYPES,
     WIDE,
     Helpers,
@@ -20,9 +19,9 @@ from tinote.compiler.codegen.wgsl.text import (
     type_name,
 )
 from tinote.ir import primitives as p
-from tinote.ir.nodes import Atom, Lit
+from tinote.ir.nodes import Atom, Lit, Var
 from tinote.ir.primitives import Primitive
-from tinote.ir.types import Scalar, element_type, f16, f64, u1
+from tinote.ir.types import Scalar, Tangents, element_type, f16, f64, u1
 
 #: Helpers of integers; {t}: the type.
 _INTEGERS = {
@@ -416,8 +415,6 @@ EMITTERS: dict[Primitive, Emitter] = {
 }
 #: What has no WGSL, with what the refusal says of it.
 REFUSED: dict[Primitive, str] = {
-    p.join_tangents: SEVERAL_DIRECTIONS,
-    p.tangent_at: SEVERAL_DIRECTIONS,
     **{prim: f"'{prim.name}' of a vector as a whole" for prim in (p.pack, p.extract, p.insert)},
 }
 #: What is arithmetic on truth values.
@@ -429,10 +426,33 @@ _WITHIN = (
 )  # fmt: skip
 
 
+def _along_each(helpers: Provided, prim: Primitive, t: Tangents, atoms: tuple[Atom, ...], operands: list[str]) -> str:
+    """The same number by number."""
+    if prim is p.join_tangents:
+        return f"{type_name(t)}({', '.join(operands)})"
+    types = [element_type(a.type) for a in atoms]
+    # Of a constant every number is the same.
+    single = tuple(
+        [
+            a if not isinstance(s, Tangents) else Lit(a.value, s.scalar) if isinstance(a, Lit) else Var(s.scalar)
+            for a, s in zip(atoms, types, strict=True)
+        ]
+    )
+    numbers = []
+    for d in range(t.count):
+        along = [f"{x}[{d}]" if isinstance(s, Tangents) else x for x, s in zip(operands, types, strict=True)]
+        numbers.append(expression(helpers, prim, t.scalar, single, along))
+    return f"{type_name(t)}({', '.join(numbers)})"
+
+
 def expression(helpers: Provided, prim: Primitive, t: Scalar, atoms: tuple[Atom, ...], operands: list[str]) -> str:
     """`prim` applied to operands, the values of `atoms`; `t`: the type of the result. Raises `Unsupported`."""
     if prim in REFUSED:
         raise Unsupported(REFUSED[prim])
+    if prim is p.tangent_at:
+        return f"{operands[0]}[{operands[1]}]"
+    if isinstance(t, Tangents):
+        return _along_each(helpers, prim, t, atoms, operands)
     types = [t, *[element_type(a.type) for a in atoms]]
     for s in types:
         type_name(s)

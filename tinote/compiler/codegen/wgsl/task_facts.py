@@ -6,6 +6,7 @@ from tinote.ir.access import buffers_may_meet
 from tinote.ir.nodes import Atom, Atomic, Buffer, For, Lit, Load, Region, Store, Var, While
 from tinote.ir.query import walk
 from tinote.ir.reductions import can_be_reduced
+from tinote.ir.types import Tangents
 
 #: Elements of all buffers: each has 256 bytes of a group's memory, of which there are 16 kB.
 _MOST_SUMS = 32
@@ -42,7 +43,8 @@ def sums_of(region: Region) -> frozenset[tuple[Buffer, tuple[Atom, ...]]]:
             used.setdefault(op.buffer, []).append(op)
     found: dict[tuple[Buffer, tuple[Atom, ...]], None] = {}
     for buffer, accesses in used.items():
-        if any(buffers_may_meet(buffer, other) for other in used if other is not buffer):
+        others = [other for other in used if other is not buffer]
+        if isinstance(buffer.dtype, Tangents) or any(buffers_may_meet(buffer, other) for other in others):
             continue
         updates = [op for op in accesses if isinstance(op, Atomic) and can_be_reduced(op)]
         updates = [op for op in updates if inside.isdisjoint([i for i in op.index if isinstance(i, Var)])]

@@ -35,10 +35,6 @@ class Features(NamedTuple):
     nested: int = 1000
 
 
-#: What stands in refusals of tangents.
-SEVERAL_DIRECTIONS = "derivatives along several directions at once"
-
-
 class Unsupported(Exception):
     """Something that WGSL cannot say. The message names it."""
 
@@ -53,13 +49,20 @@ def refusal(what: str, loc: Span = NOWHERE, hint: str = "") -> KernelTargetError
 def type_name(t: Scalar) -> str:
     """The type in which a number is held."""
     if isinstance(t, Tangents):
-        raise Unsupported(SEVERAL_DIRECTIONS)
+        return f"array<{type_name(t.scalar)}, {t.count}>"
     return TYPES[t]
 
 
 def words_of(t: Scalar) -> int:
     """How many words hold a number."""
+    if isinstance(t, Tangents):
+        return t.count * words_of(t.scalar)
     return 2 if t.bits == 64 else 1
+
+
+def unit_of(t: Scalar) -> int:
+    """The bytes in which places of such numbers are counted: a word, or a number that is smaller."""
+    return min(t.scalar.size if isinstance(t, Tangents) else t.size, 4)
 
 
 def is_wide(t: Scalar) -> bool:
@@ -71,6 +74,8 @@ def literal(lit: Lit) -> str:
     """A literal as a WGSL expression."""
     t, value = lit.type, lit.value
     ty = type_name(t)
+    if isinstance(t, Tangents):
+        return f"{ty}({', '.join([literal(Lit(value, t.scalar))] * t.count)})"
     if ty == "bool":
         return "true" if value else "false"
     if ty == WIDE:

@@ -40,13 +40,14 @@ MOST_BYTES = 4 << 30
 
 def directions_for(count: int, most: int | None = None) -> int:
     """How many directions a run has where `count` are wanted in all: a power of two, as vectors in machine code, at
-    most `most` (`MOST_DIRECTIONS`), and fewer where fields are so large that their duals would fill the memory.
+    most `most` (`MOST_DIRECTIONS`), and fewer where fields are so large that their duals would fill the memory. One in
+    plain Python, and on a GPU with numbers that share a word.
     """
-    if session.config.arch != "cpu":
+    arch = session.config.arch
+    fields = [f for f in list(session.fields) if f.buffer.primal is None and f.buffer.dtype.kind == "f"]
+    if arch == "python" or (arch == "gpu" and any(f.buffer.dtype.size < 4 for f in fields)):
         return 1
-    floats = sum(
-        [f.memory.nbytes for f in list(session.fields) if f.buffer.primal is None and f.buffer.dtype.kind == "f"]
-    )
+    floats = sum([f.memory.nbytes for f in fields])
     room = 1 << max(MOST_BYTES // max(floats, 1), 1).bit_length() - 1
     return min(most or MOST_DIRECTIONS, room, 1 << max(count - 1, 0).bit_length())
 

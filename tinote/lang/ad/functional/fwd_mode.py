@@ -145,7 +145,7 @@ class _SeveralSeeds(SeveralDirections):
         if width < max(count, 2):
             what = f"{count} seeds at once" if count > 1 else "one seed with a leading axis"
             raise DifferentiationError(
-                f"forward mode along {what} runs as machine code, and has duals in memory that fits",
+                f"forward mode along {what} is compiled (on a GPU without f16), and has duals that fit in memory",
                 caller(),
                 hint="take one seed at a time, without a leading axis",
             )
