@@ -632,8 +632,9 @@ class LiveSimulation(LiveView):
                 return self._recorded(frame)
             if self.history.latest is not latest:
                 self.history.forget_latest()
+        # The step ran as a function, or the frame looked at something else: it would be of two states.
         self._looked_at = None
-        return self._recorded(self._sampled(whole=True))  # what it was before is not known
+        return self._recorded(self._sampled(whole=True))
 
     @property
     def _is_shown(self) -> bool:
