@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.errors import KernelAssertionError, KernelIndexError, KernelMemoryError, TinoteError
+from tinote.errors import KernelAssertionError, KernelIndexError, KernelMemoryError, KernelTargetError, TinoteError
 from tinote.lang.session.state import session
 from tinote.runtime import gpu
 from tinote.runtime.slices import SLICE_SECONDS, Pace
@@ -899,6 +899,38 @@ def test_a_lost_device_is_an_error_and_the_next_launch_finds_another() -> None:
     assert caught.value.span.line > 0
     double()
     assert x[3] == 7.0
+
+
+def test_a_device_that_is_gone_is_an_error_of_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one that was compiled for it, and of one that is compiled now."""
+    on_gpu()
+    x = ti.field(ti.f32, shape=10)
+
+    @ti.kernel
+    def known():
+        for i in x:
+            x[i] += 1
+
+    @ti.kernel
+    def new():
+        for i in x:
+            x[i] += 2
+
+    known()
+    ti.sync()
+
+    def none(software: bool) -> Any:
+        raise gpu.NoDevice("no adapter was found")
+
+    gpu.open_device(True).device.destroy()
+    with pytest.raises(gpu.DeviceLostError):
+        known()
+        ti.sync()
+    monkeypatch.setattr("tinote.compiler.launch.gpu_launch.open_device", none)
+    for kernel in (known, new):
+        with pytest.raises(KernelTargetError, match=r"there is no GPU any more: no adapter was found") as caught:
+            kernel()
+        assert caught.value.span.line > 0
 
 
 def test_a_device_without_memory_says_how_much_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -245,8 +245,8 @@ def _rearrange(fn: Function, context: Context) -> Function:
 def _unroll_and_jam(fn: Function, context: Context) -> Function:
     at_once = _AT_ONCE
     if context.config.arch == "gpu":
-        gpu: Any = importlib.import_module("tinote.runtime.gpu")
-        if gpu.open_device(context.config.software_gpu).info.software:
+        launching: Any = importlib.import_module("tinote.compiler.launch.gpu_launch")
+        if launching.device_of(context.config, fn.loc).info.software:
             at_once = _AT_ONCE_IN_SOFTWARE
     return unroll_and_jam(fn, at_once)
 

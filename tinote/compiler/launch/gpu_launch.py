@@ -52,6 +52,7 @@ from tinote.runtime.profile import Clock, profile
 from tinote.runtime.resident import Newest, ResidentMemory, resident_at
 from tinote.runtime.seam import seam, silently
 from tinote.runtime.sites import Bounds, SiteKind, fault, formatter
+from tinote.source import NOWHERE, Span
 
 #: How many values an array among an invocation's variables has at most (`Features.indexed`), on GPUs and on CPUs.
 _INDEXED, _INDEXED_BY_SOFTWARE = 256, 8
@@ -96,16 +97,25 @@ def shader_of(fn: Function) -> ShaderOfKernel:
         return ShaderOfKernel(generate(fn, Features(indexed=_INDEXED)), _bounds_of(fn, 0))
 
 
+def device_of(config: Config, loc: Span = NOWHERE) -> Device:
+    """The session's device. Raises `KernelTargetError` where there is none any more."""
+    try:
+        return open_device(config.software_gpu)
+    except NoDevice as error:
+        hint = "call ti.init(arch=ti.cpu), and run the program again"
+        raise KernelTargetError(f"there is no GPU any more: {error}", loc, hint=hint) from None
+
+
 def workgroups_of(fn: Function, config: Config) -> list[tuple[int, int]]:
     """The size and the number of the workgroups in which a launch on the device of these options runs each task."""
-    device = open_device(config.software_gpu)
+    device = device_of(config, fn.loc)
     entries = generate(fn, _features(device)).entries[: sum(isinstance(op, Task) for op in fn.region.body)]
     return [(WORKGROUP if e.parallel else 1, device.groups(Dispatch(*e))) for e in entries]
 
 
 def features_of(config: Config) -> Features:
     """What shaders may use: those of the session's device, or of one that has f64."""
-    return _features(open_device(config.software_gpu)) if config.arch == "gpu" else Features(f64=True)
+    return _features(device_of(config)) if config.arch == "gpu" else Features(f64=True)
 
 
 def _features(device: Device) -> Features:
@@ -143,7 +153,7 @@ class GpuCode(TextCode):
         super().__init__(fn, Origin.GPU, summarise_tasks(fn))
         self._fn = fn
         self._config = config
-        self._device: Device = open_device(config.software_gpu)
+        self._device: Device = device_of(config, fn.loc)
         self._shader: Shader = generate(fn, _features(self._device))
         sources = address_sources(arrays)
         self._arrays = len(arrays)
@@ -323,11 +333,7 @@ class GpuCode(TextCode):
 
     def _look_for_device(self) -> None:
         """Go on with another device, as that which this was made for is lost."""
-        try:
-            self._device = open_device(self._config.software_gpu)
-        except NoDevice as error:
-            hint = "call ti.init(arch=ti.cpu), and run the program again"
-            raise KernelTargetError(f"there is no GPU any more: {error}", self._fn.loc, hint=hint) from None
+        self._device = device_of(self._config, self._fn.loc)
         self._program, self._repeat = self._made(), None
 
     def check(self, head: bytes) -> None:

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinote.compiler.codegen.wgsl import views
-from tinote.compiler.launch.gpu_launch import GpuCode
-from tinote.errors import KernelMemoryError, KernelTargetError
+from tinote.compiler.launch.gpu_launch import GpuCode, device_of
+from tinote.errors import KernelMemoryError
 from tinote.ir.types import scalar_named
 from tinote.lang.capture.instructions import NOWHERE_READY, plain
 from tinote.lang.capture.plan import (
@@ -48,7 +48,7 @@ from tinote.lang.data.layout import warm_copy
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.session.state import session
 from tinote.runtime import layout
-from tinote.runtime.gpu import Device, DeviceFull, Dispatch, NoDevice, Program, open_device
+from tinote.runtime.gpu import Device, DeviceFull, Dispatch, Program
 from tinote.runtime.memory import Memory
 from tinote.runtime.resident import Newest, ResidentMemory, resident_at
 
@@ -124,7 +124,7 @@ class PreparedOnDevice(Prepared):
         given: Collection[int] = (),
     ) -> None:
         self._codes: Sequence[GpuCode] = natives
-        self._device = open_device(session.config.software_gpu)
+        self._device = device_of(session.config)
         self._views = _views_on(self._device)
         #: by block: the bytes on the device; and of those that are the host's, or given by others, where these are
         self._residents: list[ResidentMemory] = []
@@ -490,11 +490,7 @@ class PreparedOnDevice(Prepared):
 
     def _follow(self) -> None:
         """Go on with another device, as that which this was made for is lost."""
-        try:
-            device = self._device = open_device(session.config.software_gpu)
-        except NoDevice as error:
-            hint = "call ti.init(arch=ti.cpu), and run the program again"
-            raise KernelTargetError(f"there is no GPU any more: {error}", hint=hint) from None
+        device = self._device = device_of(session.config)
         for code in self._codes:
             code.on(device)
         self._views, self._moved = _views_on(device), True
