@@ -190,12 +190,30 @@ def test_wgsl_of_each_primitive_and_type_or_the_reason_why_not(prim: Primitive) 
         with pytest.raises(Unsupported, match=REFUSED[prim]):
             expression(Provided(), prim, f32, (Var(f32), Var(f32)), ["a", "b"])
         return
+    if prim in (p.join_tangents, p.tangent_at):
+        return  # test_tangents_go_number_by_number
     for t, result in uses_of(prim):
         operands: tuple[Atom, ...] = tuple(map(Var, operand_types(prim, t)))
         if result is None:
             assert prim.rule is not None
             result = element_type(prim.rule(tuple(v.type for v in operands), Defaults()))
         assert expression(Provided(), prim, result, operands, [f"v{k}" for k in range(len(operands))])
+
+
+def test_tangents_go_number_by_number() -> None:
+    pair = tangent_type(f32, 2)
+    both, one, flag = Var(pair), Var(f32), Var(u1)
+
+    def text(prim: Primitive, t: Scalar, atoms: tuple[Atom, ...], *operands: str) -> str:
+        return expression(Provided(), prim, t, atoms, [*operands])
+
+    assert text(p.join_tangents, pair, (one, one), "a", "b") == "array<f32, 2>(a, b)"
+    assert text(p.tangent_at, f32, (both, Lit(1, i32)), "v", "1i") == "v[1i]"
+    assert text(p.mul, pair, (both, one), "v", "a") == "array<f32, 2>((v[0] * a), (v[1] * a))"
+    assert text(p.cast, pair, (one,), "a") == "array<f32, 2>(a, a)"
+    assert text(p.select, pair, (flag, both, both), "c", "v", "w") == (
+        "array<f32, 2>(select(w[0], v[0], c), select(w[1], v[1], c))"
+    )
 
 
 @pytest.mark.parametrize("t", INTEGERS, ids=repr)
