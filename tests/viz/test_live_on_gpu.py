@@ -63,7 +63,7 @@ class World:
         self.total.fill(0)
 
     def states(self, count: int, step: Any) -> list[tuple[bytes, float]]:
-        """Positions and total after so many steps."""
+        """Positions and total at the start and after each of `count` steps."""
         self.begin()
         found = [(self.x.to_numpy().tobytes(), self.total[None])]
         for _ in range(count):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 
-from tinote.ir.nodes import Atom, Buffer, Function, MemoryOp, Op, Prim, Region, Task, Var
+from tinote.ir.nodes import Atom, Buffer, Function, Lit, MemoryOp, Op, Prim, Region, Task, Var
 from tinote.ir.primitives import Primitive
 
 
@@ -14,6 +14,11 @@ def walk(region: Region) -> Iterator[Op]:
         yield op
         for inner in op.regions:
             yield from walk(inner)
+
+
+def trip_count(lo: Atom, hi: Atom) -> int | None:
+    """The number of iterations of a loop from `lo` up to `hi`, where both are literal."""
+    return max(int(hi.value) - int(lo.value), 0) if isinstance(lo, Lit) and isinstance(hi, Lit) else None
 
 
 def has_effect(op: Op) -> bool:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from tinote.compiler.launch.access_summary import summarise
 from tinote.config import Config
 from tinote.ir.buffers import Buffer, bytes_of, root_of
-from tinote.ir.nodes import Atom, Atomic, Check, For, Function, Lit, Op, Region, Task, While
-from tinote.ir.query import walk
+from tinote.ir.nodes import Atomic, Check, For, Function, Op, Region, Task, While
+from tinote.ir.query import trip_count, walk
 from tinote.source import Span
 
 
@@ -90,7 +90,7 @@ def _plan(task: Task) -> TaskPlan:
     return TaskPlan(
         name=task.name,
         parallel=task.parallel,
-        iterations=_iterations(task.args) if task.parallel else 1,
+        iterations=trip_count(*task.args) if task.parallel else 1,
         privates=privates,
         atomics=tuple(_atomics(task.body, copies)),
         vectorised=tuple([op.loc for op in heads]),
@@ -106,11 +106,6 @@ def _plan(task: Task) -> TaskPlan:
 def _span_of(task: Task) -> Span:
     """Where a task begins: a serial one is made by the compiler, of what stands in it."""
     return task.loc if task.loc.line else next((op.loc for op in task.body.body if op.loc.line), task.loc)
-
-
-def _iterations(bounds: tuple[Atom, ...]) -> int | None:
-    lo, hi = bounds
-    return max(0, int(hi.value) - int(lo.value)) if isinstance(lo, Lit) and isinstance(hi, Lit) else None
 
 
 def _atomics(region: Region, copies: set[Buffer], nested: bool = False) -> Iterator[AtomicUse]:

@@ -22,7 +22,7 @@ from tinote.ir import primitives as p
 from tinote.ir.buffers import bytes_of, root_of
 from tinote.ir.divergence import Divergence
 from tinote.ir.lanes import lanes_of
-from tinote.ir.query import uses, walk
+from tinote.ir.query import trip_count, uses, walk
 from tinote.ir.types import Scalar, Tangents, element_type, is_float, shape_of, u1, u64
 
 
@@ -108,7 +108,7 @@ def is_candidate(op: ir.Op) -> bool:
 def is_left_to_llvm(loop: ir.For | ir.Task) -> bool:
     """Whether there is no loop inside, but for some that are written out."""
     inner = [op for op in walk(loop.regions[0]) if isinstance(op, ir.For | ir.While)]
-    return all(isinstance(op, ir.For) and (_trip_count(op.lo, op.hi) or _LONG) <= _WRITTEN_OUT for op in inner)
+    return all(isinstance(op, ir.For) and (trip_count(op.lo, op.hi) or _LONG) <= _WRITTEN_OUT for op in inner)
 
 
 def _may_have_rows(loop: ir.For | ir.Task) -> bool:
@@ -122,7 +122,7 @@ def _lanes_for(loop: ir.For | ir.Task, machine: Machine, column: int) -> int:
     that are private to a lane take, in bytes.
     """
     lanes = _lanes_of_register(loop, machine)
-    count = _trip_count(loop.args[0], loop.args[1])
+    count = trip_count(loop.args[0], loop.args[1])
     strips = None if count is None else -(-count // lanes)
     most = _registers_for(loop.regions[0], machine, strips)
     for several in _SEVERAL:
@@ -203,7 +203,7 @@ class Chooser:
     ) -> LanesPlan | None:
         divergence = Divergence(loop, self.definitions)
         lanes = _lanes_of_register(loop, self.machine)
-        count = _trip_count(loop.args[0], loop.args[1])
+        count = trip_count(loop.args[0], loop.args[1])
         if _obstacle(loop, divergence, self.machine):
             return None
         few = count is not None and count < _FEWEST_STRIPS * lanes
@@ -224,7 +224,7 @@ class Chooser:
         return _Estimate(loop.regions[0], divergence, register, self.machine, tiles, columns)
 
     def plan(self, loop: ir.For | ir.Task, lanes: int, estimate: _Estimate) -> LanesPlan:
-        count = _trip_count(loop.args[0], loop.args[1])
+        count = trip_count(loop.args[0], loop.args[1])
         times = _UNKNOWN_TRIP_COUNT if count is None else count
         cost = -(-times // estimate.count) * estimate.of_all
         return LanesPlan(estimate.divergence, lanes, estimate.tiles, estimate.columns, cost)
@@ -377,7 +377,7 @@ def _why_not_worth_it(
     if large:
         return large
     lanes = _lanes_of_register(loop, machine)
-    count = _trip_count(loop.args[0], loop.args[1])
+    count = trip_count(loop.args[0], loop.args[1])
     if count is not None and count < lanes:
         return f"it has fewer than {lanes} iterations"
     if estimate is None:
@@ -398,11 +398,6 @@ def _is_deep(op: ir.NewStack) -> bool:
 
 def _is_shallow(op: ir.NewStack) -> bool:
     return len(op.args) == 1 and isinstance(op.args[0], ir.Lit) and op.args[0].value <= _SHALLOW
-
-
-def _trip_count(lo: ir.Atom, hi: ir.Atom) -> int | None:
-    """The number of iterations between two bounds, where it is literal."""
-    return max(0, int(hi.value) - int(lo.value)) if isinstance(lo, ir.Lit) and isinstance(hi, ir.Lit) else None
 
 
 class _Estimate:
@@ -549,7 +544,7 @@ def _moved_loads(body: ir.Region) -> dict[ir.Op, float]:
         for loop in reversed(around):
             if loop not in needs:
                 part /= max(1.0, _iterations(loop, means)) if isinstance(loop, ir.For) else _UNKNOWN_TRIP_COUNT
-            elif not (isinstance(loop, ir.For) and 0 < (_trip_count(loop.lo, loop.hi) or _LONG) <= _WRITTEN_OUT):
+            elif not (isinstance(loop, ir.For) and 0 < (trip_count(loop.lo, loop.hi) or _LONG) <= _WRITTEN_OUT):
                 break
         return part
 

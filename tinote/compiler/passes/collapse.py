@@ -21,7 +21,7 @@ from tinote.ir import primitives as p
 from tinote.ir.access import Accesses, buffers_may_meet
 from tinote.ir.affine import contains, span_of_type
 from tinote.ir.build import Builder
-from tinote.ir.query import walk
+from tinote.ir.query import trip_count, walk
 from tinote.ir.rewrite import clone_region
 from tinote.ir.types import Scalar
 
@@ -57,7 +57,7 @@ def _inner(task: ir.Task) -> ir.For | None:
         return None
     if not inner.parallel or inner.ordered or len(body) > _REPEATED:
         return None
-    outer, count = _length(*task.args), _length(inner.lo, inner.hi)
+    outer, count = trip_count(*task.args), trip_count(inner.lo, inner.hi)
     t = inner.index.type
     if outer is None or count is None or outer < 1 or count < 1 or t is not task.args[0].type:
         return None
@@ -73,10 +73,6 @@ def _inner(task: ir.Task) -> ir.For | None:
     return inner
 
 
-def _length(lo: ir.Atom, hi: ir.Atom) -> int | None:
-    return int(hi.value) - int(lo.value) if isinstance(lo, ir.Lit) and isinstance(hi, ir.Lit) else None
-
-
 def _stays_apart(task: ir.Task, inner: ir.For, accesses: Accesses) -> bool:
     """Whether the plain updates are ones of another element in each iteration of the inner loop."""
     loop = accesses.loops[inner]
@@ -90,7 +86,7 @@ def _stays_apart(task: ir.Task, inner: ir.For, accesses: Accesses) -> bool:
 
 
 def _joined(task: ir.Task, inner: ir.For) -> ir.Task:
-    outer, count = _length(*task.args), _length(inner.lo, inner.hi)
+    outer, count = trip_count(*task.args), trip_count(inner.lo, inner.hi)
     t = inner.index.type
     assert outer is not None and count is not None and isinstance(t, Scalar)
     builder = Builder(loc=inner.loc, origin=inner.origin)

@@ -32,7 +32,7 @@ from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import buffers_may_meet
 from tinote.ir.prune import prune
-from tinote.ir.query import bound_in, free_variables, has_effect, walk
+from tinote.ir.query import bound_in, free_variables, has_effect, trip_count, walk
 from tinote.ir.rewrite import Rewriter, clone_region
 from tinote.ir.types import u1
 
@@ -58,13 +58,10 @@ def _inner_loops(op: ir.Op) -> list[ir.For]:
     return [
         inner
         for inner in op.body.body
-        if isinstance(inner, ir.For) and not inner.ordered and _fits(_length(op), _length(inner))
+        if isinstance(inner, ir.For)
+        and not inner.ordered
+        and _fits(trip_count(op.lo, op.hi), trip_count(inner.lo, inner.hi))
     ]
-
-
-def _length(loop: ir.For) -> int | None:
-    lo, hi = loop.lo, loop.hi
-    return int(hi.value) - int(lo.value) if isinstance(lo, ir.Lit) and isinstance(hi, ir.Lit) else None
 
 
 def _fits(outer: int | None, inner: int | None) -> bool:

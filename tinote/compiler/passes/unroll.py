@@ -18,7 +18,7 @@ reads or writes memory is left alone: it may be fit for that itself.
 from __future__ import annotations
 
 from tinote.ir.nodes import Atom, For, If, Lit, NewStack, Op, Pop, Prim, Push, Region, Var
-from tinote.ir.query import walk
+from tinote.ir.query import trip_count, walk
 from tinote.ir.rewrite import clone_region
 
 #: What the code may cost in additions when it is written out: so much is compiled in some tenths of a second.
@@ -42,20 +42,16 @@ def _size(body: tuple[Op, ...]) -> float:
         if isinstance(op, For):
             if not all(isinstance(inner, Prim | If | For | Push | Pop) for inner in walk(op.body)):
                 return float("inf")
-            trip_count = _trip_count(op)
-            if trip_count:  # infinitely many iterations of nothing are too many, too
-                total += trip_count * (1 + _size(op.body.body))
+            count = trip_count(op.lo, op.hi)
+            if count is None:
+                return float("inf")
+            if count:  # infinitely many iterations of nothing are too many, too
+                total += count * (1 + _size(op.body.body))
         elif isinstance(op, Prim):
             total += op.prim.cost
         else:
             total += 1 + sum([_size(r.body) for r in op.regions])
     return total
-
-
-def _trip_count(loop: For) -> float:
-    if isinstance(loop.lo, Lit) and isinstance(loop.hi, Lit):
-        return max(int(loop.hi.value) - int(loop.lo.value), 0)
-    return float("inf")
 
 
 class _Straight:

@@ -28,7 +28,7 @@ from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import buffers_may_meet
 from tinote.ir.build import Builder
-from tinote.ir.query import walk
+from tinote.ir.query import trip_count, walk
 from tinote.ir.rewrite import clone_region
 from tinote.ir.types import Scalar
 
@@ -55,7 +55,8 @@ def _joined(task: ir.Task, at_once: int) -> ir.Task:
     if not task.parallel or task.ordered or task.privates or len(task.body.params) > 1:
         return task
     lo, hi = task.args
-    if not isinstance(lo, ir.Lit) or not isinstance(hi, ir.Lit):
+    iterations = trip_count(lo, hi)
+    if iterations is None:
         return task
     loops = [op for op in task.body.body if isinstance(op, ir.For)]
     others = [op for op in task.body.body if not isinstance(op, ir.For)]
@@ -65,14 +66,13 @@ def _joined(task: ir.Task, at_once: int) -> ir.Task:
     varying = _varying(task)
     if not _can_be_shared(loop, varying) or len(others) + len(loop.body.body) > _MOST_OPERATIONS:
         return task
-    iterations = int(hi.value) - int(lo.value)
     for together in _TOGETHER:
         if (
             iterations % together == 0
             and iterations // together >= at_once
             and together * len(loop.carried) <= _MOST_CARRIED
         ):
-            return _jammed(task, loop, varying, int(lo.value), iterations, together)
+            return _jammed(task, loop, varying, iterations // together, together)
     return task
 
 
@@ -99,16 +99,17 @@ def _can_be_shared(loop: ir.For, varying: set[ir.Var]) -> bool:
     lo, hi = loop.lo, loop.hi
     if any(a in varying for a in (lo, hi)) or any(not isinstance(op, _SIMPLE) for op in loop.body.body):
         return False
-    if isinstance(lo, ir.Lit) and isinstance(hi, ir.Lit) and int(hi.value) - int(lo.value) < _SHORTEST:
+    count = trip_count(lo, hi)
+    if count is not None and count < _SHORTEST:
         return False
     return any(isinstance(op, ir.Load) and op.outs[0] not in varying for op in loop.body.body)
 
 
-def _jammed(task: ir.Task, loop: ir.For, varying: set[ir.Var], lo: int, iterations: int, together: int) -> ir.Task:
+def _jammed(task: ir.Task, loop: ir.For, varying: set[ir.Var], count: int, together: int) -> ir.Task:
     body, index = task.body.body, task.body.params[0]
     t = index.type
-    assert isinstance(t, Scalar)
-    count = iterations // together
+    lo = task.args[0]
+    assert isinstance(t, Scalar) and isinstance(lo, ir.Lit)
     at = body.index(loop)
     first = ir.Var(t, index.name)
     builder = Builder(loc=task.loc)
@@ -120,7 +121,7 @@ def _jammed(task: ir.Task, loop: ir.For, varying: set[ir.Var], lo: int, iteratio
         _copy_loop(builder, loop, varying, envs)
         for env in envs:
             _copy(builder, body[at + 1 :], env)
-    made = task.rebuilt((ir.Lit(lo, t), ir.Lit(lo + count, t)), (region.close(),))
+    made = task.rebuilt((lo, ir.Lit(int(lo.value) + count, t)), (region.close(),))
     assert isinstance(made, ir.Task)
     return made
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
-from tinote.ir.query import walk
+from tinote.ir.query import trip_count, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter, clone_region
 from tinote.ir.types import Scalar
 
@@ -42,8 +42,7 @@ class _Unroller(Rewriter):
 
 
 def _is_small(loop: ir.For) -> bool:
-    lo, hi = loop.lo, loop.hi
-    if not (isinstance(lo, ir.Lit) and isinstance(hi, ir.Lit) and int(hi.value) - int(lo.value) >= _SHORTEST):
+    if (trip_count(loop.lo, loop.hi) or 0) < _SHORTEST:
         return False
     inside = list(walk(loop.body))
     cost = sum([op.prim.cost if isinstance(op, ir.Prim) else 1.0 for op in inside])
@@ -57,14 +56,10 @@ def _unrolled(rewriter: Rewriter, loop: ir.For) -> tuple[ir.Atom, ...]:
     t, lo, hi = loop.lo.type, int(loop.lo.value), int(loop.hi.value)
     assert isinstance(t, Scalar)
     count, left = divmod(hi - lo, _TOGETHER)
-    if loop.reverse:
-        rest, first = range(hi - 1, hi - 1 - left, -1), lo
-        order = range(_TOGETHER - 1, -1, -1)
-    else:
-        rest, first = range(hi - left, hi), lo
-        order = range(_TOGETHER)
+    steps, rest = range(lo, lo + _TOGETHER), range(hi - left, hi)
     carried = tuple(loop.initial)
     if loop.reverse:
+        steps, rest = steps[::-1], rest[::-1]
         carried = _written_out(rewriter, loop, rest, carried)
     builder = Builder(loc=loop.loc, origin=loop.origin)
     k = ir.Var(t, loop.index.name)
@@ -72,8 +67,8 @@ def _unrolled(rewriter: Rewriter, loop: ir.For) -> tuple[ir.Atom, ...]:
     with builder.region(k, *params) as region:
         begin = builder.prim(p.mul, k, ir.Lit(_TOGETHER, t))
         values: tuple[ir.Atom, ...] = params
-        for n in order:
-            index = builder.prim(p.add, begin, ir.Lit(first + n, t))
+        for step in steps:
+            index = builder.prim(p.add, begin, ir.Lit(step, t))
             values = _iteration(builder, loop, index, values)
     outs = tuple([ir.Var(v.type, v.name) for v in loop.outs])
     made = loop.rebuilt((ir.Lit(0, t), ir.Lit(count, t), *carried), (region.close(*values),), outs)

@@ -360,6 +360,16 @@ def watch(watcher: OutsideWatcher) -> None:
     _own_watcher.set(watcher)
 
 
+@contextmanager
+def watching(watcher: OutsideWatcher) -> Iterator[None]:
+    """A block in which `watcher` is told of all contexts, this one included."""
+    session.watchers += (watcher,)
+    try:
+        yield
+    finally:
+        session.watchers = tuple([one for one in session.watchers if one is not watcher])
+
+
 def end_watch(watcher: OutsideWatcher, before: OutsideWatcher | None) -> None:
     """The end of what `watch` began; `before` watched for this context."""
     others = session.watchers

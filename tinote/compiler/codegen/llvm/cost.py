@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from tinote.compiler.codegen.llvm.ranges import Ranges, range_of, result_range
 from tinote.ir.lanes import lanes_of
-from tinote.ir.nodes import Atom, Atomic, For, If, Lit, MemoryOp, Op, Pop, Prim, Print, Push, Region, While
-from tinote.ir.query import walk
+from tinote.ir.nodes import Atom, Atomic, For, If, MemoryOp, Op, Pop, Prim, Print, Push, Region, While
+from tinote.ir.query import trip_count, walk
 from tinote.ir.types import Scalar
 
 #: Work between two polls of the stop word (about 0.1 ms; a poll costs some nanoseconds).
@@ -53,12 +53,6 @@ class LoopPlan(NamedTuple):
     polling: Polling
     cost: int
     strip: int
-
-
-def trip_count(op: For) -> int | None:
-    """The number of iterations, where it is literal."""
-    lo, hi = op.lo, op.hi
-    return max(0, int(hi.value) - int(lo.value)) if isinstance(lo, Lit) and isinstance(hi, Lit) else None
 
 
 def is_latency_bound(body: Region) -> bool:
@@ -115,7 +109,7 @@ class Loops:
             lows, highs = range_of(self._ranges, op.lo), range_of(self._ranges, op.hi)
             self._ranges[op.index] = lows[0], max(highs[1] - 1, lows[0])
             cost, long = self._region(op.body)
-            lanes, count = lanes_of(op), trip_count(op)
+            lanes, count = lanes_of(op), trip_count(op.lo, op.hi)
             most = highs[1] - lows[0]
             if count is None and most >= 0 and cost * most <= _SHORT:
                 count = most // 2

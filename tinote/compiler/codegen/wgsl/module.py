@@ -71,7 +71,7 @@ from tinote.ir.nodes import (
     While,
 )  # fmt: skip
 from tinote.ir.primitives import Primitive
-from tinote.ir.query import buffers_of, definitions, walk
+from tinote.ir.query import buffers_of, definitions, trip_count, walk
 from tinote.ir.types import Ref, Scalar, Stack, Tangents, Tensor, element_type, f32, f64, shape_of, u1, u32
 from tinote.runtime.layout import PAYLOAD_WORDS, WORKGROUP
 from tinote.runtime.sites import Site, SiteKind
@@ -396,7 +396,7 @@ class _Task:
         """The iterations that a dispatch is for, by all invocations. Gives how many a launch has, if that is known."""
         lo, hi = task.args
         t = element_type(lo.type)
-        known = max(int(hi.value) - int(lo.value), 0) if isinstance(lo, Lit) and isinstance(hi, Lit) else None
+        known = trip_count(lo, hi)
         first, last = self.use(lo), self.use(hi)
         self.do(f"if (!{self.prim_text(p.lt, u1, (lo, hi), [first, last])}) {{ return; }}")
         count = self.prim_text(p.sub, t, (hi, lo), [self.value(last), self.value(first)])

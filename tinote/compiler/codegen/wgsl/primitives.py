@@ -94,7 +94,7 @@ fn rsqrt_{t}(a: {t}) -> {t} {{
 }}
 """,
 }
-#: A number less itself: drivers take it for 0 whatever it is.
+#: A number less itself, and what meets a zero: drivers take them for 0 whatever the number is.
 _BY_BITS = {
     "less_itself_f32": """\
 fn less_itself_f32(a: f32) -> f32 {
@@ -454,8 +454,8 @@ def expression(helpers: Provided, prim: Primitive, t: Scalar, atoms: tuple[Atom,
     if isinstance(t, Tangents):
         return _along_each(helpers, prim, t, atoms, operands)
     types = [t, *[element_type(a.type) for a in atoms]]
-    for s in types:
-        type_name(s)
+    if any(isinstance(s, Tangents) for s in types):
+        raise Unsupported(f"'{prim.name}' of derivatives along several directions at once")
     if any(is_wide(s) for s in types):
         helpers.provide("wide")
         if f64 in types:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tinote.ir.access import buffers_may_meet
-from tinote.ir.nodes import Atom, Atomic, Buffer, For, Lit, Load, Region, Store, Var, While
-from tinote.ir.query import walk
+from tinote.ir.nodes import Atom, Atomic, Buffer, For, Load, Region, Store, Var, While
+from tinote.ir.query import trip_count, walk
 from tinote.ir.reductions import can_be_reduced
 from tinote.ir.types import Tangents
 
@@ -16,13 +16,9 @@ def work_of(region: Region) -> int | None:
     """How many operations a region takes at most, if that is known."""
     total = 0
     for op in region.body:
-        times = 1
-        if isinstance(op, While):
+        times = trip_count(op.lo, op.hi) if isinstance(op, For) else None if isinstance(op, While) else 1
+        if times is None:
             return None
-        if isinstance(op, For):
-            if not isinstance(op.lo, Lit) or not isinstance(op.hi, Lit):
-                return None
-            times = max(int(op.hi.value) - int(op.lo.value), 0)
         inner = [work_of(r) for r in op.regions]
         if None in inner:
             return None

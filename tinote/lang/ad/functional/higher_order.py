@@ -82,7 +82,6 @@ class _Events:
     def __init__(self, outer: Recorder, inner: Inner, inside: Inside) -> None:
         self.results: list[Any] = []
         self._outer = outer
-        self._inner = inner
         self._inside = inside
         self._start = InnerStart(inner)
 
@@ -94,7 +93,8 @@ class _Events:
         outer = self._outer
         if isinstance(outer, Journal):
             events = range(self._first, len(outer.events))
-            outer.inner_events.append(InnerEvents(events, self._inner.name, self._again if outer.runs_again else None))
+            again = self._again if outer.runs_again else None
+            outer.inner_events.append(InnerEvents(events, self._start.inner.name, again))
 
     def _again(self, journal: Journal, of: NumberOf) -> dict[int, Any]:
         places = [(0, one) if isinstance(one, Field) else (getattr(one, "number", 0), None) for one in self.results]

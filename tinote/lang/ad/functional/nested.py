@@ -70,7 +70,7 @@ from tinote.lang.data.traced import Trace, Traced, arranged, constants, holds_tr
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of
-from tinote.lang.session.state import Recorder, beside, memory_of, note_python_write, session
+from tinote.lang.session.state import Recorder, beside, memory_of, note_python_write, session, watching
 from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import unwinding
 from tinote.source import Span, caller
@@ -142,10 +142,9 @@ class Stretch:
         before = _open.get()
         try:
             _open.set((*before, self))
-            session.watchers += (self,)
-            yield
+            with watching(self):
+                yield
         finally:
-            session.watchers = tuple([one for one in session.watchers if one is not self])
             _open.set(before)
 
     def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:

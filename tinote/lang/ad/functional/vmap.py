@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from threading import get_ident
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.ndarrays import CopiedArray
-from tinote.lang.session.state import is_only_owner, session
+from tinote.lang.session.state import is_only_owner, session, watching
 from tinote.runtime.memory import Memory, MemoryCopies
 from tinote.runtime.seam import heard
 from tinote.source import Span, caller
@@ -220,32 +221,26 @@ class _Batched:
 
     def _loop(self, shape: Any, leaves: Sequence[_Leaf], count: int, span: Span) -> Any:
         """The same, a world after the other in Python."""
-        before = MemoryCopies({field.memory.whole: None for field in list(session.fields)})
-        found: list[Any] = []
-        others = _ArraysOfOthers(before)
+        before, found = _Before(), []
         is_captured = heard() is not None  # which refuses to write to arrays of others
-        if not is_captured:
-            session.watchers += (others,)
-        try:
-            for world in range(count):
-                # What a world writes to its arguments is its own.
-                values = [leaf.of(world) for leaf in leaves]
-                owned = [one.copy() if isinstance(one, np.ndarray) else one for one in values]
-                try:
-                    returned = self._world(shape, owned)
-                except TinoteError as error:
-                    error.notes = (*error.notes, in_world(world, count, span))
-                    raise
-                except Exception as error:
-                    error.add_note(f"in world {world} of {count}")
-                    raise
-                found.append(returned if is_captured else _copied(returned))
+        with nullcontext() if is_captured else watching(before):
+            try:
+                for world in range(count):
+                    # What a world writes to its arguments is its own.
+                    values = [leaf.of(world) for leaf in leaves]
+                    owned = [one.copy() if isinstance(one, np.ndarray) else one for one in values]
+                    try:
+                        returned = self._world(shape, owned)
+                    except TinoteError as error:
+                        error.notes = (*error.notes, in_world(world, count, span))
+                        raise
+                    except Exception as error:
+                        error.add_note(f"in world {world} of {count}")
+                        raise
+                    found.append(returned if is_captured else _each_array(returned, np.ndarray.copy))
+                    before.put_back()
+            finally:
                 before.put_back()
-                others.put_back()
-        finally:
-            session.watchers = tuple([one for one in session.watchers if one is not others])
-            before.put_back()
-            others.put_back()
         return _stacked(found)
 
     def _placed(self, found: Any) -> Any:
@@ -297,13 +292,13 @@ class _Batched:
         return "tuple", (("tuple", tuple(begins)), ("tuple", tuple(given)), ("dict", tuple(named)))
 
 
-class _ArraysOfOthers:
-    """Adds to `copies`, before a launch of this thread's that writes to them, NumPy's arrays and others of which the
-    memory is not the session's. `strided`: those that launches get as copies.
+class _Before:
+    """What worlds begin with: what fields hold, and, noted before a launch of this thread's that writes to them,
+    NumPy's arrays and others of which the memory is not the session's. `strided`: those that launches get as copies.
     """
 
-    def __init__(self, copies: MemoryCopies) -> None:
-        self._copies = copies
+    def __init__(self) -> None:
+        self._copies = MemoryCopies({field.memory.whole: None for field in list(session.fields)})
         self._strided: dict[int, tuple[Array, Array]] = {}
         self._thread = get_ident()
 
@@ -323,7 +318,8 @@ class _ArraysOfOthers:
         """Fields have copies from the beginning."""
 
     def put_back(self) -> None:
-        """Give strided arrays what they held."""
+        """Give all of it what it held."""
+        self._copies.put_back()
         for array, held in self._strided.values():
             array[...] = held
 
@@ -437,13 +433,14 @@ def _words(values: Any) -> Array:
 # ---- results
 
 
-def _copied(returned: Any) -> Any:
-    """What a world has returned, with arrays of its own."""
-    if isinstance(returned, dict):
-        return {key: _copied(one) for key, one in returned.items()}
-    if isinstance(returned, tuple | list):
-        return [_copied(one) for one in returned] if isinstance(returned, list) else tuple(map(_copied, returned))
-    return returned.copy() if isinstance(returned, np.ndarray) else returned
+def _each_array(found: Any, act: Callable[[Array], Array]) -> Any:
+    """What a function has returned, with something done to each array."""
+    if isinstance(found, tuple | list):
+        parts = [_each_array(one, act) for one in found]
+        return tuple(parts) if isinstance(found, tuple) else parts
+    if isinstance(found, dict):
+        return {key: _each_array(one, act) for key, one in found.items()}
+    return act(found) if isinstance(found, np.ndarray) else found
 
 
 def _stacked(found: Sequence[Any]) -> Any:
@@ -470,12 +467,9 @@ def _stacked(found: Sequence[Any]) -> Any:
 
 
 def _moved(found: Any, axis: int, span: Span) -> Any:
-    if isinstance(found, tuple | list):
-        return type(found)([_moved(one, axis, span) for one in found])
-    if isinstance(found, dict):
-        return {key: _moved(one, axis, span) for key, one in found.items()}
-    if not isinstance(found, np.ndarray):
-        return found
-    if not -found.ndim <= axis < found.ndim:
-        raise DifferentiationError(f"out_axes: there is no axis {axis} in what is of shape {found.shape}", span)
-    return np.moveaxis(found, 0, axis)
+    def move(array: Array) -> Array:
+        if not -array.ndim <= axis < array.ndim:
+            raise DifferentiationError(f"out_axes: there is no axis {axis} in what is of shape {array.shape}", span)
+        return np.moveaxis(array, 0, axis)
+
+    return _each_array(found, move)
