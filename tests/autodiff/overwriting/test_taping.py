@@ -466,4 +466,4 @@ def test_another_thread_with_a_tape_of_its_own() -> None:
         worker.join()
         q.x.grad.fill(0)
     assert q.x.grad.to_numpy().tolist() == [6.0] * N
-    assert ti.lang.session.state.session.watchers == ()
+    assert ti.lang.session.state.session.watchers == []

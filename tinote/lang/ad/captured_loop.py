@@ -138,10 +138,10 @@ class LoopProgram:
         where the field begins. Raises `CaptureError` where something has changed for good.
         """
         step = self._step
-        watchers = session.watchers
         if seam.listener is not None:
             return False
-        if not step.forward.premises.hold(watchers if watchers == (self._outer,) else ()):
+        watchers = [self._outer] if session.watchers == [self._outer] else []
+        if not step.forward.premises.hold(*watchers):
             step.forward.refuse_if_stale()
             return False
         return (t > 0 or not step.assigned) and step.regions((t,)) is not None

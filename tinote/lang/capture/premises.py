@@ -62,9 +62,9 @@ class Premises:
         self._known = session.gradients
         return True
 
-    def hold(self, watchers: tuple[OutsideWatcher, ...] = ()) -> bool:
+    def hold(self, *watchers: OutsideWatcher) -> bool:
         """Whether a replay does what the function does. `watchers`: the recordings that know of it."""
-        if session.generation != self._generation or session.watchers != watchers or not self.are_owned:
+        if session.generation != self._generation or session.watchers != [*watchers] or not self.are_owned:
             return False
         if self.dependencies.changed() is not None:
             return False

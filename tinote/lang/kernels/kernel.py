@@ -281,7 +281,7 @@ class Kernel(Tokenised):
                 values = (*values, instance.last_seed)
             open_recorder = recorder.get()
             native = instance.primal
-            if session.watchers and session.watchers != (open_recorder,):
+            if session.watchers and session.watchers != [open_recorder]:
                 note_launch_outside(instance, values)
             if open_recorder is not None:
                 native = open_recorder.launching(instance, values) or native

@@ -193,7 +193,8 @@ class Session:
             weakref.WeakKeyDictionary()
         )  # the owner of a gradient, if a view has computed it
         self.has_owners = False  # whether there may be any; asked by each tape, where asking `owners` would tell
-        self.watchers: tuple[OutsideWatcher, ...] = ()  # of all contexts
+        #: of all contexts. One call adds or removes one, which neither a thread nor an interrupt can part.
+        self.watchers: list[OutsideWatcher] = []
         #: launches that wait, if any do, in memory that is to be had by `memory_of` alone (`ad/repeated_tapes.py`)
         self.ahead: Any = None
         self.launches = 0
@@ -356,24 +357,25 @@ def own_watcher() -> OutsideWatcher | None:
 
 def watch(watcher: OutsideWatcher) -> None:
     """From now on, tell `watcher` what other contexts write."""
-    session.watchers += (watcher,)
+    session.watchers.append(watcher)
     _own_watcher.set(watcher)
 
 
 @contextmanager
 def watching(watcher: OutsideWatcher) -> Iterator[None]:
     """A block in which `watcher` is told of all contexts, this one included."""
-    session.watchers += (watcher,)
     try:
+        session.watchers.append(watcher)
         yield
     finally:
-        session.watchers = tuple([one for one in session.watchers if one is not watcher])
+        if watcher in session.watchers:
+            session.watchers.remove(watcher)
 
 
 def end_watch(watcher: OutsideWatcher, before: OutsideWatcher | None) -> None:
     """The end of what `watch` began; `before` watched for this context."""
-    others = session.watchers
-    session.watchers = () if others == (watcher,) else tuple([other for other in others if other is not watcher])
+    if watcher in session.watchers:
+        session.watchers.remove(watcher)
     _own_watcher.set(before)
 
 
@@ -394,7 +396,7 @@ def beside() -> Iterator[None]:
 def note_launch_outside(instance: Any, values: tuple[Any, ...]) -> None:
     """Tell the recordings of other contexts that a kernel is about to be launched."""
     own = _own_watcher.get()
-    for watcher in session.watchers:
+    for watcher in tuple(session.watchers):
         if watcher is not own:
             watcher.launching_outside(instance, values)
 
@@ -404,7 +406,7 @@ def note_python_write(buffer: Buffer, position: Any = ..., value: Any = None, so
     too.
     """
     open_recorder = recorder.get()
-    if session.watchers and session.watchers != (open_recorder,):
+    if session.watchers and session.watchers != [open_recorder]:
         _tell_watchers(buffer, position)  # first: what the recorder makes of it changes duals
     if open_recorder is not None:
         open_recorder.writing(buffer, position, value, source)
@@ -420,7 +422,7 @@ def note_shared(buffer: Buffer) -> None:
 
 def _tell_watchers(buffer: Buffer, position: Any) -> None:
     own = _own_watcher.get()
-    for watcher in session.watchers:
+    for watcher in tuple(session.watchers):
         if watcher is not own:
             watcher.overwriting(buffer, region_at(buffer, position))
 

@@ -107,7 +107,7 @@ class Again:
             for k, number, _ in flow.inputs:
                 values[floats[k]] = self._number(number, values[floats[k]], known)
         given = tuple(values)
-        if session.watchers and session.watchers != (journal,):
+        if session.watchers and session.watchers != [journal]:
             note_launch_outside(instance, given)
         native = journal.launching(instance, given) or instance.primal
         results = launch_on_copies(native.launch, given) if instance.writes_copies else native.launch(given)

@@ -473,7 +473,7 @@ class Journal(Recorder):
             or self.derivative not in (GRADIENT, SHARED_GRADIENT)
             or not self.saved.between_launches
             or self.trace.root.taken_out is not None
-            or session.watchers != (self,)
+            or session.watchers != [self]
             or (session.has_views and are_viewed())
             or not is_only_owner()
         )

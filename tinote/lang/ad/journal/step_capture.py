@@ -121,7 +121,7 @@ def _may_run(step: StepUnderTape, journal: Any, args: Sequence[Any]) -> bool:
     open, and it overwrites nothing that its own gradient needs. What Python writes to a field before anything uses it
     is where the field begins.
     """
-    if not step.forward.premises.hold((journal,)) or (step.fixed is None and step.regions(args) is None):
+    if not step.forward.premises.hold(journal) or (step.fixed is None and step.regions(args) is None):
         return False
     return not step.assigned or all(map(journal.touches, step.assigned))
 
