@@ -19,9 +19,10 @@ FILES = (
     "ad/tape.py", "ad/custom.py", "journal/journal.py", "session/state.py", "functional/fwd_mode.py",
     "functional/forward_mode.py", "functional/forward_in_forward.py", "functional/runs.py", "functional/inner_tape.py",
     "functional/inner_forward.py", "functional/pushed_mode.py", "functional/nested.py",
+    "functional/block_as_function.py", "functional/again.py",
 )  # fmt: skip
 # Lines that are done by the time Python looks for interrupts, so that none can come in their place.
-DONE = ("recorder.set(", "watchers.remove(")
+DONE = ("recorder.set(", "watchers.remove(", "_open.set(")
 ENDS = ("__exit__", "stop", "_end", "leave")
 
 
@@ -118,6 +119,22 @@ def programs() -> dict[str, Callable[[], None]]:
                 add()
             square()
 
+    last = ti.field(ti.f64, (), **both)
+
+    @ti.kernel
+    def sine():
+        last[None] += ti.sin(z[None])
+
+    def three_tapes() -> None:
+        with ti.ad.Tape(last):
+            tape_in_tape()
+            sine()
+
+    def forward_in_two_tapes() -> None:
+        with ti.ad.Tape(last):
+            forward_in_tape()
+            sine()
+
     def functional() -> None:
         ti.ad.grad(add, wrt=x, loss=y)()
 
@@ -125,14 +142,15 @@ def programs() -> dict[str, Callable[[], None]]:
         ti.ad.hvp(add, wrt=x, loss=y)(np.ones(3))
 
     found = [
-        tape, tape_in_tape, custom_in_tape, repeated, forward, forward_in_forward, forward_in_tape, functional, hessian
+        tape, tape_in_tape, custom_in_tape, repeated, forward, forward_in_forward, forward_in_tape, three_tapes,
+        forward_in_two_tapes, functional, hessian
     ]  # fmt: skip
     return {one.__name__: one for one in found}
 
 
 NAMES = (
     "tape", "tape_in_tape", "custom_in_tape", "repeated", "forward", "forward_in_forward", "forward_in_tape",
-    "functional", "hessian",
+    "three_tapes", "forward_in_two_tapes", "functional", "hessian",
 )  # fmt: skip
 
 

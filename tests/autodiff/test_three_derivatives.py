@@ -1,5 +1,5 @@
-"""Three derivatives in each other, of which the second is a block: a functional derivative in a tape, or in a block in
-forward mode, that is differentiated itself. Against differences of what the two inner ones give.
+"""Three derivatives in each other, and four: all combinations of tapes, forward-mode blocks and functions. Against
+differences of what the inner ones give.
 """
 
 from collections.abc import Callable
@@ -22,11 +22,11 @@ OUTER = ("tape", "block", "grad", "jvp")
 class Levels:
     """losses[k + 1] is computed of a derivative of losses[k], by x."""
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int = 3) -> None:
         ti.init(default_fp=ti.f64)
         both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
         self.x = x = ti.field(ti.f64, shape=N, **both)
-        self.losses = [ti.field(ti.f64, shape=(), **both) for _ in range(3)]
+        self.losses = [ti.field(ti.f64, shape=(), **both) for _ in range(depth)]
         first = self.losses[0]
 
         @ti.kernel
@@ -117,9 +117,12 @@ class Levels:
         return ti.ad.jvp(lambda: self.run(kinds), wrt=x, loss=loss)(ALONG)[1]
 
 
-@pytest.mark.parametrize("middle", ["tape", "block"])
-@pytest.mark.parametrize("inner", ["grad", "jvp", "hvp"])
-def test_functional_derivatives_in_blocks_that_are_differentiated(inner: str, middle: str) -> None:
+KINDS = ("tape", "block", "grad", "jvp", "hvp")
+
+
+@pytest.mark.parametrize("middle", KINDS)
+@pytest.mark.parametrize("inner", KINDS)
+def test_all_combinations(inner: str, middle: str) -> None:
     for outer in OUTER:
         levels, kinds, h = Levels(), (inner, middle), 1e-6
         found = levels.derivative(kinds, outer)
@@ -128,19 +131,68 @@ def test_functional_derivatives_in_blocks_that_are_differentiated(inner: str, mi
         assert levels.derivative(kinds, outer) == pytest.approx(found, rel=1e-12), outer  # once more
 
 
-@pytest.mark.parametrize("outer", ["tape", "grad"])
-@pytest.mark.parametrize("middle", ["tape", "block", "grad", "jvp", "hvp"])
+@pytest.mark.parametrize("outer", OUTER)
+@pytest.mark.parametrize("kinds", [("tape", "tape", "tape"), ("block", "jvp", "tape"), ("grad", "tape", "grad")])
+def test_four_derivatives(kinds: tuple[str, ...], outer: str) -> None:
+    levels, h = Levels(4), 1e-6
+    found = levels.derivative(kinds, outer)
+    slope = (levels.value(kinds, START + h * ALONG) - levels.value(kinds, START - h * ALONG)) / (2 * h)
+    assert found == pytest.approx(slope, rel=1e-4)
+
+
 @pytest.mark.parametrize("inner", ["tape", "block"])
-def test_blocks_in_two_others_are_refused_with_both_lines(inner: str, middle: str, outer: str) -> None:
+def test_an_exception_in_the_innermost_block_leaves_the_others_usable(inner: str) -> None:
     levels = Levels()
-    with pytest.raises(DifferentiationError) as refused:
-        levels.derivative((inner, middle), outer)
-    text = str(refused.value)
-    own = {"tape": "with ti.ad.Tape(loss)", "block": "with ti.ad.FwdMode(loss="}[inner]
-    assert own in text
-    assert "ti.ad." in text.replace(own, "", 1)
-    # Nothing is left of it.
-    assert levels.value((inner,), START) == pytest.approx(Levels().value((inner,), START), rel=1e-12)
+    base, first = levels.base, levels.losses[0]
+
+    def program(*, fails: bool) -> None:
+        with ti.ad.Tape(levels.losses[1]):
+            try:
+                if fails:
+                    kind = ti.ad.Tape(first) if inner == "tape" else ti.ad.FwdMode(first, levels.x, ALONG)
+                    with kind:
+                        base(2.0)
+                        raise KeyError
+            except KeyError:
+                pass
+            first[None] = 0
+            levels.run((inner,))
+        levels.uses[1]["tape"]()
+
+    found = []
+    for fails in (True, False):
+        levels.begin(START)
+        with ti.ad.Tape(levels.losses[2]):
+            program(fails=fails)
+        found.append(levels.x.grad.to_numpy())
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
+
+
+def test_custom_gradients_within_are_refused_with_all_lines() -> None:
+    levels = Levels()
+
+    @ti.ad.grad_replaced
+    def replaced() -> None:
+        levels.base(1.0)
+
+    @ti.ad.grad_for(replaced)
+    def gradient() -> None:
+        levels.base.grad(1.0)
+
+    middle, outer = ti.ad.Tape(levels.losses[1]), ti.ad.Tape(levels.losses[2])
+    inner = ti.ad.FwdMode(levels.losses[0], levels.x, ALONG)
+    with pytest.raises(DifferentiationError) as refused, outer, middle, inner:
+        replaced()
+    assert "outer, middle, inner" in str(refused.value) and "replaced()" in str(refused.value)
+
+
+def test_a_dual_that_is_a_value_is_not_taken_as_an_array_where_tangents_lie() -> None:
+    levels = Levels()
+    outer, middle = ti.ad.FwdMode(levels.losses[2], levels.x, ALONG), ti.ad.Tape(levels.losses[1])
+    with pytest.raises(DifferentiationError, match="read its elements"), outer, middle:
+        with ti.ad.FwdMode(levels.losses[0], levels.x, ALONG):
+            levels.base(1.0)
+        levels.losses[0].dual.to_numpy()
 
 
 @pytest.mark.parametrize("inner", ["grad", "jvp", "hvp"])

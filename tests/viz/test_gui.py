@@ -175,8 +175,10 @@ def test_running_ends_on_request(gui):
     assert not other.running
 
 
+# NumPy's random numbers are imported when they are first asked for, and that import swallows an interrupt.
 SCRIPT = """
 import numpy as np
+import numpy.random
 from tinote.viz.window.gui import GUI
 gui = GUI("script", res=64)
 print("started", flush=True)

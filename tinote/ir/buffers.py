@@ -153,7 +153,8 @@ def give_planes(gradient: Buffer) -> None:
 
 def twin_of(buffer: Buffer, *, adjoint: bool, tangent: bool, directions: int = 1) -> Buffer:
     """A buffer like `buffer`, with the companions that are asked for: its own where it has them, and new ones, which
-    lie row by row. Along several `directions` there are only new ones, with as many numbers for each number.
+    lie row by row. Along several `directions` there are only new ones, with as many numbers for each number, and so are
+    there for a gradient or dual that holds values: its own dual is that of a derivative which lies there too.
     """
     twin = Buffer(
         buffer.name,
@@ -166,7 +167,7 @@ def twin_of(buffer: Buffer, *, adjoint: bool, tangent: bool, directions: int = 1
         offset=buffer.offset,
         noalias=buffer.noalias,
     )
-    if directions == 1:
+    if directions == 1 and buffer.primal is None:
         twin.adjoint, twin.tangent = buffer.adjoint, buffer.tangent
     if adjoint and twin.adjoint is None:
         twin.adjoint = _companion(twin, "grad", directions)

@@ -334,7 +334,7 @@ class _Chain:
             with recording_as(runner):
                 self.step(t)
         finally:
-            self.numbers |= runner.trace.taken_in
+            self.numbers |= runner.trace.taken_in.keys()
             runner.trace.close()
 
     def _lost_values(self) -> dict[Buffer, Span]:

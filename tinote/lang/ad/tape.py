@@ -25,9 +25,11 @@ from tinote.lang.ad.access_rules.violations import Violation
 from tinote.lang.ad.checks.gradcheck import GradientReport
 from tinote.lang.ad.checks.tape_check import GradientCheck
 from tinote.lang.ad.functional.again import can_run_again
+from tinote.lang.ad.functional.block_as_function import TapeAsFunction
 from tinote.lang.ad.functional.forward_mode import ForwardMode, refuse_block
 from tinote.lang.ad.functional.inner_tape import InnerTape
 from tinote.lang.ad.functional.inputs import size_of
+from tinote.lang.ad.functional.pushed_mode import PushedMode
 from tinote.lang.ad.functional.second_order import SecondOrder, inner_trace, refuse_custom
 from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
@@ -104,7 +106,8 @@ class Tape(Journal):
 
     A tape may be opened inside of another recording: of a tape, forward mode, and a function that is differentiated.
     The gradients that it computes are values there, for kernels and for Python, and have derivatives themselves; when
-    the outer block ends, the gradients are its own. Within `ti.ad.FwdMode` they have tangents in their duals.
+    the outer block ends, the gradients are its own. Within `ti.ad.FwdMode` they have tangents in their duals. Inside of
+    two recordings, or more, it cannot keep gradients (`clear_gradients=False`), and runs again when it ends.
 
     `repeats`: tapes are opened here again and again whose blocks launch the same each time. From about the fifth on
     they run faster: launches wait until the end of the block, or until anything is read, written or asked for, and run
@@ -169,7 +172,7 @@ class Tape(Journal):
         self.repeats = repeats
         self._entered = False
         self._place = "", 0
-        self._inner: InnerTape | None = None
+        self._inner: InnerTape | TapeAsFunction | None = None
 
     @property
     def violations(self) -> list[Violation]:
@@ -191,7 +194,7 @@ class Tape(Journal):
         outer = recorder.get()
         frame = sys._getframe(1)
         place = frame.f_code.co_filename, frame.f_lineno
-        if isinstance(outer, Journal):
+        if isinstance(outer, Journal | PushedMode):
             self._inner = self._inside(outer, Span(*place))
         elif outer is not None:
             self._carry_tangents(outer)
@@ -210,7 +213,7 @@ class Tape(Journal):
         begin = repeated_tapes.begin(self, self._place) if alone else None
         try:
             if self._inner is not None:
-                self._inner.start(self.trace)
+                self._inner.start()
             self.start()
             if begin is not None:
                 begin()
@@ -228,8 +231,8 @@ class Tape(Journal):
             if self._inner is not None:
                 self._inner.stop()
 
-    def _inside(self, outer: Journal, span: Span) -> InnerTape:
-        """Inside of another recording in reverse mode, the tape is one of its records."""
+    def _inside(self, outer: Journal | PushedMode, span: Span) -> InnerTape | TapeAsFunction:
+        """Inside of another recording in reverse mode, the tape is one of its records, or a function."""
         if self._observers or self.keep or not self._saves:
             raise DifferentiationError(
                 "a tape inside of another recording does not check, and keeps what it needs",
@@ -244,7 +247,11 @@ class Tape(Journal):
                 hint="give each a loss of its own",
                 notes=[Note("inside of this", outer.opened)],
             )
-        found = InnerTape(self, outer, self.loss, span, clears=self.clear_gradients)
+        found: InnerTape | TapeAsFunction
+        if isinstance(outer, Journal) and not outer.is_differentiated:
+            found = InnerTape(self, outer, self.loss, span, clears=self.clear_gradients)
+        else:
+            found = TapeAsFunction(self, outer, self.loss, span, clears=self.clear_gradients)
         self.opened_within = outer.opened_notes()
         refuses, self.trace = self.trace.refuses, inner_trace(outer)
         self.trace.events, self.trace.refuses = self.events, refuses
@@ -337,6 +344,9 @@ class Tape(Journal):
                     self.rules.look_outside()
                 if inner is None:
                     self._differentiate()
+                elif isinstance(inner, TapeAsFunction):
+                    self.lost_values()
+                    inner.leave()
                 else:
                     with beside(), inner.sweeping():
                         self._differentiate()

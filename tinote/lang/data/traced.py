@@ -144,7 +144,7 @@ class Trace:
         self.computes: Computes | None = None
         self.is_open = True
         self.root: Trace = self if outer is None else outer.root  # that of the outermost recording
-        self.taken_in: set[int] = set()  # numbers of `outer` that were used
+        self.taken_in: dict[int, Traced] = {}  # the numbers of `outer` that were used, by their numbers
         self.taken_out: _TakenOut | None = None  # of the outermost: what was taken out, and not told of yet
         self._said = False
 
@@ -172,7 +172,7 @@ class Trace:
             if owner is around:
                 inner: Trace | None = self
                 while inner is not None and inner is not around:
-                    inner.taken_in.add(value.number)
+                    inner.taken_in.setdefault(value.number, value)
                     inner = inner.outer
                 return True
             around = around.outer

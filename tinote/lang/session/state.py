@@ -121,6 +121,10 @@ class Recorder:
         """
         return value
 
+    def number_at(self, buffer: Buffer, position: tuple[int, ...], value: float) -> Any:
+        """The same for a number: an element, or a component of one."""
+        return value
+
     def taking(self, buffer: Buffer) -> None:
         """Python takes a whole field out as an array."""
 

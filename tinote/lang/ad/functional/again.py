@@ -6,23 +6,29 @@ program gives tangents too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.journal.events import Computed, Custom, InnerEvents, Launch, Read, Write
+from tinote.lang.ad.functional.nested import computed_inside
+from tinote.lang.ad.functional.pushed_mode import base_of, lifts_of
+from tinote.lang.ad.journal.events import Computed, Custom, Event, InnerEvents, Launch, Read, Write
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Operation, outermost
 from tinote.lang.ad.memory.values import element_at, held_now, hold, store
 from tinote.lang.data.traced import Trace, Traced, computed_again
 from tinote.lang.kernels.unwritable import launch_on_copies
-from tinote.lang.session.state import note_launch_outside, note_python_write, session
+from tinote.lang.session.state import Recorder, note_launch_outside, note_python_write, session
 from tinote.source import Span
 
 Array = np.ndarray[Any, Any]
+
+NO_DIRECTIONS: Mapping[Buffer, Array] = {}
+NO_TANGENTS: Mapping[int, float] = {}
+NO_NUMBERS: Mapping[int, Traced] = {}
 
 
 def can_run_again(custom: Custom) -> bool:
@@ -31,14 +37,17 @@ def can_run_again(custom: Custom) -> bool:
 
 
 class Again:
-    """What a journal has recorded that noted all that it takes (`Journal.runs_again`). `outer`: what the numbers belong
-    to that came from outside.
+    """What a journal has recorded that noted all that it takes (`Journal.will_run_again`). `outer`: what the numbers
+    belong to that came from outside.
     """
 
     def __init__(self, recorded: Journal, outer: Trace) -> None:
         self._events = list(recorded.events)
         self._inner = [one for one in recorded.inner_events if one.again is not None]
         self._outer = outer
+        #: gradients and duals that hold what blocks inside have computed
+        self._companions = {one: span for one, span in recorded.active.items() if one.primal is not None}
+        self._first_values = _first_values(self._events)
         self._along: Mapping[int, float] = {}
         for event in self._parts():
             if isinstance(event, Launch):
@@ -50,34 +59,53 @@ class Again:
             if isinstance(event, Custom) and event.release is not None:
                 event.release()
 
-    def run(self, journal: Journal, directions: Mapping[Buffer, Array], along: Mapping[int, float]) -> None:
-        """Do it again under `journal`, which is recording. `directions`: tangents of what fields hold at the start; of
+    def run(
+        self,
+        recorder: Recorder,
+        directions: Mapping[Buffer, Array] = NO_DIRECTIONS,
+        along: Mapping[int, float] = NO_TANGENTS,
+        given: Mapping[int, Traced] = NO_NUMBERS,
+        *,
+        initialises: bool = True,
+    ) -> None:
+        """Do it again under `recorder`, the present one. `directions`: tangents of what fields hold at the start; of
         what Python gives them before anything uses them, these are the tangents. `along`: those of numbers from
-        outside.
+        outside; `given`: other numbers in their place. `initialises`: whether Python gives fields the values that they
+        begin with (`initialise`).
         """
-        known: dict[int, Traced] = {}
+        known: dict[int, Traced] = dict(given)
         self._along = along
+        if self._companions:
+            keep_gradients_apart(recorder)
+            companions_are_values(recorder, [*self._companions], next(iter(self._companions.values())))
         for event in outermost(self._parts()):
+            if not initialises and event in self._first_values:
+                continue
             if isinstance(event, Launch):
-                self._launch(event, journal, known)
+                self._launch(event, recorder, known)
             elif isinstance(event, Read):
                 value = element_at(event.buffer, event.position)
-                known[event.number] = journal.number_at(event.buffer, event.position, value)
+                known[event.number] = recorder.number_at(event.buffer, event.position, value)
             elif isinstance(event, Computed):
                 operands = [self._operand(one, known) if type(one) is Traced else one for one in event.operands]
                 found = computed_again(event.rule, operands)
                 if type(found) is Traced:
                     known[event.number] = found
             elif isinstance(event, Write):
-                self._write(event, known)
+                self._write(event, recorder, known)
                 if event.initialises and event.target in directions and event.target.tangent is not None:
-                    given = directions[event.target]
-                    store(event.target.tangent, event.position, given[event.position])
+                    direction = directions[event.target]
+                    store(event.target.tangent, event.position, direction[event.position])
             elif isinstance(event, Operation) and event.computation is not None:
-                journal.computing(event.computation)
+                recorder.computing(event.computation)
             elif isinstance(event, InnerEvents | Custom):
                 assert event.again is not None
-                known.update(event.again(journal, lambda one: self._operand(one, known)))
+                known.update(event.again(recorder, lambda one: self._operand(one, known)))
+
+    def initialise(self, recorder: Recorder) -> None:
+        """Let Python give fields the values that they begin with, which it did before anything used them."""
+        for event in self._first_values:
+            self._write(event, recorder, {})
 
     def _parts(self) -> Iterator[Any]:
         """The events, with derivatives inside in the place of theirs."""
@@ -97,8 +125,8 @@ class Again:
         found = known.get(number)
         return Traced(self._outer, value, self._along.get(number, 0.0), number) if found is None else found
 
-    def _launch(self, event: Launch, journal: Journal, known: dict[int, Traced]) -> None:
-        instance, values = event.instance, list(event.values)
+    def _launch(self, event: Launch, recorder: Recorder, known: dict[int, Traced]) -> None:
+        instance, values = event.instance, list(event.replay_arguments())
         flow = event.flow
         if flow is not None:
             count = len(instance.specialisation.arrays)
@@ -107,23 +135,23 @@ class Again:
             for k, number, _ in flow.inputs:
                 values[floats[k]] = self._number(number, values[floats[k]], known)
         given = tuple(values)
-        if session.watchers and session.watchers != [journal]:
+        if session.watchers and session.watchers != [recorder]:
             note_launch_outside(instance, given)
-        native = journal.launching(instance, given) or instance.primal
+        native = recorder.launching(instance, given) or instance.primal
         results = launch_on_copies(native.launch, given) if instance.writes_copies else native.launch(given)
-        journal.launched()
+        recorder.launched()
         if flow is not None:
             found = [one for one in results if type(one) is Traced]
             known.update(zip(flow.outputs, found, strict=True))
 
-    def _write(self, event: Write, known: Mapping[int, Traced]) -> None:
+    def _write(self, event: Write, recorder: Recorder, known: Mapping[int, Traced]) -> None:
         if event.source is not None:
             note_python_write(event.target, event.position, None, event.source)
-            hold(event.target, held_now(event.source))
+            hold(value_of(recorder, event.target), held_now(event.source))
             return
         value = event.values if event.numbers is None else self._numbers(event, known)
         note_python_write(event.target, event.position, value)
-        store(event.target, event.position, value)
+        store(value_of(recorder, event.target), event.position, value)
 
     def _numbers(self, event: Write, known: Mapping[int, Traced]) -> Any:
         if isinstance(event.numbers, int):
@@ -134,6 +162,50 @@ class Again:
             value, number = event.values[at].item(), int(event.numbers[at])
             found[at] = self._number(number, value, known) if number else value
         return found
+
+
+def _first_values(events: Sequence[Event]) -> dict[Write, None]:
+    """Where Python has given fields that are differentiated the values that they begin with: nothing came before that
+    used them.
+    """
+    found: dict[Write, None] = {}
+    used: set[Buffer | None] = set()
+    for event in events:
+        if isinstance(event, Write):
+            if event.initialises and event.target.adjoint is not None and event.target not in used:
+                found[event] = None
+            else:
+                used |= {event.target, event.source}
+        elif isinstance(event, Read):
+            used.add(event.buffer)
+        elif not isinstance(event, Computed):
+            used |= event.touched
+    return found
+
+
+def keep_gradients_apart(recorder: Recorder) -> None:
+    """A block inside of what `recorder` is told is about to compute gradients of its own."""
+    base = base_of(recorder)
+    if isinstance(base, Journal):
+        base.may_change_gradients()
+        base.keep_gradients_apart()
+
+
+def companions_are_values(recorder: Recorder, companions: Collection[Buffer], span: Span) -> None:
+    """A block inside of what `recorder` is told, opened at `span`, has computed these gradients or duals."""
+    base = base_of(recorder)
+    if isinstance(base, Journal):
+        for buffer in companions:
+            base.has_values(buffer, span)
+    for block in lifts_of(recorder):
+        block.values.update(companions)
+    computed_inside(companions)
+
+
+def value_of(recorder: Recorder, buffer: Buffer) -> Buffer:
+    """Where the values of a gradient or dual lie that a block inside of what `recorder` is told has computed."""
+    base = base_of(recorder)
+    return base.duals_apart.get(buffer, buffer) if isinstance(base, Journal) else buffer
 
 
 def refuse_other_again(name: str, span: Span) -> NoReturn:

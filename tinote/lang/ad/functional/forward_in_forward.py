@@ -96,7 +96,9 @@ def pushed_from(mode: ForwardMode) -> PushedMode:
     block = PushedMode(base, 1, mode.opened)
     block.duals_are_values = True
     block.adopted = mode.trace
-    for field in _floats():
+    fields = _floats()
+    block.values.update([field.buffer for field in fields if field.buffer.primal is not None])
+    for field in fields:
         tangent = mode.tangent(field.buffer)
         if tangent is not None and numbers(tangent).any():
             own = block.companion(field)
@@ -129,8 +131,10 @@ class _PushedFurther:
 
 
 def _floats() -> list[Field]:
-    return [
+    """The fields whose values have tangents in forward mode, gradients among them."""
+    found = [
         field
         for field in list(session.fields)
         if field.buffer.primal is None and field.buffer.dtype.kind == "f" and not field.buffer.no_tangent
     ]
+    return [*found, *[field.grad for field in found if field.has_grad]]

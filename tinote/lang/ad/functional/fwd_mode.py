@@ -18,10 +18,12 @@ from typing import Any, Self
 import numpy as np
 
 from tinote.errors import DifferentiationError
+from tinote.lang.ad.functional.block_as_function import ForwardAsFunction
 from tinote.lang.ad.functional.directions import OneDirectionOnly, SeveralDirections, directions_for
 from tinote.lang.ad.functional.forward_in_forward import ForwardInForward, takes_forward_blocks
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inner_forward import InnerForward
+from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.fields import Field
@@ -51,8 +53,10 @@ class FwdMode:
     and need not be there. Numbers that depend on the parameters cannot go through Python then.
 
     Inside of a tape, of a function that is differentiated in reverse (the loss needs a gradient then) and of another
-    block of this kind, the duals of the loss that the block leaves are values, which have derivatives there. When a
-    block around it of this kind ends, the duals are its own.
+    block of this kind, to any depth, the duals of the loss that the block leaves are values, which have derivatives
+    there. When a block around it of this kind ends, the duals are its own. Inside of two recordings it runs again when
+    it ends, and where the duals of fields hold tangents of a recording around it, those that are values cannot be taken
+    as arrays.
 
     Raises `DifferentiationError`.
 
@@ -68,7 +72,7 @@ class FwdMode:
         if len(seeds) != len(params):
             raise DifferentiationError(f"{len(params)} parameters need as many seeds, not {len(seeds)}", caller())
         self._several: _SeveralSeeds | None = None
-        self._inner: InnerForward | ForwardInForward | None = None
+        self._inner: InnerForward | ForwardInForward | ForwardAsFunction | None = None
         self._given = losses, params, seeds
         if seeds and all(_rank(one) == len(f.shape) + len(f.element) + 1 for f, one in zip(params, seeds, strict=True)):
             self._several = _SeveralSeeds(losses, params, seeds)
@@ -80,11 +84,15 @@ class FwdMode:
 
     def __enter__(self) -> Self:
         outer = recorder.get()
-        if isinstance(outer, Journal) or takes_forward_blocks(outer):
+        if isinstance(outer, Journal) or takes_forward_blocks(outer) or self._is_pushed_in_journal(outer):
             self._enter_inside(outer)
         else:
             self._mode.__enter__()
         return self
+
+    @staticmethod
+    def _is_pushed_in_journal(outer: Any) -> bool:
+        return isinstance(outer, PushedMode) and isinstance(base_of(outer), Journal)
 
     def _enter_inside(self, outer: Any) -> None:
         """The block is a record of the recording around it."""
@@ -94,8 +102,12 @@ class FwdMode:
                 caller(),
                 notes=outer.opened_notes(),
             )
-        reverse = isinstance(outer, Journal)
-        self._inner = InnerForward(outer, *self._given) if reverse else ForwardInForward(outer, *self._given)
+        if takes_forward_blocks(outer):
+            self._inner = ForwardInForward(outer, *self._given)
+        elif isinstance(outer, Journal) and not outer.is_differentiated:
+            self._inner = InnerForward(outer, *self._given)
+        else:
+            self._inner = ForwardAsFunction(outer, *self._given)
         self._inner.enter()
 
     def __exit__(

@@ -76,6 +76,25 @@ def pushed(outer: Recorder, inner: Inner, inside: Inside) -> tuple[Any, list[Any
         return value, [product]
 
 
+def pushed_fields(outer: Recorder, inner: Inner, losses: Sequence[Field]) -> list[Any]:
+    """The products that a function leaves in these fields, as parts of the recording around."""
+
+    def inside(outer: Recorder, inner: Inner) -> tuple[None, list[Any]]:
+        with _Events(outer, inner, inside) as events:
+            block = PushedMode(outer, next_depth(outer), inner.span)
+            try:
+                bound = _pointed(block, inner)
+                with block.running(), bound.running():
+                    inner.task.f(*bound.args)
+                products = [_taken(block.companion(field)) for field in losses]
+            finally:
+                block.close()
+            events.results = [None, *products]
+            return None, products
+
+    return inside(outer, inner)[1]
+
+
 class _Events:
     """A block whose events in the recording around are those of this derivative, which gives `results`."""
 
@@ -428,6 +447,7 @@ class _Record:
         result = result_of(task, returned, top.trace)
         refuse_written(bound, self.inner)
         lost = journal.lost_values()
+        journal.take_gradients_back()
         if isinstance(result, Field):
             return list(self._fields(result, blocks))
         parts = self._parts(result, blocks)

@@ -47,11 +47,6 @@ class InnerForward:
     def __init__(self, outer: Journal, losses: list[Field], params: list[Field], seeds: Sequence[Any]) -> None:
         self._span = caller()
         notes = outer.opened_notes()
-        if outer.derivative.has_tangents or outer.is_inner:
-            what = "which is differentiated itself: third derivatives are not computed"
-            raise DifferentiationError(
-                f"forward mode cannot be opened inside of this block, {what}", self._span, notes=notes
-            )
         for field in losses:
             if not field.has_grad:
                 raise DifferentiationError(
@@ -67,7 +62,7 @@ class InnerForward:
         self._seeds = [direction_of(field, seed) for field, seed in zip(params, seeds, strict=True)]
         self._stretch = Stretch(keeps=True)
         self._journal = SecondOrder(saves=False, trace=inner_trace(outer))
-        self._journal.runs_again = self._journal.is_inner = True
+        self._journal.will_run_again()
         self._journal.opened = self._span
         self._journal.opened_within = notes
         self._journal.takes_custom = False
@@ -107,6 +102,7 @@ class InnerForward:
             if completed:
                 journal.lost_values()
         finally:
+            journal.take_gradients_back()
             journal.forget()
         for field in self._params:
             if field not in self._losses:
@@ -135,7 +131,7 @@ class InnerForward:
             fully_overwritten=(stretch.filled & stretch.written) | set(self._duals),
             gradient_tasks=tuple([task for event in journal.records for task in event.gradient_tasks]),
             release=self._release,
-            numbers=frozenset(journal.trace.taken_in - {0}),
+            numbers=frozenset(journal.trace.taken_in),
             kept_bytes=stretch.start.nbytes,
         )
         outer.custom(custom)

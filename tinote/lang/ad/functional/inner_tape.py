@@ -15,7 +15,7 @@ another one (`nested.py`): the tangent of g along w is the gradient of w · g.
 
 The gradients of the two levels share memory and never meet: what the tape leaves there are values, of which each launch
 that reads them keeps a copy; when the sweep of the recording around it begins, gradients are again what they were
-before the first tape inside of it (`Journal.gradients_apart`).
+before the first tape inside of it (`Journal.companions_before`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from tinote.lang.data.traced import Trace
 from tinote.lang.session.state import memory_of, session
 from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import unwinding
-from tinote.source import Span, caller
+from tinote.source import Span
 
 Array = np.ndarray[Any, Any]
 
@@ -58,14 +58,6 @@ class InnerTape:
     """What `tape`, opened at `span`, is to the recording `outer`."""
 
     def __init__(self, tape: Journal, outer: Journal, loss: Field, span: Span, *, clears: bool) -> None:
-        if outer.derivative.has_tangents or outer.is_inner:
-            notes = outer.opened_notes()
-            raise DifferentiationError(
-                "a tape cannot be opened inside of this block, which is differentiated itself: third derivatives are "
-                "not computed",
-                caller(),
-                notes=notes,
-            )
         self._tape = tape
         self._outer = outer
         self._loss = loss
@@ -89,10 +81,10 @@ class InnerTape:
             gradients = [f.grad.buffer for f in list(session.fields) if f.buffer.primal is None and f.has_grad]
             self._before = {gradient: np.array(numbers(gradient)) for gradient in gradients}
 
-    def start(self, trace: Trace) -> None:
+    def start(self) -> None:
         """The tape records from now on."""
-        self._family = trace.family
-        self._tape.runs_again = self._tape.is_inner = True
+        self._family = self._tape.trace.family
+        self._tape.will_run_again()
         listening = self._stretch.listening()
         listening.__enter__()
         self._listening = listening
@@ -125,7 +117,7 @@ class InnerTape:
         stretch.read_by_python(tape)
         self._gradients = sorted(tape.changed_gradients() | {self._loss.grad.buffer}, key=lambda b: b.name)
         self._again = Again(tape, outer.trace)
-        self._numbers = frozenset(tape.trace.taken_in - {0})
+        self._numbers = frozenset(tape.trace.taken_in)
         if custom_calls(tape.events):
             after = {g: np.array(numbers(g)) for g in self._gradients if g is not self._loss.grad.buffer}
             self._found = {g: one - self._before.get(g, 0.0) for g, one in after.items()}
@@ -247,6 +239,7 @@ def run_again(
     with journal.recording():
         again.run(journal, directions, along or {})
     journal.lost_values()
+    journal.take_gradients_back()
 
 
 def leave_tangents(journal: SecondOrder, seeds: Mapping[Buffer, Array], outer: CustomSweep) -> None:

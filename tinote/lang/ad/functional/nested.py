@@ -133,6 +133,8 @@ class Stretch:
         self.loaded: set[Buffer] = set()
         self.written: set[Buffer] = set()
         self.filled: set[Buffer] = set()
+        #: gradients and duals that a block inside has computed, which it computes again when all this runs again
+        self.computed: set[Buffer] = set()
         self.start = MemoryCopies()
         self._tell = tell
         self._keeps = keeps
@@ -144,8 +146,14 @@ class Stretch:
             _open.set((*before, self))
             with watching(self):
                 yield
-        finally:
+        except GeneratorExit:  # an interrupt has kept the block from ending, and it is collected, perhaps later
+            if _open.get()[-1:] == (self,):
+                _open.set(before)
+            raise
+        except BaseException:
             _open.set(before)
+            raise
+        _open.set(before)
 
     def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
@@ -155,7 +163,7 @@ class Stretch:
         arguments = arguments_of(instance, values)
         touched = arguments.accesses
         for buffer in touched.loaded if self._keeps else ():
-            if buffer.primal is not None:
+            if buffer.primal is not None and buffer not in self.computed:
                 self._refuse_gradient(buffer, instance.specialisation.source.span)
         external = [b for b in touched.loaded if isinstance(b, ExternalArray)]
         self.loaded.update(external)
@@ -201,9 +209,10 @@ class Stretch:
     def read_by_python(self, journal: Journal) -> None:
         """Python has read fields, too."""
         for buffer in journal.looked_at:
-            if buffer.primal is not None:
+            if buffer.primal is None:
+                self.loaded.add(buffer)
+            elif buffer not in self.computed:
                 self._refuse_gradient(buffer, caller())
-            self.loaded.add(buffer)
         for event in journal.events:
             if isinstance(event, Write) and event.source is not None:
                 self.loaded.add(event.source)
@@ -229,6 +238,12 @@ class Stretch:
             span,
             hint="copy it into a field of its own before",
         )
+
+
+def computed_inside(buffers: Collection[Buffer]) -> None:
+    """A block has computed these gradients and duals, for whoever hears what runs (`Stretch.computed`)."""
+    for stretch in _open.get():
+        stretch.computed.update(buffers)
 
 
 @contextmanager
@@ -607,7 +622,7 @@ class Recorded:
         stretch = self.stretch
         stretch.read_by_python(journal)
         own = {field.buffer for field in self.own}
-        runs_again = outer.runs_again
+        runs_again = outer.runs_again or outer.is_inner
         self.results = [_Result(one, self.trace, runs_again=runs_again) for one in (value, *found)]
         self.found = [np.array(plain_array(one)) for one in (value, *found)]
         made = {one.field.buffer for one in self.results if one.field is not None}
@@ -771,7 +786,7 @@ class Recorded:
         given = self.given[0]
         inputs = {one.field.buffer for one in run.bound.inputs if one.field is not None}
         fields = have_gradients(self.stretch.loaded - inputs)
-        outside = run.journal.trace.taken_in - self.sources - {0}
+        outside = run.journal.trace.taken_in.keys() - self.sources
         known: dict[int, list[Traced]] = {number: [] for number in sorted(outside)}
         for one in [*[one for one in self.start.args if type(one) is Traced], *self.start.cells.numbers]:
             if one.number in known:

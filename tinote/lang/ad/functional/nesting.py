@@ -28,15 +28,15 @@ def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
             return pushed_within(outer, inner)
         if isinstance(outer, Journal) and not outer.derivative.has_tangents:
             return Recorded(outer, inner, inside).run()
-        _refuse_capture()
+        refuse_capture("a third derivative")
         run = higher_order.pushed if inner.is_forward else higher_order.record
         return run(outer, inner, inside)
 
 
-def _refuse_capture() -> None:
+def refuse_capture(what: str) -> None:
     """Derivatives of a third order are not part of a step that is being captured."""
     if (listener := heard()) is not None:
-        listener.taking("a third derivative")
+        listener.taking(what)
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def hessian_within(outer: Recorder, inner: Inner, run: Callable[..., tuple[Any, 
     if task.loss is not None:
         task.loss.fill(0)
     with _entered(outer, inner):
-        _refuse_capture()
+        refuse_capture("a third derivative")
         value, gradients, products = higher_order.hessian_products(outer, inner)
     return value, task.shaped(gradients), task.shaped(products)
 

@@ -125,6 +125,8 @@ class PushedMode(Recorder):
         self.clears_duals = base.clears_duals
         #: what was launched, by name
         self.launches: list[str] = []
+        #: gradients and duals that hold what blocks inside of this one have computed
+        self.values: set[Buffer] = set()
         self._parts: dict[int, tuple[Any, Any]] = {}
         self._used: dict[Buffer, Field] = {}
 
@@ -230,7 +232,9 @@ class PushedMode(Recorder):
     def _has_tangents(self, buffer: Buffer) -> bool:
         """Whether what it holds is a value, not a derivative."""
         primal = buffer.primal
-        return primal is None or (self.duals_are_values and primal.primal is None and buffer is primal.tangent)
+        if primal is None or buffer in self.values:
+            return True
+        return self.duals_are_values and primal.primal is None and buffer is primal.tangent
 
     def known_companion(self, buffer: Buffer) -> Field | None:
         """The same where this block has used it already."""
@@ -356,6 +360,15 @@ class PushedMode(Recorder):
         pairs = [self.parts(one) for one in array.ravel().tolist()]
         first, second = [objects([pair[k] for pair in pairs], array.shape) for k in (0, 1)]
         return first[()], second[()]
+
+    def number_at(self, buffer: Buffer, position: tuple[int, ...], value: float) -> Any:
+        own = self.tangents_of(buffer) if self._has_tangents(buffer) else None
+        with self.below():
+            primal = self.base.number_at(buffer, position, value)
+            if own is None:
+                return primal
+            tangent = self.base.number_at(own.buffer, position, numbers(own.buffer)[position].item())
+        return self.number(primal, tangent)
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         own = self.tangents_of(buffer) if self._has_tangents(buffer) else None

@@ -105,6 +105,7 @@ def recorded_from(
         for result in found:
             if isinstance(result, Traced):
                 lost.refuse_number(result.number, Note("from there the function returns them", task.span))
+        journal.take_gradients_back()
         journal.claim(clear=True)
     except BaseException:
         journal.forget()

@@ -69,6 +69,7 @@ from tinote.runtime.seam import heard
 from tinote.source import NOWHERE, Span, caller
 
 _NOTHING_ACTIVE: dict[Buffer, Span] = {}
+_NOTHING_APART: dict[Buffer, Buffer] = {}
 
 
 def _is_active(value: Any) -> bool:
@@ -109,8 +110,10 @@ class Journal(Recorder):
     _around: tuple[Recorder | None, OutsideWatcher | None] | None = None
     #: gets what gradients held before they change, if they are to hold it again in the end
     gradients_before: MemoryCopies | None = None
-    #: what gradients held when the first block inside of this one put its own there
-    gradients_apart: MemoryCopies | None = None
+    #: of duals that hold what a block inside has computed: where that lies if their own memory holds tangents
+    duals_apart: dict[Buffer, Buffer] = _NOTHING_APART
+    #: what gradients and duals held when the first block inside of this one put its own there
+    companions_before: MemoryCopies | None = None
     #: whether everything is noted that it takes to do the same again
     runs_again = False
     #: which kernels were launched, and the numbers that Python gave them or wrote to fields, where that is noted
@@ -160,6 +163,15 @@ class Journal(Recorder):
         if session.config.arch == "cpu":
             self.derivative = self._usual = SHARED_GRADIENT
             self.saves_by = SHARING
+
+    @property
+    def is_differentiated(self) -> bool:
+        """Whether the derivatives that it computes have tangents, or adjoints in a recording around it."""
+        return self.is_inner or self.derivative.has_tangents
+
+    def will_run_again(self) -> None:
+        """It is part of another recording, and from now on all is noted that it takes to do the same again."""
+        self.runs_again = self.is_inner = self.saved.keeps_arrays = True
 
     @property
     def is_recording(self) -> bool:
@@ -263,10 +275,9 @@ class Journal(Recorder):
         flow.runs = native
         return flow
 
-    @staticmethod
-    def _with_temporary_tangents(native: Any, arguments: Arguments, tangents: Mapping[Buffer, Buffer]) -> Any:
+    def _with_temporary_tangents(self, native: Any, arguments: Arguments, tangents: Mapping[Buffer, Buffer]) -> Any:
         """What runs the pushforward of a launch, or `native` in its place."""
-        temporaries = TemporaryAdjoints((), tangents)
+        temporaries = TemporaryAdjoints((), tangents, apart=self.duals_apart)
         if native is None:
             return LendingLaunch(temporaries, arguments, PUSHFORWARD.lending(arguments.request.temporaries))
         native.lend = lambda values: temporaries.values(arguments, values, native.mode)
@@ -405,21 +416,39 @@ class Journal(Recorder):
 
     def keep_gradients_apart(self) -> None:
         """A block inside of this one is about to compute gradients of its own."""
-        if self.gradients_apart is None:
-            self.gradients_apart = MemoryCopies()
+        if self.companions_before is None:
+            self.companions_before = MemoryCopies()
         for memory in gradient_memories():
-            self.gradients_apart.add(memory)
+            self.companions_before.add(memory)
+        if self.derivative.has_tangents:
+            for field in list(session.fields):
+                if field.buffer.primal is None and field.has_grad and field.grad.has_dual:
+                    self.companions_before.add(field.grad.dual.memory)
 
     def take_gradients_back(self) -> None:
-        """Gradients are again what they were before the first block inside of this one."""
-        if self.gradients_apart is not None:
-            self.gradients_apart.put_back()
+        """Gradients, and duals that blocks inside of this one have changed, are again what they were before these."""
+        if self.companions_before is not None:
+            self.companions_before.put_back()
 
     def has_values(self, buffer: Buffer, span: Span) -> None:
         """A gradient or dual holds what a block inside of this one has computed, at `span`: values as others."""
         if buffer not in self.active:
             self.activate(buffer, span)
         self._uses[buffer] = True
+        if buffer.primal is not None and buffer.primal.tangent is buffer:
+            self._keep_dual_apart(buffer)
+
+    def _keep_dual_apart(self, dual: Buffer) -> None:
+        """A dual is about to hold a value: elsewhere, if it holds a tangent here. If it may hold one of what is around,
+        it is to hold that again in the end.
+        """
+        if self.tangents is not None:
+            if self.duals_apart is _NOTHING_APART:
+                self.duals_apart = self.saved.duals_apart = {}
+            if dual not in self.duals_apart:
+                self.duals_apart[dual] = temporary_companion(dual, "value")
+        elif self.is_inner and self.companions_before is not None:
+            self.companions_before.add(memory_of(dual))
 
     def take_tangents(self, temporary: dict[Buffer, Buffer], span: Span) -> None:
         """Launches carry tangents that there are already: these, of memory without a dual, and those of fields."""
@@ -580,7 +609,7 @@ class Journal(Recorder):
 
     def _numbers_in(self, value: Any, buffer: Buffer) -> np.ndarray[Any, Any] | int | None:
         """The traced numbers in a value that is written to a field; None where there are none."""
-        if buffer.dtype.kind != "f" or buffer.primal is not None:
+        if buffer.dtype.kind != "f" or (buffer.primal is not None and buffer not in self.active):
             return None
         if type(value) is Traced:
             return value.number if self.trace.is_active(value) else None
@@ -611,6 +640,13 @@ class Journal(Recorder):
 
     def taking(self, buffer: Buffer) -> None:
         self.looked_at.add(buffer)
+        if buffer in self.duals_apart:
+            raise DifferentiationError(
+                f"'{buffer.name}' is taken as an array where its derivative along a direction is computed, too",
+                caller(),
+                hint="read its elements, or copy it into a field in a kernel",
+                notes=self.opened_notes(),
+            )
         if buffer.dtype.kind == "f" and self.is_followed(buffer):
             self.trace.note_taken_out()
 
@@ -628,7 +664,8 @@ class Journal(Recorder):
 
     def number_at(self, buffer: Buffer, position: tuple[int, ...], value: float) -> Traced:
         """The number of an element, or of a component of one, that Python reads."""
-        found = self.trace.new(value)
+        apart = self.duals_apart.get(buffer)
+        found = self.trace.new(value if apart is None else element_at(apart, position))
         tangent = None if self.tangents is None else tangent_of(buffer, self.tangents)
         if tangent is not None:
             found.tangent = element_at(tangent, position)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from tinote.compiler.requests import Request
 from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Buffer
@@ -28,7 +30,7 @@ from tinote.lang.kernels.access_region import NOTHING, AccessRegions
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, memory_of, session
-from tinote.runtime.memory import Memory
+from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.pool import pool
 
 #: This part of the session's memory limit may hold values that a custom VJP might read. One that computes them again
@@ -54,8 +56,26 @@ class SavedValues:
     """
 
     __slots__ = (
-        "_fit", "_follows", "_has_copies", "_known", "_looks_at_all", "_observers", "_other_bytes", "_overwritten",
-        "_releases", "_tangents", "_traces", "again", "between_launches", "copied", "count", "is_complete", "log",
+        "_array_copies",
+        "_fit",
+        "_follows",
+        "_has_copies",
+        "_known",
+        "_looks_at_all",
+        "_observers",
+        "_other_bytes",
+        "_overwritten",
+        "_releases",
+        "_tangents",
+        "_traces",
+        "again",
+        "between_launches",
+        "copied",
+        "count",
+        "duals_apart",
+        "is_complete",
+        "keeps_arrays",
+        "log",
         "temporary_tangents",
     )  # fmt: skip
 
@@ -69,6 +89,8 @@ class SavedValues:
     ) -> None:
         self.between_launches = between_launches
         self.again = again
+        self.keeps_arrays = again
+        self._array_copies: dict[tuple[int, int], Memory] = {}
         self.log = UndoLog()
         self.copied: list[tuple[int, Buffer, int]] = []
         self.is_complete = True
@@ -76,6 +98,7 @@ class SavedValues:
         self._observers = observers
         self._tangents = tangents
         self.temporary_tangents = _NO_TANGENTS
+        self.duals_apart = _NO_TANGENTS
         self._fit = fit
         # Whether every write is looked at, not only what is written over something needed.
         self._looks_at_all = again or (len(observers) > 0 and any(one.sees_every_write for one in observers))
@@ -141,11 +164,14 @@ class SavedValues:
         copies = dict(launch.copies)
         for buffer in launch.arguments.lent_companions:
             if buffer in needed and buffer not in copies:
-                memory = memory_of(buffer)
-                self._make_room(buffer, memory.nbytes)
-                self._other_bytes += memory.nbytes
-                self._has_copies = True
-                copies[buffer] = memory.copy()
+                tangent = tangent_of(buffer, self.temporary_tangents) if self._tangents else None
+                for one in (buffer, tangent):
+                    if one is not None:
+                        memory = memory_of(self.duals_apart.get(one, one))
+                        self._make_room(buffer, memory.nbytes)
+                        self._other_bytes += memory.nbytes
+                        self._has_copies = True
+                        copies[one] = memory.copy()
         launch.copies = copies
 
     def _keep_known(self, regions: AccessRegions, overwritten: Overwritten) -> None:
@@ -178,7 +204,7 @@ class SavedValues:
         for buffer in launch.arguments.external_arrays:
             if buffer in launch.arguments.gradient_facts.live_in_before:
                 self._keep_external(copies, buffer)
-            if self.again:
+            if self.keeps_arrays:
                 self._keep_external(inputs, buffer)
 
     def launched(self, launch: Launch) -> None:
@@ -333,11 +359,16 @@ class SavedValues:
         return saving
 
     def _keep_external(self, copies: dict[Buffer, Memory], buffer: ExternalArray) -> None:
-        """Keep what an external array holds now."""
+        """Keep what an external array holds now: once, as long as that is the same."""
+        place = buffer.first, buffer.last
+        memory, known = buffer.bound.memory, self._array_copies.get(place)
+        if known is not None and _holds_the_same(known, memory):
+            copies[buffer] = known
+            return
         nbytes = buffer.bound.nbytes
         self._has_copies = True
         self._make_room(buffer, nbytes)
-        copies[buffer] = buffer.bound.memory.copy()
+        copies[buffer] = self._array_copies[place] = memory.copy()
         self._other_bytes += nbytes
 
     def distrust(self, buffers: Iterable[Buffer]) -> None:
@@ -379,6 +410,11 @@ def refuse_old_values(arguments: Arguments, why: str, loop: str) -> None:
 def living_buffers() -> set[Buffer]:
     """The memory of all living fields, gradients and duals left out."""
     return {f.buffer for f in list(session.fields) if f.buffer.primal is None}
+
+
+def _holds_the_same(one: Memory, other: ExternalMemory) -> bool:
+    unit = np.uint8 if other.nbytes % 8 else np.uint64
+    return np.array_equal(np.frombuffer(one.view(), unit), np.frombuffer(other.view(), unit))
 
 
 def _inputs(arguments: Arguments) -> list[Buffer]:

@@ -85,7 +85,7 @@ class Sweep:
             self._run(self._events, restore=True)
             return
         needed = needed_adjoints(self._events, self._active, self.adjoints)
-        self.temporaries = TemporaryAdjoints(needed.buffers, self._tangents)
+        self.temporaries = TemporaryAdjoints(needed.buffers, self._tangents, apart=self._saved.duals_apart)
         try:
             self._run(needed.events, restore=True)
         finally:

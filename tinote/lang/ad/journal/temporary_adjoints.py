@@ -65,15 +65,25 @@ def copy_tangents(tangent: Buffer, position: Any, source: Buffer | None) -> None
     target[position] = given
 
 
+_NOTHING_APART: Mapping[Buffer, Buffer] = {}
+
+
 class TemporaryAdjoints:
     """The adjoints of `buffers`, zero at first. `tangents`: their temporary duals; with them, adjoints have duals.
-    `directions`: how many adjoints each number has; along several, all are temporary.
+    `directions`: how many adjoints each number has; along several, all are temporary. `apart`: where the values of
+    duals lie that are not in their own memory.
     """
 
     def __init__(
-        self, buffers: Iterable[Buffer], tangents: Mapping[Buffer, Buffer] | None = None, directions: int = 1
+        self,
+        buffers: Iterable[Buffer],
+        tangents: Mapping[Buffer, Buffer] | None = None,
+        directions: int = 1,
+        *,
+        apart: Mapping[Buffer, Buffer] = _NOTHING_APART,
     ) -> None:
         self._directions = directions
+        self._apart = apart
         self._adjoints: dict[Buffer, Buffer] = {}
         self._tangents: Mapping[Buffer, Buffer] = {} if tangents is None else tangents
         self._has_tangents = tangents is not None
@@ -110,7 +120,7 @@ class TemporaryAdjoints:
         # A field that did not vary when it was first bound may have been lent a dual since.
         if known is not None and known[0] is adjoint and known[1] is tangent:
             return known[2]
-        memory = memory_of(buffer)
+        memory = memory_of(self._apart.get(buffer, buffer))
         companions = adjoint, tangent, None if adjoint is None else adjoint.tangent
         owners = [memory, *[None if one is None else memory_of(one) for one in companions]]
         first, second, third = [0 if one is None else one.address for one in owners[1:]]
@@ -141,7 +151,7 @@ class TemporaryAdjoints:
         found = list(values)
         for k, formal in enumerate(specialisation.arrays):
             if formal in request.temporaries:
-                lent = self.bound(arguments.actual(formal))
+                lent = self._holding(self.bound(arguments.actual(formal)), copies, changes=False)
                 bound = found[k]
                 assert isinstance(bound, BoundArray)
                 found[k] = bound._replace(
@@ -151,17 +161,22 @@ class TemporaryAdjoints:
         further = [self.bound(formal) for formal in specialisation.lent(request)]
         if copies:
             written = arguments.accesses.written
-            further = [_holding(b, copies.get(b.buffer), changes=b.buffer in written) for b in further]
+            further = [self._holding(b, copies, changes=b.buffer in written) for b in further]
         found[count:count] = further
         return found
 
-
-def _holding(bound: BoundArray, copy: Memory | None, *, changes: bool) -> BoundArray:
-    """The same with a copy of what it held, which perhaps changes."""
-    if copy is None:
+    def _holding(self, bound: BoundArray, copies: Mapping[Buffer, Memory] | None, *, changes: bool) -> BoundArray:
+        """The same with the copies of what it held, and of its tangents, which perhaps change."""
+        buffer = bound.buffer
+        if not copies or buffer is None:
+            return bound
+        tangent = tangent_of(buffer, self._tangents)
+        found = (("address", copies.get(buffer)), ("tangent", None if tangent is None else copies.get(tangent)))
+        for place, copy in found:
+            if copy is not None:
+                held = copy.copy() if changes else copy
+                bound = bound._replace(owner=(held, bound.owner), **{place: held.address})
         return bound
-    held = copy.copy() if changes else copy
-    return bound._replace(address=held.address, owner=(held, bound.owner))
 
 
 NO_ADJOINTS = TemporaryAdjoints(())
