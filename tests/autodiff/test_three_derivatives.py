@@ -186,13 +186,20 @@ def test_custom_gradients_within_are_refused_with_all_lines() -> None:
     assert "outer, middle, inner" in str(refused.value) and "replaced()" in str(refused.value)
 
 
-def test_a_dual_that_is_a_value_is_not_taken_as_an_array_where_tangents_lie() -> None:
+@pytest.mark.parametrize("what", ["taken", "filled", "assigned"])
+def test_python_cannot_touch_a_dual_that_is_a_value_where_tangents_lie(what: str) -> None:
     levels = Levels()
     outer, middle = ti.ad.FwdMode(levels.losses[2], levels.x, ALONG), ti.ad.Tape(levels.losses[1])
-    with pytest.raises(DifferentiationError, match="read its elements"), outer, middle:
+    with pytest.raises(DifferentiationError, match="its memory holds a tangent"), outer, middle:
         with ti.ad.FwdMode(levels.losses[0], levels.x, ALONG):
             levels.base(1.0)
-        levels.losses[0].dual.to_numpy()
+        dual = levels.losses[0].dual
+        if what == "taken":
+            dual.to_numpy()
+        elif what == "filled":
+            dual.fill(1)
+        else:
+            dual[None] = 1.0
 
 
 @pytest.mark.parametrize("inner", ["grad", "jvp", "hvp"])

@@ -7,6 +7,7 @@ program gives tangents too.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -145,13 +146,14 @@ class Again:
             known.update(zip(flow.outputs, found, strict=True))
 
     def _write(self, event: Write, recorder: Recorder, known: Mapping[int, Traced]) -> None:
-        if event.source is not None:
-            note_python_write(event.target, event.position, None, event.source)
-            hold(value_of(recorder, event.target), held_now(event.source))
-            return
-        value = event.values if event.numbers is None else self._numbers(event, known)
-        note_python_write(event.target, event.position, value)
-        store(value_of(recorder, event.target), event.position, value)
+        with leaving_value(recorder, event.target) as target:
+            if event.source is not None:
+                note_python_write(event.target, event.position, None, event.source)
+                hold(target, held_now(event.source))
+                return
+            value = event.values if event.numbers is None else self._numbers(event, known)
+            note_python_write(event.target, event.position, value)
+            store(target, event.position, value)
 
     def _numbers(self, event: Write, known: Mapping[int, Traced]) -> Any:
         if isinstance(event.numbers, int):
@@ -202,10 +204,17 @@ def companions_are_values(recorder: Recorder, companions: Collection[Buffer], sp
     computed_inside(companions)
 
 
-def value_of(recorder: Recorder, buffer: Buffer) -> Buffer:
-    """Where the values of a gradient or dual lie that a block inside of what `recorder` is told has computed."""
+@contextmanager
+def leaving_value(recorder: Recorder, buffer: Buffer) -> Iterator[Buffer]:
+    """A block in which a gradient or dual becomes what a block inside of what `recorder` is told has computed: where
+    that lies. For other memory it is a block as any other.
+    """
     base = base_of(recorder)
-    return base.duals_apart.get(buffer, buffer) if isinstance(base, Journal) else buffer
+    if buffer.primal is None or not isinstance(base, Journal):
+        yield buffer
+        return
+    with base.leaving_values():
+        yield base.duals_apart.get(buffer, buffer)
 
 
 def refuse_other_again(name: str, span: Span) -> NoReturn:

@@ -20,14 +20,20 @@ tangents of the recording around, those that are values lie elsewhere (`Journal.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 import numpy as np
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.functional.again import Again, can_run_again, companions_are_values, keep_gradients_apart, value_of
+from tinote.lang.ad.functional.again import (
+    Again,
+    can_run_again,
+    companions_are_values,
+    keep_gradients_apart,
+    leaving_value,
+)
 from tinote.lang.ad.functional.forward_mode import direction_of
 from tinote.lang.ad.functional.higher_order import pushed_fields
 from tinote.lang.ad.functional.inputs import DifferentiatedFunction, shape_of
@@ -121,14 +127,12 @@ class _BlockAsFunction:
 
     def _leave(self, companion: Field, value: Any) -> None:
         """A gradient or dual becomes this value: a number, or what an array holds."""
-        buffer, base = companion.buffer, base_of(self._outer)
-        held = value_of(self._outer, buffer)
-        with base.taking_nothing() if isinstance(base, Journal) else nullcontext():
+        with leaving_value(self._outer, companion.buffer) as held:
             if isinstance(value, Field):
-                note_python_write(buffer, ..., None, value.buffer)
+                note_python_write(companion.buffer, ..., None, value.buffer)
                 hold(held, held_now(value.buffer))
             else:
-                note_python_write(buffer, ..., value)
+                note_python_write(companion.buffer, ..., value)
                 hold(held, value)
 
 

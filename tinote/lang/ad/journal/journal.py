@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -110,6 +110,8 @@ class Journal(Recorder):
     _around: tuple[Recorder | None, OutsideWatcher | None] | None = None
     #: gets what gradients held before they change, if they are to hold it again in the end
     gradients_before: MemoryCopies | None = None
+    #: whether gradients and duals become what a block inside has computed
+    _leaves_values = False
     #: of duals that hold what a block inside has computed: where that lies if their own memory holds tangents
     duals_apart: dict[Buffer, Buffer] = _NOTHING_APART
     #: what gradients and duals held when the first block inside of this one put its own there
@@ -406,6 +408,16 @@ class Journal(Recorder):
             self.tangents[buffer] = temporary_companion(buffer, "dual")
 
     @contextmanager
+    def leaving_values(self) -> Iterator[None]:
+        """A block in which gradients and duals become what a block inside of this one has computed."""
+        before, self._leaves_values = self._leaves_values, True
+        try:
+            with self.taking_nothing():
+                yield
+        finally:
+            self._leaves_values = before
+
+    @contextmanager
     def taking_nothing(self) -> Iterator[None]:
         """A block in which it is not noted what Python gives."""
         noted, self.from_python = self.from_python, None
@@ -578,6 +590,8 @@ class Journal(Recorder):
     # ---- Python
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
+        if buffer in self.duals_apart and not self._leaves_values:
+            self._refuse_dual(buffer, "written by Python", "write it in a kernel")
         self._keep_gradient(buffer)
         if self._observers or self.saved.log.keeps(buffer) or self.derivative.has_tangents:
             self.overwriting(buffer, region_at(buffer, position))
@@ -641,14 +655,17 @@ class Journal(Recorder):
     def taking(self, buffer: Buffer) -> None:
         self.looked_at.add(buffer)
         if buffer in self.duals_apart:
-            raise DifferentiationError(
-                f"'{buffer.name}' is taken as an array where its derivative along a direction is computed, too",
-                caller(),
-                hint="read its elements, or copy it into a field in a kernel",
-                notes=self.opened_notes(),
-            )
+            self._refuse_dual(buffer, "taken as an array", "read its elements, or copy it into a field in a kernel")
         if buffer.dtype.kind == "f" and self.is_followed(buffer):
             self.trace.note_taken_out()
+
+    def _refuse_dual(self, dual: Buffer, what: str, hint: str) -> NoReturn:
+        raise DifferentiationError(
+            f"'{dual.name}' is {what}, where it is a value and its memory holds a tangent of the block around",
+            caller(),
+            hint=hint,
+            notes=self.opened_notes(),
+        )
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         self.looked_at.add(buffer)
