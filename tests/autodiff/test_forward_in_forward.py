@@ -36,6 +36,11 @@ class Program:
                 y[None] += k * ti.sin(hidden[i]) * x[i] ** 2 * w[None]
 
         @ti.kernel
+        def prepare_and_measure(k: ti.f64):
+            for i in x:
+                y[None] += k * ti.sin(w[None] * x[i]) * x[i] ** 2 * w[None]
+
+        @ti.kernel
         def use():
             z[None] += ti.sin(y.dual[None]) * w[None] + y.dual[None] * y[None]
 
@@ -44,6 +49,7 @@ class Program:
             u[None] += z.dual[None] ** 2 * w[None] + z[None] * z.dual[None]
 
         self.prepare, self.measure, self.use, self.use_second = prepare, measure, use, use_second
+        self.prepare_and_measure = prepare_and_measure
 
     def begin(self, shift: float = 0.0) -> None:
         self.x.from_numpy(np.array([0.3, 0.7, -0.4]))
@@ -188,8 +194,29 @@ def test_what_a_block_inside_cannot_do_is_refused_with_both_lines(program: Progr
         with outer, pytest.raises(DifferentiationError) as refused:
             inner.__enter__()
         assert "inside of this" in str(refused.value)
-    program.begin()
-    with ti.ad.FwdMode(loss=program.z, param=program.w):
+
+
+def test_tapes_before_and_after_a_block_inside(program: Program) -> None:
+    x, y, z, w = program.x, program.y, program.z, program.w
+
+    @ti.kernel
+    def descend():
+        for i in x:
+            x[i] -= 0.1 * x.grad[i] * y[None]
+
+    def tape() -> None:
+        with ti.ad.Tape(y):
+            program.prepare_and_measure(w[None] + 1.0)
+        descend()
+
+    def run() -> None:
+        tape()
         program.run()
-        with pytest.raises(DifferentiationError, match="inside of this") as refused:
-            ti.ad.Tape(program.y).__enter__()
+        tape()
+        z[None] += x[0] * x[1] * y[None] + x.grad[2] * w.grad[None]
+
+    slope = program.slope(run, z)
+    program.begin()
+    with ti.ad.FwdMode(loss=z, param=w):
+        run()
+    assert z.dual[None] == pytest.approx(slope, rel=1e-7)
