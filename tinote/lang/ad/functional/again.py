@@ -6,8 +6,9 @@ program gives tangents too.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,7 +17,7 @@ from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.nested import computed_inside
 from tinote.lang.ad.functional.pushed_mode import base_of, lifts_of
-from tinote.lang.ad.journal.events import Computed, Custom, Event, InnerEvents, Launch, Read, Write
+from tinote.lang.ad.journal.events import Computed, Custom, InnerEvents, Launch, Read, Write
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Operation, outermost
 from tinote.lang.ad.memory.values import element_at, held_now, hold, store
@@ -48,7 +49,6 @@ class Again:
         self._outer = outer
         #: gradients and duals that hold what blocks inside have computed
         self._companions = {one: span for one, span in recorded.active.items() if one.primal is not None}
-        self._first_values = _first_values(self._events)
         self._along: Mapping[int, float] = {}
         for event in self._parts():
             if isinstance(event, Launch):
@@ -102,6 +102,25 @@ class Again:
             elif isinstance(event, InnerEvents | Custom):
                 assert event.again is not None
                 known.update(event.again(recorder, lambda one: self._operand(one, known)))
+
+    @cached_property
+    def _first_values(self) -> dict[Write, None]:
+        """Where Python has given fields that are differentiated the values that they begin with: nothing came before
+        that used them.
+        """
+        found: dict[Write, None] = {}
+        used: set[Buffer | None] = set()
+        for event in self._events:
+            if isinstance(event, Write):
+                if event.initialises and event.target.adjoint is not None and event.target not in used:
+                    found[event] = None
+                else:
+                    used |= {event.target, event.source}
+            elif isinstance(event, Read):
+                used.add(event.buffer)
+            elif not isinstance(event, Computed):
+                used |= event.touched
+        return found
 
     def initialise(self, recorder: Recorder) -> None:
         """Let Python give fields the values that they begin with, which it did before anything used them."""
@@ -164,25 +183,6 @@ class Again:
             value, number = event.values[at].item(), int(event.numbers[at])
             found[at] = self._number(number, value, known) if number else value
         return found
-
-
-def _first_values(events: Sequence[Event]) -> dict[Write, None]:
-    """Where Python has given fields that are differentiated the values that they begin with: nothing came before that
-    used them.
-    """
-    found: dict[Write, None] = {}
-    used: set[Buffer | None] = set()
-    for event in events:
-        if isinstance(event, Write):
-            if event.initialises and event.target.adjoint is not None and event.target not in used:
-                found[event] = None
-            else:
-                used |= {event.target, event.source}
-        elif isinstance(event, Read):
-            used.add(event.buffer)
-        elif not isinstance(event, Computed):
-            used |= event.touched
-    return found
 
 
 def keep_gradients_apart(recorder: Recorder) -> None:
