@@ -350,8 +350,9 @@ def test_nothing_is_left_to_the_garbage_collector() -> None:
             run()
 
     for act in (tape, lambda: gradient(array), lambda: gradient(given), lambda: product(given, given)):
-        act()
-        gc.collect()
+        for _ in range(3):  # what kernels of other tests have left goes with the last that knows of it
+            act()
+            gc.collect()
         gc.disable()
         try:
             act()
