@@ -46,11 +46,14 @@ class Program:
 
         self.square, self.add, self.divide = square, add, divide
 
-    def gradient(self, run: Callable[[], None]) -> tuple[np.ndarray, int]:
-        """That by the first slice, and the bytes that the tape kept."""
+    def begin(self) -> None:
         self.x.fill(0)
         for i in range(N):
             self.x[0, i] = self.start[i]
+
+    def gradient(self, run: Callable[[], None]) -> tuple[np.ndarray, int]:
+        """That by the first slice, and the bytes that the tape kept."""
+        self.begin()
         with ti.ad.Tape(self.loss) as tape:
             run()
         return self.x.grad.to_numpy()[0], tape.copied_bytes
@@ -228,6 +231,67 @@ def test_programs_that_overwrite_and_part(program: Program) -> None:
         if sum(places) % 3 == 0:
             exact[1] = 0
         np.testing.assert_allclose(found, exact, rtol=1e-12)
+
+
+def in_place_and_on(program: Program) -> None:
+    program.square(0, 0)
+    program.square(0, 2)
+    program.add(2)
+
+
+def kept_and_searched(program: Program, run: Callable[[Program], None]) -> None:
+    with ti.ad.Tape(program.loss, keep=True) as tape:
+        run(program)
+    assert not ti.ad.find_nan(tape)
+
+
+def kept_and_reported(program: Program, run: Callable[[Program], None]) -> None:
+    with ti.ad.Tape(program.loss, keep=True) as tape:
+        run(program)
+    assert ti.ad.sweep_report(tape)
+
+
+def checked(program: Program, run: Callable[[Program], None]) -> None:
+    """Stops at the first value that is overwritten."""
+    with contextlib.suppress(TinoteError), ti.ad.Tape(program.loss, on_overwrite="error"):
+        run(program)
+
+
+def compared(program: Program, run: Callable[[Program], None]) -> None:
+    with ti.ad.Tape(program.loss, grad_check=[program.x]):
+        run(program)
+
+
+def doubly_differentiated(program: Program, run: Callable[[Program], None]) -> None:
+    ti.ad.hvp(lambda: run(program), wrt=program.x, loss=program.loss)(np.ones(program.x.shape))
+
+
+def checkpointed(program: Program, run: Callable[[Program], None]) -> None:
+    with ti.ad.Tape(program.loss):
+        ti.ad.checkpoint(lambda t: run(program), 2)
+
+
+OTHER_KINDS = (kept_and_searched, kept_and_reported, checked, compared, doubly_differentiated, checkpointed)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_recordings_of_other_kinds_between_plain_tapes(program: Program, seed: int) -> None:
+    """What another kind of recording keeps, and what it leaves to be found, changes no plain tape after it."""
+    choose = random.Random(seed)
+    programs = (plain, in_place, in_place_and_on, backwards_over_itself)
+    alone: dict[Any, tuple[np.ndarray, int]] = {}
+    for run in programs:
+        access_trace._known.clear()
+        alone[run] = program.gradient(lambda run=run: run(program))
+    access_trace._known.clear()
+    for _ in range(12):
+        kind, run = choose.choice(OTHER_KINDS), choose.choice(programs)
+        program.begin()
+        kind(program, run)
+        for then in choose.sample(programs, 2):
+            found, kept = program.gradient(lambda then=then: then(program))
+            np.testing.assert_array_equal(found, alone[then][0])
+            assert kept == alone[then][1], (kind.__name__, run.__name__, then.__name__)
 
 
 def test_a_known_launch_that_cannot_be_kept_does_not_count(program: Program) -> None:

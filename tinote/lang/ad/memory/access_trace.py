@@ -46,7 +46,7 @@ class AccessTrace:
     def __init__(self) -> None:
         self._followed: _Steps | None = _NONE  # an earlier trace that this one is the same as so far; None: none is
         self._length = 0  # the number of its launches so far
-        self._own = _NONE  # of this one, when it follows no other
+        self._own: _Steps | None = None  # of this one, once it has parted from what it followed
         self.has_ended = False
 
     def next(self, number: int, overwrites: bool) -> Overwritten | None:
@@ -69,10 +69,13 @@ class AccessTrace:
         return None
 
     def add(self, number: int, overwritten: Overwritten) -> None:
-        """A launch has overwritten this, and what it needs itself counts from now on."""
-        if not self.has_ended and len(self._own.launches) < _LONGEST:
-            self._own.launches.append(number)
-            self._own.overwritten.append(overwritten)
+        """A launch has overwritten this, and what it needs itself counts from now on. Of a recording that has never
+        asked for the `next` one, which keeps other values, no other can follow.
+        """
+        own = self._own
+        if own is not None and not self.has_ended and len(own.launches) < _LONGEST:
+            own.launches.append(number)
+            own.overwritten.append(overwritten)
 
     def end(self) -> None:
         """Something needed is overwritten otherwise."""
@@ -81,13 +84,13 @@ class AccessTrace:
 
     def remember(self) -> None:
         """The recording is over."""
-        launches = self._own.launches
-        if launches:
+        own = self._own
+        if own is not None and own.launches:
             if len(_known) >= _MOST_TRACES:
                 _known.clear()
-            first = launches[0]
-            if _known.get(first, _NONE).launches[: len(launches)] != launches:
-                _known[first] = self._own
+            first = own.launches[0]
+            if _known.get(first, _NONE).launches[: len(own.launches)] != own.launches:
+                _known[first] = own
 
     def _part(self) -> None:
         """From here on it is a trace of its own."""
