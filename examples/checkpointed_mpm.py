@@ -1,4 +1,4 @@
-"""A long material point simulation differentiated in bounded memory: which throw lands an elastic block at a target?
+"""A long material point simulation differentiated in bounded memory: how a throw's miss depends on its velocity.
 
     python examples/checkpointed_mpm.py --steps 10000 --memory 128
 

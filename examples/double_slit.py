@@ -1,6 +1,8 @@
 """Waves behind a wall with two slits: the wave equation in two dimensions, with sides that let waves out.
 
-    python examples/double_slit.py page.html
+    python examples/double_slit.py
+
+writes `double_slit.html` (or the file that it is given), a page that runs in any browser.
 
 The bright and dark stripes behind the wall are where the waves of both slits meet in step, and out of step. The sliders
 change wavelength and distance of the slits; press on the picture to drop something into the water.
@@ -80,4 +82,6 @@ def view() -> ipywidgets.VBox:
 
 
 if __name__ == "__main__":
-    print(ti.viz.page(view(), sys.argv[1], title=TITLE))
+    path = sys.argv[1] if len(sys.argv) > 1 else "double_slit.html"
+    print(f"making {path} …", flush=True)
+    print(ti.viz.page(view(), path, title=TITLE))

@@ -1,6 +1,8 @@
 """A flock: each bird keeps its distance, flies where its neighbours fly, and stays with them (Reynolds, 1987).
 
-    python examples/flock.py page.html
+    python examples/flock.py
+
+writes `flock.html` (or the file that it is given), a page that runs in any browser.
 
 Press on the picture to scare them.
 """
@@ -84,4 +86,6 @@ def view() -> ti.viz.Particles:
 
 
 if __name__ == "__main__":
-    print(ti.viz.page(view(), sys.argv[1], title=TITLE))
+    path = sys.argv[1] if len(sys.argv) > 1 else "flock.html"
+    print(f"making {path} …", flush=True)
+    print(ti.viz.page(view(), path, title=TITLE))

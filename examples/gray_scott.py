@@ -1,6 +1,8 @@
 """Spots and stripes of two substances that react and spread: the model of Gray and Scott.
 
-    python examples/gray_scott.py page.html
+    python examples/gray_scott.py
+
+writes `gray_scott.html` (or the file that it is given), a page that runs in any browser.
 
 `a` is fed everywhere and eaten by `b`, which doubles with it and decays. Which pattern they make depends on the two
 rates: move the sliders slowly, and press on the picture to add some of `b`.
@@ -78,4 +80,6 @@ def view() -> ipywidgets.VBox:
 
 
 if __name__ == "__main__":
-    print(ti.viz.page(view(), sys.argv[1], title=TITLE))
+    path = sys.argv[1] if len(sys.argv) > 1 else "gray_scott.html"
+    print(f"making {path} …", flush=True)
+    print(ti.viz.page(view(), path, title=TITLE))

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
+from tqdm import tqdm
 
 import tinote as ti
 
@@ -68,9 +69,12 @@ def recover(size: int = 24, noise: float = 0.002, penalty: float = 1e-9, seed: i
     def both(values: Any) -> tuple[float, Any]:
         source.from_numpy(values.reshape(size, size))
         value, gradient = slope()
+        bar.update()
         return value, gradient.ravel()
 
-    found = minimize(both, np.zeros(size * size), jac=True, method="L-BFGS-B", options={"maxiter": 400, "ftol": 1e-14})
+    options = {"maxiter": 400, "ftol": 1e-14}
+    with tqdm(desc="gradients", disable=None, leave=False) as bar:
+        found = minimize(both, np.zeros(size * size), jac=True, method="L-BFGS-B", options=options)
     return truth, found.x.reshape(size, size)
 
 

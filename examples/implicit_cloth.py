@@ -13,6 +13,7 @@ Method: Baraff and Witkin, "Large steps in cloth simulation", SIGGRAPH 1998.
 from __future__ import annotations
 
 import numpy as np
+from tqdm import tqdm
 
 import tinote as ti
 
@@ -142,8 +143,9 @@ def fit(size: int = 8, steps: int = 100, truth: float = 40.0, guess: float = 15.
         return distance, derivative * float(np.exp(logarithm))
 
     low, high = np.log(guess), np.log(guess) + 3.0
-    while high - low > 1e-6:  # the distance falls up to the truth, and grows from there
-        middle = 0.5 * (low + high)
+    rounds = int(np.ceil(np.log2((high - low) / 1e-6)))
+    for _ in tqdm(range(rounds), "bisection", disable=None, leave=False):
+        middle = 0.5 * (low + high)  # the distance falls up to the truth, and grows from there
         low, high = (middle, high) if slope(middle)[1] < 0 else (low, middle)
     distance, _ = slope(0.5 * (low + high))
     return float(np.exp(0.5 * (low + high))), distance, used

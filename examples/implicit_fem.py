@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
+from tqdm import tqdm
 
 import tinote as ti
 
@@ -129,10 +130,13 @@ def fit(
 
     def both(logarithms: Any) -> tuple[float, Any]:
         beam.stiffness.from_numpy(logarithms)
-        return beam.gradient(steps)
+        found = beam.gradient(steps)
+        bar.update()
+        return found
 
     options = {"ftol": 1e-12, "gtol": 1e-6}
-    found = minimize(both, np.log([guess, guess]), jac=True, method="L-BFGS-B", options=options)
+    with tqdm(desc="gradients", disable=None, leave=False) as bar:
+        found = minimize(both, np.log([guess, guess]), jac=True, method="L-BFGS-B", options=options)
     return np.exp(found.x), float(found.fun), int(found.nfev)
 
 

@@ -1,6 +1,8 @@
 """Conway's game of life on a torus, in integers: what runs here is exactly what runs in Python.
 
-    python examples/life.py page.html
+    python examples/life.py
+
+writes `life.html` (or the file that it is given), a page that runs in any browser.
 
 Press on the picture to bring cells to life.
 """
@@ -68,4 +70,6 @@ def view() -> ti.viz.Image:
 
 
 if __name__ == "__main__":
-    print(ti.viz.page(view(), sys.argv[1], title=TITLE))
+    path = sys.argv[1] if len(sys.argv) > 1 else "life.html"
+    print(f"making {path} …", flush=True)
+    print(ti.viz.page(view(), path, title=TITLE))

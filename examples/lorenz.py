@@ -1,6 +1,8 @@
 """Four thousand points that begin close together in the system of Lorenz, and are soon everywhere on its attractor.
 
-    python examples/lorenz.py page.html
+    python examples/lorenz.py
+
+writes `lorenz.html` (or the file that it is given), a page that runs in any browser.
 
 Turn the picture with the pointer. The slider changes `rho`: below about 24 all points come to rest.
 """
@@ -58,4 +60,6 @@ def view() -> ipywidgets.VBox:
 
 
 if __name__ == "__main__":
-    print(ti.viz.page(view(), sys.argv[1], title=TITLE))
+    path = sys.argv[1] if len(sys.argv) > 1 else "lorenz.html"
+    print(f"making {path} …", flush=True)
+    print(ti.viz.page(view(), path, title=TITLE))

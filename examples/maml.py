@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 import tinote as ti
 
@@ -57,7 +58,7 @@ def train(iterations: int = 2000, seed: int = 0) -> tuple[float, float]:
     new, slope_of = tasks(50), ti.ad.grad(after_one_step)
     first = float(np.mean([after_one_step(w, *task) for task in new]))
     mean, square = np.zeros_like(w), np.zeros_like(w)
-    for k in range(1, iterations + 1):  # Adam
+    for k in tqdm(range(1, iterations + 1), "learning", disable=None, leave=False):  # Adam
         slope = np.mean([slope_of(w, *task) for task in tasks(TASKS)], axis=0)
         mean, square = 0.9 * mean + 0.1 * slope, 0.99 * square + 0.01 * slope**2
         w = w - 0.01 * mean / (1 - 0.9**k) / (np.sqrt(square / (1 - 0.99**k)) + 1e-8)

@@ -1,5 +1,6 @@
 """The stiffness of every spring of a hanging chain, found by Optax from where the masses were seen.
 
+    pip install jax optax
     python examples/optax_fit.py
 
 The simulation is tinote's, over fields; the loss, its regularisation and the optimiser are JAX's, compiled together.
@@ -7,9 +8,12 @@ The simulation is tinote's, over fields; the loss, its regularisation and the op
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 import tinote as ti
 
@@ -81,11 +85,13 @@ def fit(iterations: int = 400) -> tuple[Any, Any]:
 
     logarithm = jnp.full(MASSES, np.log(15.0))
     state = optimiser.init(logarithm)
-    for _ in range(iterations):
+    for _ in tqdm(range(iterations), "fitting", disable=None, leave=False):
         logarithm, state = improved(logarithm, state)
     return np.exp(logarithm), true
 
 
 if __name__ == "__main__":
+    if missing := [name for name in ("jax", "optax") if find_spec(name) is None]:
+        sys.exit(f"this example needs libraries that are not installed: pip install {' '.join(missing)}")
     for found, there in zip(*fit(), strict=True):
         print(f"{found:8.3f}  {there:8.3f}")

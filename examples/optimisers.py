@@ -1,5 +1,6 @@
 """One throw, and the libraries that people have: SciPy, Optuna, Optax and SALib, with sweeps and ensembles.
 
+    pip install optuna optax jax SALib
     python examples/optimisers.py
 
 A ball is thrown through gusts of wind and slowed down by the air. It is to be near `TARGET` after 1.2 seconds.
@@ -8,9 +9,12 @@ A ball is thrown through gusts of wind and slowed down by the air. It is to be n
 from __future__ import annotations
 
 import importlib
+import sys
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 import tinote as ti
 
@@ -102,7 +106,7 @@ def optuna_black_box(rounds: int = 6, together: int = 16) -> Any:
             }
             for trial in trials
         ]
-        table = ti.sweep(throw.thrown, points, progress=False)
+        table = ti.sweep(throw.thrown, points)
         for trial, value in zip(trials, table["result"].values, strict=True):
             study.tell(trial, float(value))
     return study
@@ -133,7 +137,7 @@ def optuna_mixed(rounds: int = 2, together: int = 6) -> Any:
             {"ball": trial.suggest_categorical("ball", list(DRAGS)), "calm": trial.suggest_int("calm", 0, 4)}
             for trial in trials
         ]
-        table = ti.sweep(aimed, points, progress=False)
+        table = ti.sweep(aimed, points)
         for number, trial in enumerate(trials):
             trial.set_user_attr("aim", table["aim"].values[number].tolist())
             study.tell(trial, float(table["cost"].values[number]))
@@ -154,7 +158,7 @@ def optax_loop(iterations: int = 60, winds: int = 16) -> tuple[Any, list[float]]
     state = optimiser.init(aim)
     history: list[float] = []
     with ti.ensemble(attempt, {"wind": range(winds)}, wrt=throw.aim, loss=throw.loss) as mean:
-        for _ in range(iterations):
+        for _ in tqdm(range(iterations), "Optax", disable=None, leave=False):
             value, gradient = mean()
             history.append(float(value))
             updates, state = optimiser.update(np.asarray(gradient).reshape(2), state)
@@ -171,12 +175,15 @@ def salib_indices(samples: int = 128) -> dict[str, tuple[float, float]]:
     problem = {"num_vars": 3, "names": ["speed", "angle", "drag"], "bounds": [[14, 16], [35, 45], [0.015, 0.025]]}
     values = sample(problem, samples, calc_second_order=False, seed=0)
     points = [dict(zip(problem["names"], row, strict=True)) for row in values.tolist()]
-    table = ti.sweep(throw.thrown, points, progress=False)
+    table = ti.sweep(throw.thrown, points)
     found = analyze(problem, table["result"].values, calc_second_order=False, seed=0)
     return {name: (float(found["S1"][k]), float(found["ST"][k])) for k, name in enumerate(problem["names"])}
 
 
 if __name__ == "__main__":
+    needed = ("optuna", "optax", "jax", "SALib", "cloudpickle", "pandas", "xarray")
+    if missing := [name for name in needed if find_spec(name) is None]:
+        sys.exit(f"this example needs libraries that are not installed: pip install {' '.join(missing)}")
     for method in ("L-BFGS-B", "trust-ncg"):
         found = scipy_throw(method)
         print(f"SciPy, {method}: aim {found.x.round(3)}, {found.nfev} evaluations")

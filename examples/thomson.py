@@ -1,6 +1,8 @@
 """Charges on a sphere that go where their energy is least: gradient descent on a tape.
 
-    python examples/thomson.py page.html
+    python examples/thomson.py
+
+writes `thomson.html` (or the file that it is given), a page that runs in any browser.
 
 The energy is written down, its gradient is derived. For N charges nobody knows in general where they end (Thomson's
 problem); for 32 it is a soccer ball's corners and faces, and the least energy is 412.2613.
@@ -64,4 +66,6 @@ def view() -> ti.viz.Scene:
 
 
 if __name__ == "__main__":
-    print(ti.viz.page(view(), sys.argv[1], title=TITLE))
+    path = sys.argv[1] if len(sys.argv) > 1 else "thomson.html"
+    print(f"making {path} …", flush=True)
+    print(ti.viz.page(view(), path, title=TITLE))

@@ -1,5 +1,6 @@
 """A controller that PyTorch trains through a simulation of tinote: it holds pendulums upright.
 
+    pip install torch
     python examples/torch_controller.py
 
 A small network reads angle and speed of each pendulum and gives a torque. Each step is a kernel, and a node of
@@ -8,7 +9,11 @@ PyTorch's graph: the loss of 200 steps is differentiated through all of them.
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from typing import Any
+
+from tqdm import tqdm
 
 import tinote as ti
 
@@ -43,7 +48,7 @@ def train(iterations: int = 30, pendulums: int = 16, seed: int = 0) -> list[floa
     policy = policy.double()
     optimiser = torch.optim.Adam(policy.parameters(), lr=3e-2)
     losses: list[float] = []
-    for _ in range(iterations):
+    for _ in tqdm(range(iterations), "training", disable=None, leave=False):
         state = 0.2 * torch.randn(pendulums, 2, dtype=torch.float64)
         loss = torch.zeros((), dtype=torch.float64)
         for k in range(STEPS):
@@ -61,5 +66,7 @@ def train(iterations: int = 30, pendulums: int = 16, seed: int = 0) -> list[floa
 
 
 if __name__ == "__main__":
+    if missing := [name for name in ("torch",) if find_spec(name) is None]:
+        sys.exit(f"this example needs libraries that are not installed: pip install {' '.join(missing)}")
     for number, one in enumerate(train()):
         print(f"{number:3d}  {one:.4f}")

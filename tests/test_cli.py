@@ -19,6 +19,7 @@ import pytest
 
 from tinote import cli
 from tinote.cli.lab import copy_missing, lab
+from tinote.distribution import NAME
 from tinote.manual import tutorials
 from tinote.runtime.store import open_store
 
@@ -41,7 +42,7 @@ def write_notebook(file: Path, *sources: str) -> Path:
 def test_version() -> None:
     version = tinote("--version")
     assert version.returncode == 0
-    assert version.stdout == f"tinote {metadata.version('tinote')}\n"
+    assert version.stdout == f"tinote {metadata.version(NAME)}\n"
 
 
 @pytest.mark.parametrize("command", ["lab", "run", "page", "explore", "doctor", "cache"])
@@ -202,7 +203,7 @@ def test_doctor_names_the_cpu_the_compiler_and_the_front_ends() -> None:
     found = tinote("doctor")
     assert found.returncode == 0, found.stdout
     lines = dict(re.findall(r"^(\S.*?) {2,}(.+)$", found.stdout, flags=re.MULTILINE))
-    assert lines["tinote"].startswith(metadata.version("tinote"))
+    assert lines["tinote"].startswith(metadata.version(NAME))
     assert lines["LLVM"].endswith(f"(llvmlite {metadata.version('llvmlite')})")
     assert re.fullmatch(r"(128|256|512) bits", lines["vectors"])
     assert int(lines["threads"]) >= 1
@@ -408,27 +409,30 @@ def test_what_is_missing_is_reported_before_notebook_libraries_are_loaded() -> N
         assert done.stdout == "2 False\n" and "there is no file" in done.stderr
 
 
-def test_lab_opens_the_notebooks_of_a_checkout_whatever_its_name(
+def test_lab_opens_copies_of_the_tutorials(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clone = tmp_path / "tinote"
-    (clone / "notebooks").mkdir(parents=True)
-    monkeypatch.setattr("tinote.cli.lab.checkout", lambda: clone)
-    monkeypatch.setattr("tinote.cli.lab.tutorials", lambda: clone / "notebooks")
+    source, copies = tmp_path / "notebooks", tmp_path / "tinote-notebooks"
+    source.mkdir()
+    (source / "a.ipynb").write_text("theirs", encoding="utf-8")
+    monkeypatch.setattr("tinote.cli.lab.tutorials", lambda: source)
     monkeypatch.setattr("tinote.cli.lab.os.execv", lambda *command: started.append(command))
     started: list[tuple[str, list[str]]] = []
     monkeypatch.chdir(tmp_path)
     lab(browser=False)
-    assert f"--ServerApp.root_dir={clone / 'notebooks'}" in started[0][1]
+    assert f"--ServerApp.root_dir={copies}" in started[0][1] and "--LabApp.news_url=None" in started[0][1]
     # The extension of the code that runs, wherever that is installed.
     [folder] = {Path(word.partition("=")[2]) for word in started[0][1] if "extra_labextensions_path" in word}
     assert (folder / "tinote" / "package.json").is_file()
-    assert capsys.readouterr().err == f"opening {clone / 'notebooks'}\n"
-    assert not (tmp_path / "tinote-notebooks").exists()
-    # An installed package's notebooks are copied, not worked on in place.
-    monkeypatch.setattr("tinote.cli.lab.checkout", lambda: None)
+    assert capsys.readouterr().err == f"tinote-notebooks: 1 files copied from the tutorials\nopening {copies}\n"
+    (copies / "a.ipynb").write_text("mine", encoding="utf-8")
     lab(browser=False)
-    assert f"--ServerApp.root_dir={tmp_path / 'tinote-notebooks'}" in started[1][1]
+    assert "0 files copied from the tutorials; 1 were kept that differ from them" in capsys.readouterr().err
+    assert (copies / "a.ipynb").read_text(encoding="utf-8") == "mine"
+    # Somebody who writes tutorials says so.
+    lab(source, browser=False)
+    assert f"--ServerApp.root_dir={source}" in started[2][1]
+    assert capsys.readouterr().err == f"opening {source}\n"
 
 
 def test_bench_needs_a_checkout(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -483,10 +487,13 @@ def test_lab_serves_copies_of_the_tutorials(tmp_path: Path) -> None:
     ):
         try:
             names = _contents(f"http://127.0.0.1:{port}/api/contents?token=tested", log)
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/lab?token=tested", timeout=60) as answer:
+                page = answer.read().decode()
         finally:
             _stop(server)
     assert {file.name for file in (PROJECT / "notebooks").glob("*.ipynb")} <= names
     assert names == {file.name for file in folder.iterdir()}
+    assert '"news": {"disabled": true}' in page
     with pytest.raises(urllib.error.URLError, match="refused"):
         urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5)
 

@@ -16,6 +16,9 @@ import nbformat
 import pytest
 from packaging.requirements import Requirement
 
+from tinote import __version__
+from tinote.distribution import NAME
+
 PROJECT = Path(__file__).resolve().parents[1]
 HEAVY = (
     "difflib",
@@ -134,7 +137,7 @@ def test_the_tests_run_on_this_tree() -> None:
         check=True,
     )
     assert Path(origin.stdout.strip()).resolve().parent == PROJECT / "tinote"
-    assert metadata.version("tinote") == project_table()["version"]
+    assert metadata.version(NAME) == __version__ == project_table()["version"]
 
 
 def test_notebooks_keep_their_pictures_and_no_error() -> None:

@@ -20,6 +20,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tinote.distribution import warn_of_namesakes
 from tinote.errors import no_attribute
 from tinote.lang import exception, misc, ops, util
 from tinote.lang.data import primitive_types, types
@@ -68,7 +69,7 @@ else:
     int8, int16, int32, int64 = i8, i16, i32, i64
     uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 globals().update({name: getattr(ops, name) for name in ops.__all__})
 globals().update(arches())
@@ -79,6 +80,8 @@ var = field
 
 types.primitive_types = primitive_types  # type: ignore[attr-defined]
 sys.modules[f"{__name__}.types.primitive_types"] = primitive_types
+
+warn_of_namesakes()
 
 # `from tinote.types import vector`: they are modules of the package, too.
 for _module in (algorithms, exception, misc, ops, profiler, types, util):
@@ -131,8 +134,8 @@ _LAZY = {
 _INNER = {
     "_lib",
     "primitive_types",
-    *("Any", "TYPE_CHECKING", "annotations", "importlib", "sys", "missing", "no_attribute"),
-    *("compiler", "config", "ir", "runtime", "source"),
+    *("Any", "TYPE_CHECKING", "annotations", "importlib", "sys", "missing", "no_attribute", "warn_of_namesakes"),
+    *("compiler", "config", "distribution", "ir", "runtime", "source"),
 }
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from tinote.distribution import NAME
+
 #: The page with one section for each class of errors, under the name of the class.
 ERRORS = "errors.md"
 
@@ -35,7 +37,7 @@ def tutorials() -> Path:
     source = checkout()
     if source is not None:
         return source / "notebooks"
-    for file in metadata.files("tinote") or ():
+    for file in metadata.files(NAME) or ():
         if file.parts[-3:-1] == ("tinote", "notebooks"):
             return Path(str(file.locate())).resolve().parent
     raise FileNotFoundError("the tutorial notebooks are neither in a source checkout nor in the installed package")

@@ -1,6 +1,7 @@
 """`ti.ad.checkpoint`: the same gradients as a plain tape, in bounded memory, with the fewest steps run again."""
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -459,6 +460,9 @@ def test_a_bar_for_what_takes_long(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     p.gradients(functools.partial(ti.ad.checkpoint, snapshots=2), 9)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(bars, "SECONDS_BEFORE_A_BAR", 0)
+    p.gradients(functools.partial(ti.ad.checkpoint, snapshots=2), 9)
+    assert capsys.readouterr().err == "", "a pipe or a log holds no bar"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     p.gradients(functools.partial(ti.ad.checkpoint, snapshots=2), 9)
     assert "steps run again" in capsys.readouterr().err
     p.gradients(functools.partial(ti.ad.checkpoint, snapshots=2, progress=False), 9)

@@ -290,7 +290,9 @@ def test_a_page_tells_what_became_of_each_view(moving: Any, tmp_path: Path) -> N
     needs = r"with [\d.,]+ kB of WebAssembly and [\d.,]+ kB of memory, for step"
     assert re.fullmatch(needs, made.views[0].needs)
     assert re.search(
-        rf"page\.html: \d+ kB\n.*: runs, {needs}\n.*: a picture\n.*without a run: color is a function", repr(made)
+        rf"page\.html: \d+ kB, to be opened in a browser\n.*: runs, {needs}\n.*: a picture\n"
+        r".*without a run: color is a function",
+        repr(made),
     )
     assert "<em>words</em>" in page and "<msup>" in page and "<h1" in page
     found = Elements(page)

@@ -18,7 +18,9 @@ def test_a_short_loop_shows_nothing(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_long_loop_shows_where_it_is_and_its_quantities(capsys, monkeypatch):
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_long_loop_on_a_terminal_shows_where_it_is_and_its_quantities(capsys, monkeypatch, terminal):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     monkeypatch.setitem(progress.__globals__, "DELAY_SECONDS", 0.0)
     monkeypatch.setitem(progress.__globals__, "INTERVAL_SECONDS", 0.0)
     done = []
@@ -26,6 +28,9 @@ def test_a_long_loop_shows_where_it_is_and_its_quantities(capsys, monkeypatch):
         done.append(item)
     shown = capsys.readouterr().err
     assert done == list("abcd")
+    if not terminal:
+        assert shown == ""
+        return
     assert "fit" in shown and "4/4" in shown and "loss=0.5" in shown and "loss=2" in shown
 
 

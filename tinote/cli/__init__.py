@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from importlib import metadata
 from pathlib import Path
 
+from tinote import __version__
 from tinote.cli.status import INTERRUPTED, UNUSABLE, Unusable, existing_file, existing_target
 
 
@@ -43,21 +43,20 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tinote",
-        description="Kernels in a notebook.",
+        description="Differentiable simulation kernels in notebooks: tutorials, pages, diagnostics.",
         epilog="`tinote COMMAND --help` says more. The exit status is 0 when all went well, 1 when something failed "
         "and 2 when the command cannot be used as it was called.",
     )
-    parser.add_argument("--version", action="version", version=f"tinote {metadata.version('tinote')}")
+    parser.add_argument("--version", action="version", version=f"tinote {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     opened = commands.add_parser(
         "lab",
         help="open the tutorials in JupyterLab",
-        description="Open the tutorials in JupyterLab: those of a source checkout in place, those of an installed "
-        "package as copies in ./tinote-notebooks.",
+        description="Open copies of the tutorials in JupyterLab. Files that are there already are kept.",
     )
     opened.add_argument(
-        "folder", nargs="?", type=Path, metavar="DIR", help="work on copies in DIR; what is there already is kept"
+        "folder", nargs="?", type=Path, metavar="DIR", help="where the copies are (default: ./tinote-notebooks)"
     )
     opened.add_argument("--no-browser", action="store_true", help="start the server and print its address")
     opened.add_argument("--port", type=port, help="the port of the server (default: the first free one from 8888)")

@@ -12,7 +12,9 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from tinote import __version__
 from tinote.cli.status import FAILED
+from tinote.distribution import MENDED_BY, other_owners
 from tinote.manual import tutorials
 
 FRONT_ENDS = ("jupyterlab", "notebook", "marimo", "ipykernel", "ipython", "ipywidgets", "anywidget", "nbclient")
@@ -61,7 +63,9 @@ def main(_options: argparse.Namespace) -> int:
 
 def doctor() -> int:
     """Prints what kernels will run on and what will show them; 1 when the compiler does not work here."""
-    print(f"tinote         {metadata.version('tinote')}  ({Path(__file__).resolve().parents[1]})")
+    print(f"tinote         {__version__}  ({Path(__file__).resolve().parents[1]})")
+    for other in other_owners():
+        print(f"WARNING        {other} owns files in a folder tinote/ too: {MENDED_BY}")
     print(f"Python         {platform.python_version()}  ({sys.executable})")
     print(f"system         {platform.platform()}")
     probe = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import filecmp
 import os
 import shutil
 import subprocess
@@ -10,7 +11,10 @@ import sys
 from pathlib import Path
 
 from tinote.cli.status import UNUSABLE, reason
-from tinote.manual import checkout, tutorials
+from tinote.manual import tutorials
+
+COPIES = Path("tinote-notebooks")
+"""Where copies of the tutorials are when nobody says where, from the present folder."""
 
 EXTENSIONS = Path(__file__).resolve().parents[1] / "viz" / "labextensions"
 """Where the extension for JupyterLab is in the package. A wheel also puts it where each JupyterLab of its environment
@@ -26,24 +30,23 @@ def main(options: argparse.Namespace) -> int:
 def lab(folder: Path | None = None, *, browser: bool = True, port: int | None = None) -> int:
     """Opens JupyterLab on the tutorials: the server takes this process's place, or else its exit status is returned.
 
-    With `folder`, or when the tutorials belong to an installed package, they are copied first; a file that is there
-    already stays as it is.
+    It opens copies of them, in `folder` or in `tinote-notebooks` here; a file that is there already stays as it is.
     """
     try:
         source = tutorials()
-        if folder is None and checkout() is None:
-            folder = Path("tinote-notebooks")
-        if folder is not None:
-            copied = copy_missing(source, folder)
-            print(f"{folder}: {copied} files copied from the tutorials", file=sys.stderr)
+        folder = folder or COPIES
+        if not (folder.exists() and folder.samefile(source)):
+            print(_account(folder, copy_missing(source, folder), differing(source, folder)), file=sys.stderr)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         print(f"tinote lab: {where}{reason(error)}", file=sys.stderr)
         return UNUSABLE
-    root = (folder or source).resolve()
+    root = folder.resolve()
     print(f"opening {root}", file=sys.stderr)
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}"]
     command += [f"--{app}.extra_labextensions_path={EXTENSIONS}" for app in ("LabApp", "JupyterNotebookApp")]
+    # No question about news of JupyterLab over the first notebook, and over the buttons of its views.
+    command.append("--LabApp.news_url=None")
     first = next(iter(sorted(root.glob("*.ipynb"))), None)
     if first is not None:
         command.append(f"--LabApp.default_url=/lab/tree/{first.name}")
@@ -65,12 +68,29 @@ def lab(folder: Path | None = None, *, browser: bool = True, port: int | None = 
 def copy_missing(source: Path, folder: Path) -> int:
     """Copies the files of `source` that `folder` does not have, and returns how many these were."""
     copied = 0
-    for file in sorted(source.rglob("*")):
-        target = folder / file.relative_to(source)
-        hidden = any(part.startswith(".") or part == "__pycache__" for part in file.relative_to(source).parts)
-        if file.is_file() and not hidden and not target.exists():
+    for name in _files(source):
+        target = folder / name
+        if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, target)
+            shutil.copyfile(source / name, target)
             copied += 1
     folder.mkdir(parents=True, exist_ok=True)
     return copied
+
+
+def differing(source: Path, folder: Path) -> int:
+    """How many files of `folder` are not as in `source`: edited, or of another version of the tutorials."""
+    return sum(not filecmp.cmp(source / name, folder / name, shallow=False) for name in _files(source))
+
+
+def _files(source: Path) -> list[Path]:
+    names = [file.relative_to(source) for file in sorted(source.rglob("*")) if file.is_file()]
+    return [name for name in names if not any(part.startswith(".") or part == "__pycache__" for part in name.parts)]
+
+
+def _account(folder: Path, copied: int, kept: int) -> str:
+    """What was done, in words."""
+    said = f"{folder}: {copied} files copied from the tutorials"
+    if kept:
+        said += f"; {kept} were kept that differ from them (edited, or of another version: delete or rename them)"
+    return said

@@ -1,4 +1,6 @@
-"""Bars for what takes long: text on the standard error, unless a front end has said what to draw them with."""
+"""Bars for what takes long: text on the standard error if that is a terminal, unless a front end has said what to draw
+them with.
+"""
 
 from __future__ import annotations
 
@@ -24,5 +26,8 @@ def draw_bars_with(kind: Callable[[], type[tqdm[Any]]] | None) -> None:
 def bar(items: Iterable[Any] | None, what: str, *, total: int | None = None, shown: bool = True) -> tqdm[Any]:
     """A bar of tqdm over the items, or over `total` updates, with `what` before it; it is gone at the end."""
     # Loaded for the first bar: loading takes a fifth of the time of a first gradient.
-    drawn = importlib.import_module("tqdm.std").tqdm if _kind is None else _kind()
-    return drawn(items, total=total, desc=what, delay=SECONDS_BEFORE_A_BAR, leave=False, disable=not shown)
+    text = importlib.import_module("tqdm.std").tqdm
+    drawn = text if _kind is None else _kind()
+    # None: on terminals only, so that no log or pipe holds a bar.
+    off = not shown or (None if drawn is text else False)
+    return drawn(items, total=total, desc=what, delay=SECONDS_BEFORE_A_BAR, leave=False, disable=off)

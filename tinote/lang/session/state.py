@@ -528,8 +528,8 @@ def init(
     """Start afresh with these options: fields made before are gone.
 
     `arch`: `ti.cpu`; `ti.gpu` (or `ti.vulkan`, `ti.metal`, `ti.dx12`), which runs kernels on the graphics card by way
-    of the library wgpu (extra `tinote[gpu]`); or `ti.python`, which runs kernels as plain Python that a debugger can
-    step through; what is not there falls back to the CPU with one warning; of a list, the first that is there.
+    of the library wgpu (extra `tinote-lang[gpu]`); or `ti.python`, which runs kernels as plain Python that a debugger
+    can step through; what is not there falls back to the CPU with one warning; of a list, the first that is there.
     `software_gpu`: a CPU may stand in for the graphics card, which is slower than the CPU itself, and good for tests.
     `default_fp`, `default_ip`: the types of literals and of `float` and `int`. `fast_math`: permit other roundings, as
     below. `num_threads`: the most threads a launch uses. `random_seed`: of `ti.random`. `bounds_check`: check indices

@@ -58,16 +58,21 @@ def progress(
 
     `total`: how many items there are, where they cannot say; `label` stands before the bar. The quantities are
     functions that give numbers, shown after it. In a notebook with a front end the bar is a widget, elsewhere text on
-    the standard error. Raises `ViewError` for a quantity that is not a function.
+    the standard error if that is a terminal. Raises `ViewError` for a quantity that is not a function.
     """
     for name, quantity in quantities.items():
         if not callable(quantity):
             raise ViewError(f"the quantity {name!r} is {type(quantity).__name__}, not a function that returns a number")
-    bar = bar_kind()(items, total=total, desc=label or None, delay=DELAY_SECONDS, mininterval=INTERVAL_SECONDS)
+    kind = bar_kind()
+    off = None if kind is text_bar else False  # None: on terminals only
+    bar = kind(items, total=total, desc=label or None, delay=DELAY_SECONDS, mininterval=INTERVAL_SECONDS, disable=off)
     return _told(bar, quantities)
 
 
 def _told(bar: Any, quantities: dict[str, Callable[[], float]]) -> Iterator[Any]:
+    if bar.disable:
+        yield from bar
+        return
     shown_at = -INTERVAL_SECONDS
     for item in bar:
         yield item

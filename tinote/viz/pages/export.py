@@ -68,7 +68,7 @@ class Page(NamedTuple):
     views: tuple[Shown, ...]
 
     def __repr__(self) -> str:
-        return "\n".join([f"{self.path}: {self.nbytes / 1000:.0f} kB", *report(self.views)])
+        return "\n".join([f"{self.path}: {self.nbytes / 1000:.0f} kB, to be opened in a browser", *report(self.views)])
 
 
 def report(views: Iterable[Shown]) -> list[str]:
