@@ -13,6 +13,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from manual.gallery import write_gallery
+from manual.museum import write_museum
 from manual.places import REPOSITORY, VIEWS, write
 from manual.reference import write_reference
 from manual.tutorials import names, write_tutorials
@@ -62,6 +63,7 @@ def write_sources(app: Sphinx, config: Config) -> None:
     write_tutorials(here / "tutorials", views, cache, run)
     write_gallery(here / "gallery", views, cache)
     write_reference(here / "reference")
+    write_museum(here / "museum.md")
     write(here / "guide.md", guide((REPOSITORY / "README.md").read_text("utf-8")))
 
 
