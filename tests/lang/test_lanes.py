@@ -321,9 +321,11 @@ def test_old_values_of_updates() -> None:
         @ti.kernel
         def run(n: ti.i32):
             for i in range(n):
+                last = 0
                 while own[i] < i % 3:
-                    if ti.atomic_add(own[i], 1) == 1:
-                        listed[ti.atomic_add(count[None], 1)] = i
+                    last = ti.atomic_add(own[i], 1)
+                if last == 1:
+                    listed[ti.atomic_add(count[None], 1)] = i
 
         return ran(run, lanes, (count, listed, own), 83)
 
@@ -508,7 +510,7 @@ def test_faults_name_the_first_iteration_that_fails() -> None:
             j = i
             while k[j] == 0:
                 j += where[i]
-            k[i] = 3
+            where[i] = 3
 
     @ti.kernel
     def divide(n: ti.i32):

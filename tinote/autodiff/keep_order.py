@@ -16,8 +16,8 @@ from __future__ import annotations
 from tinote.autodiff.sequential_reverse import ConflictSearch, some_may_matter
 from tinote.ir.access import Accesses
 from tinote.ir.buffers import Buffer
-from tinote.ir.nodes import For, Function, Op
-from tinote.ir.rewrite import Rewriter
+from tinote.ir.conflicts import in_order
+from tinote.ir.nodes import Function
 
 
 def keep_order(fn: Function) -> Function:
@@ -25,23 +25,8 @@ def keep_order(fn: Function) -> Function:
     if not some_may_matter(fn):
         return fn
     found = ConflictSearch(fn, Accesses(fn), frozenset(), _may_be_differentiated).meeting()
-    return _Marker(set(found)).run(fn) if found else fn
+    return in_order(fn, dict.fromkeys(found, "iterations may conflict over what is differentiated"))
 
 
 def _may_be_differentiated(buffer: Buffer) -> bool:
     return buffer.dtype.kind == "f"
-
-
-class _Marker(Rewriter):
-    """Nothing is renamed."""
-
-    def __init__(self, loops: set[For]) -> None:
-        super().__init__()
-        self.loops = loops
-
-    def nest(self, op: Op) -> None:
-        if op in self.loops:
-            op = op.rebuilt(op.args, op.regions)
-            assert isinstance(op, For)
-            op.ordered = True
-        super().nest(op)

@@ -34,6 +34,7 @@ from tinote.compiler.passes.hoist_checks import hoist_checks
 from tinote.compiler.passes.hoist_invariants import hoist_invariants
 from tinote.compiler.passes.infer_types import infer_types
 from tinote.compiler.passes.interchange import interchange
+from tinote.compiler.passes.keep_order import keep_order
 from tinote.compiler.passes.lower_access import lower_access
 from tinote.compiler.passes.lower_arrays import lower_arrays
 from tinote.compiler.passes.mark_vector_loops import mark_vector_loops
@@ -211,7 +212,11 @@ def wasm_machine(config: Config) -> Machine:
 
 
 def _keep_order(fn: Function, context: Context) -> Function:
-    """Where nothing has a derivative, no other order is compared with that of one thread."""
+    """On a GPU what keeps its order runs in one invocation: there only where the order of one thread counts, which is
+    where its values are differentiated.
+    """
+    if context.config.arch != "gpu":
+        return keep_order(fn, exact=not context.config.fast_math)
     accesses = [op for op in walk(fn.region) if isinstance(op, MemoryOp)]
     differentiated = any(op.buffer.adjoint is not None or op.buffer.tangent is not None for op in accesses)
     return importlib.import_module("tinote.autodiff.keep_order").keep_order(fn) if differentiated else fn
@@ -348,8 +353,9 @@ def steps_for(request: Request, *, lower: bool = True, lowering: Steps = LOWERIN
         # What an inner loop adds to one element is one sum by then.
         *_when(bool(request.zeroed), ACCUMULATION, storing_first_in(request.zeroed)),
         *_when(checks is Checks.FINITE, FINITE_CHECKING),
-        # A gradient's loops are those of which the iterations may run in any order.
-        *_when(lower and not request.reverses, ORDERING, SPLITTING),
+        # On a GPU a gradient's loops are those of which the iterations may run in any order.
+        *_when(lower and not (request.reverses and lowering is GPU_LOWERING), ORDERING),
+        *_when(lower and not request.reverses, SPLITTING),
         *_when(lower, *lowering),
     )
 

@@ -17,11 +17,12 @@ from math import gcd
 
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.affine import Affine, Interval
+from tinote.ir.affine import Affine, Interval, variable
 from tinote.ir.buffers import root_of
-from tinote.ir.ranges import Known, Loop, Ranges
+from tinote.ir.ranges import Known, Loop, Ranges, Remainder
 
 _ACCESSES = (ir.Load, ir.Store, ir.Atomic)
+_QUOTIENTS = {p.mod: p.floordiv, p.raw_mod: p.raw_div}
 #: Stands for the facts that hold at the access itself (None stands for no facts at all).
 _AT_ACCESS = Known(None)
 
@@ -59,6 +60,24 @@ class Access:
 
     def __repr__(self) -> str:
         return f"<{type(self.op).__name__} @{self.buffer.name}[{', '.join(map(repr, self.forms))}]>"
+
+
+class _Pair:
+    """Two accesses that may meet. `shared` variables have one value for both; the `index` of a loop, if there is one,
+    is greater by at least one (or less, by `direction`) for `b`; all others are independent.
+    """
+
+    __slots__ = ("a", "b", "direction", "forms", "index", "shared")
+
+    def __init__(
+        self, a: Access, b: Access, shared: Callable[[ir.Var], bool], index: ir.Var | None, direction: int
+    ) -> None:
+        self.a = a
+        self.b = b
+        self.shared = shared
+        self.index = index
+        self.direction = direction
+        self.forms = list(zip(a.forms, b.forms, strict=False))  # a whole element meets each of its components
 
 
 class Accesses(Ranges):
@@ -207,33 +226,45 @@ class Accesses(Ranges):
         apart = a.buffer.dtype.size if a.op.buffer.flat is not None else 1
         if any(self._known_distance(x, y, shared, apart) for x, y in zip(a.op.index, b.op.index, strict=False)):
             return False
-        pairs = zip(a.forms, b.forms, strict=False)  # a whole element meets each of its components
-        return not any(self._differ(f, g, a, b, shared, loop, direction, apart) for f, g in pairs)
+        pair = _Pair(a, b, shared, None if loop is None else loop.index, direction)
+        if loop is not None and any(f == g and self._counts(f, loop) for f, g in pair.forms):
+            return False
+        if any(self._differ(f, g, pair, apart) for f, g in pair.forms):
+            return False
+        return apart > 1 or not (self._differ_by_remainders(pair) or self._kept_apart(pair))
 
     def _known_distance(self, x: ir.Atom, y: ir.Atom, shared: Callable[[ir.Var], bool], apart: int) -> bool:
         """Whether two indices are a shared variable plus different numbers: t and t + 1 differ even if t + 1 wraps."""
         base, _ = base_and_offset(x, self.definitions)
         return (base is None or shared(base)) and indices_differ((x,), (y,), self.definitions, apart)
 
-    def _differ(
-        self,
-        f: Affine,
-        g: Affine,
-        a: Access,
-        b: Access,
-        shared: Callable[[ir.Var], bool],
-        loop: Loop | None,
-        direction: int,
-        apart: int,
-    ) -> bool:
+    def _differ(self, f: Affine, g: Affine, pair: _Pair, apart: int) -> bool:
         """Whether two index forms differ for certain (by `apart` at least)."""
-        index = loop.index if loop is not None else None
+        low, high, step = self._difference(f, g, pair)
+        if low >= apart or high <= -apart:
+            return True
+        # With all multiples of `step`, the difference is the constant plus such a multiple.
+        if step and apart == 1 and (f.const - g.const) % step:
+            return True
+        if step == 0 or pair.index is not None or any(not pair.shared(v) for form in (f, g) for v in form.terms):
+            return False
+        difference = f - g
+        for known in (pair.a.known, pair.b.known):
+            if any(n in (difference, difference.times(-1)) for n in self.nonzero(known)):
+                return True
+            if self.prove(difference.shifted(-apart), known) or self.prove(difference.times(-1).shifted(-apart), known):
+                return True
+        return False
+
+    def _difference(self, f: Affine, g: Affine, pair: _Pair) -> tuple[int, int, int]:
+        """The least and the greatest value of `f - g`, and what that is a multiple of but for the constants."""
+        index = pair.index
         common: dict[ir.Var, int] = {}  # variables with one value for both
         low = high = f.const - g.const
-        step = 0  # all other multiples are multiples of this
-        for form, sign, access in ((f, 1, a), (g, -1, b)):
+        step = 0
+        for form, sign, access in ((f, 1, pair.a), (g, -1, pair.b)):
             for v, c in form.terms.items():
-                if v is index or shared(v):
+                if v is index or pair.shared(v):
                     common[v] = common.get(v, 0) + sign * c
                 else:
                     least, greatest = self.interval_at(v, access.known)
@@ -242,10 +273,9 @@ class Accesses(Ranges):
                     step = gcd(step, c)
         if index is not None:
             # The index of b is that of a plus a distance of at least one.
-            assert loop is not None
             first, last = self.interval(index)
             farthest = max(last - first, 1)
-            factor = -g.coefficient(index) * direction
+            factor = -g.coefficient(index) * pair.direction
             low += min(factor, factor * farthest)
             high += max(factor, factor * farthest)
             step = gcd(step, factor)
@@ -255,19 +285,82 @@ class Accesses(Ranges):
             low += min(c * least, c * greatest)
             high += max(c * least, c * greatest)
             step = gcd(step, c)
-        if low >= apart or high <= -apart:
-            return True
-        # With all multiples of `step`, the difference is the constant plus such a multiple.
-        if step and apart == 1 and (f.const - g.const) % step:
-            return True
-        if step == 0 or index is not None or any(not shared(v) for form in (f, g) for v in form.terms):
+        return low, high, step
+
+    def _differ_by_remainders(self, pair: _Pair) -> bool:
+        """Whether indices that are remainders, or sums that may wrap, differ because what is divided never differs by
+        a multiple of the divisor. A quotient and a remainder by one divisor are as good as what is divided.
+        """
+        for f, g in pair.forms:
+            x, y = self.remainder(f), self.remainder(g)
+            divisor = x.divisor if x is not None else y.divisor if y is not None else 0
+            if not divisor or any(one is not None and one.divisor != divisor for one in (x, y)):
+                continue
+            dividends = x.dividend if x is not None else f, y.dividend if y is not None else g
+            low, high, step = self._difference(*dividends, pair)
+            if -(-low // divisor) * divisor > high:  # no multiple lies between them
+                return True
+            if (dividends[0].const - dividends[1].const) % gcd(step, divisor):
+                return True
+            if self._differ_with_quotients(f, g, x, y, pair):
+                return True
+        return False
+
+    def _differ_with_quotients(
+        self, f: Affine, g: Affine, x: Remainder | None, y: Remainder | None, pair: _Pair
+    ) -> bool:
+        """Whether what `f` and `g` are the remainders of differs, where other indices are the quotients."""
+        divided: list[tuple[p.Primitive, Affine, ir.Atom]] = []
+        for form, one in ((f, x), (g, y)):
+            if one is None or one.op.prim not in _QUOTIENTS or form != variable(one.op.out):
+                return False
+            divided.append((_QUOTIENTS[one.op.prim], self.affine(one.op.args[0]), one.op.args[1]))
+        return any(
+            [self._divided(h), self._divided(k)] == divided and self._differ(divided[0][1], divided[1][1], pair, 1)
+            for h, k in pair.forms
+        )
+
+    def _divided(self, form: Affine) -> tuple[p.Primitive, Affine, ir.Atom] | None:
+        """How a form is a quotient: the primitive, what is divided, and the divisor."""
+        op = self.definitions.get(next(iter(form.terms))) if len(form.terms) == 1 else None
+        if not isinstance(op, ir.Prim) or op.prim not in _QUOTIENTS.values() or form != variable(op.out):
+            return None
+        return op.prim, self.affine(op.args[0]), op.args[1]
+
+    def _counts(self, form: Affine, loop: Loop) -> bool:
+        """Whether a form has another value each time: the old value of a counter that iterations of a loop share."""
+        op = self.definitions.get(next(iter(form.terms))) if len(form.terms) == 1 else None
+        if not isinstance(op, ir.Atomic) or op.prim is not p.add or op.value != ir.Lit(1, op.buffer.dtype):
             return False
-        difference = f - g
-        for known in (a.known, b.known):
-            if any(n in (difference, difference.times(-1)) for n in self.nonzero(known)):
-                return True
-            if self.prove(difference.shifted(-apart), known) or self.prove(difference.times(-1).shifted(-apart), known):
-                return True
+        counter = self.of(op)
+        touched = [a for a in self.within(loop) if a.writes and buffers_may_meet(a.buffer, counter.buffer)]
+        return self.invariant_in(counter, loop) and touched == [counter]
+
+    def _kept_apart(self, pair: _Pair) -> bool:
+        """Whether both accesses run where a remainder has a certain value, and where their indices agree the two
+        remainders differ: those of one colour of a checkerboard do not meet its neighbours.
+        """
+        first, second = list(self.remainders(pair.a.known)), list(self.remainders(pair.b.known))
+        if not first or not second:
+            return False
+        shifts: dict[ir.Var, int] = {}  # how much greater a variable is for b than for a
+        for f, g in pair.forms:
+            moving = [v for v in {**f.terms, **g.terms} if v is pair.index or not pair.shared(v)]
+            if len(moving) == 1 and not (f - g).terms:
+                shift, rest = divmod(f.const - g.const, f.coefficient(moving[0]))
+                if rest or shifts.setdefault(moving[0], shift) != shift:
+                    return True
+        for one, value in first:
+            for other, second_value in second:
+                if one.divisor != other.divisor or (one.dividend - other.dividend).terms:
+                    continue
+                terms = one.dividend.terms.items()
+                moved = [(v, c) for v, c in terms if v is pair.index or not pair.shared(v)]
+                same = not (value - second_value).terms and all(map(pair.shared, value.terms))
+                if same and all(v in shifts for v, _ in moved):
+                    apart = other.dividend.const - one.dividend.const + sum([c * shifts[v] for v, c in moved])
+                    if (apart - second_value.const + value.const) % one.divisor:
+                        return True
         return False
 
     def interval_at(self, v: ir.Var, known: Known | None) -> Interval:

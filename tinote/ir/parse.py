@@ -368,7 +368,7 @@ class _Parser:
         parallel, ordered = line.take("parallel"), line.take("ordered")
         reverse, vectorize = line.take("reverse"), line.take("vectorize")
         params, lo, hi = self.loop()
-        because = json.loads(line.kind("text", "the reason")) if line.take("because") else ""
+        because = self.because()
         carried, initial = self.carrying()
         body = self.block(line, (*params, *carried))
         loop = ir.For(lo, hi, initial, body, outs, line.span(), parallel=parallel, reverse=reverse, vectorize=vectorize)
@@ -384,6 +384,9 @@ class _Parser:
         lo = self.atom()
         self.line.expect("..")
         return tuple(params), lo, self.atom()
+
+    def because(self) -> str:
+        return json.loads(self.line.kind("text", "the reason")) if self.line.take("because") else ""
 
     def while_(self, outs: tuple[ir.Var, ...]) -> ir.Op:
         line = self.line
@@ -430,6 +433,7 @@ class _Parser:
         if line.peek().kind == "variable":
             params, lo, hi = self.loop()
             args = (lo, hi)
+        because = self.because()
         self.colon()
         privates: list[ir.Private] = []
         while self.at < len(self.lines) and self.lines[self.at].take("private"):
@@ -440,5 +444,5 @@ class _Parser:
             second.done()
         body = self.block(line, params)
         task = ir.Task(name, args, body, parallel=parallel, ordered=ordered, vectorize=vectorize, loc=line.span())
-        task.privates = tuple(privates)
+        task.privates, task.because = tuple(privates), because
         return task

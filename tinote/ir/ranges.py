@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import gcd
+from typing import NamedTuple
 
 from tinote.ir import primitives as p
 from tinote.ir.affine import Affine, Interval, apply_to_intervals, constant, contains, span_of_type, variable
@@ -58,6 +59,18 @@ class Loop:
         return False
 
 
+class Remainder(NamedTuple):
+    """`dividend` modulo `divisor`: what `op` leaves of a division, or of a sum that may wrap."""
+
+    dividend: Affine
+    divisor: int
+    op: Prim
+
+
+#: Forms that are not negative, forms that are not zero, and remainders with their values.
+_Facts = tuple[list[Affine], list[Affine], list[tuple[Remainder, Affine]]]
+
+
 class Known:
     """A fact and those before it: a condition that held, or that a loop's index is within its bounds.
 
@@ -79,7 +92,7 @@ class Known:
         self.truth = truth
         self.loop = loop
         self.renamed = renamed
-        self.forms: tuple[list[Affine], list[Affine]] | None = None  # >= 0, and != 0
+        self.forms: _Facts | None = None
 
 
 class Ranges:
@@ -271,27 +284,11 @@ class Ranges:
         op = self.definitions.get(v)
         if isinstance(op, Extent):
             return variable(self._extents[op.buffer, op.axis])
-        if not isinstance(op, Prim):
+        t = v.type
+        if not isinstance(op, Prim) or not isinstance(t, Scalar) or t.kind not in "iu":
             return None
-        prim, args, t = op.prim, op.args, v.type
-        if not isinstance(t, Scalar) or t.kind not in "iu" or any(not is_whole(a.type) for a in args):
-            return None
-        if prim is p.add:
-            form = self.affine(args[0]) + self.affine(args[1])
-        elif prim is p.sub:
-            form = self.affine(args[0]) - self.affine(args[1])
-        elif prim is p.neg:
-            form = self.affine(args[0]).times(-1)
-        elif prim is p.cast:
-            form = self.affine(args[0])
-        elif prim is p.mul:
-            left, right = self.affine(args[0]), self.affine(args[1])
-            if left.terms and right.terms:
-                return None
-            form = left.times(right.const) if not right.terms else right.times(left.const)
-        elif prim is p.shl and isinstance(args[1], Lit) and 0 <= args[1].value < t.bits:
-            form = self.affine(args[0]).times(1 << int(args[1].value))
-        else:
+        form = self._sum(op)
+        if form is None:
             return None
         whole = span_of_type(t)
         if contains(whole, form.interval(self.interval)):
@@ -299,6 +296,28 @@ class Ranges:
         known = self.known_at[v]
         fits = self.prove(form.shifted(-whole[0]), known) and self.prove(form.times(-1).shifted(whole[1]), known)
         return form if fits else None
+
+    def _sum(self, op: Prim) -> Affine | None:
+        """What an operation on integers gives before it is wrapped, if that is a sum."""
+        prim, args = op.prim, op.args
+        if any(not is_whole(a.type) for a in args):
+            return None
+        if prim is p.add:
+            return self.affine(args[0]) + self.affine(args[1])
+        if prim is p.sub:
+            return self.affine(args[0]) - self.affine(args[1])
+        if prim is p.neg:
+            return self.affine(args[0]).times(-1)
+        if prim is p.cast:
+            return self.affine(args[0])
+        if prim is p.mul:
+            left, right = self.affine(args[0]), self.affine(args[1])
+            if left.terms and right.terms:
+                return None
+            return left.times(right.const) if not right.terms else right.times(left.const)
+        if prim is p.shl and isinstance(args[1], Lit) and 0 <= args[1].value < op.out.type.bits:  # type: ignore[union-attr]
+            return self.affine(args[0]).times(1 << int(args[1].value))
+        return None
 
     def extent(self, buffer: Buffer, axis: int) -> Affine | None:
         """The length of a buffer along an axis; None when nothing in the region asks for it."""
@@ -322,10 +341,47 @@ class Ranges:
             yield from self._forms(known)[1]
             known = known.parent
 
-    def _forms(self, known: Known) -> tuple[list[Affine], list[Affine]]:
+    def remainders(self, known: Known | None) -> Iterator[tuple[Remainder, Affine]]:
+        """Remainders with the values that they have where `known` holds."""
+        while known is not None:
+            yield from self._forms(known)[2]
+            known = known.parent
+
+    def remainder(self, form: Affine) -> Remainder | None:
+        """A form as the remainder that it is by a literal divisor, or as a sum that may wrap."""
+        if len(form.terms) != 1:
+            return None
+        ((v, factor),) = form.terms.items()
+        op = self.definitions.get(v)
+        if factor != 1 or not isinstance(op, Prim) or not all(is_whole(a.type) for a in op.args):
+            return None
+        divisor = _divisor_of(op)
+        if divisor:
+            return Remainder(self._unwrapped(self.affine(op.args[0]), divisor).shifted(form.const), divisor, op)
+        t = v.type
+        if not isinstance(t, Scalar) or t.kind not in "iu" or self._sum(op) is None:
+            return None
+        return Remainder(self._unwrapped(form, 1 << t.bits), 1 << t.bits, op)
+
+    def _unwrapped(self, form: Affine, divisor: int) -> Affine:
+        """What a form is congruent to modulo `divisor`, if none of its sums wraps."""
+        for _ in range(_DEPTH):
+            wrapping = None
+            for v in form.terms:
+                op, t = self.definitions.get(v), v.type
+                if isinstance(op, Prim) and isinstance(t, Scalar) and t.kind in "iu" and (1 << t.bits) % divisor == 0:
+                    wrapping = self._sum(op)
+                    if wrapping is not None:
+                        form = form.replaced(v, wrapping)
+                        break
+            if wrapping is None:
+                break
+        return form
+
+    def _forms(self, known: Known) -> _Facts:
         forms = known.forms
         if forms is None:
-            forms = known.forms = ([], [])
+            forms = known.forms = ([], [], [])
             if known.loop is not None:
                 op, index = known.loop.op, known.loop.index
                 assert index is not None
@@ -334,11 +390,12 @@ class Ranges:
             elif known.condition is not None:
                 self._collect(known.condition, known.truth, forms)
                 if known.renamed:
-                    for group in forms:
+                    for group in forms[:2]:
                         group[:] = [_renamed(form, known.renamed) for form in group]
+                    forms[2].clear()
         return forms
 
-    def _collect(self, condition: Atom, truth: bool, forms: tuple[list[Affine], list[Affine]]) -> None:
+    def _collect(self, condition: Atom, truth: bool, forms: _Facts) -> None:
         """Add what a condition says about integers when it is true or false."""
         waiting = [(condition, truth)]
         while waiting:
@@ -353,7 +410,7 @@ class Ranges:
             else:
                 self._collect_comparison(op, holds, forms)
 
-    def _collect_comparison(self, op: Prim, truth: bool, forms: tuple[list[Affine], list[Affine]]) -> None:
+    def _collect_comparison(self, op: Prim, truth: bool, forms: _Facts) -> None:
         prim, args = op.prim, op.args
         if prim in _NEGATED and all(is_whole(a.type) for a in args):
             prim = prim if truth else _NEGATED[prim]
@@ -368,6 +425,10 @@ class Ranges:
                 forms[0].append(a - b)
             elif prim is p.eq:
                 forms[0].extend((a - b, b - a))
+                for one, value in ((a, b), (b, a)):
+                    found = self.remainder(one)
+                    if found is not None and _divisor_of(found.op):
+                        forms[2].append((found, value))
             else:
                 forms[1].append(a - b)
 
@@ -434,6 +495,16 @@ class Ranges:
         return self._prove(form.replaced(v, self.affine(a)), yes, depth - 1) and self._prove(
             form.replaced(v, self.affine(b)), no, depth - 1
         )
+
+
+def _divisor_of(op: Prim) -> int:
+    """The literal that an operation gives the remainder by; 0 if it is none."""
+    by = op.args[-1]
+    if not isinstance(by, Lit) or by.value <= 0:
+        return 0
+    if op.prim in (p.mod, p.raw_mod):
+        return int(by.value)
+    return int(by.value) + 1 if op.prim is p.and_ and not int(by.value) & (int(by.value) + 1) else 0
 
 
 def _renamed(form: Affine, names: dict[Var, Var]) -> Affine:

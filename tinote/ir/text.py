@@ -303,9 +303,10 @@ class _Printer:
         words = [w for w in ("parallel", "ordered", "reverse", "vectorize") if getattr(op, w)]
         mask = op.body.params[1:] if op.parallel else ()
         bounds = f"{self.bindings((op.index, *mask))} in {self.atom(op.lo)} .. {self.atom(op.hi)}"
-        if op.because:
-            bounds += f" because {json.dumps(op.because, ensure_ascii=False)}"
-        return " ".join(["for", *words, bounds]) + self.carrying(op.carried, op.initial) + ":"
+        return " ".join(["for", *words, bounds + self.because(op)]) + self.carrying(op.carried, op.initial) + ":"
+
+    def because(self, op: ir.For | ir.Task) -> str:
+        return f" because {json.dumps(op.because, ensure_ascii=False)}" if op.because and not self.anonymous else ""
 
     def task_head(self, op: ir.Task) -> str:
         words = ["parallel" if op.parallel else "serial"]
@@ -313,7 +314,9 @@ class _Printer:
             words.append(json.dumps(op.name))
         words += [w for w in ("ordered", "vectorize") if getattr(op, w)]
         if op.body.params:
-            words.append(f"{self.bindings(op.body.params)} in {' .. '.join([self.atom(a) for a in op.args])}")
+            words.append(
+                f"{self.bindings(op.body.params)} in {' .. '.join([self.atom(a) for a in op.args])}{self.because(op)}"
+            )
         return f"task {' '.join(words)}:"
 
     def plain(self, op: ir.Op) -> str:

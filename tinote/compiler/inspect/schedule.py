@@ -99,7 +99,7 @@ def _plan(task: Task) -> TaskPlan:
         writes=tuple(sorted(written)),
         operations=len(operations),
         span=_span_of(task),
-        because=next((op.because for op in operations if isinstance(op, For) and op.because), ""),
+        because=next((op.because for op in operations if isinstance(op, For) and not op.parallel and op.because), ""),
     )
 
 

@@ -478,7 +478,8 @@ class _Native:
 
     def judge(self) -> list[LoopVerdict]:
         """Which loops are vectorised, and why not the rest."""
-        ordered = {op.loc: op.because for op in walk(self._fn.region) if isinstance(op, For) and op.because}
+        loops = [op for op in walk(self._fn.region) if isinstance(op, For | Task) and op.because]
+        ordered = {op.loc: f"{'iterations may meet' if op.parallel else 'in order'}: {op.because}" for op in loops}
         return judge_loops(self.jit.remarks(self.text, self.level), self._fn.loc, ordered, *self._lanes())
 
     def _lanes(self) -> tuple[dict[Span, int | str], list[Span]]:

@@ -68,15 +68,15 @@ def judge_loops(
     inside: Iterable[Span] = (),
 ) -> list[LoopVerdict]:
     """The verdicts on all places that LLVM names a loop at, in the order of the source. `kernel`: its `def` line, where
-    loops stand that a launch needs for itself, such as merging private copies. `ordered`: the loops that might have
-    been parallel and run in order, and why. `lanes`: how many iterations run in lanes, or why none do; `inside`: what
-    stands in such loops, which LLVM need not vectorise.
+    loops stand that a launch needs for itself, such as merging private copies. `ordered`: the loops whose iterations
+    keep an order that the user did not ask for, and why. `lanes`: how many iterations run in lanes, or why none do;
+    `inside`: what stands in such loops, which LLVM need not vectorise.
     """
     vectors = {(span.file, span.line, span.column) for span in inside}
     found: dict[tuple[str, int, int], LoopVerdict] = {}
     known = {(span.file, span.line, span.column): why for span, why in (ordered or {}).items()}
     for key, why in known.items():
-        found[key] = LoopVerdict(*key, 1, 1, (f"in order: {why}",), "")
+        found[key] = LoopVerdict(*key, 1, 1, (why,), "")
     for remark in remarks:
         done = _VECTORISED.search(remark.text)
         alone = _INTERLEAVED.search(remark.text)

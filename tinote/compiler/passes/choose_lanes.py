@@ -283,7 +283,7 @@ def why_scalar(loop: ir.For | ir.Task, divergence: Divergence, machine: Machine,
 def _obstacle(loop: ir.For | ir.Task, divergence: Divergence, machine: Machine) -> str:
     """What stands in the way, whatever would be gained; empty if nothing does."""
     if loop.ordered:
-        return "an iteration may read or overwrite what another one changes, so they keep their order"
+        return "its iterations keep their order, since they may meet"
     if loop.regions[0].params[0].type is u64:
         return "its index is a u64"
     if not _stacks_are_mirrored(loop.regions[0]):

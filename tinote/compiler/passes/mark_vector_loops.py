@@ -1,14 +1,15 @@
-"""Marks the innermost loops whose iterations are proved independent, so that machine code may run several at once.
+"""Marks the loops whose iterations are proved independent, so that machine code may run several at once: innermost
+ones, and parallel ones around loops that LLVM may write out.
 
     task parallel %i: i32 in 0i32 .. 64i32:                task parallel %i: i32 in 0i32 .. 64i32:
       for %j: i32 in 0i32 .. 64i32:                          for vectorize %j: i32 in 0i32 .. 64i32:
         %a: f32 = load @x[%j]                         ->       %a: f32 = load @x[%j]
         store @y[%i, %j], %a                                   store @y[%i, %j], %a
 
-Proved means: what one iteration writes, no other iteration reads or writes. Reductions are carried values, and machine
-code sees for itself what it can make of those. A wrong mark is a wrong result, so that anything with an effect of
-another sort (prints, stacks, cells, atomic updates) leaves a loop as it is. The loop of a parallel task counts when it
-has no loop inside. What LLVM then makes of a loop, and why not, is in `compiler/inspect/vectorisation_remarks.py`.
+Proved means: what one iteration writes, no other iteration reads or writes (`ir/conflicts.py`). Reductions are carried
+values, and machine code sees for itself what it can make of those. A wrong mark is a wrong result, so that anything
+with an effect of another sort (prints, stacks, cells, atomic updates) leaves a loop as it is. What LLVM then makes of a
+loop, and why not, is in `compiler/inspect/vectorisation_remarks.py`.
 
 Checks of indices and divisors do not stand in the way if they can all be made before the iterations run: machine code
 tests many iterations at once, and then runs them without checks. What an iteration before a fault writes may be missing
@@ -17,13 +18,14 @@ then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tinote.compiler.passes.unroll import unrolled
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses, buffers_may_meet
 from tinote.ir.checks import checks_alone
+from tinote.ir.conflicts import find_conflict
 from tinote.ir.query import free_variables, walk
 from tinote.ir.ranges import Known, Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
@@ -66,10 +68,9 @@ class _Marker(Rewriter):
             return False
         if not all(isinstance(inner, ir.For | ir.NewStack | ir.Push | ir.Pop) or _harmless(inner) for inner in inside):
             return False
-        loop = self.accesses.loops[op]
-        found = self.accesses.within(loop)
+        found = self.accesses.within(self.accesses.loops[op])
         others = [access for access in found if access.op not in sums]
-        return any(access.writes for access in found) and not self.iterations_conflict(others, loop)
+        return any(access.writes for access in found) and not self.iterations_conflict(others, op)
 
     def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
         if not (isinstance(op, ir.For) or (isinstance(op, ir.Task) and op.parallel)):
@@ -85,39 +86,23 @@ class _Marker(Rewriter):
 
     def independent(self, op: ir.For | ir.Task) -> bool:
         """Whether no iteration touches what another writes."""
-        if not all(map(_harmless, walk(op.regions[0]))):
-            return False
-        loop = self.accesses.loops[op]
-        inside = self.accesses.within(loop)
+        inside, body = self.accesses.within(self.accesses.loops[op]), op.regions[0]
         if not op.outs and not any(access.writes for access in inside):
             # Without a result there is nothing to run several of.
             return False
-        return not self.iterations_conflict(inside, loop) and self.checks_may_go_first(op.regions[0], loop)
+        if not all(_harmless(inner) or (op.parallel and _is_own(inner)) for inner in walk(body)):
+            return False
+        if self.iterations_conflict(inside, op):
+            return False
+        if any(isinstance(inner, ir.For) for inner in walk(body)):
+            return not any(isinstance(inner, ir.Check) for inner in walk(body))
+        return self.checks_may_go_first(body, self.accesses.loops[op])
 
-    def iterations_conflict(self, inside: list[Access], loop: Loop) -> bool:
+    def iterations_conflict(self, inside: list[Access], op: ir.For | ir.Task) -> bool:
         """Whether an iteration may write what another one reads or writes."""
-        written = {access.buffer for access in inside if access.writes}
-        buffers = {access.buffer for access in inside}
-        shared = {buffer for buffer in buffers if any(buffers_may_meet(buffer, other) for other in written)}
-        touched = [access for access in inside if access.buffer in shared]
-        # Mostly the indices alone tell. What is known where each access runs is asked only if they do not.
-        return self.some_meet(touched, loop, lambda a: None) and self.some_meet(touched, loop, lambda a: a.known)
-
-    def some_meet(self, touched: list[Access], loop: Loop, known: Callable[[Access], Known | None]) -> bool:
-        """The same, going by certain facts. Accesses with the same index and the same facts meet in the same cases."""
-        distinct: dict[object, Access] = {}
-        for a in touched:
-            key = a.buffer, a.op.index, a.writes, known(a)
-            if key not in distinct:
-                distinct[key] = Access(a.op, a.forms, a.loop, known(a))
-        found = list(distinct.values())
-        return any(
-            (a.writes or b.writes)
-            and buffers_may_meet(a.buffer, b.buffer)
-            and self.accesses.may_meet_across(a, b, loop)
-            for k, a in enumerate(found)
-            for b in found[k:]
-        )
+        # Updates that may come in any order may still not be made at once.
+        unordered = op.parallel and not any(isinstance(access.op, ir.Atomic) for access in inside)
+        return find_conflict(self.accesses, self.accesses.loops[op], inside, unordered=unordered) is not None
 
     def checks_may_go_first(self, body: ir.Region, loop: Loop) -> bool:
         """Whether all checks of an iteration can be made before any of its work, whether or not one fails."""
@@ -160,6 +145,11 @@ def _sums_up(op: ir.Op) -> bool:
         and not op.outs
         and all(isinstance(a, ir.Lit) for a in op.index)
     )
+
+
+def _is_own(op: ir.Op) -> bool:
+    """Whether an operation of a parallel iteration concerns that alone: loops inside, and what is local to it."""
+    return isinstance(op, ir.For | ir.Local | ir.Set)
 
 
 def _harmless(op: ir.Op) -> bool:

@@ -140,7 +140,8 @@ class _Offloading:
         before: list[ir.Op] = []
         bounds = tuple(self._between(a, before, loop.loc) for a in loop.args[:2])
         body = self._with_imports(loop.body, set())
-        task = ir.Task(self._name(), bounds, body, parallel=True, ordered=loop.ordered, loc=loop.loc)
+        task = ir.Task(self._name(), bounds, body, parallel=True, loc=loop.loc)
+        task.ordered, task.because = loop.ordered, loop.because
         task.vectorize = loop.vectorize
         return [*before, task]
 

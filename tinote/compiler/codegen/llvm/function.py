@@ -112,7 +112,6 @@ class TaskText(FunctionEmitter):
             initial,
             plan,
             op.loc,
-            parallel=op.parallel,
             vectorize=op.vectorize,
             reverse=op.reverse,
             runs=lows[1] < highs[0],
@@ -130,7 +129,6 @@ class TaskText(FunctionEmitter):
         plan: LoopPlan,
         loc: Span,
         *,
-        parallel: bool,
         vectorize: bool,
         reverse: bool,
         runs: bool,
@@ -139,7 +137,8 @@ class TaskText(FunctionEmitter):
         """A loop over [lo, hi) in i64; `runs`: at least one iteration for certain; `lanes`: how many iterations the
         body stands for. Returns the carried values at its end.
         """
-        group = self.module.metadata.distinct("!{}") if (parallel and lanes == 1) or vectorize else None
+        # Only what is proved is promised: iterations of a parallel loop may meet all the same.
+        group = self.module.metadata.distinct("!{}") if vectorize else None
         if plan.polling is not Polling.STRIPS:
             return self._plain_loop(body, lo, hi, initial, plan, loc, group, vectorize, reverse, runs, lanes)
         # Strips of iterations, each a loop that nothing interrupts.
@@ -296,14 +295,14 @@ class TaskText(FunctionEmitter):
         `vectorize.enable` never asks for vectors: LLVM takes it as leave to reorder sums whatever the flags say, and
         warns where it cannot vectorise.
         """
-        if group is None:
-            return ""
         metadata = self.module.metadata
-        notes = [metadata.add(f'!{{!"llvm.loop.parallel_accesses", !{group}}}')]
+        notes = [] if group is None else [metadata.add(f'!{{!"llvm.loop.parallel_accesses", !{group}}}')]
         if twice:
             notes.append(metadata.add('!{!"llvm.loop.interleave.count", i32 2}'))
         if is_too_long(body):
             notes.append(metadata.add('!{!"llvm.loop.vectorize.enable", i1 false}'))
+        if not notes:
+            return ""
         told = ", ".join([f"!{note}" for note in notes])
         return f", !llvm.loop !{metadata.distinct(f'!{{{{self}}, {told}}}')}"
 

@@ -130,7 +130,7 @@ class _ModuleText(Shared):
         moves = llvm_privates.begin_copies(e, task, places)
         lanes = lanes_of(task)
         plan = e.loops.plan(task.body, lanes, e.ranges)
-        options = {"parallel": True, "vectorize": task.vectorize, "reverse": False, "runs": False}
+        options = {"vectorize": task.vectorize, "reverse": False, "runs": False}
         e.loop(task.body, "%lo", "%hi", [], plan, task.loc, **options, lanes=lanes)
         llvm_privates.end_copies(e, moves)
         e.do("ret i32 0")
