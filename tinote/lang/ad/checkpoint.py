@@ -19,12 +19,13 @@ from __future__ import annotations
 import time
 import zlib
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tinote.compiler.launch.native import BoundArray
+import numpy as np
+
 from tinote.compiler.requests import GRADIENT, Request
 from tinote.errors import CaptureError, DifferentiationError, KernelFiniteError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
@@ -41,22 +42,23 @@ from tinote.lang.ad.captured_loop import (
 )
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom, InnerEvents
+from tinote.lang.ad.journal.events import Custom, InnerEvents, Read
+from tinote.lang.ad.journal.from_python import Taken, arrays_of_others
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.needed_adjoints import lends, reaches
 from tinote.lang.ad.journal.number_flow import look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import living_buffers, refuse_old_values
+from tinote.lang.ad.journal.step_log import END, Place, StepLog, What, array_words, number_word, place
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.program import Program
-from tinote.lang.data.traced import Trace, constants
-from tinote.lang.kernels.arguments import Arguments, ExternalArray, lendable, own
+from tinote.lang.data.traced import Computed, Trace, Traced, constants, stored, traced_array
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, lendable, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, memory_of, recorder, recording_as, session
-from tinote.runtime.memory import Memory, MemoryCopies, readable_size
+from tinote.runtime.memory import MemoryCopies, readable_size
 from tinote.source import Span, caller
 
-_LARGEST_CHECKED_WHOLE = 1 << 14
 #: How many steps run as the function before they may be captured: the first one compiles.
 _FIRST_STEPS = 3
 
@@ -178,7 +180,8 @@ class _Chain:
         self.given: set[Buffer] = set()  # to which Python has written active numbers
         self.wanted: set[Buffer] = set()  # active memory whose adjoints are perhaps not zero
         self._seeds = array("Q")  # how many random launches there were before each step
-        self._traces: list[tuple[int, frozenset[int]] | None] = []  # what each step did; None: what is captured
+        self.viewed: dict[Buffer, None] = {}  # fields that Python may write to unnoticed
+        self.log = StepLog()  # what each step did that ran as the function
         self.around: Journal | None = None  # what records the loop, while it runs for the first time
         self.is_inner = False  # whether that is part of another recording
         self._loop = loop_of(step)
@@ -247,6 +250,7 @@ class _Chain:
         self.recorded = {b for b in self.touched_before if outer.computed_before(b)}
         for buffer in living_buffers():
             if is_viewed(buffer):  # a step may write to it unnoticed
+                self.viewed[buffer] = None
                 listener(buffer)
         coming = 1
         with bar(None, "steps", total=self.steps, shown=self.progress) as shown:
@@ -289,14 +293,13 @@ class _Chain:
         program = self._program
         if program is not None and program.is_for(t):
             program.run(t)
-            self._traces.append(None)
+            self.log.begin(logged=False)
             return
+        self.log.begin(logged=True)
         runner = _Runner(self, listener, t, taping=False)
         self.count, begin = 0, time.perf_counter()
         self._run(t, runner)
         self._shortest = min(self._shortest, time.perf_counter() - begin)
-        runner.look_at_python()
-        self._traces.append(runner.signature)
 
     def _capture(self, t: int, listener: Callable[[Buffer], None], outer: Journal) -> None:
         """Capture the steps if that pays, and note what they do to memory."""
@@ -333,6 +336,7 @@ class _Chain:
         try:
             with recording_as(runner):
                 self.step(t)
+            runner.end()
         finally:
             self.numbers |= runner.trace.taken_in.keys()
             runner.trace.close()
@@ -436,12 +440,9 @@ class _Chain:
         session.launches = self._seeds[t]  # the same draws
         if self._replay_captured(t, reverses=outer is not None):
             return
-        runner = _Runner(self, listener, t, taping=taping)
+        runner = _Runner(self, listener, t, taping=taping, again=True)
         self._run(t, runner)
-        runner.look_at_python()
         runner.take_gradients_back()
-        if self._traces[t] is not None and runner.signature != self._traces[t]:
-            raise self._differs(t)
         if outer is not None:
             try:
                 runner.lost_values(self.lost)
@@ -463,7 +464,7 @@ class _Chain:
             if not program.is_for(t):
                 return False
         except CaptureError as error:
-            raise self._differs(t) from error
+            raise self.differs(t, error.message, self.span) from error
         program.run(t)
         if reverses:
             try:
@@ -473,11 +474,14 @@ class _Chain:
                 raise
         return True
 
-    def _differs(self, t: int) -> DifferentiationError:
+    def differs(self, t: int, how: str, span: Span) -> DifferentiationError:
+        """What to raise for a step that is not the same again, at `span`."""
         return DifferentiationError(
-            f"step({t}) did something else when it was run again, so its gradient would not be right",
-            self.span,
-            hint="let it depend on its number and on fields alone",
+            f"step({t}) did something else when it was run again, so its gradient would not be right: {how}",
+            span,
+            hint="let it depend on its number and on fields alone: what changes by itself, such as random numbers or a "
+            "clock, can be put into a list before the loop",
+            notes=[] if span == self.span else [Note("the loop", self.span)],
         )
 
     def _release(self) -> None:
@@ -489,22 +493,6 @@ class _Chain:
 
 def _refuse_old_values(arguments: Arguments) -> None:
     refuse_old_values(arguments, "may be others when a step of this loop runs again", "the kernel's loop")
-
-
-def _content(bound: BoundArray) -> int:
-    """Stands for what an array holds: a step that is run again must find the same."""
-    return zlib.crc32(bound.memory.view(), hash(bound.shape) & 0xFFFFFFFF)
-
-
-def _fingerprint(memory: Memory) -> int:
-    """A checksum; of a large block, of its ends and some parts between."""
-    view = memory.packed()
-    if memory.nbytes <= _LARGEST_CHECKED_WHOLE:
-        return zlib.crc32(view)
-    checked = 0
-    for begin in range(0, memory.nbytes, memory.nbytes // 64):
-        checked = zlib.crc32(view[begin : begin + 64], checked)
-    return zlib.crc32(view[-64:], checked)
 
 
 class _Listener(Observer):
@@ -519,11 +507,42 @@ class _Listener(Observer):
         self._tell(buffer)
 
 
-class _Runner(Journal):
-    """The recorder of one step. Unless `taping`, it keeps nothing and notes for the chain what the step is made of."""
+def _checksum(buffer: Buffer) -> int:
+    return zlib.crc32(memory_of(buffer).packed())
 
-    def __init__(self, chain: _Chain, listener: Callable[[Buffer], None], t: int, *, taping: bool) -> None:
-        super().__init__([_Listener(listener)], fit=chain.fit, trace=Trace(outer=chain.outer, family=chain))
+
+class _StepTrace(Trace):
+    """The trace of one step. Its numbers have the same `labels` when the step is run again, in the order of their
+    making; numbers that Python has computed have theirs from whoever follows the events.
+    """
+
+    __slots__ = ("labels",)
+
+    def __init__(self, chain: _Chain) -> None:
+        super().__init__(outer=chain.outer, family=chain)
+        self.labels: dict[int, int] = {}
+
+    def new(self, value: float, tangent: float = 0.0) -> Traced:
+        found = super().new(value, tangent)
+        self.label(found.number)
+        return found
+
+    def label(self, number: int) -> int:
+        """That of a number."""
+        return self.labels.setdefault(number, len(self.labels))
+
+
+class _Runner(Journal):
+    """The recorder of one step, which runs for the first time or `again`. Unless `taping`, it keeps nothing and notes
+    for the chain what the step is made of.
+    """
+
+    trace: _StepTrace
+
+    def __init__(
+        self, chain: _Chain, listener: Callable[[Buffer], None], t: int, *, taping: bool, again: bool = False
+    ) -> None:
+        super().__init__([_Listener(listener)], fit=chain.fit, trace=_StepTrace(chain))
         self.active = chain.active
         self.is_inner = chain.is_inner
         if self.active:
@@ -531,23 +550,137 @@ class _Runner(Journal):
         self._chain = chain
         self._t = t
         self._taping = taping
-        self._from_python: dict[Buffer, None] = {}  # fields whose values are all from Python, since the last launch
         self._made: dict[Buffer, int] = {}  # results of derivatives within the step, by their order
         self._valued: set[Buffer] = set()  # gradients and duals that hold values of this step
-        self.did = 0  # stands for what the step did
+        self._position = chain.log.begin_of(t) if again else None  # of what it did next when it first ran
+        self._followed = 0  # the number of events that are compared
+        self._different: DifferentiationError | None = None
+        self._seen = {buffer: _checksum(buffer) for buffer in chain.viewed}  # what fields with views hold
+
+    # ---- the same again
+
+    def did(self, what: What, word: int = 0) -> None:
+        """The step has done this. Raises `DifferentiationError` where it did something else when it first ran."""
+        self._follow()
+        self._compare(what, word)
+
+    def _compare(self, what: What, word: int) -> None:
+        log = self._chain.log
+        if self._position is None:
+            log.add(what, word)
+        elif self._position >= 0:
+            how = log.difference(self._position, what, word, rounds=self._rounds)
+            self._position += 1
+            if how is not None:
+                self._position = -1
+                self._different = self._chain.differs(self._t, how, self._chain.span if what is END else caller())
+                raise self._different
 
     @property
-    def signature(self) -> tuple[int, frozenset[int]]:
-        """What the step did, and which numbers of the recording around it went in: the same when it is run again."""
-        return self.did, frozenset(self.trace.taken_in)
+    def _rounds(self) -> bool:
+        """Whether Python may have computed plain numbers of sums that threads have added up in any order."""
+        config = session.config
+        return bool(self.looked_at or self.trace.labels) and (config.num_threads > 1 or config.arch == "gpu")
+
+    def _follow(self) -> None:
+        """Compare what Python has read and computed since."""
+        if self._followed == len(self.events):
+            return
+        for event in self.events[self._followed :]:
+            if isinstance(event, Read):
+                self._compare(What("{} is read", (place(event.buffer, event.position),)), 0)
+            elif isinstance(event, Computed):
+                for k, one in enumerate(event.operands):
+                    self._number("'{}' computes with", (event.rule.name, k), one)
+                self.trace.label(event.number)
+        self._followed = len(self.events)
+
+    def _number(self, verb: str, subjects: tuple[Any, ...], one: Any) -> None:
+        if type(one) is not Traced or not one.number:
+            kind, word = number_word(stored(one))
+        elif one.trace is self.trace:
+            kind, word = "n", self.trace.label(one.number)
+        else:
+            kind, word = "n", one.number
+            subjects = (*subjects, "from outside")
+        self._compare(What(verb, subjects, kind), word)
+
+    def took_launch(self, instance: Instance, values: tuple[Any, ...]) -> None:
+        """A kernel is about to be launched."""
+        specialisation = instance.specialisation
+        count = len(specialisation.arrays)
+        if self._chain.viewed:
+            touched = arguments_of(instance, constants(values)).accesses
+            self._look_at_views(touched.loaded | touched.accumulated | touched.written)
+        given = [self._made.get(bound.buffer, bound.buffer) for bound in values[:count]]
+        self.did(What("{} is launched", (specialisation, *given)))
+        for name, numbers in arrays_of_others(specialisation.arrays, values):
+            self._array(f"'{name}'", numbers)
+        for k, one in enumerate(values[count:]):
+            self._number("{} is launched with", (specialisation, k), one)
+
+    def took_write(self, buffer: Buffer, position: Any, value: Any, source: Buffer | None) -> None:
+        """Python is about to write to a field."""
+        where = place(buffer, position)
+        if source is not None:
+            self.did(What("{} is copied from {}", (where, source)))
+        elif value is None:
+            self.did(What("{} is computed", (where,)))
+        elif self._numbers_in(value, buffer) is None:
+            self._follow()
+            self._array(where, np.asarray(stored(getattr(value, "values", value))))
+        else:
+            self._follow()
+            given = traced_array(value)
+            for k, one in enumerate(given.ravel().tolist()):
+                self._number("{} is given, as its number {}," if given.ndim else "{} is given", (where, k), one)
+
+    def _array(self, where: Place | str, numbers: np.ndarray[Any, Any]) -> None:
+        if not numbers.ndim:
+            self._number("{} is given", (where,), numbers.item())
+            return
+        for k, kind, word in array_words(numbers):
+            self._compare(What("{} is given" if k < 0 else "{} is given, as its number {},", (where, k), kind), word)
+
+    def took(self, name: str, parts: Sequence[Any]) -> None:
+        """A derivative inside is given these by Python, or has done this."""
+        self._follow()
+        for part in parts:
+            if isinstance(part, Taken):
+                self._compare(What("'{}' is used in {}", (part.name, name, repr(part.constants))), 0)
+                self._array(f"'{part.name}' within {name}", part.numbers)
+            elif isinstance(part, str):
+                self._compare(What("{} runs within {}", (part, name)), 0)
+            elif isinstance(part, int | float):
+                self._number("{} is given", (name,), part)
+            elif isinstance(part, np.ndarray):
+                self._array(name, np.asarray(stored(part)))
+
+    def _look_at_views(self, touched: Collection[Buffer] | None = None) -> None:
+        """What was written through arrays that share the memory of fields, by default of all."""
+        for buffer in self._chain.viewed:
+            if touched is None or buffer in touched:
+                now = _checksum(buffer)
+                if now != self._seen.get(buffer):
+                    self._seen[buffer] = now
+                    self.did(What("{} is given, through an array of its memory,", (buffer,), "c"), now)
+
+    def end(self) -> None:
+        """The step has returned."""
+        self._look_at_views()
+        if self.trace.taken_in:
+            used = hash(frozenset(self.trace.taken_in)) & 0xFFFFFFFF
+            self.did(What("it uses, from outside of the loop,", (), "c"), used)
+        self.did(END)
+        if self._different is not None:  # the step has not let it pass
+            raise self._different
+
+    # ---- what happens
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """A kernel is about to be launched."""
-        self.look_at_python()
         self._chain.count += 1
-        count = len(instance.specialisation.arrays)
-        external = [self._made.get(b.buffer, id(b.buffer)) if b.buffer else _content(b) for b in values[:count]]
-        self.did = hash((self.did, id(instance.specialisation), *external, repr(values[count:])))
+        self.took_launch(instance, values)
         if self._taping:
             return super().launching(instance, values)
         given, flow = values, self.flow(instance, values)
@@ -585,13 +718,15 @@ class _Runner(Journal):
 
     def launched(self) -> None:
         """The launch has completed."""
+        for buffer in self._chain.viewed:
+            self._seen[buffer] = _checksum(buffer)
         if self._taping:
             super().launched()
 
     def custom(self, custom: Custom) -> None:
         """A stretch with its own gradient has completed."""
-        self._from_python.clear()  # it may have written to them
-        self.did = hash((self.did, custom.name))
+        self._look_at_views()
+        self.did(What("'{}' runs", (custom.name,)))
         for buffer in custom.made:
             self._made[buffer] = len(self._made)
         if self._taping:
@@ -606,12 +741,7 @@ class _Runner(Journal):
         self._chain.recorded |= custom.written - self._made.keys()
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
-        if source is not None:
-            self._from_python.pop(buffer, None)
-        elif position is ... or (not buffer.shape and not buffer.element):
-            self._from_python[buffer] = None
-        if position is ...:
-            self.did = hash((self.did, id(buffer), id(source)))
+        self.took_write(buffer, position, value, source)
         if self._taping:
             super().writing(buffer, position, value, source)
             return
@@ -650,11 +780,10 @@ class _Runner(Journal):
                 hint="copy it into a field of its own in the step that computes it",
             )
 
-    def look_at_python(self) -> None:
-        """Take what Python has given fields into the trace: it must be the same again."""
-        for buffer in self._from_python:
-            self.did = hash((self.did, _fingerprint(memory_of(buffer))))
-        self._from_python.clear()
+    def sharing(self, buffer: Buffer) -> None:
+        self._chain.viewed[buffer] = None
+        self._seen.setdefault(buffer, _checksum(buffer))
+        super().sharing(buffer)
 
     def touched_before(self) -> set[Buffer]:
         return living_buffers() if self._t else super().touched_before() | self._chain.touched_before

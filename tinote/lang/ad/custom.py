@@ -294,6 +294,7 @@ class Inside(Recorder):
         if self._tape.trace.holds(values):
             _tell_lost(self._tape, self._custom.name, caller())
             values = constants(values)
+        self._tape.took_launch(instance, values)
         arguments = arguments_of(instance, values)
         arguments.refuse_other_names()
         touched = arguments.accesses
@@ -303,6 +304,7 @@ class Inside(Recorder):
             self._wrote(buffer, region)
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
+        self._tape.took_write(buffer, position, value, source)
         self._wrote(buffer, region_at(buffer, position))
         if self._tape.trace.holds(value):
             _tell_lost(self._tape, self._custom.name, caller())
@@ -342,6 +344,7 @@ class _Constant(Recorder):
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
+        self._tape.took_launch(instance, values)
         arguments = arguments_of(instance, values)
         arguments.refuse_other_names()
         touched = instance.specialisation.accesses()

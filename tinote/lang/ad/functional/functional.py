@@ -34,6 +34,7 @@ import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.ir.types import f64, machine_epsilon
+from tinote.lang.ad.functional.again import refuse_other_again
 from tinote.lang.ad.functional.directions import MOST_DIRECTIONS, OneDirectionOnly, SeveralDirections, directions_for
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inputs import (
@@ -44,7 +45,7 @@ from tinote.lang.ad.functional.inputs import (
     number_or_array,
     shape_of,
 )
-from tinote.lang.ad.functional.nested import Inner
+from tinote.lang.ad.functional.nested import Inner, agree
 from tinote.lang.ad.functional.nesting import hessian_within, unrecorded, within
 from tinote.lang.ad.functional.rows import SeveralRows
 from tinote.lang.ad.functional.runs import (
@@ -58,6 +59,7 @@ from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_d
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.functional.sparse import Pattern, misses, probe, values
 from tinote.lang.ad.memory.states import GradientsBefore, State, clear_duals, preserving_duals, preserving_gradients
+from tinote.lang.ad.memory.values import plain_array
 from tinote.lang.capture.planned import Planned
 from tinote.lang.data.captured_arrays import zeros
 from tinote.lang.data.fields import Field
@@ -412,6 +414,7 @@ class _Columns:
         #: whether a run may follow several directions
         self._several = task.loss is not None and all(one.number is None for one in inputs)
         self._has_run = False
+        self._value: Array | None = None  # what the first run has given
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -448,10 +451,23 @@ class _Columns:
         parts = np.split(directions, self.ends[:-1])
         if width > 1:
             seeds = [part.reshape(*shape, width) for part, shape in zip(parts, self.shapes, strict=True)]
-            return _pushed_along(self.task, seeds, self._args, self._kwargs, repeats=repeats)
+            value, product = _pushed_along(self.task, seeds, self._args, self._kwargs, repeats=repeats)
+            self._compare(value)
+            return product
         seeds = [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
-        product = _pushed(self.task, lambda _: seeds, self._args, self._kwargs, repeats=repeats)[1]
+        value, product = _pushed(self.task, lambda _: seeds, self._args, self._kwargs, repeats=repeats)
+        self._compare(value)
         return product[..., None] if isinstance(product, np.ndarray) else product
+
+    def _compare(self, value: Any) -> None:
+        """Raise for a run that gives another result than the first one. (Whoever listens compares for himself.)"""
+        if heard() is not None:
+            return
+        found = np.array(plain_array(value))
+        if self._value is None:
+            self._value = found
+        elif not agree(found, self._value):
+            refuse_other_again(getattr(self.task.f, "__name__", "a function"), self.task.span)
 
 
 def _columns(jacobian: _Columns) -> list[Array]:
@@ -571,8 +587,8 @@ def _pushed(
 
 def _pushed_along(
     task: DifferentiatedFunction, seeds: list[Array], args: tuple[Any, ...], kwargs: dict[str, Any], *, repeats: bool
-) -> Array:
-    """The Jacobian of the field `loss` times several directions: of its shape followed by their number. `seeds`: for
+) -> tuple[Any, Array]:
+    """The field `loss`, and its Jacobian times several directions: of its shape followed by their number. `seeds`: for
     each input of its shape followed by the same. Raises `OneDirectionOnly`.
     """
     assert task.loss is not None
@@ -582,7 +598,7 @@ def _pushed_along(
     with SeveralDirections(fields, seeds, trace) as mode:
         with bound.running():
             task.f(*bound.args, **kwargs)
-        return mode.tangents(task.loss)
+        return None if heard() is not None else number_or_array(task.loss), mode.tangents(task.loss)
 
 
 def _has_several(task: DifferentiatedFunction, seed: Any) -> bool:

@@ -619,6 +619,7 @@ class Recorded:
         with self.stretch.listening():
             value, found, journal, taken = self._forward(trace) if inner.is_forward else self._reverse(trace)
         self.signature, self.taken = _signature(journal), journal.from_python or []
+        outer.took(inner.name, [*self.signature, *self.taken])
         stretch = self.stretch
         stretch.read_by_python(journal)
         own = {field.buffer for field in self.own}

@@ -5,7 +5,7 @@ derivatives alone, where values and first derivatives tell nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +14,14 @@ from tinote.compiler.driver import Specialisation
 from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.protocol import TemplateArgument, same_answer
 from tinote.ir.nodes import Buffer
+from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import numpy_type
 
 Array = np.ndarray[Any, Any]
 
+_NAMED = (int, float, Field)
+#: How many constants a message names.
+_MOST_NAMED = 6
 #: More numbers than that are compared by weighted sums of parts.
 _MOST_NUMBERS = 4096
 
@@ -47,6 +51,14 @@ def kernel_taken(specialisation: Specialisation) -> Taken:
     return Taken(specialisation.source.name, [one for one in values if _is_constant(one)])
 
 
+def compiled_constants(specialisation: Specialisation) -> str:
+    """The numbers and fields that a kernel was compiled with, in words."""
+    found = [f"{one.key} = {one.value!r}" for one in specialisation.captures if isinstance(one.value, int | float)]
+    templates = [one.value for one in specialisation.arguments if isinstance(one, TemplateArgument)]
+    found += [one.name if isinstance(one, Field) else repr(one) for one in templates if isinstance(one, _NAMED)]
+    return ", ".join(found[:_MOST_NAMED])
+
+
 def _is_constant(value: Any) -> bool:
     if isinstance(value, tuple | list):
         return all(map(_is_constant, value))
@@ -55,13 +67,15 @@ def _is_constant(value: Any) -> bool:
 
 def arrays_taken(formals: Sequence[Buffer], values: Sequence[Any]) -> list[Taken]:
     """The arrays of others' that a launch gets."""
-    found: list[Taken] = []
+    return [Taken(name, (), sketch(held)) for name, held in arrays_of_others(formals, values)]
+
+
+def arrays_of_others(formals: Sequence[Buffer], values: Sequence[Any]) -> Iterator[tuple[str, Array]]:
+    """Their names, and what they hold."""
     for formal, bound in zip(formals, values, strict=False):
         if isinstance(bound, BoundArray) and bound.buffer is None:
             dtype = np.dtype(numpy_type(formal.dtype))
-            held = np.frombuffer(bound.memory.view(), dtype, bound.nbytes // dtype.itemsize)
-            found.append(Taken(formal.name, (), sketch(held)))
-    return found
+            yield formal.name, np.frombuffer(bound.memory.view(), dtype, bound.nbytes // dtype.itemsize)
 
 
 def sketch(array: Array) -> Array:

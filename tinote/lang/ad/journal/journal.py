@@ -587,6 +587,15 @@ class Journal(Recorder):
         if any(followed) or any(self.is_followed(buffer) for buffer in computation.written) or self.runs_again:
             self.custom(computation.record(followed, tangents))
 
+    def took_launch(self, instance: Instance, values: tuple[Any, ...]) -> None:
+        """A kernel is about to be launched within something that is recorded otherwise, or not at all."""
+
+    def took_write(self, buffer: Buffer, position: Any, value: Any, source: Buffer | None) -> None:
+        """Python is about to write to a field there."""
+
+    def took(self, name: str, parts: Sequence[Any]) -> None:
+        """A derivative inside has launched and computed this, with these numbers from Python."""
+
     # ---- Python
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
@@ -597,7 +606,8 @@ class Journal(Recorder):
             self.overwriting(buffer, region_at(buffer, position))
         traced = None if source is not None else self._numbers_in(value, buffer)
         if self.from_python is not None and source is None and traced is None:
-            self.from_python.append(Taken("a field", (), sketch(np.asarray(stored(getattr(value, "values", value))))))
+            given = np.asarray(stored(getattr(value, "values", value)))
+            self.from_python.append(Taken("a field", (repr(position),), sketch(given)))
         if source is not None:
             self.use_companion(source)
         records = source is not None or traced is not None or self._was_used(buffer, position)

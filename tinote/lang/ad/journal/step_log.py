@@ -1,0 +1,170 @@
+"""What the steps of a checkpointed loop did and which numbers Python gave them, compared when a step runs again.
+
+An event is a `What` and a word of 64 bits: the number that Python gave, or a checksum of several. Numbers that are
+differentiated follow from what was read and computed; where they go and how they are computed is compared, not what
+they are.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from array import array
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinote.compiler.driver import Specialisation
+from tinote.ir.nodes import Buffer
+from tinote.lang.ad.journal.from_python import compiled_constants
+
+#: Of an array of more numbers, these are kept one by one, to be shown, and a checksum of all.
+_MOST_SHOWN = 4
+#: Numbers that Python has computed of sums which threads add up in any order agree to this part of them.
+_ROUNDING = 1e-6
+_MASK = (1 << 64) - 1
+
+
+class Place(NamedTuple):
+    """A position in a field's array, for text if NumPy alone takes it."""
+
+    buffer: Buffer
+    position: Hashable
+
+    def __str__(self) -> str:
+        buffer, position = self.buffer, self.position
+        if not isinstance(position, tuple):
+            return f"'{buffer.name}'"
+        rank = 1 if position[:1] == (...,) else buffer.rank
+        index = ["..." if one is ... else str(one) for one in position]
+        for axis, first in enumerate(buffer.offset[:rank]):
+            if isinstance(position[axis], int):
+                index[axis] = str(position[axis] + first)
+        rest = "".join([f"[{one}]" for one in index[rank:]])
+        return f"'{buffer.name}[{', '.join(index[:rank]) or 'None'}]{rest}'"
+
+
+def place(buffer: Buffer, position: Any) -> Place:
+    """A position that Python writes to or reads."""
+    if isinstance(position, tuple):
+        return Place(buffer, tuple([one if isinstance(one, int) or one is ... else repr(one) for one in position]))
+    return Place(buffer, position if position is ... else repr(position))
+
+
+class What(NamedTuple):
+    """What happened: a `verb` with its `subjects`, of which it may name some and a number may follow. `kind`: what the
+    number is: `f` a float, `i` an integer, `n` one that is differentiated, `c` a checksum of several.
+    """
+
+    verb: str
+    subjects: tuple[Hashable, ...] = ()
+    kind: str = ""
+
+    def __str__(self) -> str:
+        return self.verb.format(*map(_name, self.subjects))
+
+    def shown(self, word: int) -> str:
+        """With its number."""
+        return f"{self} {self.number(word)}".rstrip()
+
+    def differs_in_memory(self, other: What) -> bool:
+        """Whether it is the same but for fields and arrays; one that a step makes is another one each time."""
+        return self.kind == other.kind and self.verb == other.verb and self._elsewhere == other._elsewhere
+
+    @property
+    def _elsewhere(self) -> list[Any]:
+        places = [one.position if isinstance(one, Place) else one for one in self.subjects]
+        return [None if isinstance(one, Buffer) else one for one in places]
+
+    def number(self, word: int) -> str:
+        """The number in words."""
+        if self.kind == "f":
+            return repr(_float(word))
+        if self.kind == "i":
+            return str(word - (word >> 63 << 64))
+        return {"n": "a number that is differentiated", "c": "several numbers", "": ""}[self.kind]
+
+
+def _name(subject: Any) -> str:
+    if isinstance(subject, Buffer):
+        return str(Place(subject, ...))
+    if isinstance(subject, Specialisation):
+        constants = compiled_constants(subject)
+        return f"'{subject.source.name}'{constants and f' (compiled with {constants})'}"
+    return str(subject)
+
+
+#: A step has returned.
+END = What("it ends")
+
+
+class StepLog:
+    """The events of all steps, step by step, the first time that they run."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[What, int] = {}  # what happened is stored once
+        self._whats: list[What] = []
+        self._events = array("L")
+        self._words = array("Q")
+        self._begins: list[int] = []  # of each step; -1: it was not logged
+
+    def begin(self, *, logged: bool) -> None:
+        """The next step runs for the first time."""
+        self._begins.append(len(self._events) if logged else -1)
+
+    def begin_of(self, t: int) -> int:
+        """The position of a step's first event; -1 where there is none to compare with."""
+        return self._begins[t]
+
+    def add(self, what: What, word: int) -> None:
+        """The step under way has done this."""
+        self._events.append(self._number(what))
+        self._words.append(word)
+
+    def difference(self, at: int, what: What, word: int, *, rounds: bool) -> str | None:
+        """How what a step does now differs from the event at a position. `rounds`: floats may differ by roundings."""
+        number, before = self._number(what), self._words[at]
+        if number != self._events[at]:
+            other = self._whats[self._events[at]]
+            now, then = what.shown(word), other.shown(before)
+            if what.differs_in_memory(other):
+                then += ": with other fields or arrays"
+            elif now == then:
+                then += ": compiled with something else"
+            return f"this time {now}, and the first time {then}"
+        if word == before:
+            return None
+        if what.kind not in ("f", "i"):
+            return f"{what} other numbers than the first time"
+        if rounds and what.kind == "f" and math.isclose(_float(word), _float(before), rel_tol=_ROUNDING):
+            return None
+        return f"{what.shown(word)} this time, and {what.number(before)} the first time"
+
+    def _number(self, what: What) -> int:
+        number = self._numbers.get(what)
+        if number is None:
+            number = self._numbers[what] = len(self._whats)
+            self._whats.append(what)
+        return number
+
+
+def _float(word: int) -> float:
+    return float(struct.unpack("d", struct.pack("Q", word))[0])
+
+
+def number_word(value: Any) -> tuple[str, int]:
+    """A number as its kind and its word."""
+    if isinstance(value, float | np.floating):
+        return "f", struct.unpack("Q", struct.pack("d", value))[0]
+    return "i", int(value) & _MASK
+
+
+def array_words(numbers: np.ndarray[Any, Any]) -> list[tuple[int, str, int]]:
+    """Numbers of an array with their positions in it, and -1 for what stands for all of them."""
+    flat = numbers.ravel()
+    found = [(k, *number_word(one)) for k, one in enumerate(flat[:_MOST_SHOWN].tolist())]
+    if flat.size > _MOST_SHOWN:
+        found.append((-1, "c", zlib.crc32(np.ascontiguousarray(flat), hash(numbers.shape) & 0xFFFFFFFF)))
+    return found
