@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import linecache
 import math
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -269,3 +270,59 @@ def test_answers_are_never_taken_from_an_earlier_process() -> None:
         run = kernel("return 1 if b == 1 else 0")
         assert run() == 1
         assert not is_recalled(run)
+
+
+#: Where a kernel finds an array, and how it reads that.
+PLACES = {
+    "a name": (lambda array: array, "held"),
+    "a list": (lambda array: [array], "held[0]"),
+    "a tuple": (lambda array: (array,), "held[0]"),
+    "a tuple in a list": (lambda array: [(array,)], "held[0][0]"),
+    "a dictionary": (lambda array: {"a": array}, "held['a']"),
+    "a list in a dictionary": (lambda array: {"a": [array]}, "held['a'][0]"),
+    "an attribute": (lambda array: types.SimpleNamespace(array=array), "held.array"),
+}
+READS = {"plain": "{}", "static": "ti.static(float({}))", "inlined": "same({})"}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.bool_])
+@pytest.mark.parametrize("place", PLACES)
+def test_arrays_that_change_in_place_are_other_constants(place: str, dtype: Any) -> None:
+    """Of no dimension, too."""
+    ti.init(default_fp=ti.f64)
+    left = ti.field(ti.f64, ())
+    hold, read = PLACES[place]
+    for rank, index in enumerate(("", "[0]", "[0, 0]")):
+        for how in READS.values():
+            array = np.ones((1,) * rank, dtype)
+            space: dict[str, Any] = {"ti": ti, "left": left, "held": hold(array), "same": lambda value: value + 0}
+            lines = ["@ti.kernel\n", "def kernel():\n", f"    left[None] = {how.format(read + index)}\n"]
+            file = f"constant {dtype.__name__} {place} {rank} {how}.py"
+            linecache.cache[file] = (len("".join(lines)), None, lines, file)
+            exec(compile("".join(lines), file, "exec"), space)
+            for value in (1, 0):
+                array[...] = value
+                space["kernel"]()
+                assert left[None] == value, (rank, how)
+
+
+def test_a_tensor_of_another_library_is_asked_for_its_number_again() -> None:
+    class Tensor:
+        shape = ()
+        value = 1.0
+
+        def item(self) -> float:
+            return self.value
+
+    tensor = Tensor()
+    ti.init(default_fp=ti.f64)
+    left = ti.field(ti.f64, ())
+
+    @ti.kernel
+    def kernel():
+        left[None] = tensor
+
+    kernel()
+    tensor.value = 2.0
+    kernel()
+    assert left[None] == 2.0

@@ -442,13 +442,17 @@ def same_answer(a: Any, b: Any, depth: int = 0) -> bool:
 
 def content_of(owner: Any) -> Any:
     """A copy of what a captured container or constant holds, as nested tuples and, of NumPy arrays, bytes."""
-    if is_small_array(owner):
+    if is_constant_array(owner):
         return owner.dtype.str, owner.shape, owner.tobytes()
     constant = constant_of(owner)
     if constant is not None:
         return constant
     items = tuple(owner.items()) if isinstance(owner, dict) else tuple(owner)
-    return tuple([content_of(item) if isinstance(item, tuple | list | dict) else item for item in items])
+    return tuple([content_of(item) if _has_content(item) else item for item in items])
+
+
+def _has_content(item: Any) -> bool:
+    return isinstance(item, tuple | list | dict) or is_constant_array(item)
 
 
 class Warned(NamedTuple):
@@ -525,15 +529,25 @@ def constant_rows(candidate: Any) -> Any:
 _LARGEST_CONSTANT = 1024
 
 
-def is_small_array(candidate: Any) -> bool:
-    """Whether something is a NumPy array that a kernel reads as a constant vector or matrix."""
+def is_constant_array(candidate: Any) -> bool:
+    """Whether something is a NumPy array that a kernel reads as a constant number, vector or matrix."""
     kind = type(candidate)
     return (
         (kind.__module__, kind.__name__) == ("numpy", "ndarray")
         and candidate.dtype.kind in "biuf"
-        and candidate.ndim in (1, 2)
+        and candidate.ndim <= 2
         and 0 < candidate.size <= _LARGEST_CONSTANT
     )
+
+
+def is_numpy_number(candidate: Any) -> bool:
+    """Whether something is one of NumPy's numbers, which never change."""
+    return any((base.__module__, base.__name__) == ("numpy", "generic") for base in type(candidate).__mro__)
+
+
+def is_small_array(candidate: Any) -> bool:
+    """Whether something is a NumPy array that a kernel reads as a constant vector or matrix."""
+    return is_constant_array(candidate) and candidate.ndim > 0
 
 
 def _in_tuples(value: Any) -> Any:

@@ -94,6 +94,28 @@ def test_captured_arrays_count_by_what_they_hold(load: Any, new: str, expected: 
     assert is_recalled(second.run) is same
 
 
+NUMBER = """
+strength, parts = np.array(2.0), [np.array(3.0)]
+
+@ti.kernel
+def run() -> ti.f32:
+    return strength + parts[0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("new", "expected", "same"), [("(3.0)", 5, True), ("(4.0)", 6, False), ("(3)", 5, False), ("([3.0])", 5, False)]
+)
+def test_arrays_without_dimensions_count_by_their_number(load: Any, new: str, expected: float, same: bool) -> None:
+    first = load(NUMBER)
+    assert first.run() == 5 and not is_recalled(first.run)
+    second = load(NUMBER.replace("(3.0)", new).replace("parts[0]", "parts[0][0]" if "[" in new else "parts[0]"))
+    assert second.run() == expected
+    assert is_recalled(second.run) is same
+    second.parts[0][...] = 7.0
+    assert second.run() == 9
+
+
 FIELDS = """
 x = ti.field(ti.f32, shape=(4,), needs_grad=True)
 y = ti.field(ti.f32, shape=(4,))

@@ -147,9 +147,9 @@ class Describer:
             return ("member", *_name_of(kind), value.name, self.describe(value.value))
         if kind.__module__ == "typing":
             return ("typing", repr(value))
-        if kind.__module__ == "numpy" and getattr(value, "shape", None) == () and _is_scalar(kind):
+        if protocol.is_numpy_number(value):
             return ("numpy", str(value.dtype), self.describe(value.item()))
-        if protocol.is_small_array(value):
+        if protocol.is_constant_array(value):
             return ("numpy", *protocol.content_of(value))
         return self._ours(value, kind)
 
@@ -225,10 +225,6 @@ class Describer:
 
 def _is_ours(module: str | None) -> bool:
     return module is not None and (module == "tinote" or module.startswith("tinote."))
-
-
-def _is_scalar(kind: type) -> bool:
-    return any(base.__name__ == "generic" for base in kind.__mro__)
 
 
 def _is_plain(value: Any, kind: type) -> bool:

@@ -12,7 +12,15 @@ from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.scopes import Constant, Variable
 from tinote.compiler.frontend.undefined_names import hint_for
 from tinote.compiler.frontend.values import POISON, is_number
-from tinote.compiler.protocol import Capture, CaptureKind, buffer_of, constant_of, content_of
+from tinote.compiler.protocol import (
+    Capture,
+    CaptureKind,
+    buffer_of,
+    constant_of,
+    content_of,
+    is_constant_array,
+    is_numpy_number,
+)
 from tinote.errors import KernelNameError, Note
 
 
@@ -74,17 +82,19 @@ def outside(e: Emitter, value: Any) -> Any:
     if hasattr(type(value), "__tinote_captured__"):
         return value.__tinote_captured__()
     constant = constant_of(value)
+    is_array = is_constant_array(value)
     mutable = isinstance(value, list | dict | set) or (
-        type(value) is tuple and any(isinstance(item, list | dict | set) for item in value)
+        type(value) is tuple and any(isinstance(item, list | dict | set) or is_constant_array(item) for item in value)
     )
-    if constant is not None or mutable:
+    if constant is not None or mutable or is_array:
         e.captures.setdefault(
             (CaptureKind.CONTENT, id(value), None), Capture(CaptureKind.CONTENT, value, None, content_of(value))
         )
     if constant is None and getattr(value, "shape", None) == ():
         item = getattr(value, "item", None)
         if callable(item) and buffer_of(value) is None:
-            return item()
+            known = is_array or is_numpy_number(value)
+            return item() if known else e.ask(item)  # the tensor of another library may change
     return value
 
 
