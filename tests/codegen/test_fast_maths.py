@@ -29,8 +29,8 @@ def text_of(name: str, t: str) -> str:
     return generate(lowered(TEXT.format(name=name, t=t, n=COUNT)), Options()).text
 
 
-def apply(name: str, values: np.ndarray, t: str = "f32") -> np.ndarray:
-    module = generate(lowered(TEXT.format(name=name, t=t, n=COUNT)), Options())
+def apply(name: str, values: np.ndarray, t: str = "f32", *, fused: bool = True) -> np.ndarray:
+    module = generate(lowered(TEXT.format(name=name, t=t, n=COUNT)), Options(fused=fused))
     launcher = Launcher(compile_module(module.text, entry_points=("entry",)), "entry", module.layout.slots)
     padded, out = np.resize(values, COUNT), np.empty(COUNT, values.dtype)
     block = launcher.acquire()
@@ -65,7 +65,11 @@ def doubles(low: float, high: float) -> np.ndarray:
         return np.concatenate([bits[(bits >= low) & (bits <= high)], random.uniform(low, high, COUNT // 2)])
 
 
-RANGES = {"exp": (-103.9, 88.7), "log": (0.0, 3.4e38), "sin": (-1e6, 1e6), "cos": (-1e6, 1e6), "tanh": (-12.0, 12.0)}
+LARGEST = float(np.finfo(np.float32).max)
+RANGES = {
+    "exp": (-103.9, 88.7), "log": (0.0, LARGEST), "sin": (-LARGEST, LARGEST), "cos": (-LARGEST, LARGEST),
+    "tanh": (-12.0, 12.0),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", RANGES)
@@ -96,14 +100,18 @@ def test_error_bound_of_f64(name: str, ranges: list[tuple[float, float]], bound:
         assert worst <= bound, (worst, low, high)
 
 
+@pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("name", ["sin", "cos"])
-def test_far_angles(name: str) -> None:
-    """Right where f64 still tells the angle, NaN beyond; multiples of a quarter turn lose no digits."""
-    x = np.float32(np.random.default_rng(3).uniform(1e6, 1e12, 5000))
-    assert errors(apply(name, x), getattr(np, name)(x.astype(np.float64))).max() <= 2
-    near = (np.arange(-5000, 5000) * (math.pi / 2)).astype(np.float32)
-    assert errors(apply(name, near), getattr(np, name)(near.astype(np.float64))).max() <= 2
-    assert np.isnan(apply(name, np.float32([2e15, -3e38, math.inf, math.nan]))).all()
+def test_far_angles(name: str, fused: bool) -> None:
+    """Small and far ones next to each other; multiples of a quarter turn, of all sizes, lose no digits."""
+    random = np.random.default_rng(3)
+    mixed = random.uniform(-7, 7, COUNT) * 10.0 ** random.choice([0, 6, 12, 14, 15, 20, 28, 37], COUNT)
+    turns = np.concatenate([np.arange(-5000, 5000) * (math.pi / 2), np.ldexp(math.pi, np.arange(-1, 127))])
+    near = turns.astype(np.float32)
+    near = np.concatenate([near, np.nextafter(near, np.float32(0)), np.nextafter(near, np.float32(math.inf))])
+    for x in (mixed.astype(np.float32), near, np.float32([16367173 * 2.0**72, 2.0**49, np.nextafter(2.0**49, 0)])):
+        assert errors(apply(name, x, fused=fused), getattr(np, name)(x.astype(np.float64))).max() <= 2
+    assert np.isnan(apply(name, np.float32([math.inf, -math.inf, math.nan]), fused=fused)).all()
 
 
 @pytest.mark.parametrize("name", ["sin", "cos"])
@@ -149,7 +157,7 @@ def test_half_precision_goes_through_f32(name: str) -> None:
 
 @pytest.mark.parametrize("name", RANGES)
 def test_loops_vectorise(name: str) -> None:
-    assert re.search(r"store <\d+ x float>", optimise(text_of(name, "f32")))
+    assert re.search(r"store <\d+ x (float|i32)>", optimise(text_of(name, "f32")))
 
 
 @pytest.mark.parametrize("name", ["exp", "log", "tanh", "sin", "cos"])

@@ -565,10 +565,11 @@ def test_adjoints_of_shared_parameters_are_reduced() -> None:
 
 # ---- accuracy
 
+ANGLES = np.concatenate([np.linspace(-600, 600, 4001), *[sign * 10 ** np.linspace(0, 38.5, 4000) for sign in (-1, 1)]])
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
-    "sin": (np.sin, np.concatenate([np.linspace(-600, 600, 4001), 10 ** np.linspace(0, 38.5, 4000)])),
-    "cos": (np.cos, np.concatenate([np.linspace(-600, 600, 4001), 10 ** np.linspace(0, 38.5, 4000)])),
-    "tan": (np.tan, np.concatenate([np.linspace(-600, 600, 4001), 10 ** np.linspace(0, 38.5, 4000)])),
+    "sin": (np.sin, ANGLES),
+    "cos": (np.cos, ANGLES),
+    "tan": (np.tan, ANGLES),
     "exp": (np.exp, np.linspace(-87, 88, 4001)),
     "log": (np.log, 10 ** np.linspace(-37, 38, 4001)),
     "tanh": (np.tanh, np.linspace(-11, 11, 4001)),

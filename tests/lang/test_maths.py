@@ -75,6 +75,41 @@ def test_functions_of_one_number(name: str, dtype: Any, numpy_type: Any) -> None
     np.testing.assert_array_equal(vectors.to_numpy(), np.stack([y.to_numpy()] * 2, -1))
 
 
+def any_f32(count: int) -> np.ndarray:
+    """Finite numbers of f32: bits at random, so of all sizes."""
+    bits = np.random.default_rng(17).integers(0, 1 << 32, 2 * count, dtype=np.uint32).view(np.float32)
+    return bits[np.isfinite(bits)][:count]
+
+
+@pytest.mark.parametrize(
+    "options, count",
+    [
+        ({}, 1 << 16),
+        ({"fast_math": False}, 1 << 16),
+        ({"lanes": "always"}, 1 << 16),
+        ({"opt_level": 0}, 1 << 16),
+        ({"arch": ti.python}, 2000),
+    ],
+    ids=str,
+)
+def test_angles_of_any_size(options: dict[str, Any], count: int) -> None:
+    """The turn that a number of f32 is in shows, however large it is."""
+    ti.init(**options)
+    x, found = ti.field(ti.f32, count), ti.Vector.field(3, ti.f32, count)
+
+    @ti.kernel
+    def apply():
+        for i in x:
+            found[i] = [ti.sin(x[i]), ti.cos(x[i]), ti.tan(x[i])]
+
+    angles = any_f32(count)
+    x.from_numpy(angles)
+    apply()
+    wanted = np.stack([f(angles.astype(np.float64)) for f in (np.sin, np.cos, np.tan)], 1)
+    unit = np.spacing(np.abs(wanted).astype(np.float32))
+    assert (np.abs(found.to_numpy() - wanted) / unit).max(0).tolist() <= [2, 2, 4]
+
+
 @pytest.mark.parametrize("name", UNARY)
 def test_functions_in_python_scope(name: str) -> None:
     function, reference, arguments, _ = UNARY[name]

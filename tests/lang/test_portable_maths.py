@@ -36,6 +36,8 @@ def table(sort: str, dtype: Any, random: np.random.Generator) -> np.ndarray[Any,
             turns = np.round(10.0 ** random.uniform(0, 7, COUNT)) * (np.pi / 2)
             found = np.where(random.random(COUNT) < 0.5, signs * 10.0 ** random.uniform(-8, 7, COUNT), signs * turns)
             found[:8] = [0.0, np.pi / 2, np.pi, 1e9, 2.0**30, 1e12, 3.0, -1e-30]
+            if single:
+                found[::4] = wide[::4]
         case "unit":
             found = signs * np.where(
                 random.random(COUNT) < 0.5, random.random(COUNT), 1 - 10 ** random.uniform(-7, 0, COUNT)
@@ -60,11 +62,13 @@ NUMPY: dict[str, Callable[..., Any]] = {
 
 
 def exact(name: str, *given: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The function's values to 64 or more binary digits."""
+    """The function's values to 53 or more binary digits, of f64 to 64 or more."""
     assert np.finfo(np.longdouble).nmant >= 63
     function = NUMPY.get(name) or getattr(np, name)
+    # Of far angles long doubles have few digits.
+    wide = np.float64 if UNARY.get(name) == "angle" and given[0].dtype == np.float32 else np.longdouble
     with np.errstate(all="ignore"):
-        found: np.ndarray[Any, Any] = function(*[one.astype(np.longdouble) for one in given[: 1 + (name in BINARY)]])
+        found: np.ndarray[Any, Any] = function(*[one.astype(wide) for one in given[: 1 + (name in BINARY)]])
     return found
 
 

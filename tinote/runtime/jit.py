@@ -367,7 +367,7 @@ def _run_passes(module: llvm.ModuleRef, level: int, effort: _Effort, machine: ll
         if careful:
             llvm.set_option("tinote", "-disable-vector-combine=false")
         _end(manager)
-    _drop_unused_variants(module, builder)
+    _settle_variants(module, builder)
 
 
 def _end(manager: llvm.ModulePassManager) -> None:
@@ -376,14 +376,20 @@ def _end(manager: llvm.ModulePassManager) -> None:
     manager.detach()
 
 
-def _drop_unused_variants(module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
-    """Functions with variants on vectors (`codegen/llvm/variants.py`) were kept until loops had taken theirs."""
-    variants = [function for function in module.functions if function.linkage is llvm.Linkage.weak_odr]
+def _settle_variants(module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
+    """Functions with variants on vectors (`codegen/llvm/variants.py`) were kept as they are until loops had taken
+    theirs. Now what is not called is dropped, and what only looks for a rare case is inlined.
+    """
+    kept = (llvm.Linkage.weak_odr, llvm.Linkage.weak_any)
+    variants = [function for function in module.functions if function.linkage in kept and not function.is_declaration]
     if not variants:
         return
-    for variant in variants:
-        variant.linkage = llvm.Linkage.internal
     manager = llvm.create_new_module_pass_manager()
+    for variant in variants:
+        if variant.linkage is llvm.Linkage.weak_any:
+            variant.add_function_attribute("alwaysinline")
+        variant.linkage = llvm.Linkage.internal
+    manager.add_always_inliner_pass()
     manager.add_global_dead_code_eliminate_pass()
     try:
         manager.run(module, builder)

@@ -54,6 +54,26 @@ LOG_RATIO = (0.6666666865348816, 0.4000012278556824, 0.2855076193809509, 0.23332
 
 # 2/pi, from the place of 2**31 on, in words.
 TWO_OVER_PI = (0x0, 0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0, 0xDB629599, 0x3C439041, 0xFE5163AB)
+
+
+def two_over_pi_below(place: int) -> tuple[float, float, float]:
+    """2/pi without its binary digits of `place` and above: two pieces of 29 digits, and the rest. Multiplied by a
+    number of 24 digits, the first two give exact products.
+    """
+    bits = 0
+    for word in TWO_OVER_PI:
+        bits = bits << 32 | word
+    lowest = 32 * (len(TWO_OVER_PI) - 1)
+    bits &= (1 << lowest + place) - 1
+    pieces: list[float] = []
+    for _ in range(2):
+        place -= 29
+        piece = bits >> lowest + place
+        bits -= piece << lowest + place
+        pieces.append(piece * 2.0**place)
+    return pieces[0], pieces[1], bits / (1 << lowest)
+
+
 # pi/2 in pieces of eleven digits, and the rest: the product of the first three with a number below 2**13 is exact.
 HALF_PI_PIECES = (1.5703125, 0.0004837512969970703, 7.549533620476723e-08, 2.5633440682570896e-12)
 # ln 2 in two pieces, of which the first has twelve digits.

@@ -3,9 +3,9 @@ vectorisation.
 
 Range reductions after Cody and Waite ("Software Manual for the Elementary Functions", 1980); the polynomials are
 minimax fits of our own (Remez). Errors, measured over all of the range: at most 2 units in the last place, of tanh in
-f64 2.5. NaN and infinities come out as from the C library. An argument of sin or cos beyond 1e15 gives NaN: its
-neighbours in f32 are millions of turns apart. In f64 these two, whose arguments may be large and exact, are functions
-with variants on vectors: beyond 2^30 they call the C library.
+f64 2.5. NaN and infinities come out as from the C library. Of a large angle, sin and cos of f32 take as many digits of
+2/pi as it needs (Payne and Hanek, "Radian reduction for trigonometric functions", 1983). In f64 these two, whose
+arguments may be large and exact, are functions with variants on vectors: beyond 2^30 they call the C library.
 """
 
 from __future__ import annotations
@@ -32,12 +32,15 @@ from tinote.compiler.codegen.polynomials import (
     SIN,
     SIN_F64,
     TANH,
+    two_over_pi_below,
 )
 from tinote.ir.types import Scalar, f16, f32, f64
 
 # Added to a number, they round it to an integer, which then stands in its low bits.
 _ROUND_F32, _ROUND_F64 = 12582912.0, 6755399441055744.0
-_FARTHEST_ANGLE, _FARTHEST_ANGLE_F64 = 1e15, 2.0**30
+_FARTHEST_ANGLE_F64 = 2.0**30
+#: Exponents of f32, from each of which on another part of 2/pi says where in its turn an angle is.
+_FAR_ANGLES = (49, 69, 89, 109)
 # What is nearer to 0 is its own sine.
 _SMALLEST_ANGLE_F64 = 2.0**-27
 
@@ -166,10 +169,79 @@ def _less_turns(name: str, angle: str, fused: bool) -> str:
   {name} = fadd double {name}.difference, {name}.turns.lost"""
 
 
-def _wave(quarter: int, fused: bool) -> str:
+def _chosen_by_size(name: str, choices: list[float]) -> str:
+    """One of the numbers that belong to `_FAR_ANGLES`, as `%size` says."""
+    last, lines = _d(choices[0]), []
+    for k, choice in enumerate(choices[1:], 1):
+        out = name if k == len(choices) - 1 else f"{name}.{k}"
+        lines.append(f"  {out} = select i1 %from.{_FAR_ANGLES[k]}, double {_d(choice)}, double {last}")
+        last = out
+    return "\n".join(lines)
+
+
+def _far_angle() -> str:
+    """An angle in [-pi, pi] that differs from an f32 of at least 2^49 by whole turns. Digits of 2/pi whose product with
+    it is a multiple of 4 are left out; the products with the others are exact but for the last, which is small.
+    """
+    pieces = [two_over_pi_below(25 - exponent) for exponent in _FAR_ANGLES]
+    lines = [f"  %from.{k} = fcmp oge double %size, {_d(2.0**k)}" for k in _FAR_ANGLES[1:]]
+    lines += [_chosen_by_size(f"%piece.{k}", [one[k] for one in pieces]) for k in range(3)]
+    for k in range(2):
+        lines += [f"  %quarters.{k} = fmul double %a, %piece.{k}", _less_whole(f"%part.{k}", f"%quarters.{k}", 4.0)]
+    text = "\n".join(lines)
+    return f"""\
+  %size = call double @llvm.fabs.f64(double %a)
+{text}
+  %sum = fadd double %part.0, %part.1
+  %sum.second = fsub double %sum, %part.0
+  %sum.first = fsub double %sum, %sum.second
+  %lost.first = fsub double %part.0, %sum.first
+  %lost.second = fsub double %part.1, %sum.second
+  %lost = fadd double %lost.first, %lost.second
+{_less_whole("%part", "%sum", 4.0)}
+{_less_whole("%left", "%part", 1.0)}
+  %turned = fsub double %part, %left
+  %product = fmul double %a, %piece.2
+  %rest = fadd double %product, %lost
+  %quarter = fadd double %left, %rest
+  %quarter.angle = fmul double %quarter, {_d(HALF_PI_HIGH)}
+  %turned.angle = fmul double %turned, {_d(HALF_PI_HIGH)}
+  %turned.low = fmul double %turned, {_d(HALF_PI_LOW)}
+  %angle = fadd double %quarter.angle, %turned.low
+  %result = fadd double %turned.angle, %angle
+  ret double %result
+"""
+
+
+def _less_whole(name: str, value: str, period: float) -> str:
+    """An f64 without its nearest multiple of a power of two."""
+    return f"""\
+  {name}.shifted = fadd double {value}, {_d(_ROUND_F64 * period)}
+  {name}.whole = fsub double {name}.shifted, {_d(_ROUND_F64 * period)}
+  {name} = fsub double {value}, {name}.whole"""
+
+
+def _near_angle() -> str:
+    """An f32 as an f64; one of at least 2^49 without whole turns."""
+    return f"""\
+entry:
+  %size = call float @llvm.fabs.f32(float %a)
+  %far = fcmp uge float %size, {_f(2.0 ** _FAR_ANGLES[0])}
+  %same = fpext float %a to double
+  br i1 %far, label %reduce, label %near
+near:
+  ret double %same
+reduce:
+  %reduced = call double @fast.far_angle.f64(double %same)
+  %result = select i1 %far, double %reduced, double %same
+  ret double %result
+"""
+
+
+def _wave(near_angle: str, quarter: int, fused: bool) -> str:
     """The sine, a number of quarter turns ahead."""
     return f"""\
-  %xd = fpext float %x to double
+  %xd = call double {near_angle}(float %x)
 {_muladd("%t", "%xd", _d(2 / math.pi), _d(_ROUND_F64), f64)}
   %n = fsub double %t, {_d(_ROUND_F64)}
 {_less_turns("%r.high", "%xd", fused)}
@@ -193,10 +265,7 @@ def _wave(quarter: int, fused: bool) -> str:
   %sign = shl i32 %half, 30
   %chosen.bits = bitcast float %chosen to i32
   %signed = xor i32 %chosen.bits, %sign
-  %value = bitcast i32 %signed to float
-  %size = call float @llvm.fabs.f32(float %x)
-  %near = fcmp olt float %size, {_f(_FARTHEST_ANGLE)}
-  %result = select i1 %near, float %value, float {_f(math.nan)}
+  %result = bitcast i32 %signed to float
 """
 
 
@@ -397,7 +466,12 @@ def inline(f: FunctionText, name: str, t: Scalar, a: str) -> str | None:
         symbol = f"@fast.{wanted}.f{within.bits}"
         if symbol not in f.helpers:
             header = f"define internal {ty} {symbol}({ty} %x) alwaysinline nounwind willreturn memory(none) {{\n"
-            text = _wave(_WAVES[wanted], f.fused) if wanted in _WAVES else _BODIES[within][wanted]()
+            if wanted in _WAVES:
+                far = "fast.far_angle", _far_angle
+                near = variants.function(f, "fast.near_angle", f64, "a", _near_angle, of=f32, rarely=far)
+                text = _wave(near, _WAVES[wanted], f.fused)
+            else:
+                text = _BODIES[within][wanted]()
             f.helpers[symbol] = f"{header}{text}  ret {ty} %result\n}}\n"
     symbol = f"@fast.{name}.f{within.bits}"
     if t is within:

@@ -201,11 +201,10 @@ class FunctionText:
             return False
         if wide not in self.helpers:
             text = self.helpers[name]
-            if "br " in text:
+            called = [one for one in OWN_NAME.findall(text) if one != name]
+            if "br " in text or not all(self._on_vectors(one) for one in called):
                 return False
             self.helpers[wide] = widened(text, self.lanes)
-            for called in OWN_NAME.findall(text):
-                self._on_vectors(called)
         return True
 
     def _in_parts(self, ty: str, name: str, arguments: str) -> str:

@@ -20,26 +20,46 @@ _PURE = "nounwind willreturn memory(none)"
 _BRANCH = re.compile(r"^  br i1 (?P<flag>%[\w.]+),")
 
 
-def function(f: FunctionText, name: str, t: Scalar, parameters: str, body: Callable[[], str]) -> str:
+def function(
+    f: FunctionText,
+    name: str,
+    t: Scalar,
+    parameters: str,
+    body: Callable[[], str],
+    *,
+    of: Scalar | None = None,
+    rarely: tuple[str, Callable[[], str]] | None = None,
+) -> str:
     """Define a function of floats of type `t`, and its variants, in the module unless they are; its symbol.
 
-    `parameters` has a letter for each: they are called %a and so on. `body` gives the scalar text with its `ret`: where
-    it branches, what a true condition leads to must be right for all numbers.
+    `parameters` has a letter for each: they are called %a and so on; `of`: their type, where it is another one. `body`
+    gives the scalar text with its `ret`: where it branches, what a true condition leads to must be right for all
+    numbers. `rarely`: a function of one `t` that it calls there, and which does not branch; then there is little else,
+    which is inlined once loops have taken their variants.
     """
     symbol = f"@{name}.f{t.bits}"
     if symbol not in f.helpers:
-        lanes = [bits // t.bits for bits in _VECTOR_BITS]
+        given = of or t
+        lanes = [bits // given.bits for bits in _VECTOR_BITS]
         letters = "v" * len(parameters)
         variants = [f"_ZGV_LLVM_N{n}{letters}_{symbol[1:]}({vector_name(symbol, n)[1:]})" for n in lanes]
         text = body()
-        typed = ", ".join(f"{TYPES[t]} %{letter}" for letter in parameters)
+        typed = ", ".join(f"{TYPES[given]} %{letter}" for letter in parameters)
         # A variant must not be dropped before loops are vectorised, and an argument that is the same in all calls must
         # not go from the scalar function, which would no longer have the parameters of its variants.
-        definition = f"define weak_odr hidden {TYPES[t]} {symbol}({typed})"
-        attributes = f'noinline {_PURE} "vector-function-abi-variant"="{",".join(variants)}"'
+        linkage, inlining = ("weak_odr", "noinline ") if rarely is None else ("weak", "")
+        definition = f"define {linkage} hidden {TYPES[t]} {symbol}({typed})"
+        attributes = f'{inlining}{_PURE} "vector-function-abi-variant"="{",".join(variants)}"'
         f.helpers[symbol] = f"{definition} {attributes} {{\n{text}}}\n"
         for n in lanes:
             f.helpers[vector_name(symbol, n)] = f"{widened(definition, n)} {_PURE} {{\n{_on_vectors(text, n)}}}\n"
+        if rarely is not None:
+            called, its_body = f"@{rarely[0]}.f{t.bits}", rarely[1]()
+            definition = f"define internal {TYPES[t]} {called}({TYPES[t]} %a)"
+            for n in (0, *lanes):
+                own, text = (widened(definition, n), widened(its_body, n)) if n else (definition, its_body)
+                name = vector_name(called, n) if n else called
+                f.helpers[name] = f"{own} noinline cold {_PURE} {{\n{text}}}\n"
     return symbol
 
 
