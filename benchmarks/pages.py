@@ -261,7 +261,7 @@ def measure(chromium: Any, name: str, rounds: int, steps: int, seconds: float) -
 
 
 #: Between these lines a text has the table of what was measured.
-BEGIN, END = "<!-- written by: python -m benchmarks pages --into README.md -->\n", "<!-- end of it -->\n"
+BEGIN, END = "<!-- written by: python -m benchmarks pages --into benchmarks/README.md -->\n", "<!-- end of it -->\n"
 HEAD = (
     "| view | page, kB | first picture, ms | pictures a second | a step, ms: native | in the page | ratio |\n"
     "|---|---|---|---|---|---|---|\n"
@@ -295,7 +295,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     described.add_argument("--steps", type=int, default=10, help="the fewest steps of a slice (default: %(default)s)")
     described.add_argument("--seconds", type=float, default=1.0, help="length of a window (default: %(default)s)")
     described.add_argument("--json", type=Path, metavar="OUT", help="write what was measured to this file")
-    described.add_argument("--into", type=Path, metavar="TEXT", help="write the table of this text, such as README.md")
+    described.add_argument(
+        "--into", type=Path, metavar="TEXT", help="write the table of this text, such as benchmarks/README.md"
+    )
     options = described.parse_args(arguments)
     results: dict[str, Measured] = {}
     is_missed = False

@@ -1,4 +1,4 @@
-"""The manual as a static site: `sphinx-build -W docs docs/_build/html`, after `pip install -e '.[docs]'`.
+"""The manual as a static site: `pip install -e '.[docs]'`, then `sphinx-build -W docs docs/_build/html`.
 
 What stands in `docs/_extension/` writes a part of the sources into folders that git ignores: the executed tutorials,
 the gallery and the reference. No page asks another host for anything.
@@ -11,13 +11,12 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "_extension"))
 
 project = "tinote"
-author = "the tinote authors"
-copyright = "the tinote authors"
+author = copyright = "The tinote developers"
 html_title = "tinote"
 html_short_title = "tinote"
 
 extensions = ["myst_nb", "manual.formulas", "manual.sources"]
-exclude_patterns = ["_build", "_extension", "README.md"]
+exclude_patterns = ["_build", "_extension", "names.md", "pictures"]
 templates_path = ["_templates"]
 default_role = "code"
 pygments_style = "default"

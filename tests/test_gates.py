@@ -113,7 +113,15 @@ def test_readme_shows_one_command_to_start_and_one_to_test() -> None:
     last = [command.split("&&")[-1].strip() for command in commands]
     assert last == [".venv/bin/tinote lab", ".venv/bin/pytest -n auto"]
     assert all("pip install" in command for command in commands)
-    assert "'.[test]'" in commands[1]
+    assert "'.[tutorials]'" in commands[0] and "'.[test]'" in commands[1]
+
+
+def test_the_readme_is_a_front_page() -> None:
+    text = (PROJECT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) <= 800
+    pictures = re.findall(r"(?:!\[[^\]]*\]\(|<img src=\")([^)\"]+)", text)
+    assert len(pictures) >= 11 and all((PROJECT / picture).is_file() for picture in pictures)
+    assert (PROJECT / "docs" / "pictures" / "film.gif").stat().st_size <= 3_000_000
 
 
 def test_binder_pins_satisfy_the_requirements() -> None:
@@ -226,9 +234,9 @@ def test_the_guides_name_files_that_exist(name: str) -> None:
     assert [path for path in paths if not (PROJECT / path).exists()] == []
 
 
-def test_the_readme_names_the_folders_of_each_floor() -> None:
-    readme = (PROJECT / "README.md").read_text(encoding="utf-8")
-    floors = re.findall(r"^\| \d \| `(tinote/\w+/)`.*? \| (.*) \|$", readme, re.MULTILINE)
+def test_the_guide_names_the_folders_of_each_floor() -> None:
+    guide = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    floors = re.findall(r"^\| \d \| `(tinote/\w+/)`.*? \| (.*) \|$", guide, re.MULTILINE)
     assert len(floors) == 7
     for floor, words in floors:
         named = [PROJECT / floor / folder for folder in re.findall(r"`([\w/]+/)`", words)]

@@ -22,7 +22,7 @@ from tinote.lang.capture.automatic import AutomaticCapture
 from tinote.lang.session.state import session
 from tinote.runtime.threads import stop_all
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+MANUAL = Path(__file__).resolve().parents[2] / "docs" / "capture.md"
 LIBRARY = """\
 import math, random, time
 import numpy as np
@@ -848,9 +848,8 @@ def test_plain_python_runs_the_function() -> None:
     assert not program.is_captured
 
 
-def test_the_example_of_the_readme() -> None:
-    section = README.read_text(encoding="utf-8").split("## Captured steps")[1].split("\n## ")[0]
-    (text,) = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+def test_the_example_of_the_manual() -> None:
+    (text,) = re.findall(r"^```python\n(.*?)^```$", MANUAL.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     space: dict[str, Any] = {"__name__": "captured_example"}
     linecache.cache["captured example.py"] = (len(text), None, text.splitlines(keepends=True), "captured example.py")
     exec(compile(text, "captured example.py", "exec"), space)

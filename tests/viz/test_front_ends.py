@@ -1,4 +1,4 @@
-"""The README's table of what each front end shows, against what outputs hold and what each front end takes of it."""
+"""The manual's table of what each front end shows, against what outputs hold and what each front end takes of it."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 WIDGET = "application/vnd.jupyter.widget-view+json"
 PNG, TEXT = "image/png", "text/plain"
 #: What the table says where a type is taken.
+MANUAL = PROJECT / "docs" / "notebooks.md"
 WORDS = {front_end.VIEW_TYPE: "plays", WIDGET: "widget", PNG: "picture"}
 
 
@@ -40,7 +41,7 @@ class Row(NamedTuple):
 
 
 def rows() -> list[Row]:
-    section = (PROJECT / "README.md").read_text("utf-8").partition("\n## What each front end shows\n")[2]
+    section = MANUAL.read_text("utf-8").partition("\n## What each front end shows\n")[2]
     table = re.search(r"\n\| front end .*\n\|-.*\n((?:\|.*\n)+)", section)
     assert table is not None
     return [Row(*[cell.strip() for cell in line.strip().strip("|").split("|")]) for line in table[1].splitlines()]
@@ -111,7 +112,7 @@ def test_with_our_extension_the_program_plays(output: dict[str, Any]) -> None:
     said = row("JupyterLab 4")
     assert said.live == "live" and WORDS[front_end.VIEW_TYPE] in said.stored and "not trusted" in said.stored
     without = nbformat.v4.new_output("display_data", {**output["data"], front_end.VIEW_TYPE: {"version": 1}})
-    assert taken(without, [*types, WIDGET, PNG]) == front_end.VIEW_TYPE and "picture seen last" in said.stored
+    assert taken(without, [*types, WIDGET, PNG]) == front_end.VIEW_TYPE and "the last picture" in said.stored
 
 
 #: By their documentation and sources: what each takes of an output of which it does not know our type.
@@ -166,6 +167,6 @@ def test_what_is_said_to_be_tested_is() -> None:
         assert check(one.name)
 
 
-def test_the_limit_of_a_stored_program_is_that_of_the_readme() -> None:
-    text = (PROJECT / "README.md").read_text("utf-8")
+def test_the_limit_of_a_stored_program_is_that_of_the_manual() -> None:
+    text = " ".join(MANUAL.read_text("utf-8").split())
     assert f"more than {front_end.stored_size() // 1000} kB" in text

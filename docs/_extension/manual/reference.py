@@ -44,8 +44,15 @@ def write_reference(sources: Path) -> None:
     for owner, module in MODULES.items():
         write(sources / f"{owner}.md", _module(owner, module))
     tree = "\n".join(["```{toctree}", ":maxdepth: 1", *MODULES, "```"])
-    head = "# Reference\n\nEvery public name with its docstring. `import tinote as ti` is meant throughout.\n"
-    write(sources / "index.md", f"{head}\n{tree}\n")
+    head = "# Reference\n\nEvery public name with its docstring, after `import tinote as ti`.\n\n## By topic\n"
+    topics = linked((sources.parent / "names.md").read_text("utf-8"))
+    write(sources / "index.md", f"{head}\n{topics}\n## By module\n\n{tree}\n")
+
+
+def linked(topics: str) -> str:
+    """The table of names by topic, with each name that the reference has as a link to it."""
+    known = {f"{owner}.{name}" for owner, module in MODULES.items() for name in public(module)}
+    return re.sub(r"`(ti[\w.]*)`", lambda name: f"{{py:obj}}{name[0]}" if name[1] in known else name[0], topics)
 
 
 def _module(owner: str, module: ModuleType) -> str:

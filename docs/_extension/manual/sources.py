@@ -14,7 +14,7 @@ from sphinx.config import Config
 
 from manual.gallery import write_gallery
 from manual.museum import write_museum
-from manual.places import REPOSITORY, VIEWS, write
+from manual.places import VIEWS
 from manual.reference import write_reference
 from manual.tutorials import names, write_tutorials
 
@@ -41,17 +41,6 @@ class CellLexer(PythonLexer):
     }
 
 
-def guide(readme: str) -> str:
-    """The README as a page of the site: its links lead to the site's pages, those to other files of the repository are
-    words. What `coming_from.md` shows is left out.
-    """
-    head, _, rest = readme.partition("## Coming from Taichi")
-    text = head + "## " + rest.partition("\n## ")[2]
-    text = re.sub(r"\]\(notebooks/", "](tutorials/", text)
-    text = re.sub(r"\[([^\]]*)\]\((?!https?:|tutorials/|#)[^)]*\)", r"\1", text)
-    return re.sub(r"\A# .*", "# Guide", text)
-
-
 def write_sources(app: Sphinx, config: Config) -> None:
     """Write tutorials, gallery and reference."""
     here, views = Path(app.srcdir), Path(app.outdir) / VIEWS
@@ -64,7 +53,6 @@ def write_sources(app: Sphinx, config: Config) -> None:
     write_gallery(here / "gallery", views, cache)
     write_reference(here / "reference")
     write_museum(here / "museum.md")
-    write(here / "guide.md", guide((REPOSITORY / "README.md").read_text("utf-8")))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

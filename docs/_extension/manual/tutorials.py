@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ def write_tutorials(sources: Path, views: Path, cache: Path, run: set[str]) -> N
         else:
             found = nbformat.read(file, as_version=4)
         write(sources / f"{name}.ipynb", nbformat.writes(placed(found, name, views)))
+    shutil.copytree(NOTEBOOKS / "pictures", sources / "pictures", dirs_exist_ok=True)
     write(sources / "errors.md", (NOTEBOOKS / "errors.md").read_text("utf-8"))
     tree = "\n".join(["```{toctree}", ":maxdepth: 1", *names(), "errors", "```"])
     write(sources / "index.md", f"{HEAD}\n{tree}\n")
