@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None, workloads: Mapping[str, tuple[C
 def parser(workloads: Mapping[str, tuple[Case, ...]]) -> argparse.ArgumentParser:
     """Return the command line's description."""
     described = argparse.ArgumentParser(
-        prog="python -m benchmarks",
+        prog=os.environ.get("TINOTE_PROGRAM", "python -m benchmarks"),
         description=__doc__,
         epilog=f"`compare COMMIT` holds this tree against another; `gradients` writes the report on derivatives; "
         f"`agreement` runs programs of the dialect in Taichi, too; `sweeps` measures many runs, `gpu` a GPU; "

@@ -72,11 +72,13 @@ def view() -> ipywidgets.VBox:
         b, step, reset=fill, pointer=poke, cmap="magma", limits=(0, 0.4), color_label="b", smooth=True,
         steps_per_frame=10, label="the model of Gray and Scott",
     )  # fmt: skip
-    return ipywidgets.VBox([
-        shown,
+    sliders = [
         ti.viz.slider(shown, feed, 0.01, 0.08, value=0.037, label="feed"),
         ti.viz.slider(shown, decay, 0.04, 0.07, value=0.06, label="decay"),
-    ])  # fmt: skip
+    ]
+    for _ in range(1500):  # so that there is something to be seen from the start
+        step()
+    return ipywidgets.VBox([shown, *sliders])
 
 
 if __name__ == "__main__":

@@ -399,6 +399,7 @@ def test_bench_measures_and_writes_where_it_was_called(tmp_path: Path) -> None:
 def test_bench_help_is_that_of_the_benchmarks() -> None:
     shown = tinote("bench", "--help")
     assert shown.returncode == 0 and "gravity" in shown.stdout and "--rounds" in shown.stdout
+    assert shown.stdout.startswith("usage: tinote bench ")
 
 
 def test_what_is_missing_is_reported_before_notebook_libraries_are_loaded() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from pathlib import Path
 
@@ -17,6 +18,10 @@ def installed(folder: Path, name: str, version: str, *files: str) -> None:
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "utf-8")
     (info / "RECORD").write_text("".join(f"{file},,\n" for file in files), "utf-8")
+    for file in files:  # Python 3.12 and later leave out what is not there.
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).touch()
+    importlib.invalidate_caches()
 
 
 @pytest.fixture

@@ -128,7 +128,9 @@ def test_binder_pins_satisfy_the_requirements() -> None:
     lines = (PROJECT / "binder" / "requirements.txt").read_text(encoding="utf-8").splitlines()
     pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))
     normal = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pins.items()}
-    for text in project_table()["dependencies"]:
+    extras = project_table()["optional-dependencies"]
+    assert [Requirement(text).extras for text in extras["tutorials"]] == [{"sweep"}]
+    for text in [*project_table()["dependencies"], *extras["sweep"]]:
         requirement = Requirement(text)
         assert requirement.name in normal, f"{requirement.name} is not pinned for Binder"
         assert requirement.specifier.contains(normal[requirement.name]), text
@@ -171,7 +173,7 @@ def test_notebooks_keep_their_pictures_and_no_error() -> None:
                 assert str(Path.home()) not in shown and sys.prefix not in shown and str(PROJECT) not in shown
 
 
-#: Installing the distribution of this name from an index, with whatever tool: there it is another project's.
+#: Installing from an index, with whatever tool: there `tinote` is another project's, and ours is not there.
 FROM_AN_INDEX = re.compile(
     r"\b(?:(?:pip3?|pipx|conda|mamba) install|(?:uv|poetry|pdm) add|uvx|pipx run)"
     r"(?: +-{1,2}[\w-]+(?:[= ](?!tinote|['\"])[^\s-]\S*)?)* +[\"'`]?tinote\b"
@@ -182,6 +184,7 @@ FROM_AN_INDEX = re.compile(
     ("line", "wrong"),
     [
         ("pip install tinote", True),
+        ("pip install 'tinote-lang[gpu]'", True),
         ("python -m pip install -U 'tinote[gpu]'", True),
         ("pip3 install --upgrade tinote==0.1.0", True),
         ("%pip install tinote", True),
@@ -257,6 +260,10 @@ def test_the_extension_for_jupyterlab_plays_views_with_the_scripts_of_today() ->
 def test_the_changes_end_with_this_version() -> None:
     headings = re.findall(r"^## (.+)$", (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert headings[0] == "Unreleased" and project_table()["version"] in headings
+    versions = re.split(r"^## ", (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[2:]
+    assert [one.partition("\n")[0] for one in versions if len(one.strip().splitlines()) > 61] == []
+    cited = re.search(r"^version: (.*)$", (PROJECT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    assert cited is not None and cited[1] == project_table()["version"]
 
 
 #: What playwright reads of a page once, as it is at that moment.

@@ -1,4 +1,4 @@
-"""`ti.graph`: launches with named arguments. What it holds is in `tinote.lang.kernels.graphs`."""
+"""`ti.graph`: sequences of launches with named arguments, which one call runs."""
 
 from tinote.lang.kernels.graphs import Arg, ArgKind, Graph, GraphBuilder, Sequential
 

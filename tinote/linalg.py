@@ -1,7 +1,6 @@
-"""`ti.linalg`, so that `from tinote.linalg import svd` works. Functions of small matrices are in
-`tinote.lang.maths.linalg`, sparse matrices and solvers, which are loaded when they are first asked for, in
-`tinote.lang.ad.solvers`.
-"""
+"""`ti.linalg`: decompositions of small matrices in kernels, sparse matrices, and linear solvers with derivatives."""
+
+# A module of its own, so that `from tinote.linalg import svd` works. Solvers are loaded when they are first asked for.
 
 from __future__ import annotations
 

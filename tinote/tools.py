@@ -1,4 +1,4 @@
-"""`ti.tools`: pictures, videos and meshes to and from files. What it holds is in `tinote.viz`."""
+"""`ti.tools`: images, videos and meshes to and from files."""
 
 import sys
 from typing import Any

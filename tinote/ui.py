@@ -1,4 +1,6 @@
-"""`ti.ui`, so that `from tinote.ui import Window` works. What it holds is in `tinote.viz.window.ui`."""
+"""`ti.ui`: windows with a canvas, scenes in space and controls, which a notebook shows."""
+
+# A module of its own, so that `from tinote.ui import Window` works.
 
 from tinote.lang.session.missing import refusing
 from tinote.viz.window.ui import *  # noqa: F403

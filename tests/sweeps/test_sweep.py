@@ -117,6 +117,20 @@ def test_what_cannot_be_swept() -> None:
         ti.sweep(f, {"a": [1]}, where=3)
     with pytest.raises(SweepError, match="errors is"):
         ti.sweep(f, {"a": [1]}, errors="ignore")
+    with pytest.raises(SweepError, match='direction is "minimize" or "maximize"'):
+        ti.sweep(f, {"a": [1]}, best="result", direction="up")
+    with pytest.raises(SweepError, match="which `best` names"):
+        ti.sweep(f, {"a": [1]}, direction="maximize")
+
+
+def test_the_largest_is_best_where_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str | None] = []
+    monkeypatch.setattr("tinote.lang.sweeps.sweep.watcher_of", lambda table, name, best: asked.append(best))
+    for options in ({}, {"best": "result"}, {"best": "result", "direction": "maximize"}):
+        ti.sweep(lambda a: a, {"a": [1]}, workers=1, **options)
+    with pytest.deprecated_call(match='is now best="result", direction="maximize"'):
+        ti.sweep(lambda a: a, {"a": [1]}, workers=1, best="-result")
+    assert asked == [None, "result", "-result", "-result"]
 
 
 def test_errors_are_kept() -> None:

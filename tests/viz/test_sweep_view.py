@@ -31,7 +31,10 @@ def test_before_during_and_after() -> None:
     _add(table, 0)
     _add(table, 2)
     table.add(3, Outcome(None, 0.001, "ValueError: too far\nin a line"))
-    shown = facts(table, "run", Choice(table, None), ended=False)
+    unasked = facts(table, "run", Choice(table, None), ended=False)
+    assert unasked["best"] == -1 and "est" not in unasked["statements"][0] and len(unasked["plot"]["dots"]) == 2
+    assert draw_sweep(unasked, None, 640).startswith(b"\x89PNG")
+    shown = facts(table, "run", Choice(table, "energy"), ended=False)
     assert shown["cells"] == "1012" and shown["best"] == 2
     assert shown["statements"][:2] == ["Best so far: energy = 0 at k = 1", "1 failed, the first with k = 2: in a line"]
     assert shown["plot"]["x"]["label"] == "k" and [dot[0] for dot in shown["plot"]["dots"]] == [0, 2]
@@ -46,7 +49,10 @@ def test_many_points_are_few_rows() -> None:
     table = _table(20_000)
     for number in range(0, 20_000, 2):
         _add(table, number)
-    shown = facts(table, "run", Choice(table, None), ended=False)
+    unasked = facts(table, "run", Choice(table, None), ended=False)
+    assert len(unasked["rows"]) <= MOST_ROWS and unasked["rows"][-1][0] == 19_998
+    assert len(unasked["plot"]["dots"]) <= MOST_DOTS
+    shown = facts(table, "run", Choice(table, "energy"), ended=False)
     assert len(shown["rows"]) <= MOST_ROWS and len(shown["cells"]) <= MOST_CELLS
     assert len(shown["plot"]["dots"]) <= MOST_DOTS + 1 and shown["best"] in [row[0] for row in shown["rows"]]
     assert shown["left_out"] == 20_000 - len(shown["rows"]) and len(json.dumps(shown)) < 150_000

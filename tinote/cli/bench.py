@@ -22,4 +22,6 @@ def main(options: argparse.Namespace) -> int:
     command = [sys.executable, "-m", "benchmarks", *options.arguments]
     # In the folder of the caller, where the files that the arguments name are.
     path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
-    return subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=False).returncode
+    return subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": path, "TINOTE_PROGRAM": "tinote bench"}, check=False
+    ).returncode

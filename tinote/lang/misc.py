@@ -69,7 +69,7 @@ def current_cfg() -> Settings:
 def is_arch_supported(arch: Any) -> bool:
     """Whether kernels can run there. Raises `FieldError` for what is not a target."""
     if not isinstance(arch, Arch):
-        raise FieldError(f"{arch!r} is not an architecture", hint="use ti.cpu")
+        raise FieldError(f"{arch!r} is not an architecture", hint="use one of them, such as ti.cpu")
     return arch.real
 
 

@@ -1,4 +1,6 @@
-"""Pictures: the IR explorer, the rule view, live views, the drop-in GUI. Nothing below calls up into this floor."""
+"""`ti.viz`: live views of particles, fields and scenes, pages and films of them, the compiler's explorer, and the
+views of gradients, access rules and sweeps.
+"""
 
 import importlib
 from typing import Any

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.compiler.requests import GRADIENT, Request
 from tinote.config import Config
-from tinote.errors import FieldError, Note, SerializationError, suggestion
+from tinote.errors import FieldError, Note, SerializationError, closest, suggestion
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
 from tinote.lang.index_regions import region_at
@@ -573,7 +573,9 @@ def init(
     choices = list(arch) if isinstance(arch, list | tuple) else [_ARCHES["cpu"] if arch is None else arch]
     for choice in choices:
         if not isinstance(choice, Arch):
-            raise FieldError(f"{choice!r} is not an architecture", caller(), hint="use ti.cpu")
+            meant = closest(choice, _ARCHES) if isinstance(choice, str) else ""
+            named = meant if meant in ("", "cpu", "python") else "gpu"  # By which the others are meant.
+            raise FieldError(f"{choice!r} is not an architecture", caller(), hint=f"use ti.{named or 'cpu'}")
     target, wanted, reason = _target(choices or [_ARCHES["cpu"]], bool(software_gpu))
     if target == "cpu" and not wanted.real and wanted.name not in session.warned:
         session.warned.add(wanted.name)

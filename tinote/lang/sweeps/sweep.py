@@ -44,6 +44,7 @@ def sweep(
     seed: int = 0,
     progress: bool = True,
     best: str | None = None,
+    direction: str = "minimize",
 ) -> Any:
     """Run a function for every combination of arguments, in several processes, and give a table of what it returns.
 
@@ -70,9 +71,9 @@ def sweep(
     point that raises has NaN for its results, and its message in `error`; `"raise"`: the first one ends the sweep. An
     interrupt ends it within a second, as a `KeyboardInterrupt` whose `results` are the table so far. `progress`: show a
     bar when it takes long; in a notebook with `%load_ext tinote` a view of what is done: which points, their results as
-    a table and a plot, the best of them, and of the one that is chosen the places that it returns, if that is an array
-    of shape (n, 2) or (n, 3). `best` names the result of which the smallest is best there, or with a minus before it
-    the largest (the first scalar one).
+    a table and a plot, and of the one that is chosen the places that it returns, if that is an array of shape (n, 2) or
+    (n, 3). `best` names a result by which the best point is marked there: the one with the smallest, or with
+    `direction="maximize"` the largest. Without it no point is called best.
 
     Gives an `xarray.Dataset`: a variable for each result, `result` if there is one without a name, and `seconds` (wall
     time), `seed` (`point_seed` beside a parameter of that name) and `error` of each point; dimensions are the
@@ -89,6 +90,15 @@ def sweep(
             raise SweepError(f"{name} must be a positive integer, not {value!r}", span)
     if not isinstance(seed, Integral):
         raise SweepError(f"a seed is an integer, not {seed!r}", span)
+    if direction not in ("minimize", "maximize"):
+        raise SweepError(f'direction is "minimize" or "maximize", not {direction!r}', span)
+    if best is None and direction == "maximize":
+        raise SweepError("a direction is that of a result, which `best` names", span, hint='best="energy"')
+    if best is not None and best.startswith("-"):
+        text = f'best="{best}" is now best="{best[1:]}", direction="maximize"'
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+    elif direction == "maximize":
+        best = f"-{best}"
     for name in ("cloudpickle", "xarray"):
         library(name, "a sweep")
     points = points_of(function, over, zip, int(seed))

@@ -22,8 +22,8 @@ STATES = {NOT_RUN: "to come", DONE: "done", FAILED: "failed"}
 
 
 class Choice:
-    """Which result is best how. `best`: its name, with a minus before it where the largest is best; None: the first one
-    that is a number, the smallest.
+    """Which result is looked at, and which point is best. `best`: the result's name, with a minus before it where the
+    largest is best; None: the first one that is a number, of which none is best.
     """
 
     def __init__(self, table: Table, best: str | None) -> None:
@@ -61,7 +61,9 @@ class Choice:
         return found
 
     def point(self) -> int:
-        """The best point so far, -1 if none has a number."""
+        """The best point so far, -1 if none has a number or nobody has asked."""
+        if self._best is None:
+            return -1
         values = self.values()
         known = np.flatnonzero(np.isfinite(values))
         if not len(known):
@@ -139,9 +141,11 @@ def _rows(table: Table, choice: Choice, values: np.ndarray[Any, Any]) -> list[li
     numbers = np.arange(count)
     if count > MOST_ROWS:
         ran = np.flatnonzero(table.state != NOT_RUN)
-        order = np.argsort(np.nan_to_num(-values if choice.largest else values, nan=np.inf), kind="stable")
-        best = order[: MOST_ROWS // 2]
-        numbers = np.unique(np.concatenate([best[table.state[best] == DONE], ran[-(MOST_ROWS // 2) :]]))
+        numbers = ran[-MOST_ROWS:]
+        if choice.point() >= 0:
+            order = np.argsort(np.nan_to_num(-values if choice.largest else values, nan=np.inf), kind="stable")
+            best = order[: MOST_ROWS // 2]
+            numbers = np.unique(np.concatenate([best[table.state[best] == DONE], ran[-(MOST_ROWS // 2) :]]))
     names, results = _parameters(table), scalars(table)
     rows: list[list[Any]] = []
     for number in numbers.tolist():
@@ -172,7 +176,8 @@ def _plot(table: Table, choice: Choice, values: np.ndarray[Any, Any], best: int)
     along, label = _across(table)
     shown = known
     if len(known) > MOST_DOTS:
-        shown = np.unique(np.append(known[:: math.ceil(len(known) / MOST_DOTS)], best))
+        some = known[:: math.ceil(len(known) / MOST_DOTS)]
+        shown = some if best < 0 else np.unique(np.append(some, best))
     x, x_axis = linear(*_with_air(along), label, apart=8)
     y, y_axis = linear(*_with_air(values[known]), choice.name, apart=5)
     dots = [[int(k), round(x(along[k]), 5), round(y(values[k]), 5)] for k in shown.tolist()]
