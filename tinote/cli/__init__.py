@@ -63,9 +63,9 @@ def _parser() -> argparse.ArgumentParser:
 
     executed = commands.add_parser(
         "run",
-        help="execute a notebook without a browser and leave an HTML page with its pictures",
-        description="Execute a notebook without a browser and leave an HTML page with its pictures. The exit status "
-        "is 1 when a cell fails and 2 when the notebook cannot be read or the page not be written.",
+        help="execute a notebook and export static HTML, with pictures of its views",
+        description="Execute a notebook without a browser and write an HTML page with pictures of its views. The exit "
+        "status is 1 when a cell fails and 2 when the notebook cannot be read or the page cannot be written.",
     )
     executed.add_argument("notebook", type=Path, metavar="NOTEBOOK")
     executed.add_argument("--html", type=Path, metavar="OUT", help="the page (default: NOTEBOOK with the suffix .html)")
@@ -75,10 +75,11 @@ def _parser() -> argparse.ArgumentParser:
 
     paged = commands.add_parser(
         "page",
-        help="execute a notebook and leave one HTML page in which its live views run",
-        description="Execute a notebook without a browser and leave one HTML page in which each of its live views "
-        "runs, from the disk, without Python, server or network. It says which views are pictures there, and why. The "
-        "exit status is 1 when a cell fails and 2 when the notebook cannot be read or the page not be written.",
+        help="execute a notebook and export one HTML page in which its live views run",
+        description="Execute a notebook without a browser and write one HTML page in which its live views run, from "
+        "the disk, without Python, server or network. Views that cannot run there become images; the reason is "
+        "printed. The exit status is 1 when a cell fails and 2 when the notebook cannot be read or the page cannot be "
+        "written.",
     )
     paged.add_argument("notebook", type=Path, metavar="NOTEBOOK")
     paged.add_argument(
@@ -90,8 +91,8 @@ def _parser() -> argparse.ArgumentParser:
 
     explored = commands.add_parser(
         "explore",
-        help="leave an HTML page with every stage of a kernel",
-        description="Run a Python file or a notebook and leave an HTML page with every stage of one of its kernels, "
+        help="write an HTML page with every stage of a kernel",
+        description="Run a Python file or a notebook and write an HTML page with every stage of one of its kernels, "
         "from its source to assembly. A Python file is imported, so that its part for `__main__` does not run. What it "
         "prints goes to standard error.",
     )
@@ -118,8 +119,8 @@ def _parser() -> argparse.ArgumentParser:
         "doctor",
         help="show the CPU, the compiler and the front ends that were found",
         description="Show the CPU, the compiler and the front ends that were found. The exit status is 1 when the "
-        "compiler does not work here. TINOTE_CPU names the processor to compile for: native, or less of it, such as "
-        "x86-64-v2 or x86-64-v3.",
+        "compiler does not work here. TINOTE_CPU names the processor to compile for: native or a lower level "
+        "such as x86-64-v2 or x86-64-v3.",
     )
 
     measured = commands.add_parser(
