@@ -2,10 +2,13 @@
 
 A rule takes the adjoint `g` of the result `y` and the operands, and gives the adjoint of each operand (None: no
 derivative flows there), as in the textbook: y = f(a, b) gives (g · ∂f/∂a, g · ∂f/∂b). Forward mode uses the same table,
-since a Jacobian-vector product is the sum of these products applied to tangents.
+since a Jacobian-vector product is the sum of these products applied to tangents. A rule computes by an `Arithmetic`:
+`Emit` writes operations of a kernel, and `lang/data/traced_derivatives.py` computes numbers, so that a number in Python
+has the derivative that it has in a kernel.
 
-At a kink the rule picks a subgradient: |x| and a root of a sum of squares give 0 at 0; `min` and `max` give all to the
-operand that they choose, of two equal ones the second, and nothing to a NaN beside a number.
+At a kink the rule picks a subgradient, the same everywhere: |x| and a root of a sum of squares give 0 at 0; `min` and
+`max` give all to the operand that they choose, of two equal ones the second, and nothing to a NaN beside a number.
+Where a function of numbers is not defined, and so NaN, its slopes are NaN.
 
 Zero is a strong zero: an adjoint (a tangent) that is 0 contributes 0, never NaN, through a slope that is infinite or
 NaN. So the arm of a branch that was not taken contributes nothing, whatever it divides by. Singular rules (division,
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
 
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
@@ -26,9 +30,58 @@ from tinote.ir.query import operands_first
 from tinote.ir.types import Scalar, Tangents, Tensor, Type, element_type, i32, is_float, tangent_type, with_element
 
 
+T = TypeVar("T")
+
+
+class Arithmetic(Protocol[T]):
+    """What rules compute with, on whatever stands for a number."""
+
+    def lit(self, value: float, like: T) -> T: ...
+
+    def zero(self, like: T) -> T: ...
+
+    def literal(self, a: T) -> float | None:
+        """The value of a literal; None of what is computed."""
+        ...
+
+    def add(self, a: T, b: T) -> T: ...
+
+    def sub(self, a: T, b: T) -> T: ...
+
+    def mul(self, a: T, b: T) -> T: ...
+
+    def div(self, a: T, b: T) -> T: ...
+
+    def neg(self, a: T) -> T: ...
+
+    def of(self, prim: Primitive, *args: T) -> T: ...
+
+    def where(self, condition: T, a: T, b: T) -> T: ...
+
+    def strong_mul(self, g: T, slope: T) -> T:
+        """`g` times a slope that may be infinite or no number; 0 where `g` is 0."""
+        ...
+
+    def times(self, y: T, g: T, slope: T, *, regular: bool = True) -> T:
+        """`g` times the slope of `y`. `regular`: it is a number unless `y` is not."""
+        ...
+
+    def is_square(self, y: T, g: T) -> bool:
+        """Whether a product is that of a number with itself, and 2 may be multiplied by `g`."""
+        ...
+
+    def is_sum_of_squares(self, a: T) -> bool:
+        """Whether `a` is computed as t·t, or as a sum of such."""
+        ...
+
+    def is_positive(self, a: T) -> bool:
+        """Whether `a` is known to be positive, and 1/a finite."""
+        ...
+
+
 class Emit:
-    """What rules build with: arithmetic on atoms of one float type, with the zeros and ones left out. Where
-    tangents along several directions meet a number, it is repeated.
+    """Arithmetic on atoms of one float type, with the zeros and ones left out. Where tangents along several directions
+    meet a number, it is repeated.
 
     `definitions`: how the variables of the primal function are computed. `discardable`: those whose value may not
     count. `stops`: whether there is any `stop_gradient_once`.
@@ -63,6 +116,10 @@ class Emit:
     def lit(self, value: float, like: Atom) -> Lit:
         assert isinstance(like.type, Scalar)
         return Lit(value, like.type)
+
+    def literal(self, a: Atom) -> float | None:
+        """The value of a literal."""
+        return a.value if isinstance(a, Lit) else None
 
     def _alike(self, a: Atom, b: Atom) -> tuple[Atom, Atom]:
         """Both along as many directions as one of them is."""
@@ -110,9 +167,14 @@ class Emit:
         """`g` times a slope that may be infinite or no number; 0 where `g` is 0."""
         return self.mul(g, slope) if isinstance(g, Lit) else self.builder.prim(p.strong_mul, *self._alike(g, slope))
 
-    def times(self, y: Var, g: Atom, slope: Atom, *, regular: bool = True) -> Atom:
+    def times(self, y: Atom, g: Atom, slope: Atom, *, regular: bool = True) -> Atom:
         """`g` times the slope of `y`. `regular`: it is a number unless `y` is not."""
         return self.mul(g, slope) if regular and y not in self.discardable else self.strong_mul(g, slope)
+
+    def is_square(self, y: Atom, g: Atom) -> bool:
+        """Whether a product is that of a variable with itself; not one with itself held constant."""
+        op = self.definitions.get(y) if isinstance(y, Var) else None
+        return op is not None and op.args[0] == op.args[1] and isinstance(g.type, Scalar)
 
     def is_sum_of_squares(self, a: Atom) -> bool:
         """Whether `a` is computed as t·t, or as a sum of such."""
@@ -160,7 +222,8 @@ def tangent_numbers(builder: Builder, joined: Atom, directions: int) -> list[Ato
     return [builder.prim(p.tangent_at, joined, Lit(k, i32), type=t.scalar) for k in range(directions)]
 
 
-Rule = Callable[[Emit, Atom, Var, tuple[Atom, ...]], Sequence[Atom | None]]
+#: Of the arithmetic, the adjoint of the result, the result, and the operands.
+Rule = Callable[[Any, Any, Any, tuple[Any, ...]], Sequence[Any]]
 
 
 class NoDerivative:
@@ -178,54 +241,67 @@ class NoDerivative:
         return f"NoDerivative({self.reason!r})"
 
 
-def _sqrt(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
+def _sqrt(e: Arithmetic[T], g: T, y: T, a: tuple[T, ...]) -> Sequence[T | None]:
     slope = e.div(e.lit(0.5, y), y)
     if e.is_sum_of_squares(a[0]):
-        return (e.where(e.of(p.gt, y, e.lit(0.0, y)), e.times(y, g, slope), e.lit(0.0, g)),)
+        return (e.where(e.of(p.eq, y, e.lit(0.0, y)), e.zero(g), e.times(y, g, slope)),)
     return (e.times(y, g, slope, regular=e.is_positive(a[0])),)
 
 
-def _inverse_sqrt(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
+def _inverse_sqrt(e: Arithmetic[T], g: T, y: T, a: tuple[T, ...]) -> Sequence[T | None]:
     slope = e.mul(e.lit(-0.5, y), e.div(y, a[0]))
     return (e.times(y, g, slope, regular=e.is_positive(a[0])),)
 
 
-def _logarithm(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
-    return (e.times(y, g, e.div(e.lit(1.0, y), a[0]), regular=e.is_positive(a[0])),)
+def _logarithm(e: Arithmetic[T], g: T, y: T, a: tuple[T, ...]) -> Sequence[T | None]:
+    slope = e.div(e.lit(1.0, y), a[0])
+    if e.is_positive(a[0]):
+        return (e.times(y, g, slope),)
+    return (e.strong_mul(g, e.where(e.of(p.lt, a[0], e.lit(0.0, y)), e.lit(math.nan, y), slope)),)
 
 
-def _power(e: Emit, g: Atom, y: Var, args: tuple[Atom, ...]) -> Sequence[Atom | None]:
+def _power(e: Arithmetic[T], g: T, y: T, args: tuple[T, ...]) -> Sequence[T | None]:
     a, b = args
     zero, one = e.lit(0.0, y), e.lit(1.0, y)
-    slope = e.strong_mul(g, e.mul(b, e.of(p.power, a, e.sub(b, one))))
-    base = e.where(e.of(p.eq, b, zero), e.zero(g), slope)
-    if isinstance(b, Lit):
+    slope = e.mul(b, e.of(p.power, a, e.sub(b, one)))
+    exponent = e.literal(b)
+    if exponent is not None and exponent != 1 and exponent.is_integer() == (exponent - 1).is_integer():
+        return e.where(e.of(p.eq, b, zero), e.zero(g), e.strong_mul(g, slope)), None
+    undefined = e.of(p.isnan, y)
+    base = e.where(e.of(p.eq, b, zero), e.zero(g), e.strong_mul(g, e.where(undefined, y, slope)))
+    if exponent is not None:
         return base, None
     positive = e.of(p.gt, a, zero)
     logarithm = e.of(p.log, e.where(positive, a, one))
-    return base, e.where(positive, e.strong_mul(g, e.mul(y, logarithm)), e.zero(g))
+    by_exponent = e.strong_mul(g, e.mul(y, logarithm))
+    return base, e.where(e.of(p.or_, positive, undefined), by_exponent, e.zero(g))
 
 
-def _absolute(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
+def _absolute(e: Arithmetic[T], g: T, y: T, a: tuple[T, ...]) -> Sequence[T | None]:
     zero = e.lit(0.0, y)
-    return (e.where(e.of(p.gt, a[0], zero), g, e.where(e.of(p.lt, a[0], zero), e.neg(g), e.zero(g))),)
+    # What is left is a NaN.
+    other = e.where(e.of(p.eq, a[0], zero), e.zero(g), e.times(y, g, a[0]))
+    return (e.where(e.of(p.gt, a[0], zero), g, e.where(e.of(p.lt, a[0], zero), e.neg(g), other)),)
 
 
-def _atan2(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
-    inverse = e.div(e.lit(1.0, y), e.add(e.mul(a[0], a[0]), e.mul(a[1], a[1])))
-    return e.strong_mul(g, e.mul(a[1], inverse)), e.neg(e.strong_mul(g, e.mul(a[0], inverse)))
+def _atan2(e: Arithmetic[T], g: T, y: T, a: tuple[T, ...]) -> Sequence[T | None]:
+    # (b, -a) / (a² + b²) by way of the quotient of the smaller by the larger one: squares overflow or vanish sooner.
+    steep = e.of(p.gt, e.of(p.absolute, a[0]), e.of(p.absolute, a[1]))
+    larger, smaller = e.where(steep, a[0], a[1]), e.where(steep, a[1], a[0])
+    quotient = e.div(smaller, larger)
+    inverse = e.div(e.lit(1.0, y), e.mul(larger, e.add(e.lit(1.0, y), e.mul(quotient, quotient))))
+    part = e.mul(quotient, inverse)
+    return e.strong_mul(g, e.where(steep, part, inverse)), e.neg(e.strong_mul(g, e.where(steep, inverse, part)))
 
 
-def _multiply(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
-    # A square has one product, not the sum of two; not one with itself held constant.
-    op = e.definitions.get(y)
-    if op is not None and op.args[0] == op.args[1] and isinstance(g.type, Scalar):
+def _multiply(e: Arithmetic[T], g: T, y: T, a: tuple[T, ...]) -> Sequence[T | None]:
+    if e.is_square(y, g):  # one product, not the sum of two
         return e.times(y, e.mul(g, e.lit(2.0, g)), a[0]), None
     return e.times(y, g, a[1]), e.times(y, g, a[0])
 
 
-def _divide(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
-    if isinstance(a[1], Lit) and a[1].value != 0:
+def _divide(e: Arithmetic[T], g: T, y: T, a: tuple[T, ...]) -> Sequence[T | None]:
+    if e.literal(a[1]):
         return e.div(g, a[1]), None
     inverse = e.div(e.lit(1.0, y), a[1])
     regular = e.is_positive(a[1])
@@ -233,9 +309,10 @@ def _divide(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | No
     return e.times(y, g, inverse, regular=regular), e.neg(below)
 
 
-def _rounded_quotient(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
+def _rounded_quotient(e: Arithmetic[T], g: T, y: T, a: tuple[T, ...]) -> Sequence[T | None]:
     # y = a - q·b with q constant almost everywhere
-    return g, e.neg(e.strong_mul(g, e.of(p.round_, e.div(e.sub(a[0], y), a[1]))))
+    by_a = e.where(e.of(p.isnan, y), e.strong_mul(g, y), g)
+    return by_a, e.neg(e.strong_mul(g, e.of(p.round_, e.div(e.sub(a[0], y), a[1]))))
 
 
 def _cast(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
@@ -247,7 +324,7 @@ def _cast(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None
     return (e.builder.cast(g, with_element(t, dtype)),)
 
 
-def _root(e: Emit, a: Atom) -> Atom:
+def root_of_complement(e: Arithmetic[T], a: T) -> T:
     """sqrt(1 - a²)"""
     return e.of(p.sqrt, e.sub(e.lit(1.0, a), e.mul(a, a)))
 
@@ -267,8 +344,8 @@ RULES: dict[Primitive, Rule | NoDerivative] = {
     p.raw_mod: _rounded_quotient,
     p.neg: lambda e, g, y, a: (e.neg(g),),
     p.absolute: _absolute,
-    p.minimum: lambda e, g, y, a: _extremum(e, g, p.lt, *a),
-    p.maximum: lambda e, g, y, a: _extremum(e, g, p.gt, *a),
+    p.minimum: lambda e, g, y, a: extremum(e, g, p.lt, *a, loses=a[1]),
+    p.maximum: lambda e, g, y, a: extremum(e, g, p.gt, *a, loses=a[1]),
     p.power: _power,
     p.select: lambda e, g, y, a: (None, *_choose(e, g, a[0])),
     p.sqrt: _sqrt,
@@ -278,8 +355,8 @@ RULES: dict[Primitive, Rule | NoDerivative] = {
     p.sin: lambda e, g, y, a: (e.times(y, g, e.of(p.cos, a[0])),),
     p.cos: lambda e, g, y, a: (e.neg(e.times(y, g, e.of(p.sin, a[0]))),),
     p.tan: lambda e, g, y, a: (e.times(y, g, e.add(e.lit(1.0, y), e.mul(y, y))),),
-    p.asin: lambda e, g, y, a: (e.strong_mul(g, e.div(e.lit(1.0, y), _root(e, a[0]))),),
-    p.acos: lambda e, g, y, a: (e.neg(e.strong_mul(g, e.div(e.lit(1.0, y), _root(e, a[0])))),),
+    p.asin: lambda e, g, y, a: (e.strong_mul(g, e.div(e.lit(1.0, y), root_of_complement(e, a[0]))),),
+    p.acos: lambda e, g, y, a: (e.neg(e.strong_mul(g, e.div(e.lit(1.0, y), root_of_complement(e, a[0])))),),
     p.atan2: _atan2,
     p.tanh: lambda e, g, y, a: (e.times(y, g, e.sub(e.lit(1.0, y), e.mul(y, y))),),
     p.surrogate: lambda e, g, y, a: (None, g),
@@ -316,14 +393,18 @@ RULES: dict[Primitive, Rule | NoDerivative] = {
 }
 
 
-def _extremum(e: Emit, g: Atom, beats: Primitive, a: Atom, b: Atom) -> tuple[Atom, Atom]:
-    first: Atom = e.of(beats, a, b)
-    if not isinstance(b, Lit) or b.value != b.value:
-        first = e.of(p.or_, first, e.of(p.isnan, b))
+def extremum(e: Arithmetic[T], g: T, beats: Primitive, a: T, b: T, *, loses: T) -> tuple[T, T]:
+    """The rule of a minimum or maximum: the second operand is chosen where the first does not beat it, and where it is
+    not the one that `loses` if it is NaN.
+    """
+    first = e.of(beats, a, b)
+    known = e.literal(loses)
+    if known is None or known != known:
+        first = e.of(p.or_, first, e.of(p.isnan, loses))
     return _choose(e, g, first)
 
 
-def _choose(e: Emit, g: Atom, condition: Atom) -> tuple[Atom, Atom]:
+def _choose(e: Arithmetic[T], g: T, condition: T) -> tuple[T, T]:
     zero = e.zero(g)
     return e.where(condition, g, zero), e.where(condition, zero, g)
 

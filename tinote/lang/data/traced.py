@@ -38,7 +38,7 @@ from typing import Any, NamedTuple, Protocol, final
 import numpy as np
 
 from tinote.errors import DifferentiationError, Note
-from tinote.lang.data.traced_derivatives import RULES, SCALE, Constant, Dual, ScalarRule
+from tinote.lang.data.traced_derivatives import RULES, SCALE, Constant, Dual, ScalarRule, SumOfSquares
 from tinote.lang.session.state import recorder
 from tinote.runtime.seam import heard
 from tinote.source import Span, caller, line_text
@@ -73,11 +73,9 @@ class Computed:
         """The numbers of the operands, 0 for constants."""
         return tuple([one.number if type(one) is Traced else 0 for one in self.operands])
 
-    def slopes(self) -> tuple[Dual, ...]:
-        """The derivatives by the operands."""
-        assert self.rule.slopes is not None
-        given = [Dual(_constant(one), one.tangent) if type(one) is Traced else Constant(one) for one in self.operands]
-        return self.rule.slopes(Dual(_constant(self.result), self.result.tangent), *given)
+    def adjoints(self, adjoint: Dual) -> tuple[Dual, ...]:
+        """The adjoints of the operands, by that of the result."""
+        return self.rule.adjoints(adjoint, dual_of(self.result), *[dual_of(one) for one in self.operands])
 
 
 class Symbol(Protocol):
@@ -294,12 +292,21 @@ class Traced:
 
     `trace`: the recording that it belongs to; `value`: the number as a constant; `tangent`: its derivative along the
     direction of forward mode; `number`: its own, 0 for a constant among traced numbers. `symbol`: how a step that is
-    being captured computes it.
+    being captured computes it. `is_sum_of_squares`: whether it was computed as t·t, or as a sum of such.
     """
 
-    __slots__ = ("number", "symbol", "tangent", "trace", "value")
+    __slots__ = ("is_sum_of_squares", "number", "symbol", "tangent", "trace", "value")
 
-    def __init__(self, trace: Trace, value: float, tangent: float, number: int, symbol: Symbol | None = None) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        value: float,
+        tangent: float,
+        number: int,
+        symbol: Symbol | None = None,
+        is_sum_of_squares: bool = False,
+    ) -> None:
+        self.is_sum_of_squares = is_sum_of_squares
         self.trace = trace
         self.value = value
         self.tangent = tangent
@@ -593,7 +600,7 @@ def _compute(rule: ScalarRule, value: Any, operands: Sequence[Any]) -> Any:
 def _differentiated(rule: ScalarRule, value: Any, operands: Sequence[Any], captured: Traced | None) -> Any:
     """The same, as a number of the recording, if it is one. `captured`: as a number of the step that is captured."""
     constant = value if captured is None else captured
-    if rule.slopes is None:
+    if rule.rule is None:
         return constant
     trace = _trace_of(operands)
     if trace is None:
@@ -619,16 +626,30 @@ def _differentiated(rule: ScalarRule, value: Any, operands: Sequence[Any], captu
         return trace.computes.computed(rule, float(value), given)
     tangent = 0.0
     if has_tangents:
-        duals = [Dual(_constant(one), one.tangent) if type(one) is Traced else Dual(one) for one in given]
         known: Any = float(value) if captured is None else captured
-        tangent = rule.of(*duals, value=known).tangent
+        tangent = rule.of(*[dual_of(one) for one in given], value=known).tangent
+    squares = rule.squares is not None and rule.squares(*operands)
     if captured is None:
-        found = Traced(trace, float(value), tangent, next(_numbers))
+        found = Traced(trace, float(value), tangent, next(_numbers), None, squares)
     else:
-        found = Traced(trace, value, tangent, next(_numbers), captured.symbol)
+        found = Traced(trace, value, tangent, next(_numbers), captured.symbol, squares)
     if trace.events is not None:
         trace.events.append(Computed(found, rule, tuple(given)))
     return found
+
+
+def dual_of(operand: Traced | float) -> Dual:
+    """An operand of a rule, as a number with its tangent."""
+    if type(operand) is not Traced:
+        return Constant(operand)
+    return kind_of_dual(operand)(_constant(operand), operand.tangent)
+
+
+def kind_of_dual(operand: Traced | float) -> type[Dual]:
+    """As which kind of number a rule gets it."""
+    if type(operand) is not Traced:
+        return Constant
+    return SumOfSquares if operand.is_sum_of_squares else Dual
 
 
 def computed_again(rule: ScalarRule, operands: Sequence[Any]) -> Any:

@@ -1,7 +1,9 @@
 """Numbers with a derivative along one direction, and the derivatives of the operations that Python has for numbers.
 
-There is one table, `RULES`: each operation with its value, a function of floats, and its slopes by the operands in
-terms of `Dual` arithmetic. So the slopes have tangents of their own, and both orders of differentiation share it.
+The rules are those of kernels (`autodiff/derivative_rules.py`), evaluated by an arithmetic of `Dual`s in place of one
+that writes operations. So a number in Python has the derivative that it has in a kernel, at ties and kinks too, slopes
+have tangents of their own, and both orders of differentiation share one table. What NumPy has and kernels have no
+primitive for has its rule here, in the same form.
 
 Method: Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, chapters 2 and 3.
 """
@@ -9,33 +11,48 @@ Method: Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, chapters 
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinote.autodiff.derivative_rules import RULES as OF_PRIMITIVES
+from tinote.autodiff.derivative_rules import NoDerivative, Rule, extremum, root_of_complement
+from tinote.ir import primitives as p
+from tinote.ir.primitives import Primitive
+
 
 class ScalarRule(NamedTuple):
-    """An operation on numbers. `value`: of floats; `slopes`: of the result and the operands, as `Dual`s; None where the
-    operation is constant in steps.
+    """An operation on numbers. `value`: of floats; `rule`: its derivative rule, None where it is constant in steps;
+    `squares`: of operands, whether the result is a square or a sum of squares of numbers.
     """
 
     name: str
     value: Callable[..., Any]
-    slopes: Callable[..., tuple[Dual, ...]] | None
+    rule: Rule | None
+    squares: Callable[..., bool] | None = None
 
     def of(self, *operands: Dual, value: float | None = None) -> Dual:
         """The result, with its tangent; its `value`, if that is known. What has no tangent contributes none, whatever
         its slope.
         """
         found = self.value(*[one.value for one in operands]) if value is None else value
-        if self.slopes is None or not any(one.varies for one in operands):
+        if self.rule is None or not any(one.varies for one in operands):
             return Dual(found)
-        slopes = self.slopes(Dual(found), *[Dual(one.value) if one.varies else Constant(one.value) for one in operands])
-        pairs = zip(slopes, operands, strict=True)
-        parts = [scaled(slope.value, one.tangent) for slope, one in pairs if one.varies]
+        given = [one.constant for one in operands]
+        parts = [
+            self.adjoints(Dual(one.tangent), Dual(found), *given)[k].value
+            for k, one in enumerate(operands)
+            if one.varies
+        ]
         return Dual(found, functools.reduce(operator.add, parts))
+
+    def adjoints(self, adjoint: Dual, result: Dual, *operands: Dual) -> tuple[Dual, ...]:
+        """The adjoints of the operands, by that of the result."""
+        assert self.rule is not None
+        return tuple([_ZERO if one is None else one for one in self.rule(_ARITHMETIC, adjoint, result, operands)])
 
 
 class Dual:
@@ -53,6 +70,11 @@ class Dual:
         return type(self.tangent) is not float or self.tangent != 0
 
     @property
+    def constant(self) -> Dual:
+        """The number without its tangent."""
+        return type(self)(self.value) if self.varies else Constant(self.value)
+
+    @property
     def is_zero(self) -> bool:
         """Whether it is certainly zero, and so is its derivative."""
         return type(self.value) is float and self.value == 0 and not self.varies
@@ -64,53 +86,84 @@ class Dual:
             tangent = tangent + scaled(slope.tangent, self.value)
         return Dual(scaled(slope.value, self.value), tangent)
 
-    def __add__(self, other: Dual | float) -> Dual:
-        return RULES["add"].of(self, _dual(other))
-
-    def __sub__(self, other: Dual | float) -> Dual:
-        return RULES["subtract"].of(self, _dual(other))
-
-    def __rsub__(self, other: float) -> Dual:
-        return RULES["subtract"].of(_dual(other), self)
-
-    def __mul__(self, other: Dual | float) -> Dual:
-        return RULES["multiply"].of(self, _dual(other))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Dual | float) -> Dual:
-        # Slopes may be infinite where Python would raise.
-        return RULES["true_divide"].of(self, _dual(other))
-
-    def __rtruediv__(self, other: float) -> Dual:
-        return RULES["true_divide"].of(_dual(other), self)
-
-    def __neg__(self) -> Dual:
-        return RULES["negative"].of(self)
-
-    def function(self, name: str) -> Dual:
-        """A function of one operand, by its name in the table."""
-        return RULES[name].of(self)
-
-    def power(self, exponent: Dual | float) -> Dual:
-        """To a power."""
-        return RULES["float_power"].of(self, _dual(exponent))
+    def __add__(self, other: Dual) -> Dual:
+        return RULES["add"].of(self, other)
 
     def __repr__(self) -> str:
         return f"{self.value} + {self.tangent}ε"
 
 
 class Constant(Dual):
-    """A number that nobody asks a derivative by."""
+    """A number that nobody asks a derivative by, as a literal in a kernel."""
 
     __slots__ = ()
 
 
-def _dual(value: Dual | float) -> Dual:
-    return value if isinstance(value, Dual) else Dual(value)
+class SumOfSquares(Dual):
+    """A number that was computed as t·t, or as a sum of such."""
+
+    __slots__ = ()
 
 
-_ONE, _MINUS_ONE, _ZERO = Dual(1.0), Dual(-1.0), Dual(0.0)
+_ZERO = Constant(0.0)
+
+
+class _DualArithmetic:
+    """What the rules compute with (`derivative_rules.Arithmetic`)."""
+
+    def lit(self, value: float, like: Dual) -> Dual:
+        return Constant(value)
+
+    def zero(self, like: Dual) -> Dual:
+        return _ZERO
+
+    def literal(self, a: Dual) -> float | None:
+        return a.value if type(a) is Constant and type(a.value) is float else None
+
+    def add(self, a: Dual, b: Dual) -> Dual:
+        return RULES["add"].of(a, b)
+
+    def sub(self, a: Dual, b: Dual) -> Dual:
+        return RULES["subtract"].of(a, b)
+
+    def mul(self, a: Dual, b: Dual) -> Dual:
+        return RULES["multiply"].of(a, b)
+
+    def div(self, a: Dual, b: Dual) -> Dual:
+        return RULES["true_divide"].of(a, b)  # a slope may be infinite where Python would raise
+
+    def neg(self, a: Dual) -> Dual:
+        return RULES["negative"].of(a)
+
+    def of(self, prim: Primitive, *args: Dual) -> Dual:
+        condition = _CONDITIONS.get(prim)
+        return _BY_PRIMITIVE[prim].of(*args) if condition is None else Constant(condition(*[a.value for a in args]))
+
+    def function(self, name: str, a: Dual) -> Dual:
+        """A function by the name that NumPy has for it."""
+        return RULES[name].of(a)
+
+    def where(self, condition: Dual, a: Dual, b: Dual) -> Dual:
+        return a if condition.value else b
+
+    def strong_mul(self, g: Dual, slope: Dual) -> Dual:
+        return g.times(slope)
+
+    def times(self, y: Dual, g: Dual, slope: Dual, *, regular: bool = True) -> Dual:
+        return g.times(slope)
+
+    def is_square(self, y: Dual, g: Dual) -> bool:
+        return False
+
+    def is_sum_of_squares(self, a: Dual) -> bool:
+        return isinstance(a, SumOfSquares)
+
+    def is_positive(self, a: Dual) -> bool:
+        return False
+
+
+_ARITHMETIC = _DualArithmetic()
+_Arithmetic = _DualArithmetic
 
 
 def _by_numpy(function: Callable[..., Any]) -> Callable[..., float]:
@@ -129,121 +182,155 @@ def _by_numpy(function: Callable[..., Any]) -> Callable[..., float]:
 def scaled(slope: Any, amount: Any) -> Any:
     """The product of a slope and a derivative: nothing, whatever the slope, where the derivative is zero."""
     if type(amount) is not float and (of_step := getattr(amount, "scaling", None)) is not None:
-        return of_step(slope)  # a number of a step that is being captured
+        return of_step(slope)  # a traced number
     return slope * amount if amount else amount
 
 
-def _by_power(y: Dual, a: Dual, b: Dual) -> tuple[Dual, Dual]:
-    by_base = b * a.power(b - 1.0) if b.varies or b.value else _ZERO
-    if isinstance(b, Constant):
-        return by_base, _ZERO
-    # Where the base is not positive, the power is not a function of real exponents, and its slope there is NaN; that of
-    # zero is zero.
-    by_exponent = y * a.function("log") if a.value else _ZERO
-    return by_base, by_exponent
+def _scaled_rule(e: _Arithmetic, g: Dual, y: Dual, a: tuple[Dual, ...]) -> tuple[Any, ...]:
+    slope, amount = a
+    by_amount, by_slope = OF_PRIMITIVES[p.strong_mul](e, g, y, (amount, slope))  # type: ignore[operator]
+    return by_slope, by_amount
 
 
-def _by_remainder(y: Dual, a: Dual, b: Dual) -> tuple[Dual, Dual]:
-    return _ONE, Dual(-_by_numpy(np.floor)(_by_numpy(np.divide)(a.value, b.value)))
+def _rule_of(prim: Primitive) -> Rule:
+    rule = OF_PRIMITIVES[prim]
+    assert not isinstance(rule, NoDerivative)
+    return rule
 
 
-def _by_fmod(y: Dual, a: Dual, b: Dual) -> tuple[Dual, Dual]:
-    return _ONE, Dual(-_by_numpy(np.trunc)(_by_numpy(np.divide)(a.value, b.value)))
+_LOGARITHM, _ABSOLUTE, _DIVIDE = _rule_of(p.log), _rule_of(p.absolute), _rule_of(p.div)
 
 
-def _by_angle(y: Dual, a: Dual, b: Dual) -> tuple[Dual, Dual]:
-    square = a * a + b * b
-    return b / square, -a / square
+def _logarithm_to(base: float) -> Rule:
+    return lambda e, g, y, a: _LOGARITHM(e, e.mul(g, e.lit(1.0 / math.log(base), y)), y, a)
 
 
-def _chosen(y: Dual, a: Dual, b: Dual) -> tuple[Dual, Dual]:
-    """Of two operands that are equal, the first has the slope."""
-    first = a.value == y.value or (a.value != a.value and y.value != y.value)
-    return (_ONE, _ZERO) if first else (_ZERO, _ONE)
+def _over(e: _Arithmetic, g: Dual, divisor: Dual) -> tuple[Dual]:
+    return (e.strong_mul(g, e.div(e.lit(1.0, g), divisor)),)
 
 
-def _sign(x: float) -> Dual:
-    return Dual(float(np.sign(x)))
+def _square_less(e: _Arithmetic, a: Dual) -> Dual:
+    """sqrt(a² - 1) where a is at least 1, else NaN."""
+    one = e.lit(1.0, a)
+    return e.mul(e.of(p.sqrt, e.sub(a, one)), e.of(p.sqrt, e.add(a, one)))
 
 
-_UNARY: dict[str, tuple[Callable[[Any], Any], Callable[[Dual, Dual], Dual] | None]] = {
-    "negative": (operator.neg, lambda y, x: _MINUS_ONE),
-    "positive": (operator.pos, lambda y, x: _ONE),
-    "absolute": (abs, lambda y, x: _sign(x.value)),
-    "sqrt": (np.sqrt, lambda y, x: 0.5 / x.function("sqrt")),
-    "cbrt": (np.cbrt, lambda y, x: 1.0 / (3.0 * x.function("cbrt") * x.function("cbrt"))),
-    "square": (np.square, lambda y, x: 2.0 * x),
-    "reciprocal": (np.reciprocal, lambda y, x: -1.0 / (x * x)),
-    "exp": (np.exp, lambda y, x: x.function("exp")),
-    "exp2": (np.exp2, lambda y, x: float(np.log(2.0)) * x.function("exp2")),
-    "expm1": (np.expm1, lambda y, x: x.function("exp")),
-    "log": (np.log, lambda y, x: 1.0 / x),
-    "log2": (np.log2, lambda y, x: float(1.0 / np.log(2.0)) / x),
-    "log10": (np.log10, lambda y, x: float(1.0 / np.log(10.0)) / x),
-    "log1p": (np.log1p, lambda y, x: 1.0 / (x + 1.0)),
-    "sin": (np.sin, lambda y, x: x.function("cos")),
-    "cos": (np.cos, lambda y, x: -x.function("sin")),
-    "tan": (np.tan, lambda y, x: x.function("tan") * x.function("tan") + 1.0),
-    "arcsin": (np.arcsin, lambda y, x: 1.0 / (1.0 - x * x).function("sqrt")),
-    "arccos": (np.arccos, lambda y, x: -1.0 / (1.0 - x * x).function("sqrt")),
-    "arctan": (np.arctan, lambda y, x: 1.0 / (x * x + 1.0)),
-    "sinh": (np.sinh, lambda y, x: x.function("cosh")),
-    "cosh": (np.cosh, lambda y, x: x.function("sinh")),
-    "tanh": (np.tanh, lambda y, x: 1.0 - x.function("tanh") * x.function("tanh")),
-    "arcsinh": (np.arcsinh, lambda y, x: 1.0 / (x * x + 1.0).function("sqrt")),
-    "arccosh": (np.arccosh, lambda y, x: 1.0 / (x * x - 1.0).function("sqrt")),
-    "arctanh": (np.arctanh, lambda y, x: 1.0 / (1.0 - x * x)),
-    "radians": (np.radians, lambda y, x: Dual(float(np.pi / 180.0))),
-    "degrees": (np.degrees, lambda y, x: Dual(float(180.0 / np.pi))),
+def _square_and_one(e: _Arithmetic, a: Dual) -> Dual:
+    return e.add(e.mul(a, a), e.lit(1.0, a))
+
+
+def _inverse_tanh(e: _Arithmetic, g: Dual, y: Dual, a: tuple[Dual, ...]) -> tuple[Dual]:
+    root = root_of_complement(e, a[0])
+    return _over(e, g, e.mul(root, root))
+
+
+def _hypotenuse(e: _Arithmetic, g: Dual, y: Dual, a: tuple[Dual, ...]) -> tuple[Dual, ...]:
+    origin = e.of(p.eq, y, e.lit(0.0, y))
+    return tuple([e.where(origin, e.zero(g), e.strong_mul(g, e.div(one, y))) for one in a])
+
+
+def _copy_sign(e: _Arithmetic, g: Dual, y: Dual, a: tuple[Dual, ...]) -> tuple[Any, ...]:
+    signed = e.where(e.of(p.lt, y, e.lit(0.0, y)), e.neg(g), g)
+    return (*_ABSOLUTE(e, signed, y, (a[0],)), None)
+
+
+#: Operations that kernels have as primitives, by the names that NumPy has for them.
+_PRIMITIVES: dict[str, tuple[Callable[..., Any], Primitive]] = {
+    "add": (operator.add, p.add),
+    "subtract": (operator.sub, p.sub),
+    "multiply": (operator.mul, p.mul),
+    "true_divide": (np.divide, p.div),
+    "float_power": (np.float_power, p.power),
+    "remainder": (np.remainder, p.mod),
+    "fmod": (np.fmod, p.raw_mod),
+    "floor_divide": (np.floor_divide, p.floordiv),
+    "negative": (operator.neg, p.neg),
+    "absolute": (abs, p.absolute),
+    "fmax": (np.fmax, p.maximum),
+    "fmin": (np.fmin, p.minimum),
+    "sqrt": (np.sqrt, p.sqrt),
+    "exp": (np.exp, p.exp),
+    "log": (np.log, p.log),
+    "sin": (np.sin, p.sin),
+    "cos": (np.cos, p.cos),
+    "tan": (np.tan, p.tan),
+    "arcsin": (np.arcsin, p.asin),
+    "arccos": (np.arccos, p.acos),
+    "arctan2": (np.arctan2, p.atan2),
+    "tanh": (np.tanh, p.tanh),
+    "floor": (np.floor, p.floor),
+    "ceil": (np.ceil, p.ceil),
+    "rint": (np.rint, p.round_),
+}
+
+#: Those that kernels compose of others, if they have them.
+_OTHERS: dict[str, tuple[Callable[..., Any], Rule | None]] = {
+    "positive": (operator.pos, lambda e, g, y, a: (g,)),
+    "square": (np.square, lambda e, g, y, a: (e.strong_mul(g, e.add(a[0], a[0])),)),
+    "reciprocal": (np.reciprocal, lambda e, g, y, a: _DIVIDE(e, g, y, (e.lit(1.0, y), a[0]))[1:]),
+    "cbrt": (np.cbrt, lambda e, g, y, a: _over(e, g, e.mul(e.lit(3.0, y), e.mul(y, y)))),
+    "exp2": (np.exp2, lambda e, g, y, a: (e.strong_mul(g, e.mul(e.lit(math.log(2.0), y), y)),)),
+    "expm1": (np.expm1, lambda e, g, y, a: (e.strong_mul(g, e.of(p.exp, a[0])),)),
+    "log2": (np.log2, _logarithm_to(2.0)),
+    "log10": (np.log10, _logarithm_to(10.0)),
+    "log1p": (np.log1p, lambda e, g, y, a: _LOGARITHM(e, g, y, (e.add(a[0], e.lit(1.0, y)),))),
+    "arctan": (np.arctan, lambda e, g, y, a: _over(e, g, _square_and_one(e, a[0]))),
+    "sinh": (np.sinh, lambda e, g, y, a: (e.strong_mul(g, e.function("cosh", a[0])),)),
+    "cosh": (np.cosh, lambda e, g, y, a: (e.strong_mul(g, e.function("sinh", a[0])),)),
+    "arcsinh": (np.arcsinh, lambda e, g, y, a: _over(e, g, e.of(p.sqrt, _square_and_one(e, a[0])))),
+    "arccosh": (np.arccosh, lambda e, g, y, a: _over(e, g, _square_less(e, a[0]))),
+    "arctanh": (np.arctanh, _inverse_tanh),
+    "radians": (np.radians, lambda e, g, y, a: (e.mul(g, e.lit(math.pi / 180.0, y)),)),
+    "degrees": (np.degrees, lambda e, g, y, a: (e.mul(g, e.lit(180.0 / math.pi, y)),)),
+    "hypot": (np.hypot, _hypotenuse),
+    # A NaN wins.
+    "maximum": (np.maximum, lambda e, g, y, a: extremum(e, g, p.gt, *a, loses=a[0])),
+    "minimum": (np.minimum, lambda e, g, y, a: extremum(e, g, p.lt, *a, loses=a[0])),
+    "copysign": (np.copysign, _copy_sign),
     "sign": (np.sign, None),
-    "floor": (np.floor, None),
-    "ceil": (np.ceil, None),
-    "rint": (np.rint, None),
     "trunc": (np.trunc, None),
 }
 
-_BINARY: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Dual, Dual, Dual], tuple[Dual, Dual]] | None]] = {
-    "add": (operator.add, lambda y, a, b: (_ONE, _ONE)),
-    "subtract": (operator.sub, lambda y, a, b: (_ONE, _MINUS_ONE)),
-    "multiply": (operator.mul, lambda y, a, b: (b, a)),
-    "true_divide": (np.divide, lambda y, a, b: (1.0 / b, -a / (b * b))),
-    "float_power": (np.float_power, _by_power),
-    "remainder": (np.remainder, _by_remainder),
-    "fmod": (np.fmod, _by_fmod),
-    "floor_divide": (np.floor_divide, None),
-    "arctan2": (np.arctan2, _by_angle),
-    "hypot": (np.hypot, lambda y, a, b: (a / _length(a, b), b / _length(a, b))),
-    "maximum": (np.maximum, _chosen),
-    "minimum": (np.minimum, _chosen),
-    "fmax": (np.fmax, _chosen),
-    "fmin": (np.fmin, _chosen),
-    "copysign": (np.copysign, lambda y, a, b: (_sign(a.value) * _sign(y.value), _ZERO)),
+#: What rules ask of numbers.
+_CONDITIONS: dict[Primitive, Callable[..., bool]] = {
+    p.lt: operator.lt,
+    p.gt: operator.gt,
+    p.eq: operator.eq,
+    p.or_: operator.or_,
+    p.isnan: lambda a: a != a,
+}
+
+#: Which numbers are squares and sums of such: of the operands themselves.
+_SQUARES: dict[str, Callable[..., bool]] = {
+    "add": lambda a, b: _is_sum_of_squares(a) and _is_sum_of_squares(b),
+    "multiply": operator.is_,
+    "square": lambda a: True,
+    "float_power": lambda a, b: type(b) in (int, float) and b == 2,
 }
 
 
-def _length(a: Dual, b: Dual) -> Dual:
-    return RULES["hypot"].of(a, b)
+def _is_sum_of_squares(operand: Any) -> bool:
+    return getattr(operand, "is_sum_of_squares", False) or (type(operand) in (int, float) and operand == 0)
 
 
-def _unary(name: str, value: Callable[[Any], Any], slope: Callable[[Dual, Dual], Dual] | None) -> ScalarRule:
-    compute = _by_numpy(value) if isinstance(value, np.ufunc) else value
-    return ScalarRule(name, compute, None if slope is None else lambda y, x: (slope(y, x),))
+def _scalar_rule(name: str, value: Callable[..., Any], rule: Rule | None) -> ScalarRule:
+    return ScalarRule(name, _by_numpy(value) if isinstance(value, np.ufunc) else value, rule, _SQUARES.get(name))
 
 
-def _binary(
-    name: str, value: Callable[[Any, Any], Any], slopes: Callable[[Dual, Dual, Dual], tuple[Dual, Dual]] | None
-) -> ScalarRule:
-    return ScalarRule(name, _by_numpy(value) if isinstance(value, np.ufunc) else value, slopes)
+def _primitive_rule(name: str, value: Callable[..., Any], prim: Primitive) -> ScalarRule:
+    rule = OF_PRIMITIVES[prim]
+    return _scalar_rule(name, value, None if isinstance(rule, NoDerivative) else rule)
 
 
-#: `scaled`, as an operation on constants.
-SCALE = ScalarRule("scale", scaled, None)
+#: `scaled`, as an operation.
+SCALE = ScalarRule("scale", scaled, _scaled_rule)
 
 #: By the names that NumPy has for them.
 RULES: dict[str, ScalarRule] = {
-    **{name: _unary(name, *rule) for name, rule in _UNARY.items()},
-    **{name: _binary(name, *rule) for name, rule in _BINARY.items()},
+    **{name: _primitive_rule(name, *row) for name, row in _PRIMITIVES.items()},
+    **{name: _scalar_rule(name, *row) for name, row in _OTHERS.items()},
 }
+_BY_PRIMITIVE = {prim: RULES[name] for name, (_, prim) in _PRIMITIVES.items()}
 RULES.update(
     power=RULES["float_power"],
     divide=RULES["true_divide"],

@@ -53,7 +53,7 @@ def sqrt(x: Any) -> Any:
 @primitive(p.rsqrt)
 def rsqrt(x: Any) -> Any:
     """The reciprocal of the square root of x, 1 / sqrt(x)."""
-    return 1.0 / np.sqrt(x)
+    return np.divide(1.0, np.sqrt(x))
 
 
 @expanded(pow)

@@ -26,7 +26,7 @@ from tinote.ir.buffers import Buffer, BufferKind
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import array_kind, bound_of, formal_array
-from tinote.lang.data.traced import Trace, Traced, computed_as, objects, stored, traced_array
+from tinote.lang.data.traced import Trace, Traced, computed_as, kind_of_dual, objects, stored, traced_array
 from tinote.lang.data.traced_derivatives import Constant, Dual, ScalarRule
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, note_launch_outside, note_python_write, recording_as, session
@@ -181,16 +181,16 @@ class PushedMode(Recorder):
         parts = [self.parts(one) for one in operands]
         with self.below():
             found = computed_as(rule, value, [primal for primal, _ in parts])
-            slopes = None
+            varying = [type(along) is Traced or along != 0 for _, along in parts]
+            kinds = [kind_of_dual(one) if varies else Constant for one, varies in zip(operands, varying, strict=True)]
+            given = [kind(one) for kind, (one, _) in zip(kinds, parts, strict=True)]
             tangent: Any = 0.0
             for k, (_, along) in enumerate(parts):
-                if type(along) is Traced or along:
-                    if slopes is None:
-                        assert rule.slopes is not None
-                        duals = [Dual(one) if type(by) is Traced or by else Constant(one) for one, by in parts]
-                        slopes = rule.slopes(Dual(found), *duals)
-                    tangent = tangent + slopes[k].value * along
-        return self.number(found, tangent)
+                if varying[k]:
+                    tangent = tangent + rule.adjoints(Dual(along), Dual(found), *given)[k].value
+        made = self.number(found, tangent)
+        made.is_sum_of_squares = rule.squares is not None and rule.squares(*operands)
+        return made
 
     # ---- memory
 

@@ -262,9 +262,9 @@ class Sweep:
         found = self.adjoints.pop(event.number, None)
         if found is None or found.is_zero:
             return
-        for operand, slope in zip(event.operands, event.slopes(), strict=True):
+        for operand, adjoint in zip(event.operands, event.adjoints(found), strict=True):
             if type(operand) is Traced and operand.number:
-                self.add(operand.number, found.times(slope))
+                self.add(operand.number, adjoint)
 
     def custom(self, custom: Custom) -> None:
         """Run a custom VJP."""
