@@ -2,6 +2,8 @@
 
 import json
 import os
+import random
+import shutil
 import signal
 import sys
 import threading
@@ -17,6 +19,8 @@ import pytest
 import tinote as ti
 from tests.sweeps.interrupts import STUCK, interrupted
 from tinote.errors import SerializationError, SweepError
+from tinote.lang.sweeps.runs import tabled
+from tinote.source import Span
 
 x: Any = None
 calls: list[float] = []
@@ -323,6 +327,141 @@ def test_a_store_takes_all_names(tmp_path: Path) -> None:
     first = ti.sweep(run, over, store=tmp_path / "store", workers=1)
     second = ti.sweep(run, over, store=tmp_path / "store", workers=1)
     assert second.identical(first) and first["a/b"].values.tolist() == [[1], [2]] and first["%"].values[1, 0] == 5
+
+
+def _damages() -> list[tuple[str, Any]]:
+    """What becomes of a file: of its bytes, or of the file."""
+    whole = [
+        ("half of it", lambda data, draw: data[: len(data) // 2]),
+        ("all but its last byte", lambda data, draw: data[:-1]),
+        ("nothing", lambda data, draw: b""),
+        ("zeros", lambda data, draw: bytes(len(data))),
+        ("inverted", lambda data, draw: bytes(255 - byte for byte in data)),
+        ("gone", lambda data, draw: None),
+    ]
+
+    def with_a_bit_flipped(data: bytes, draw: random.Random) -> bytes:
+        at = draw.randrange(len(data))
+        return data[:at] + bytes([data[at] ^ 1 << draw.randrange(8)]) + data[at + 1 :]
+
+    return [*whole, *[(f"a bit of it is another, {n}", with_a_bit_flipped) for n in range(3)]]
+
+
+@pytest.mark.filterwarnings("ignore:Object at .* is not recognized as a component of a Zarr hierarchy")
+def test_a_damaged_store_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    """Every file of it, whatever has happened to that; or the table is right all the same."""
+    draw = random.Random(5)
+    whole, store = tmp_path / "whole", tmp_path / "store"
+    over = {"a": [float(n) for n in range(300)], "name": ["x"]}  # two chunks
+
+    def run(a: float, name: str) -> dict[str, Any]:
+        return {"t": a * 3, "row": np.arange(3.0) * a, "zero": np.zeros(2), "none": np.zeros(0), "n": int(a)}
+
+    wanted = ti.sweep(run, over, store=whole, progress=False, workers=1)
+    files = sorted(path.relative_to(whole) for path in whole.rglob("*") if path.is_file())
+    assert len(files) > 20
+    refused = 0
+    for file in files:
+        for what, damage in _damages():
+            shutil.rmtree(store, ignore_errors=True)
+            shutil.copytree(whole, store)
+            data = damage((store / file).read_bytes(), draw)
+            if data is None:
+                (store / file).unlink()
+            else:
+                (store / file).write_bytes(data)
+            try:
+                found = ti.sweep(run, over, store=store, progress=False, workers=1)
+            except SweepError as error:
+                assert str(store / file) in error.message, (file, what)
+                assert error.span.file == __file__
+                refused += 1
+            else:
+                assert found.identical(wanted), (file, what)
+    assert refused == len(files) * len(_damages())
+    for folder in sorted(path.relative_to(whole) for path in whole.iterdir() if path.is_dir()):
+        shutil.rmtree(store)
+        shutil.copytree(whole, store)
+        shutil.rmtree(store / folder)
+        with pytest.raises(SweepError, match=f"{store / folder / 'zarr.json'} is missing"):
+            ti.sweep(run, over, store=store, progress=False, workers=1)
+
+
+def test_a_result_that_needs_a_wider_type_keeps_the_store(tmp_path: Path) -> None:
+    def run(k: int) -> Any:
+        time.sleep(0.6)  # that results are written apart
+        return k if k < 3 else k + 0.5
+
+    wanted = ti.sweep(run, {"k": range(5)}, store=tmp_path / "store", progress=False, workers=1)
+    assert wanted["result"].values.tolist() == [0, 1, 2, 3.5, 4.5]
+    assert ti.sweep(run, {"k": range(5)}, store=tmp_path / "store", progress=False, workers=1).identical(wanted)
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+@pytest.mark.parametrize(
+    "value, wanted",
+    [
+        (np.ma.masked, np.nan),
+        (np.ma.array([1.0, 5.0], mask=[False, True]), [1, np.nan]),
+        (np.ma.array([1, 5], mask=[False, True]), [1, np.nan]),
+        (np.ma.array([1j, 5], mask=[False, True]), [1j, complex(np.nan)]),
+        (np.ma.array([1, 5]), [1, 5]),
+        ([np.ma.array([1, 5], mask=[False, True])], "a list with masked elements"),
+        ([[1.0, np.ma.masked]], "a list with masked elements"),
+        (np.ma.array([2**60 + 1, 5], mask=[False, True]), "integers that no float is equal to"),
+        ("text", "which is no number"),
+        ([[1], [1, 2]], "is no array of numbers"),
+        (2**70, "which is no number"),
+        (np.longdouble(1), "which is no number"),
+        (np.array([1, None]), "which is no number"),
+        (np.datetime64("2020-01-01"), "which is no number"),
+        (np.zeros(2, [("a", "f4")]), "which is no number"),
+        ({1: 2.0, "1": 3.0}, "several results of the name '1'"),
+    ],
+)
+def test_what_a_table_cannot_hold(value: Any, wanted: Any) -> None:
+    """Masked elements are missing, as NaN; others are refused with the line of the function."""
+
+    def run(k: int) -> Any:
+        return value
+
+    where = Span(__file__, run.__code__.co_firstlineno)
+    if isinstance(wanted, str):
+        with pytest.raises(SweepError, match=wanted) as caught:
+            tabled(run(1), where)
+        assert caught.value.span == where
+    else:
+        assert np.array_equal(tabled(run(1), where)["result"], wanted, equal_nan=True)
+
+
+def test_what_a_table_cannot_hold_names_its_line() -> None:
+    def run(k: int) -> Any:
+        return "text" if k else 1.0
+
+    with pytest.warns(UserWarning, match="1 of 2 points"):
+        found = ti.sweep(run, {"k": [0, 1]}, workers=1, progress=False)
+    assert f"line {run.__code__.co_firstlineno}" in str(found["error"].values[1])
+    with pytest.raises(SweepError, match=r"def run\(k: int\)"):
+        ti.sweep(run, {"k": [0, 1]}, workers=1, progress=False, errors="raise")
+
+
+def test_integers_that_would_be_rounded() -> None:
+    large = 2**60 + 1
+
+    def mixed(k: int) -> Any:
+        return [large, 0.5, large][k]
+
+    with pytest.warns(UserWarning) as told:
+        found = ti.sweep(mixed, {"k": range(3)}, workers=1, progress=False)
+    assert any("1 of 3 points have failed" in str(one.message) for one in told)
+    assert "which do not mix" in str(found["error"].values[1]) and found["error"].values[2] == ""
+
+    def fails(k: int) -> Any:
+        return large if k else 1 / 0
+
+    with pytest.warns(UserWarning) as told:
+        ti.sweep(fails, {"k": range(2)}, workers=1, progress=False)
+    assert any("the integers of the result 'result' are rounded" in str(one.message) for one in told)
 
 
 def test_a_function_that_ends_its_process_politely() -> None:

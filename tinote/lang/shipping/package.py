@@ -7,6 +7,7 @@ program.restore(); program.function(0.5)
 
 from __future__ import annotations
 
+import functools
 import importlib
 import io
 import pickle
@@ -22,21 +23,37 @@ import numpy as np
 from tinote.errors import Note, SerializationError, TinoteError
 from tinote.lang.session.state import session
 from tinote.lang.shipping.arrivals import arrivals
-from tinote.lang.shipping.references import captured_by, global_names, is_filled, is_library, reached
+from tinote.lang.shipping.references import (
+    MODULE_FACTS,
+    PLAIN,
+    Reach,
+    SentModule,
+    attributes_of,
+    captured_by,
+    global_names,
+    import_what_is_named,
+    is_filled,
+    is_library,
+    is_own_cache,
+    is_own_function,
+    is_wrapper,
+    reached,
+)
 from tinote.lang.shipping.sources import in_file, source_texts
-from tinote.lang.shipping.tokens import is_open_file, token
+from tinote.lang.shipping.tokens import Tokenised, is_open_file, token
 from tinote.runtime.memory import MemoryCopies
 from tinote.source import Span, caller
 
 
 class Packed(NamedTuple):
     """`data`: the bytes; `token`: a hash of what was sent, the same in every process; `parts`: hashes of the function,
-    and of each of the fields by name.
+    of the options, and by name of each of the fields and of what is used of each module; `modules`: their names.
     """
 
     data: bytes
     token: str
     parts: dict[str, str]
+    modules: frozenset[str]
 
 
 class Sent:
@@ -50,19 +67,45 @@ class Sent:
 class Program:
     """What `unpack` gives: the function, and what it and its fields held when they were sent."""
 
-    def __init__(self, sent: Sent, fields: list[Any], config: Any) -> None:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._imported = set[str]()
+        self._arrive()
+
+    def _arrive(self) -> None:
+        with arrivals.collected() as fields:
+            (config, _, sent), modules = _load(self._data)
         self.function = sent.function
         self.fields = sent.fields
         self.config = config
+        self._modules = {module.__name__: module for module in modules}
         self._contents = MemoryCopies(_blocks(fields))
-        self._python = _PythonState(sent.function)
+        self._python = _PythonState([sent.function, modules])
+
+    @contextmanager
+    def imported(self) -> Iterator[None]:
+        """Imports within the block give the modules that came along, whatever this process has by these names."""
+        before = {name: sys.modules[name] for name in self._modules if name in sys.modules}
+        sys.modules.update(self._modules)
+        self._imported = set(self._modules)
+        try:
+            yield
+        finally:
+            self._imported = set()
+            for name in self._modules.keys() - before.keys():
+                sys.modules.pop(name, None)
+            sys.modules.update(before)
 
     def restore(self) -> None:
         """All fields that came along hold again what they held when they were sent, and so do the variables, lists,
-        dictionaries, arrays and objects of Python's that the function reaches.
+        dictionaries, arrays and objects of Python's that the function reaches. Where something else has changed,
+        everything arrives anew: `function` and `fields` are others then.
         """
         self._contents.put_back()
         self._python.put_back()
+        if self._python.has_changed:
+            self._arrive()
+            sys.modules.update({name: one for name, one in self._modules.items() if name in self._imported})
 
 
 class _PythonState:
@@ -70,6 +113,9 @@ class _PythonState:
 
     def __init__(self, function: Any) -> None:
         self._names: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self._modules: list[tuple[SentModule, dict[str, Any]]] = []
+        self._objects: list[tuple[Any, dict[str, Any]]] = []
+        self._others: list[tuple[Any, str]] = []
         self._classes: list[tuple[type, dict[str, Any]]] = []
         self._unassigned: list[tuple[dict[str, Any], str]] = []
         self._cells: list[tuple[types.CellType, Any]] = []
@@ -89,6 +135,8 @@ class _PythonState:
                 self._cells += [
                     (cell, cell.cell_contents if is_filled(cell) else _UNASSIGNED) for cell in value.__closure__ or ()
                 ]
+            case SentModule():
+                self._modules.append((value, dict(vars(value))))
             case dict():
                 self._names.append((value, dict(value)))
             case list():
@@ -100,15 +148,38 @@ class _PythonState:
             case type() if not is_library(value.__module__):
                 self._classes.append((value, _attributes(value)))
             case type() | types.ModuleType() | types.FunctionType():
-                pass
-            case _ if not is_library(type(value).__module__) and hasattr(value, "__dict__"):
-                self._names.append((value.__dict__, dict(value.__dict__)))
+                return
+        kind = type(value)
+        if isinstance(value, type | types.FunctionType):
+            return
+        if not is_library(kind.__module__):
+            self._objects.append((value, attributes_of(value)))
+        elif not (kind in _UNDERSTOOD or is_wrapper(kind) or isinstance(value, Tokenised)):
+            self._others.append((value, _token_if_any(value)))
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether something has that `put_back` does not put back: objects of libraries, which only their hashes
+        describe.
+        """
+        return any(_token_if_any(value) != before for value, before in self._others)
 
     def put_back(self) -> None:
+        for module, before in self._modules:
+            for name in vars(module).keys() - before.keys():
+                del vars(module)[name]
+            vars(module).update(before)
         for held, before in self._names:
             if "__builtins__" not in held and held.keys() != before.keys():  # of a namespace only these names are known
                 held.clear()
             held.update(before)
+        for holder, attributes in self._objects:
+            now = attributes_of(holder)
+            for name in now.keys() - attributes.keys():
+                object.__delattr__(holder, name)
+            for name, value in attributes.items():
+                if name not in now or now[name] is not value:
+                    object.__setattr__(holder, name, value)
         for kind, attributes in self._classes:
             for name in _attributes(kind).keys() - attributes.keys():
                 delattr(kind, name)
@@ -131,6 +202,16 @@ class _PythonState:
             array[...] = content
 
 
+_UNDERSTOOD = PLAIN | {dict, frozenset, list, np.ndarray, set, tuple}
+
+
+def _token_if_any(value: Any) -> str:
+    try:
+        return token(value)
+    except Exception:  # then it was not sent, and is as each process has it
+        return ""
+
+
 #: What a variable holds to which nothing was assigned.
 _UNASSIGNED = object()
 
@@ -140,40 +221,76 @@ def _attributes(kind: type) -> dict[str, Any]:
     return {name: value for name, value in vars(kind).items() if not name.startswith("__")}
 
 
-def pack(function: Any, fields: Iterable[Any] = ()) -> Packed:
+def pack(function: Any, fields: Iterable[Any] = (), arguments: Any = None) -> Packed:
     """A function that may be called elsewhere, with kernels, fields and what they hold, and everything else that it
-    names; what imported modules define goes as a reference, unless fields are among what it uses of a module.
-    `fields`: those that callers will write to. Raises `SerializationError` with the name of what cannot go.
+    names, as it is now; what libraries define goes as a reference. `fields`: those that callers will write to;
+    `arguments`: with which it will be called. Raises `SerializationError` with the name of what cannot go.
     """
     where = caller()
-    cloudpickle = importlib.import_module("cloudpickle")
-    functions = list(_functions(function))
+    import_what_is_named(function)
+    reach = Reach((function, arguments))
+    functions = [one for one in reach.values if is_own_function(one)]
     sent = Sent(function, fields)
-    with _by_value(cloudpickle, _modules_with_fields(functions)):
+    with _by_value(reach.modules):
         file = io.BytesIO()
-        pickler = _pickler_class(cloudpickle)(file, protocol=5)
         try:
-            pickler.dump((session.config, source_texts(functions), sent))
+            _dump(file, reach, (session.config, source_texts(functions), sent))
         except TinoteError as error:
-            named = _name_of_refused(functions, cloudpickle)
+            named = _name_of_refused(functions)
             raise SerializationError(error.message, where, error.hint, [*error.notes, *named]) from None
         except (TypeError, pickle.PicklingError, AttributeError, ValueError, RecursionError) as error:
-            named = _name_of_refused(functions, cloudpickle)
+            named = _name_of_refused(functions)
             raise SerializationError(
                 f"this function cannot be sent to another process: {error}", where, notes=named
             ) from error
-        held = {name: token(value) for name, value in _fields_of(functions).items()}
-        parts = {"function": token(function), **held}
-    return Packed(file.getvalue(), token(parts), parts)
+    held = {name: token(value) for name, value in _fields_of(functions).items()}
+    used = {
+        f"module {module.__name__}": token((function, contents))
+        for module, contents in zip(reach.modules, map(reach.contents, reach.modules), strict=True)
+        if module.__name__ != "__main__"
+    }
+    options = {name: value for name, value in session.config._asdict().items() if name not in _WITHOUT_EFFECT}
+    parts = {"function": token(function), "set of options": token(options), **used, **held}
+    return Packed(file.getvalue(), token(parts), parts, frozenset(module.__name__ for module in reach.modules))
+
+
+#: Options that change no result, or that each run has for itself.
+_WITHOUT_EFFECT = ("kernel_profiler", "memory_limit", "num_threads", "offline_cache", "print_ir", "random_seed")
+
+
+def pack_arguments(value: Any, modules: frozenset[str]) -> bytes:
+    """Arguments for a program that brings these modules; what they need of others of the user's goes along."""
+    reach = Reach(value)
+    reach.modules = [module for module in reach.modules if module.__name__ not in modules]
+    file = io.BytesIO()
+    with _by_value(reach.modules):
+        _dump(file, reach, value)
+    return file.getvalue()
+
+
+def unpack_arguments(data: bytes) -> Any:
+    """What `pack_arguments` was given."""
+    return _load(data)[0]
 
 
 def unpack(data: bytes) -> Program:
     """What `pack` has made, in another process. Only for data that comes from where one's own code comes from: it
     holds code.
     """
-    with arrivals.collected() as fields:
-        config, _, sent = pickle.loads(data)
-    return Program(sent, fields, config)
+    return Program(data)
+
+
+def _dump(file: io.BytesIO, reach: Reach, value: Any) -> None:
+    """A value and the user's modules that it reaches: these without their contents at first, as code refers to them."""
+    contents = [reach.contents(module) for module in reach.modules]
+    _pickler(file, dict(zip(reach.modules, contents, strict=True))).dump((reach.modules, value, contents))
+
+
+def _load(data: bytes) -> tuple[Any, list[SentModule]]:
+    modules, value, contents = pickle.loads(data)
+    for module, held in zip(modules, contents, strict=True):
+        vars(module).update(held)
+    return value, modules
 
 
 def _blocks(fields: list[Any]) -> list[Any]:
@@ -186,8 +303,11 @@ def _blocks(fields: list[Any]) -> list[Any]:
     return list(found.values())
 
 
-def _pickler_class(cloudpickle: Any) -> Any:
-    """cloudpickle's pickler, which refuses what would silently be something else there, and keeps the file of code."""
+def _pickler(file: io.BytesIO, modules: dict[types.ModuleType, dict[str, Any]]) -> Any:
+    """cloudpickle's pickler, which refuses what would silently be something else there, keeps the file of code, and
+    takes of these modules these contents; their functions have them as their global variables.
+    """
+    cloudpickle = importlib.import_module("cloudpickle")
     reduced = cloudpickle.CloudPickler.dispatch_table[types.CodeType]
 
     def reduced_with_file(code: types.CodeType) -> Any:
@@ -206,9 +326,32 @@ def _pickler_class(cloudpickle: Any) -> Any:
                     caller(),
                     hint="open it in the function itself, or send what it holds",
                 )
+            if isinstance(value, types.ModuleType) and value in modules:
+                facts = {name: vars(value)[name] for name in MODULE_FACTS if name in vars(value)}
+                if value.__name__ == "__main__":  # processes that a function spawns run its file, if it has one
+                    facts.pop("__file__", None)
+                return SentModule, (value.__name__, facts, frozenset(vars(value).keys() - modules[value].keys()))
+            if is_own_cache(value):
+                return _cached, (value.__wrapped__, value.cache_parameters()), attributes_of(value)
             return super().reducer_override(value)
 
-    return Pickler
+    made = Pickler(file, protocol=5)
+    made.globals_ref.update({id(vars(module)): _Variables(module) for module in modules})
+    return made
+
+
+class _Variables:
+    """The global variables of a module's functions, on their way: those of the module where it arrives."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module = module
+
+    def __reduce__(self) -> Any:
+        return vars, (self._module,)
+
+
+def _cached(function: Any, parameters: dict[str, Any]) -> Any:
+    return functools.lru_cache(**parameters)(function)
 
 
 def _code_in_file(make: Any, arguments: tuple[Any, ...], file: str) -> types.CodeType:
@@ -231,13 +374,6 @@ def _refuse_views(array: np.ndarray[Any, Any]) -> None:
             )
 
 
-def _functions(function: Any) -> Iterator[types.FunctionType]:
-    """The functions of the user's that a function reaches, kernels and device functions included."""
-    for value in reached(function):
-        if isinstance(value, types.FunctionType) and not is_library(value.__module__):
-            yield value
-
-
 def _fields_of(functions: list[types.FunctionType]) -> dict[str, Any]:
     return {
         f"field {name}": value
@@ -247,19 +383,9 @@ def _fields_of(functions: list[types.FunctionType]) -> dict[str, Any]:
     }
 
 
-def _modules_with_fields(functions: list[types.FunctionType]) -> list[types.ModuleType]:
-    """The imported modules of which functions use fields: what these hold is to go along."""
-    found: dict[str, types.ModuleType] = {}
-    holding = {id(f.__globals__) for f in functions if _fields_of([f])}
-    for function in functions:
-        module = sys.modules.get(function.__module__ or "")
-        if module is not None and module.__name__ != "__main__" and id(function.__globals__) in holding:
-            found[module.__name__] = module
-    return list(found.values())
-
-
 @contextmanager
-def _by_value(cloudpickle: Any, modules: list[types.ModuleType]) -> Iterator[None]:
+def _by_value(modules: list[types.ModuleType]) -> Iterator[None]:
+    cloudpickle = importlib.import_module("cloudpickle")
     known = cloudpickle.list_registry_pickle_by_value()
     added = [module for module in modules if module.__name__ not in known]
     for module in added:
@@ -271,7 +397,7 @@ def _by_value(cloudpickle: Any, modules: list[types.ModuleType]) -> Iterator[Non
             cloudpickle.unregister_pickle_by_value(module)
 
 
-def _name_of_refused(functions: list[types.FunctionType], cloudpickle: Any) -> list[Note]:
+def _name_of_refused(functions: list[types.FunctionType]) -> list[Note]:
     """Which name of which function has what cannot be sent."""
     for function in functions:
         for name, value in captured_by(function).items():
@@ -281,7 +407,7 @@ def _name_of_refused(functions: list[types.FunctionType], cloudpickle: Any) -> l
             ):
                 continue
             try:
-                _pickler_class(cloudpickle)(io.BytesIO(), protocol=5).dump(value)
+                _pickler(io.BytesIO(), {}).dump(value)
             except Exception:
                 code = function.__code__
                 return [Note(f"`{name}` in `{function.__name__}`", Span(code.co_filename, code.co_firstlineno))]

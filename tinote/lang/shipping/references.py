@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 import contextlib
+import copyreg
 import dis
 import functools
+import importlib
+import importlib.util
 import os
 import sys
 import sysconfig
 import types
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from typing import Any, TypeGuard
 
 from tinote.compiler.protocol import FunctionSource
+from tinote.errors import SerializationError
 
+_CACHED = type(functools.lru_cache(int))
+#: Numbers and text: what has no parts.
+PLAIN = frozenset({bool, bytes, complex, float, int, str, type(None)})
+#: What a sent module has that says where it is from.
+MODULE_FACTS = ("__doc__", "__file__", "__package__", "__path__")
 _GLOBAL_READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"})
+
+
+class SentModule(types.ModuleType):
+    """A module of the user's where it has arrived: what was taken of it, as it was when it was sent."""
+
+    def __init__(self, name: str, facts: dict[str, Any], names: frozenset[str]) -> None:
+        super().__init__(name)
+        vars(self).update(facts)
+        object.__setattr__(self, "_not_sent", names)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in vars(self).get("_not_sent", ()):
+            raise SerializationError(
+                f"`{name}` of the module `{self.__name__}` was not sent along: no code that was sent names it",
+                hint=f"write `{self.__name__}.{name}` in the function",
+            )
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
 
 def is_importable(candidate: Any) -> bool:
@@ -63,6 +91,18 @@ def global_names(code: types.CodeType) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+@functools.lru_cache(maxsize=1024)
+def named_by(code: types.CodeType) -> frozenset[str]:
+    """Every name in code, and in what is defined in it: variables, attributes, imports, and text that may be one."""
+    found = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found |= named_by(constant)
+        elif isinstance(constant, str) and constant.isidentifier():
+            found.add(constant)
+    return frozenset(found)
+
+
 def evaluated_annotations(source: FunctionSource) -> dict[str, Any]:
     """A function's annotations, those kept as text evaluated where they mean something; the others as they are."""
     scope: dict[str, Any] | None = None
@@ -74,6 +114,151 @@ def evaluated_annotations(source: FunctionSource) -> dict[str, Any]:
                 hint = eval(hint, scope)
         found[name] = hint
     return found
+
+
+class Reach:
+    """All that a value refers to, directly and indirectly. The user's modules have no end: of one that functions only
+    look attributes up in, these are what it gives; of another, in a list or imported within a function, everything that
+    some code names.
+
+    `values`: what was reached; `modules`: the user's modules that these are from, or are.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self._names = frozenset[str]()
+        while True:
+            self._taken = dict[types.ModuleType, set[str]]()
+            self.values = list(reached(value, self._held))
+            names = self._names.union(*(named_by(one.__code__) for one in self.values if is_own_function(one)))
+            if names == self._names:
+                break
+            self._names = names
+        owners = [sys.modules.get(getattr(one, "__module__", None) or "") for one in self.values if _is_definition(one)]
+        found = [one for one in (*owners, *self._taken, *self.values) if is_own_module(one)]
+        self._whole = {one for one in self.values if is_own_module(one)}
+        self.modules = list(dict.fromkeys(found))
+
+    def contents(self, module: types.ModuleType) -> dict[str, Any]:
+        """What is taken of a module, and what is reached of its functions and classes."""
+        names = self._taken.get(module, set()) | (self._names if module in self._whole else set())
+        defined = {one.__name__: one for one in self.values if _is_definition(one, module.__name__)}
+        return _variables(module, names | {name for name, one in defined.items() if vars(module).get(name) is one})
+
+    def _held(self, value: Any) -> Iterable[Any]:
+        if is_own_module(value):
+            return _variables(value, self._names).values()
+        if not is_own_function(value):
+            return held_by(value)
+        found = [one for one in held_by(value) if not is_own_module(one)]
+        for module, name in _taken_by(value):
+            if name is None:
+                found.append(module)
+            else:
+                self._taken.setdefault(module, set()).add(name)
+                found += _variables(module, {name}).values()
+        return found
+
+
+def _variables(module: types.ModuleType, names: Iterable[str]) -> dict[str, Any]:
+    """A module's variables of these names, and what it looks others up with."""
+    kept = {"__getattr__", *names} - {"__builtins__", "__loader__", "__name__", "__spec__", *MODULE_FACTS}
+    return {name: vars(module)[name] for name in sorted(kept & vars(module).keys())}
+
+
+def _taken_by(function: types.FunctionType) -> Iterator[tuple[types.ModuleType, str | None]]:
+    """The user's modules that a function's code refers to, each with the attribute that it looks up or assigns there,
+    or with None where it does something else with the module.
+    """
+    variables = captured_by(function)
+    for code in _codes(function.__code__):
+        module: Any = None
+        for operation in dis.get_instructions(code):
+            if operation.opname in _ATTRIBUTES and module is not None:
+                yield module, None if operation.argval == "__dict__" else operation.argval
+                module = vars(module).get(operation.argval)
+            elif module is not None:
+                yield module, None
+                module = None
+            if operation.opname in _VARIABLES:
+                module = variables.get(operation.argval)
+            module = module if is_own_module(module) else None
+    names = {*_imports(function), *(text for code in _codes(function.__code__) for text in _texts(code))}
+    for name in sorted(names & sys.modules.keys()):
+        parts = name.split(".")
+        for n in range(len(parts)):
+            found = sys.modules.get(".".join(parts[: n + 1]))
+            if is_own_module(found):
+                yield found, None
+
+
+def _texts(code: types.CodeType) -> list[str]:
+    return [constant for constant in code.co_consts if isinstance(constant, str)]
+
+
+#: The operations of code that look a variable up outside of all functions or of this one, and an attribute.
+_VARIABLES = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"})
+_ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"})
+
+
+def is_own_module(value: Any) -> TypeGuard[types.ModuleType]:
+    """Whether a value is a module of the user's."""
+    return isinstance(value, types.ModuleType) and not is_library(value.__name__)
+
+
+def is_own_function(value: Any) -> TypeGuard[types.FunctionType]:
+    """Whether a value is a function of the user's."""
+    return isinstance(value, types.FunctionType) and not is_library(value.__module__)
+
+
+def is_own_cache(value: Any) -> bool:
+    """Whether a value is a function of the user's behind `functools.lru_cache`."""
+    return isinstance(value, _CACHED) and not is_library(value.__module__)
+
+
+def import_what_is_named(value: Any) -> None:
+    """Import the user's modules that functions import when they run, as far as they can be found: so that these go
+    along, too.
+    """
+    tried = set[str]()
+    while True:
+        wanted = {
+            name for one in Reach(value).values if is_own_function(one) for name in _imports(one) if name not in tried
+        }
+        if not wanted:
+            return
+        tried |= wanted
+        for name in sorted(wanted - sys.modules.keys()):
+            with contextlib.suppress(Exception):  # the function itself says what is missing, or does without
+                found = importlib.util.find_spec(name.partition(".")[0])
+                if found is not None and found.origin is not None and not _is_installed(found.origin):
+                    importlib.import_module(name)
+
+
+def _imports(function: types.FunctionType) -> Iterator[str]:
+    """The modules that a function's code imports, and what may be modules in them."""
+    package = str(function.__globals__.get("__package__") or "")
+    for code in _codes(function.__code__):
+        operations = list(dis.get_instructions(code))
+        for n, operation in enumerate(operations):
+            if operation.opname != "IMPORT_NAME":
+                continue
+            level, names = operations[n - 2].argval, operations[n - 1].argval
+            with contextlib.suppress(ImportError):  # beyond the top
+                module = importlib.util.resolve_name("." * level + operation.argval, package)
+                yield module
+                yield from (f"{module}.{name}" for name in names or ())
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _is_definition(value: Any, module: str | None = None) -> bool:
+    """Whether a value is a function or a class, of this module."""
+    return isinstance(value, types.FunctionType | type) and (module is None or value.__module__ == module)
 
 
 def reached(value: Any, held: Callable[[Any], Iterable[Any]] | None = None) -> Iterator[Any]:
@@ -92,37 +277,64 @@ def held_by(value: Any) -> Iterable[Any]:
     """What a function names, what a container or an object of the user's holds, what a class has."""
     match value:
         case types.FunctionType():
-            if not is_library(value.__module__):
-                defaults = *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()
-                return *captured_by(value).values(), *defaults
-            # A wrapper: what it is made of may be the user's.
-            return [cell.cell_contents for cell in value.__closure__ or () if is_filled(cell)]
+            if is_library(value.__module__):  # A wrapper: what it is made of may be the user's.
+                return [cell.cell_contents for cell in value.__closure__ or () if is_filled(cell)]
+            defaults = *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()
+            also = *value.__annotations__.values(), *value.__dict__.values()
+            return *captured_by(value).values(), *defaults, *also
         case types.MethodType():
             return value.__func__, value.__self__
-        case list() | tuple() | set() | frozenset():
-            return value
-        case dict():
-            return value.values()
+        case SentModule():
+            return vars(value).values()
+        case types.ModuleType():
+            return ()
         case type():
-            return () if is_library(value.__module__) else (*vars(value).values(), *value.__bases__)
+            return () if is_library(value.__module__) else (*vars(value).values(), *value.__bases__, type(value))
         case staticmethod() | classmethod():
             return (value.__func__,)
         case property():
             return value.fget, value.fset, value.fdel
-    held = getattr(value, "__dict__", {})
-    if "__wrapped__" in held:
-        return (held["__wrapped__"],)
     kind = type(value)
-    if isinstance(value, types.ModuleType):
+    if kind in PLAIN:
         return ()
-    if not is_library(kind.__module__):
-        return kind, *held.values()
-    if kind.__module__.startswith(_WRAPPERS):
-        return *held.values(), getattr(value, "func", None), getattr(value, "args", ())
+    attributes = attributes_of(value)
+    own = () if is_library(kind.__module__) else (kind, *attributes.values())
+    match value:
+        case dict():
+            return *value.keys(), *value.values(), *own
+        case list() | tuple() | set() | frozenset():
+            return *value, *own
+    if own:
+        return own
+    if "__wrapped__" in attributes:
+        return attributes["__wrapped__"], attributes.get("__tinote_replacement__")
+    if is_wrapper(kind):
+        return *attributes.values(), getattr(value, "func", None), getattr(value, "args", ())
     return ()
 
 
-_WRAPPERS = ("functools", "tinote.lang.ad", "tinote.lang.kernels", "tinote.lang.capture", "tinote.lang.shipping")
+def attributes_of(value: Any) -> dict[str, Any]:
+    """What an object has, in its dictionary and in slots."""
+    found = dict(getattr(value, "__dict__", {}))
+    for name in copyreg._slotnames(type(value)):  # type: ignore[attr-defined]
+        with contextlib.suppress(AttributeError):
+            found[name] = object.__getattribute__(value, name)
+    return found
+
+
+def is_wrapper(kind: type) -> bool:
+    """Whether objects of a library's class are followed: what they are made of may be the user's."""
+    return kind.__module__.startswith(_WRAPPERS)
+
+
+_WRAPPERS = (
+    "functools",
+    "tinote.lang.ad",
+    "tinote.lang.capture",
+    "tinote.lang.data.structs",
+    "tinote.lang.kernels",
+    "tinote.lang.shipping",
+)
 
 
 def is_filled(cell: types.CellType) -> bool:
@@ -135,13 +347,18 @@ def is_filled(cell: types.CellType) -> bool:
 
 
 def is_library(module: str | None) -> bool:
-    """Whether a module is one that is installed, in place of the user's own."""
+    """Whether a module is one that is installed, or no source text, in place of the user's own."""
     if not module or module in ("__main__", "__mp_main__"):
         return False
     top = module.partition(".")[0]
     if top == "tinote" or top in sys.stdlib_module_names:
         return True
     found = getattr(sys.modules.get(module), "__file__", None)
-    if found is None:
-        return module in sys.modules
-    return any(found.startswith(folder + os.sep) for folder in {*map(sysconfig.get_path, ("purelib", "platlib"))})
+    return found is not None and _is_installed(found)
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_installed(file: str) -> bool:
+    if file.endswith(tuple(EXTENSION_SUFFIXES)) or {"site-packages", "dist-packages"} & set(Path(file).parts):
+        return True
+    return any(file.startswith(folder + os.sep) for folder in {*map(sysconfig.get_path, ("purelib", "platlib"))})

@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from tinote.lang.shipping.references import captured_by, is_importable
+from tinote.lang.shipping.references import Reach, captured_by, is_importable, is_library, is_own_cache
 from tinote.runtime.digest import digest
 
 Describe = Callable[[Any], Any]
@@ -33,7 +33,7 @@ class Tokenised:
 
 def token(value: Any) -> str:
     """The hash of a value, as hexadecimal digits."""
-    return digest(repr(_Description().of(value)))
+    return digest(repr(_Description(value).of(value)))
 
 
 def tokenise(value: Any) -> Any:
@@ -47,9 +47,13 @@ def is_open_file(value: Any) -> TypeGuard[io.TextIOWrapper]:
 
 
 class _Description:
-    """A value as nested tuples of text and numbers. What was met before is its number."""
+    """A value as nested tuples of text and numbers, by what it holds: only what libraries define is its name. What was
+    met before is its number.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._reach: Reach | None = None
         self._met: dict[int, int] = {}
         self._kept: list[Any] = []
 
@@ -59,11 +63,11 @@ class _Description:
                 return type(value).__name__, value
             case float():
                 return "float", value.hex()
-            case np.ndarray() if not value.dtype.hasobject:
+            case np.ndarray() if type(value) is np.ndarray and not value.dtype.hasobject:
                 return "array", str(value.dtype), value.shape, _digest(np.ascontiguousarray(value))
             case np.generic():
                 return "number", str(value.dtype), value.tobytes().hex()
-            case types.ModuleType():
+            case types.ModuleType() if is_library(value.__name__):
                 return "module", value.__name__
         known = self._met.get(id(value))
         if known is not None:
@@ -78,25 +82,26 @@ class _Description:
         if isinstance(value, dict):
             return "dict", [(self.of(key), self.of(item)) for key, item in value.items()]
         if isinstance(value, set | frozenset):
-            return "set", sorted(repr(_Description().of(item)) for item in value)
-        if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType | Tokenised) and is_importable(
-            value
-        ):
+            return "set", sorted(repr(_Description(item).of(item)) for item in value)
+        if isinstance(value, types.ModuleType):
+            if self._reach is None:
+                self._reach = Reach(self._root)
+            return "module", value.__name__, self.of(self._reach.contents(value))
+        if _is_named(value):
             return "named", value.__module__, getattr(value, "__qualname__", "")
         if isinstance(value, Tokenised):
             return type(value).__name__, self.of(value._token_parts())
+        if is_own_cache(value):
+            return "cached", self.of(value.__wrapped__)
         if isinstance(value, types.FunctionType):
-            return (
-                "function",
-                self._code(value.__code__),
-                self.of([value.__defaults__, value.__kwdefaults__, captured_by(value)]),
-            )
+            parts = value.__defaults__, value.__kwdefaults__, captured_by(value), value.__dict__
+            return "function", _code(value.__code__), [self.of(part) for part in parts]
         if isinstance(value, types.MethodType):
             return "method", self.of(value.__func__), self.of(value.__self__)
         if isinstance(value, type):
-            ignored = {"__dict__", "__weakref__", "__module__", "__doc__", "__annotations__"}
-            members = {name: item for name, item in vars(value).items() if name not in ignored}
-            return "class", value.__qualname__, [self.of(base) for base in value.__bases__], self.of(members)
+            members = {name: item for name, item in vars(value).items() if name not in _OF_CLASSES}
+            bases = [self.of(base) for base in (type(value), *value.__bases__)]
+            return "class", value.__qualname__, bases, self.of(members)
         if isinstance(value, staticmethod | classmethod | property):
             parts = [getattr(value, name, None) for name in ("__func__", "fget", "fset", "fdel")]
             return type(value).__name__, self.of(parts)
@@ -115,9 +120,34 @@ class _Description:
     def _items(self, iterators: Any) -> Any:
         return [self.of(list(items)) for items in iterators if items is not None]
 
-    def _code(self, code: types.CodeType) -> Any:
-        constants = [self._code(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
-        return code.co_code.hex(), code.co_names, code.co_varnames, constants
+
+#: What a class has that says nothing of what it does, or that Python keeps in it when it is used.
+_OF_CLASSES = frozenset(
+    f"__{name}__"
+    for name in ("annotations", "dict", "doc", "firstlineno", "module", "slotnames", "static_attributes", "weakref")
+) | {"_abc_impl"}
+
+
+def _is_named(value: Any) -> bool:
+    """Whether a value is what a library has under its name."""
+    kinds = type | types.FunctionType | types.BuiltinFunctionType | Tokenised
+    return isinstance(value, kinds) and is_library(value.__module__) and is_importable(value)
+
+
+def _code(code: types.CodeType) -> Any:
+    shape = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
+    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    exceptions = getattr(code, "co_exceptiontable", b"").hex()
+    return code.co_code.hex(), exceptions, shape, names, [_constant(one) for one in code.co_consts]
+
+
+def _constant(value: Any) -> Any:
+    """A constant of code, the same in every process: text is in sets in another order there."""
+    if isinstance(value, types.CodeType):
+        return _code(value)
+    if isinstance(value, frozenset):
+        return "set", sorted(map(repr, map(_constant, value)))
+    return [_constant(one) for one in value] if isinstance(value, tuple) else repr(value)
 
 
 def _digest(array: Any) -> str:

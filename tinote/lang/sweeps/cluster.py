@@ -9,7 +9,7 @@ from typing import Any
 
 from tinote.errors import SweepError
 from tinote.lang.sweeps.extras import differing, library, versions
-from tinote.lang.sweeps.runs import Call, Outcome, Part, Payload, Reduced, dumped, loaded, merge, reduce, run
+from tinote.lang.sweeps.runs import Call, Outcome, Part, Payload, Reduced, dumped, loaded, merge, perform, reduce
 from tinote.lang.sweeps.trees import Combine
 from tinote.source import caller
 
@@ -84,9 +84,11 @@ class Cluster:
         that die have had is computed again. Raises `SweepError`.
         """
         del combine
-        common = self._client.submit(_same, _Sent((parts[0].args, parts[0].contents)), pure=False)
+        common = self._client.submit(
+            _same, _Sent(dumped(self._payload, (parts[0].args, parts[0].contents))), pure=False
+        )
         options = {"program": self._program, "pure": False}
-        scenes = [part.scenes for part in parts]
+        scenes = [dumped(self._payload, part.scenes) for part in parts]
         level = self._client.map(_reduce, scenes, common=common, threads=self._threads, **options)
         futures = [common, *level]
         try:
@@ -120,7 +122,11 @@ class Cluster:
             if not given:
                 return
             futures = self._client.map(
-                _run, [dumped(call) for _, call in given], program=self._program, threads=self._threads, pure=False
+                _run,
+                [dumped(self._payload, call) for _, call in given],
+                program=self._program,
+                threads=self._threads,
+                pure=False,
             )
             for future, one in zip(futures, given, strict=True):
                 known[future.key] = one
@@ -173,12 +179,14 @@ def _versions() -> dict[str, str]:
 
 
 def _run(call: bytes, *, program: _Sent, threads: int | None) -> _Sent:
-    return _Sent(run(program.payload, loaded(call), threads or _own_threads()))
+    return _Sent(perform(program.payload, call, threads or _own_threads()))
 
 
-def _reduce(scenes: Any, *, common: _Sent, program: _Sent, threads: int | None) -> _Sent:
-    args, contents = common.payload
-    return _Sent(reduce(program.payload, Part(args, scenes, contents), threads or _own_threads()))
+def _reduce(scenes: bytes, *, common: _Sent, program: _Sent, threads: int | None) -> _Sent:
+    payload = program.payload
+    args, contents = loaded(payload, common.payload)
+    part = Part(args, loaded(payload, scenes), contents)
+    return _Sent(reduce(payload, part, threads or _own_threads()))
 
 
 def _merge(first: _Sent, second: _Sent, *, program: _Sent) -> _Sent:

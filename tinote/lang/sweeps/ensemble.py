@@ -35,8 +35,8 @@ class Ensemble:
         wrt = options["wrt"]
         self._fields: list[Field] = [] if wrt is None else [wrt] if isinstance(wrt, Field) else list(wrt)
         derivative = value_and_grad(function, options["argnums"], wrt=wrt, loss=options["loss"])
-        packed = pack((derivative, self._combine), self._fields)
-        self._payload = Payload(packed.token, versions(), packed.data)
+        packed = pack((derivative, self._combine), self._fields, self._points.rows)
+        self._payload = Payload(packed.token, versions(), packed.data, packed.modules)
         self._where, self._workers, self._threads = options["where"], options["workers"], options["threads"]
         self._runner: Processes | Cluster | None = None
         self.losses = np.full(len(self._points.rows), np.nan)

@@ -6,6 +6,7 @@ so that scripts need no `if __name__ == "__main__"`.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -35,6 +36,7 @@ main(int(sys.argv[1]))
 class _Process:
     def __init__(self, payload: Payload, threads: int) -> None:
         self.connection, other = Pipe()
+        self._payload = payload
         self.calls: deque[int] = deque()
         # What is installed beside this package is found by the same path; modules of the user's, too.
         path = [str(Path(entry or os.getcwd()).absolute()) for entry in sys.path]
@@ -48,16 +50,17 @@ class _Process:
         self.connection.send((payload, threads))
 
     def send(self, number: int, call: Call | Part) -> None:
-        self.connection.send_bytes(NUMBER.pack(number) + dumped(call))
+        self.connection.send_bytes(NUMBER.pack(number) + dumped(self._payload, call))
 
     def end(self) -> None:
+        """End it, and the processes that its function has begun."""
         self.connection.close()
-        self.process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
 
     def reap(self) -> str:
         """In words, how it ended."""
-        self.connection.close()
-        self.process.kill()
+        self.end()
         code = self.process.wait()
         return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit status {code}"
 

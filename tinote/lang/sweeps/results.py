@@ -2,11 +2,14 @@
 
 A store is a group of Zarr: an array for each result and parameter along the dimension `point`, `seconds`, `seed`, and
 `state` (0: not run, 1: done, 2: failed), which is written last. Its attributes are JSON: what was swept, the versions
-of all that took part, and the messages of points that failed. Nothing in it is code.
+of all that took part, and the messages of points that failed. Nothing in it is code. Whatever is damaged is noticed
+when it is read: all chunks are written, with checksums; `files` has a digest of the description of each array, and
+`digest` is one of the attributes themselves.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 import warnings
@@ -20,11 +23,12 @@ import numpy as np
 from tinote.errors import SweepError
 from tinote.lang.sweeps.extras import library
 from tinote.lang.sweeps.points import Points
-from tinote.lang.sweeps.runs import Outcome
+from tinote.lang.sweeps.runs import Outcome, is_exact, with_nan
+from tinote.runtime.digest import digest
 from tinote.source import Span
 
 NOT_RUN, DONE, FAILED = 0, 1, 2
-_FORMAT = 1
+_FORMAT = 2
 _OF_POINTS = ("points", "dims", "shape")
 _CHUNK = 256
 _SECONDS_BETWEEN_WRITES = 1.0
@@ -78,16 +82,20 @@ class Table:
         if result.keys() != self.results.keys():
             return f"this point gives {', '.join(result) or 'nothing'}, others {', '.join(self.results) or 'nothing'}"
         for name, value in result.items():
-            wanted = self.results[name].shape[1:]
-            if value.shape != wanted:
-                return f"the result '{name}' has shape {value.shape} here, and {wanted} elsewhere"
+            held = self.results[name]
+            if value.shape != held.shape[1:]:
+                return f"the result '{name}' has shape {value.shape} here, and {held.shape[1:]} elsewhere"
+            both = np.promote_types(held.dtype, value.dtype)
+            if not all(is_exact(one, both) for one in (value, held[self.state == DONE])):
+                return f"the result '{name}' is of {value.dtype} here and of {held.dtype} elsewhere, which do not mix"
         return ""
 
     def dataset(self, attributes: Mapping[str, Any]) -> Any:
         """An `xarray.Dataset`. Results that are missing are NaN, as floats."""
         xarray = library("xarray", "a sweep")
         points = self.points
-        everything = bool((self.state == DONE).all())
+        done = self.state == DONE
+        everything = bool(done.all())
         variables: dict[str, Any] = {}
 
         def put(name: str, flat: np.ndarray[Any, Any], further: tuple[str, ...] = ()) -> None:
@@ -95,12 +103,11 @@ class Table:
 
         for name, held in self.results.items():
             if not everything:
-                held = (
-                    held.astype(np.result_type(held.dtype, np.float32 if held.dtype.itemsize < 4 else np.float64))
-                    if (held.dtype.kind in "biu")
-                    else held.copy()
-                )
-                held[self.state != DONE] = np.nan
+                if not is_exact(held[done], with_nan(held).dtype):
+                    text = f"as some points are missing, the integers of the result '{name}' are rounded to floats"
+                    warnings.warn(text, UserWarning, stacklevel=3)
+                held = with_nan(held)
+                held[~done] = np.nan
             put(name, held, tuple([f"{name}_{axis}" for axis in range(held.ndim - 1)]))
         put("seconds", self.seconds)
         put(self.seed_name, np.array(points.seeds, np.int64))
@@ -134,8 +141,9 @@ class Store:
 
     def __init__(self, path: Any, table: Table, description: dict[str, Any], where: Span) -> None:
         self._zarr = library("zarr", "a store of a sweep")
-        self._path = Path(path)
+        self._path = self._folder = Path(path)
         self._table = table
+        self._description = description
         self._where = where
         self._new: list[int] = []
         self._lock = threading.Lock()
@@ -146,33 +154,38 @@ class Store:
         if former.exists() and not self._path.exists():  # it was being laid out anew when everything ended
             former.rename(self._path)
         if (self._path / "zarr.json").exists():
-            self._group = self._zarr.open_group(self._path, mode="r+")
-            self._read(description)
+            self._read()
+        elif (self._path / "state").exists():
+            raise self._damaged(self._path / "zarr.json", "is missing")
         elif self._path.exists() and any(self._path.iterdir() if self._path.is_dir() else [self._path]):
             raise SweepError(f"{self._path} is there already, and is no store of a sweep", where)
         else:
-            self._group = self._zarr.open_group(self._path, mode="w")
-            self._lay_out(description)
+            self._lay_out_anew()
 
     def _beside(self, what: str) -> Path:
         return self._path.with_name(f"{self._path.name}.{what}")
 
-    def _lay_out_anew(self, description: dict[str, Any]) -> None:
-        """The store, for the points that the table has now. It is complete before it takes the place of the former."""
+    def _lay_out_anew(self) -> None:
+        """The store, for what the table has now. It is complete before it takes the place of the former."""
         new, former = self._beside("new"), self._beside("before")
         for folder in (new, former):
             shutil.rmtree(folder, ignore_errors=True)
-        self._group = self._zarr.open_group(new, mode="w")
-        for name, held in self._table.results.items():
-            self._array(name, held.shape, held.dtype)[...] = held
-        self._lay_out(description)
-        self._path.rename(former)
+        self._lay_out(new)
+        if self._path.exists():
+            self._path.rename(former)
         new.rename(self._path)
-        shutil.rmtree(former)
-        self._group = self._zarr.open_group(self._path, mode="r+")
+        shutil.rmtree(former, ignore_errors=True)
+        self._open(self._path)
 
-    def _lay_out(self, description: dict[str, Any]) -> None:
+    def _open(self, folder: Path, mode: str = "r+") -> None:
+        self._group, self._folder = self._zarr.open_group(folder, mode=mode), folder
+
+    def _lay_out(self, folder: Path) -> None:
+        self._open(folder, "w")
         points = self._table.points
+        self._describe({"tinote_sweep": _FORMAT, "errors": {}, "files": {}, **self._description})
+        for name, held in self._table.results.items():
+            self._make(name, held)
         for name, (dims, values) in points.labels.items():
             if dims == ("point",):
                 self._make(name, np.asarray(values))
@@ -183,27 +196,79 @@ class Store:
         self._make("seconds", self._table.seconds)
         self._make(self._table.seed_name, np.array(points.seeds, np.int64))
         self._make("state", self._table.state)
-        self._group.attrs.update({"tinote_sweep": _FORMAT, "errors": {}, **description})
+
+    def _describe(self, changes: Mapping[str, Any]) -> None:
+        """Further attributes."""
+        attributes = {**self._group.attrs.asdict(), **changes}
+        self._group.attrs.put({**attributes, "digest": _digest_of(attributes)})
 
     def _make(self, name: str, values: np.ndarray[Any, Any]) -> None:
         if values.dtype.kind in "US":  # text is JSON here
-            self._group.attrs[f"values of {name}"] = values.tolist()
+            self._describe({f"values of {name}": values.tolist()})
             return
-        array = self._array(name, values.shape, values.dtype)
+        chunks = (max(1, min(_CHUNK, len(values))), *[max(1, n) for n in values.shape[1:]])
+        codecs = self._zarr.codecs
+        with self._all_chunks():
+            array = self._group.create_array(
+                _stored(name),
+                shape=values.shape,
+                dtype=values.dtype,
+                chunks=chunks,
+                compressors=[codecs.ZstdCodec(), codecs.Crc32cCodec()],
+                dimension_names=["point", *[f"{name}_{axis}" for axis in range(values.ndim - 1)]],
+                overwrite=True,
+            )
         if values.size:
             array[...] = values
+        text = (self._folder / _stored(name) / "zarr.json").read_bytes()
+        self._describe({"files": {**self._group.attrs["files"], _stored(name): digest(text)}})
 
-    def _array(self, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
-        chunks = (max(1, min(_CHUNK, shape[0])), *[max(1, n) for n in shape[1:]])
-        further = [f"{name}_{axis}" for axis in range(len(shape) - 1)]
-        return self._group.create_array(
-            _stored(name), shape=shape, dtype=dtype, chunks=chunks, dimension_names=["point", *further], overwrite=True
+    def _all_chunks(self) -> Any:
+        """Arrays that are made or opened in this block write chunks of zeros as they write others."""
+        return self._zarr.config.set({"array.write_empty_chunks": True})
+
+    def _damaged(self, file: Path, how: str) -> SweepError:
+        return SweepError(
+            f"the store {self._path} is damaged: {file} {how}",
+            self._where,
+            hint="bring that file back, or remove the store and run the sweep again",
         )
 
-    def _read(self, description: dict[str, Any]) -> None:
-        attributes = dict(self._group.attrs)
-        if attributes.get("tinote_sweep") != _FORMAT:
-            raise SweepError(f"{self._path} is no store of a sweep that this version reads", self._where)
+    def _attributes(self) -> dict[str, Any]:
+        file = self._path / "zarr.json"
+        try:
+            attributes = dict(json.loads(file.read_bytes())["attributes"])
+            self._open(self._path)
+        except Exception as error:
+            raise self._damaged(file, f"cannot be read: {error}") from None
+        found = attributes.pop("digest", None)
+        if found is None and attributes.get("tinote_sweep") != _FORMAT:
+            raise SweepError(f"{file} describes no store of a sweep that this version reads", self._where)
+        if found != _digest_of(attributes):
+            raise self._damaged(file, "is not as it was written")
+        return attributes
+
+    def _content(self, stored: str, wanted: str) -> np.ndarray[Any, Any]:
+        """An array of the store, whose description has this digest. Raises `SweepError` with a file that is damaged."""
+        folder = self._path / stored
+        if not (folder / "zarr.json").exists():
+            raise self._damaged(folder / "zarr.json", "is missing")
+        if digest((folder / "zarr.json").read_bytes()) != wanted:
+            raise self._damaged(folder / "zarr.json", "is not as it was written")
+        array = self._group[stored]
+        found = np.zeros(array.shape, array.dtype)
+        for begin in range(0, len(found) if found.size else 0, _CHUNK):
+            file = folder.joinpath("c", str(begin // _CHUNK), *["0"] * (found.ndim - 1))
+            if not file.exists():
+                raise self._damaged(file, "is missing")
+            try:
+                found[begin : begin + _CHUNK] = array[begin : begin + _CHUNK]
+            except Exception as error:
+                raise self._damaged(file, f"cannot be read: {error}") from None
+        return found
+
+    def _read(self) -> None:
+        attributes, description = self._attributes(), self._description
         for what, wanted in description.items():
             held = attributes.get(what)
             if held != wanted and what not in ("versions", *_OF_POINTS):
@@ -216,17 +281,16 @@ class Store:
         if attributes.get("versions") != description["versions"]:
             warnings.warn(f"the sweep in {self._path} was begun with other versions", UserWarning, stacklevel=2)
         table, places = self._table, np.array([numbers[key] for key in points], np.intp)
+        held = {unquote(stored): self._content(stored, wanted) for stored, wanted in attributes["files"].items()}
         own = {"seconds", "state", table.seed_name, *table.points.labels}
-        table.state[places] = self._group["state"][...]
+        table.state[places], table.seconds[places] = held["state"], held["seconds"]
         table.state[table.state == FAILED] = NOT_RUN  # they may succeed now
-        table.seconds[places] = self._group["seconds"][...]
-        for stored, array in self._group.arrays():
-            name = unquote(stored)
+        for name, values in held.items():
             if name not in own:
-                held = table.results[name] = np.zeros((len(table.state), *array.shape[1:]), array.dtype)
-                held[places] = array[...]
+                found = table.results[name] = np.zeros((len(table.state), *values.shape[1:]), values.dtype)
+                found[places] = values
         if any(attributes[what] != description[what] for what in _OF_POINTS):
-            self._lay_out_anew(description)
+            self._lay_out_anew()
 
     def _another(self, how: str) -> SweepError:
         return SweepError(
@@ -266,20 +330,24 @@ class Store:
         if not self._new:
             return
         numbers, table = np.array(sorted(self._new)), self._table
+        stored = {unquote(name): self._group[name].dtype for name in self._group.attrs["files"]}
+        if any(held.dtype != stored.get(name, held.dtype) for name, held in table.results.items()):
+            self._lay_out_anew()
         for name, held in table.results.items():
-            if _stored(name) not in self._group or self._group[_stored(name)].dtype != held.dtype:
-                self._array(name, held.shape, held.dtype)[...] = held
-            else:
+            if name in stored:
                 self._put(name, numbers, held)
+            else:
+                self._make(name, held)
         self._put("seconds", numbers, table.seconds)
         if any(number in table.errors for number in self._new):
-            self._group.attrs["errors"] = {str(number): list(error) for number, error in table.errors.items()}
+            self._describe({"errors": {str(number): list(error) for number, error in table.errors.items()}})
         self._put("state", numbers, table.state)
         self._new.clear()
 
     def _put(self, name: str, numbers: np.ndarray[Any, Any], held: np.ndarray[Any, Any]) -> None:
         """Whole chunks: all of their points are as the table has them, those that have not come as well."""
-        array = self._group[_stored(name)]
+        with self._all_chunks():
+            array = self._group[_stored(name)]
         for chunk in np.unique(numbers // _CHUNK):
             part = slice(int(chunk) * _CHUNK, min((int(chunk) + 1) * _CHUNK, len(held)))
             array[part] = held[part]
@@ -289,6 +357,10 @@ def _stored(name: str) -> str:
     """The name of an array in a store, where some texts name groups, or nothing."""
     found = name.replace("%", "%25").replace("/", "%2F")
     return f"%{ord(found[0]):02X}{found[1:]}" if found.startswith((".", "__")) else found
+
+
+def _digest_of(attributes: Mapping[str, Any]) -> str:
+    return digest(json.dumps({**attributes, "digest": None}, sort_keys=True))
 
 
 def _difference(what: str, held: Any, wanted: Any) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
+import inspect
 import pickle
 import random
 import threading
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -21,21 +21,23 @@ from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.structs import Struct, StructField
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import session
-from tinote.lang.shipping.package import Program, unpack
+from tinote.lang.shipping.package import Program, pack_arguments, unpack, unpack_arguments
+from tinote.lang.shipping.references import PLAIN
 from tinote.lang.sweeps.extras import differing, versions
 from tinote.lang.sweeps.trees import Tree
-from tinote.source import caller
+from tinote.source import NOWHERE, Span, caller
 
 #: Programs that a process keeps.
 _MOST_PROGRAMS = 4
 
 
 class Payload(NamedTuple):
-    """A program on its way. `versions`: what the process that sends it has."""
+    """A program on its way. `versions`: what the process that sends it has; `modules`: the user's that it brings."""
 
     token: str
     versions: dict[str, str]
     data: bytes
+    modules: frozenset[str]
 
 
 class Call(NamedTuple):
@@ -81,29 +83,37 @@ class Outcome(NamedTuple):
     details: str = ""
 
 
-_PLAIN = frozenset({bool, bytes, complex, float, int, str, type(None)})
-
-
-def dumped(call: Call | Part) -> bytes:
-    """A call on its way. What its arguments are of may be defined in a cell or a script, and goes along then. Raises
-    `SerializationError`.
+def dumped(payload: Payload, sent: Any) -> bytes:
+    """A call or a part of it on its way to where the program is. What its arguments are of may be the user's, and goes
+    along where the program does not have it. Raises `SerializationError`.
     """
-    if isinstance(call, Call) and not call.args and all(type(value) in _PLAIN for value in call.kwargs.values()):
-        return pickle.dumps(call, protocol=5)
+    if isinstance(sent, Call) and not sent.args and all(type(value) in PLAIN for value in sent.kwargs.values()):
+        return pickle.dumps(((), sent, ()), protocol=5)
     try:
-        return importlib.import_module("cloudpickle").dumps(call, protocol=5)
+        return pack_arguments(sent, payload.modules)
     except TinoteError:
         raise
     except Exception as error:
-        named = call.kwargs if isinstance(call, Call) else call.args
+        named = sent.kwargs if isinstance(sent, Call) else sent.args if isinstance(sent, Part) else sent
         raise SerializationError(
             f"the arguments {named} cannot be sent to another process: {error}", caller()
         ) from None
 
 
-def loaded(data: bytes) -> Any:
-    """What `dumped` was given."""
-    return pickle.loads(data)
+def loaded(payload: Payload, data: bytes) -> Any:
+    """What `dumped` was given. Raises `SweepError` where the program cannot be used here."""
+    with _ready(payload):
+        return unpack_arguments(data)
+
+
+def perform(payload: Payload, data: bytes, threads: int) -> Any:
+    """The outcome of a call that was dumped, or what became of a part. Raises `SweepError` as `run` does."""
+    with _ready(payload):
+        try:
+            call = unpack_arguments(data)
+        except Exception as error:
+            return Outcome(None, float("nan"), f"its arguments cannot be read: {error!r}")
+    return reduce(payload, call, threads) if isinstance(call, Part) else run(payload, call, threads)
 
 
 _lock = threading.Lock()
@@ -117,17 +127,16 @@ def run(payload: Payload, call: Call, threads: int) -> Outcome:
     held when they were sent. Raises `SweepError` where the program cannot be used here.
     """
     with _ready(payload) as program:
-        return _run_from_start(program, program.function, call, threads)
+        return _run_from_start(program, lambda: program.function, call, threads)
 
 
 def reduce(payload: Payload, part: Part, threads: int) -> Reduced:
     """The scenes of a part as `run` would run them, reduced as a tree. Raises `SweepError`."""
     with _ready(payload) as program:
-        function, combine = program.function
-        tree, losses = Tree(len(part.scenes), combine), []
+        tree, losses = Tree(len(part.scenes), program.function[1]), []
         for number, (kwargs, seed) in enumerate(part.scenes):
             call = Call(part.args, kwargs, seed, part.contents, tabled=False)
-            found = _run_from_start(program, function, call, threads)
+            found = _run_from_start(program, lambda: program.function[0], call, threads)
             if found.error:
                 return Reduced((), None, kwargs, found.error, found.details)
             losses.append(found.result[0])
@@ -156,16 +165,17 @@ def _ready(payload: Payload) -> Iterator[Program]:
                 _programs.popitem(last=False)
         before = session.config, session.launches
         try:
-            yield program
+            with program.imported():
+                yield program
         finally:
             session.config, session.launches = before
 
 
-def _run_from_start(program: Program, function: Any, call: Call, threads: int) -> Outcome:
+def _run_from_start(program: Program, function: Callable[[], Any], call: Call, threads: int) -> Outcome:
     _configure(program.config._replace(num_threads=threads, random_seed=call.seed))
     session.launches = 0
     program.restore()
-    return _outcome(program, function, call)
+    return _outcome(program, function(), call)
 
 
 def _received(payload: Payload) -> Program:
@@ -193,7 +203,7 @@ def _outcome(program: Program, function: Any, call: Call) -> Outcome:
         for field, content in zip(program.fields, call.contents, strict=True):
             field.from_numpy(content)
         result = function(*call.args, **call.kwargs)
-        found = tabled(result) if call.tabled else result
+        found = tabled(result, _definition(function)) if call.tabled else result
     except (Exception, SystemExit) as error:
         seconds = time.perf_counter() - started
         message = str(error).strip() if isinstance(error, TinoteError) else f"{type(error).__name__}: {error}"
@@ -201,8 +211,15 @@ def _outcome(program: Program, function: Any, call: Call) -> Outcome:
     return Outcome(found, time.perf_counter() - started)
 
 
-def tabled(result: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """What a function returns as arrays by name. Raises `SweepError` for what is no number and no array."""
+def _definition(function: Any) -> Span:
+    code = getattr(inspect.unwrap(getattr(function, "func", function)), "__code__", None)
+    return NOWHERE if code is None else Span(code.co_filename, code.co_firstlineno)
+
+
+def tabled(result: Any, where: Span) -> dict[str, np.ndarray[Any, Any]]:
+    """What a function, defined at `where`, returns as arrays by name. Raises `SweepError` for what is no number and no
+    array of numbers.
+    """
     if result is None:
         return {}
     if isinstance(result, Struct):
@@ -212,19 +229,62 @@ def tabled(result: Any) -> dict[str, np.ndarray[Any, Any]]:
     elif isinstance(result, tuple):
         names = getattr(result, "_fields", [f"result_{n}" for n in range(len(result))])
         result = dict(zip(names, result, strict=True))
-    if isinstance(result, Mapping):
-        return {str(name): _array(str(name), value) for name, value in result.items()}
-    return {"result": _array("result", result)}
+    if not isinstance(result, Mapping):
+        return {"result": _array("result", result, where)}
+    names = [str(name) for name in result]
+    for name in names:
+        if names.count(name) > 1:
+            raise SweepError(f"there are several results of the name '{name}'", where)
+    return {str(name): _array(str(name), value, where) for name, value in result.items()}
 
 
-def _array(name: str, value: Any) -> np.ndarray[Any, Any]:
+def _array(name: str, value: Any, where: Span) -> np.ndarray[Any, Any]:
     if isinstance(value, Field | Matrix):
         value = value.to_numpy()
     elif type(value) is Traced:
         value = value.value
-    found = np.array(value)
-    if found.dtype.kind not in "biufc":
+    missing = np.ma.getmaskarray(value) if isinstance(value, np.ma.MaskedArray) else None
+    if missing is None and _has_masked(value):
+        hint = "return one array, `np.ma.stack(…)`, whose masked elements are NaN in the table"
+        raise SweepError(f"the result '{name}' is a list with masked elements", where, hint=hint)
+    try:
+        found = np.array(value)
+    except ValueError as error:
+        raise SweepError(f"the result '{name}' is no array of numbers: {error}", where) from None
+    if found.dtype.kind not in "biufc" or found.dtype.itemsize > _WIDEST.get(found.dtype.kind, 8):
+        what = type(value).__name__ if found.dtype.kind not in "fc" else f"of {found.dtype}"
         raise SweepError(
-            f"the result '{name}' is {type(value).__name__}, which is no number and no array of numbers: {value!r:.80}"
+            f"the result '{name}' is {what}, which is no number and no array of numbers of a table: {value!r:.80}",
+            where,
         )
+    if missing is None or not missing.any():
+        return found
+    if not is_exact(found[~missing], with_nan(found).dtype):
+        raise SweepError(f"the result '{name}' has masked elements, and integers that no float is equal to", where)
+    found = with_nan(found)
+    found[missing] = np.nan
     return found
+
+
+def _has_masked(value: Any) -> bool:
+    return any(map(_has_masked, value)) if isinstance(value, list | tuple) else np.ma.is_masked(value)
+
+
+def with_nan(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy of values in a type that has a NaN for those that are missing."""
+    if values.dtype.kind not in "biu":
+        return values.copy()
+    return values.astype(np.result_type(values.dtype, np.float32 if values.dtype.itemsize < 4 else np.float64))
+
+
+def is_exact(values: np.ndarray[Any, Any], wanted: Any) -> bool:
+    """Whether values that are integers are the same numbers in another type."""
+    if values.dtype.kind not in "iu" or np.dtype(wanted).kind not in "fc" or not values.size:
+        return True
+    if max(abs(int(values.min())), abs(int(values.max()))) < 2 ** np.finfo(wanted).nmant:
+        return True
+    return all(int(value) == int(wanted.type(value).real) for value in values.flat)
+
+
+#: Bytes of the widest numbers of a kind.
+_WIDEST = {"c": 16}

@@ -105,8 +105,8 @@ def sweep(
     for name in OWN:
         if name in points.labels:
             raise SweepError(f"a parameter cannot be called {name!r}: the table has that for itself", span)
-    packed = pack(function)
-    payload = Payload(packed.token, versions(), packed.data)
+    packed = pack(function, arguments=points.rows)
+    payload = Payload(packed.token, versions(), packed.data, packed.modules)
     attributes = {"function": getattr(function, "__name__", "function"), "sweep_seed": int(seed), "token": packed.token}
     table = Table(points)
     open_store = None if store is None else _store(store, table, _description(points, packed.parts, attributes), span)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import struct
 import threading
 import traceback
 from multiprocessing.connection import Connection
 from typing import Any
 
-from tinote.lang.sweeps.runs import Outcome, Part, loaded, reduce, run
+from tinote.lang.sweeps.runs import perform
 
 #: Before a call: its number.
 NUMBER = struct.Struct("<q")
@@ -19,29 +20,27 @@ NUMBER = struct.Struct("<q")
 def main(descriptor: int) -> None:
     """Run what comes, until nothing comes any more."""
     connection = Connection(descriptor)
+    os.register_at_fork(after_in_child=connection.close)  # or nobody would see that this process has ended
     payload, threads = connection.recv()
     calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(connection, calls), daemon=True).start()
+    own = os.getpid()
     while True:
         message = calls.get()
         (number,) = NUMBER.unpack_from(message)
         try:
-            call = loaded(message[NUMBER.size :])
-        except Exception as error:
-            connection.send((number, Outcome(None, float("nan"), f"its arguments cannot be read: {error!r}")))
-            continue
-        try:
-            found = reduce(payload, call, threads) if isinstance(call, Part) else run(payload, call, threads)
-            answer: tuple[int, Any] = number, found
+            answer: tuple[int, Any] = number, perform(payload, message[NUMBER.size :], threads)
         except Exception as error:
             answer = -1, f"{error or type(error).__name__}\n{traceback.format_exc()}"
+        if os.getpid() != own:  # the function has forked, and returned in the child, too
+            os._exit(0)
         connection.send(answer)
 
 
 def _receive(connection: Connection, calls: queue.SimpleQueue[bytes]) -> None:
-    """Where whoever has sent the calls is gone, this process has nothing to live for, whatever it computes."""
+    """Where the process that sends the calls is gone, this one ends, with its children, whatever it computes."""
     try:
         while True:
             calls.put(connection.recv_bytes())
     except (EOFError, OSError):
-        os._exit(0)
+        os.killpg(os.getpgrp(), signal.SIGKILL)
