@@ -63,6 +63,7 @@ class Field(Located, Exchanged, Tokenised):
     stands_in = False  # for an array of the caller's, in a function that is differentiated (`ndarrays`)
     _suffix = ""  # ".pos" for the member of a struct
     _tapes: Any = None  # by place, what is known of the tapes whose loss it is (`ad/repeated_tapes.py`)
+    _instances: Any = None  # of kernels: those that it keeps (`kernels/instance_table.py`)
     _kind = ""  # "grad" or "dual" for the companions of a field
 
     def __init__(

@@ -20,7 +20,7 @@ import types
 from collections.abc import Callable, Iterator
 from enum import Enum
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tinote.compiler.driver import bad_argument
 from tinote.compiler.protocol import (
@@ -47,10 +47,8 @@ from tinote.lang.data.ndarrays import ArrayBuffers, argument_error
 from tinote.lang.data.structured import numbers_in
 from tinote.lang.data.traced import Traced
 from tinote.lang.kernels.identity import identity_of
+from tinote.lang.kernels.instance_table import InstanceTable
 from tinote.lang.kernels.parameters import Parameters
-
-if TYPE_CHECKING:
-    from tinote.lang.kernels.instances import Instance
 
 #: The key of an instance, and the values of a launch: arrays, then numbers.
 Bound = tuple[tuple[Any, ...], tuple[Any, ...]]
@@ -87,7 +85,7 @@ class Binding:
 
     def __init__(self, parameters: Parameters, buffers: ArrayBuffers, config: Config, generation: int) -> None:
         self.generation = generation
-        self.instances: dict[tuple[Any, ...], Instance] = {}
+        self.instances = InstanceTable()
         self._parameters = parameters
         self._buffers = buffers
         defaults = defaults_of(config)
@@ -99,6 +97,7 @@ class Binding:
         self._singles = [s for node, hint in pairs for s in self._split(node, node.arg, hint, node.arg, defaults)]
         self.types = tuple([single.type for single in self._singles])
         self.arrays = self.types.count(Passed.ARRAY)
+        self.has_templates = Passed.TEMPLATE in self.types
         self.bind: Callable[..., Bound] = self._make()
 
     def _split(self, node: ast.arg, name: str, hint: Any, variable: str, defaults: Defaults) -> Iterator[Single]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -51,6 +52,7 @@ class Instance:
         "kernel_name",
         "last_seed",
         "needs_seed",
+        "owner",
         "primal",
         "result",
         "returns_floats",
@@ -62,6 +64,7 @@ class Instance:
 
     def __init__(self, specialisation: Specialisation) -> None:
         self.specialisation = specialisation
+        self.owner: weakref.ref[Any] | None = None  # the field that keeps it (`instance_table.py`)
         self.arguments: Any = None  # what launches without arrays do to memory (`arguments.py`)
         self.by_memory = BufferCache()  # what recorded launches with arrays of ours do to memory
         self.taped: Any = None  # the same under a tape that lends no gradients to what it touches

@@ -42,6 +42,7 @@ from tinote.lang.kernels.binding import Binding
 from tinote.lang.kernels.func import complete, parts_of, plain_function
 from tinote.lang.kernels.gradient import KernelGradient
 from tinote.lang.kernels.gradient_cost import GradientCost, cost_of
+from tinote.lang.kernels.instance_table import InstanceTable
 from tinote.lang.kernels.instances import Instance, Instances, Listing
 from tinote.lang.kernels.loops import LoopTable, TaskTable
 from tinote.lang.kernels.parameters import Parameters
@@ -56,10 +57,7 @@ if TYPE_CHECKING:
     from tinote.compiler.inspect.versions import Version
 
 
-#: Older versions of instances that are kept, in case what they captured becomes what it was.
-_RETIRED_KEPT = 8
-
-#: Instances of a kernel; from then on the oldest goes for each new one. An instance keeps its template arguments alive.
+#: Instances of a kernel; from then on the oldest goes for each new one.
 _INSTANCES_KEPT = 1000
 
 
@@ -77,10 +75,9 @@ class Kernel(Tokenised):
         self._arrays = ArrayBuffers()
         self._binding: Binding | None = None
         self._types: tuple[Any, ...] = ()  # what `_instances` were made for, beside what their keys say
-        self._instances: dict[tuple[Any, ...], Instance] = {}
-        self._retired: list[tuple[tuple[Any, ...], Instance]] = []
-        #: the same three of options that come back (`Session.on_cpu`)
-        self._aside: tuple[tuple[Any, ...], dict[Any, Any], list[Any]] = ((), {}, [])
+        self._instances = InstanceTable()
+        #: the same two of options that come back (`Session.on_cpu`)
+        self._aside: tuple[tuple[Any, ...], InstanceTable] = ((), InstanceTable())
         self._compiling = SingleFlight()
         self._earlier: Version | None = None
 
@@ -125,17 +122,17 @@ class Kernel(Tokenised):
             and self.source.span == new.source.span
             and not self.source.closure
         )
-        known = self._types, self._instances, self._retired
+        known = self._types, self._instances
         self.__dict__.update(new.__dict__)
         if same:
-            self._types, self._instances, self._retired = known
+            self._types, self._instances = known
             self._binding = None  # that of `new` leads to its own instances
 
     def succeed(self, old: Kernel) -> None:
         """Take the place of `old`, a kernel of the same name: what it was compiled to last, if that is known, is this
         kernel's earlier version. One that is still up to date and has the same text hands on its own.
         """
-        last = next(reversed(old._instances.values()), None)
+        last = next(reversed(old._instances.alive()), None)
         if last is None or (old.source.text == self.source.text and last.is_current()):
             self._earlier = old._earlier
             return
@@ -146,12 +143,8 @@ class Kernel(Tokenised):
         """What this kernel was before its text, or something that it captured, changed last; None where that is not
         known.
         """
-        if self.instances and self._retired:
-            newest = next(reversed(self._instances))
-            for key, instance in self._retired:
-                if key == newest:
-                    return instance.specialisation
-        return self._earlier
+        older = self._instances.before_newest() if self.instances else None
+        return self._earlier if older is None else older.specialisation
 
     @property
     def config(self) -> Config:
@@ -188,6 +181,8 @@ class Kernel(Tokenised):
         arrays = binding.arrays
         if arrays < 2:
             instance = binding.instances.get(key)
+            if binding.has_templates and instance is not None:
+                instance = instance()
             if instance is None or not instance.is_current():
                 instance = self._compiled(binding, key, args, kwargs)
         # A single array that is written in place is all that a launch has to do with, unless there are fields as well.
@@ -199,7 +194,7 @@ class Kernel(Tokenised):
 
     def runs(self, key: tuple[Any, ...], instance: Instance) -> bool:
         """Whether a launch whose arguments have this key would run this instance, if it is current."""
-        return self._instances.get(key) is instance
+        return self._instances.find(key) is instance
 
     def _with_arrays(
         self,
@@ -212,7 +207,7 @@ class Kernel(Tokenised):
         """The instance for arguments with these arrays among them, and its key."""
         if len(arrays) > 1 and share_memory(arrays):
             key = aliased(key)
-        instance = binding.instances.get(key)
+        instance = binding.instances.find(key)
         if instance is None or not instance.is_current():
             instance = self._compiled(binding, key, args, kwargs)
         if instance.families and instance.uses_memory_of(arrays):
@@ -231,7 +226,7 @@ class Kernel(Tokenised):
         """The instance with this key, compiled if need be."""
         instances = binding.instances
         with self._compiling(key):
-            instance = instances.get(key)
+            instance = instances.find(key)
             if instance is None or not instance.is_current():
                 instance = self._specialise(instances, key, binding.specs(key, args, kwargs))
         return instance
@@ -242,31 +237,23 @@ class Kernel(Tokenised):
             binding = Binding(self._parameters, self._arrays, self.config, session.generation)
             made_for = (session.generation, *binding.types)
             if made_for != self._types:
-                known, self._aside = self._aside, (self._types, self._instances, self._retired)
-                self._types, self._instances, self._retired = known if known[0] == made_for else (made_for, {}, [])
+                known, self._aside = self._aside, (self._types, self._instances)
+                empty = InstanceTable(by_template=binding.has_templates)
+                self._types, self._instances = known if known[0] == made_for else (made_for, empty)
                 if self._aside[0][:1] != (~session.generation,):
-                    self._aside = ((), {}, [])
+                    self._aside = ((), InstanceTable())
             binding.instances = self._instances
             self._binding = binding
         return binding
 
-    def _specialise(
-        self, instances: dict[tuple[Any, ...], Instance], key: tuple[Any, ...], specs: list[ArgumentSpec]
-    ) -> Instance:
-        old = instances.get(key)
-        found = next((i for known, i in self._retired if known == key and i.is_current()), None)
+    def _specialise(self, instances: InstanceTable, key: tuple[Any, ...], specs: list[ArgumentSpec]) -> Instance:
+        found = instances.older(key)
         if found is None:
             specialisation = Specialisation(self.source, specs, self.config, memory_of)
             for warned in specialisation.warnings:
                 warnings.warn_explicit(warned.message, UserWarning, warned.span.file, warned.span.line)
             found = Instance(specialisation)
-        if old is not None:
-            others = [retired for retired in self._retired if retired[1] is not found]
-            self._retired = [(key, old), *others][:_RETIRED_KEPT]
-        elif len(instances) >= _INSTANCES_KEPT:
-            oldest = next(iter(instances.copy()))  # a copy: another thread may add one meanwhile
-            instances.pop(oldest, None)
-        instances[key] = found
+        instances.put(key, found, _INSTANCES_KEPT)
         return found
 
     # ---- launching
@@ -316,7 +303,7 @@ class Kernel(Tokenised):
         """The template signatures that were compiled, and older versions of them, whose captures have changed since."""
         if self._types[:1] != (session.generation,):
             return Instances()
-        return Instances([*[i for _, i in reversed(self._retired)], *self._instances.values()])
+        return Instances([*self._instances.retired(), *self._instances.alive()])
 
     def _latest(self) -> Instance:
         """The instance that was made last, made from the annotations alone if the kernel was not called yet."""
@@ -366,8 +353,7 @@ class Kernel(Tokenised):
 
     def specialisations(self) -> list[Specialisation]:
         """The specialisations that were compiled and are still valid."""
-        retired = [i for _, i in self._retired]
-        return [i.specialisation for i in self.instances if i not in retired]
+        return [one.specialisation for one in self._instances.alive()] if self.instances else []
 
     def __getattr__(self, name: str) -> Any:
         known = () if name.startswith("_") else dir(type(self))  # the compiler asks for names of its protocol
