@@ -45,6 +45,7 @@ from tinote.compiler.passes.order_iterations import order_iterations, recognise_
 from tinote.compiler.passes.privatise import privatise
 from tinote.compiler.passes.promote_locals import promote_locals
 from tinote.compiler.passes.rearrange import rearrange
+from tinote.compiler.passes.recognise_updates import recognise_updates
 from tinote.compiler.passes.scalarise import scalarise
 from tinote.compiler.passes.solve_inductions import solve_inductions
 from tinote.compiler.passes.split_directions import split_directions
@@ -186,6 +187,12 @@ def _check(fn: Function, context: Context) -> Function:
     return check_bounds(fn) if context.config.bounds_check else fn
 
 
+def _recognise_updates(fn: Function, context: Context) -> Function:
+    """On a GPU, updates of 64 bits would run in one invocation."""
+    on_gpu = context.config.arch == "gpu"
+    return recognise_updates(fn, lambda t: t.bits < 64 or not on_gpu)
+
+
 def _check_overflow(fn: Function, context: Context) -> Function:
     return check_overflow(recognise_reductions(fn)) if context.config.reports_overflow else fn
 
@@ -261,6 +268,7 @@ INFERENCE = Step(lambda fn, context: infer_types(fn, context.defaults), Form.TYP
 SIMPLIFICATION: Steps = (
     _plain(promote_locals, Form.PROMOTED),
     _plain(scalarise, Form.SCALAR),
+    Step(_recognise_updates, Form.SCALAR, "recognise_updates"),
     Step(_check_overflow, Form.SCALAR, "check_overflow"),
     _simplify(Form.SCALAR, keep_checks=True),
     _plain(order_iterations, Form.SCALAR),

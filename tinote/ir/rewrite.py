@@ -9,7 +9,7 @@ do".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import is_
 
 from tinote.ir.nodes import Atom, Function, Op, Region, Var
@@ -165,3 +165,18 @@ def clone_region(region: Region, env: dict[Var, Atom] | None = None) -> tuple[Re
     cloner = _Cloner(env)
     copy = cloner.region(region)
     return copy, cloner.env
+
+
+class Replacing(Rewriter):
+    """Puts other operations in the place of some. Nothing is renamed."""
+
+    def __init__(self, rewrites: Mapping[Op, Sequence[Op]]) -> None:
+        super().__init__()
+        self.rewrites = rewrites
+
+    def visit(self, op: Op) -> None:
+        new = self.rewrites.get(op)
+        if new is None:
+            super().visit(op)
+        else:
+            self.out += new

@@ -1,11 +1,11 @@
-"""Marks the loops whose iterations are proved independent, so that machine code may run several at once: innermost
-ones, and parallel ones around loops that LLVM may write out.
+"""Marks loops whose iterations are proved independent, so that machine code may run several at once.
 
     task parallel %i: i32 in 0i32 .. 64i32:                task parallel %i: i32 in 0i32 .. 64i32:
       for %j: i32 in 0i32 .. 64i32:                          for vectorize %j: i32 in 0i32 .. 64i32:
         %a: f32 = load @x[%j]                         ->       %a: f32 = load @x[%j]
         store @y[%i, %j], %a                                   store @y[%i, %j], %a
 
+These are innermost loops, and parallel ones around loops that LLVM may write out.
 Proved means: what one iteration writes, no other iteration reads or writes (`ir/conflicts.py`). Reductions are carried
 values, and machine code sees for itself what it can make of those. A wrong mark is a wrong result, so that anything
 with an effect of another sort (prints, stacks, cells, atomic updates) leaves a loop as it is. What LLVM then makes of a

@@ -20,25 +20,22 @@ Atomic updates that are written as such, and whose old values may be used, stay 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from tinote.compiler.passes.forward_stores import forward_stores
+from tinote.compiler.passes.match_updates import Holders, Update, UpdateMatcher
 from tinote.compiler.passes.promote_locals import promote_locals
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses, buffers_may_meet
+from tinote.ir.access import Accesses
 from tinote.ir.primitives import Primitive
 from tinote.ir.prune import prune
-from tinote.ir.query import bound_in, definitions, uses, walk
-from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter, same
-from tinote.ir.types import Ref, Scalar, u1
-from tinote.source import NOWHERE, Span
+from tinote.ir.query import bound_in, walk
+from tinote.ir.rewrite import DROP, KEEP, Decision, Replacing, Rewriter, same
+from tinote.ir.types import Ref, u1
 
 #: A temporary and the component of it; None for all of them, where a component is chosen at run time.
 Component = tuple[ir.Buffer, tuple[ir.Atom, ...] | None]
-#: What certainly holds a variable's value.
-Holders = frozenset[ir.Var]
 
 
 def recognise_reductions(fn: ir.Function) -> ir.Function:
@@ -114,7 +111,7 @@ class _Loops:
             return self.in_order(loop, changed, ordered)
         if not rewrites and not own:
             return [loop]
-        return [*before, _with_cells_inside(_Replacing(rewrites).one(loop), own)]
+        return [*before, _with_cells_inside(_one(Replacing(rewrites), loop), own)]
 
     def may_begin_with_nan(self, component: Component, position: int) -> bool:
         """Whether a variable may hold a NaN when the loop at `position` begins."""
@@ -159,7 +156,7 @@ class _Loops:
             assert index is not None
             before += [ir.Load(buffer, index, (start,), loop.loc), ir.Local((start,), (cell,), (), loop.loc)]
             after += [ir.Get((cell,), (end,), (), loop.loc), ir.Store(buffer, index, end, loop.loc)]
-        return [*before, _ToCells(cells).one(new), *after]
+        return [*before, _one(_ToCells(cells), new), *after]
 
     def harmless(self, region: ir.Region) -> bool:
         """Whether a region may run where it would not have: it has no effect, and cannot fault."""
@@ -244,41 +241,23 @@ def _reads_first(region: ir.Region, component: Component, written: bool) -> bool
 # ---- reductions
 
 
-class _Update(NamedTuple):
-    """A change of a variable by an operation and a value. `negated`: by the negative value; `narrowed`: computed in a
-    wider type than the variable's. `compared`: it happened only if the value was greater, or less, than the variable's,
-    which it is not where that is NaN. `loc`: where it is written, if not where the store is."""
-
-    prim: Primitive
-    value: ir.Atom
-    negated: bool = False
-    narrowed: bool = False
-    compared: bool = False
-    loc: Span = NOWHERE
-
-
-class _Reduction:
+class _Reduction(UpdateMatcher):
     """Whether all that a loop does to a variable is to change it by one operation."""
 
     def __init__(
         self, loops: _Loops, loop: ir.For, component: Component, ops: Sequence[ir.Op], begins_with_nan: bool
     ) -> None:
+        super().__init__(loop.body)
         self.loops = loops
         self.loop = loop
         self.buffer, self.index = component
         self.component = component
         self.ops = ops
         self.begins_with_nan = begins_with_nan
-        self.definitions = definitions(loop.body)
-        self.counts = uses(loop.body)
-        #: what holds the variable's value or is computed from it, and how often what is replaced used it
-        self.consumed: dict[ir.Var, int] = {}
-        self.rewrites: dict[ir.Op, list[ir.Op]] = {}
         #: whether the variable is NaN, computed before the loop
         self.before: list[ir.Op] = []
         self.spoiled: ir.Var | None = None
         self.prims = {op.prim for op in ops if isinstance(op, ir.Atomic)}
-        self.changed = [op.buffer for op in walk(loop.body) if isinstance(op, ir.Store | ir.Atomic)]
         self.matched: set[ir.Op] = set()
         #: what is bound only where an earlier part of a condition holds
         self.inside: set[ir.Var] = set()
@@ -290,11 +269,7 @@ class _Reduction:
         self.region(self.loop.body, frozenset())
         if len(self.prims) != 1 or not all(op in self.matched for op in self.ops if isinstance(op, ir.Store)):
             return False
-        return all(self.counts.get(v, 0) == count for v, count in self.consumed.items())
-
-    def hold(self, v: ir.Var, times: int = 0) -> None:
-        """`v` depends on the variable's value, and `times` more of its uses are replaced."""
-        self.consumed[v] = self.consumed.get(v, 0) + times
+        return self.nothing_else_asks()
 
     def region(self, region: ir.Region, current: Holders) -> Holders:
         """Match the stores of a region. `current` hold the variable's value at its beginning; gives what does at its
@@ -333,32 +308,20 @@ class _Reduction:
             self.replace(op, op, updates)
         return frozenset([value])
 
-    def replace(self, op: ir.Op, store: ir.Store, updates: Sequence[_Update]) -> None:
+    def replace(self, op: ir.Op, store: ir.Store, updates: Sequence[Update]) -> None:
         """Let these updates stand for an operation in which a store is."""
-        new: list[ir.Op] = []
-        for update in updates:
-            new += self.atomic(update, store)
-        self.rewrites[op] = new
+        self.rewrites[op] = [new for update in updates for new in self.atomics(update, store)]
         self.matched.add(store)
 
-    def atomic(self, update: _Update, near: ir.Store) -> list[ir.Op]:
-        assert self.index is not None
-        t, value, made = self.buffer.dtype, update.value, list[ir.Op]()
-
-        def apply(prim: Primitive, *args: ir.Atom, type: Scalar = t) -> ir.Var:
-            out = ir.Var(type)
-            made.append(ir.Prim(prim, args, (out,), near.loc, near.origin))
-            return out
-
-        if update.narrowed:
-            value = ir.Lit(p.cast_number(t, value.value), t) if isinstance(value, ir.Lit) else apply(p.cast, value)
-        if update.negated:
-            value = apply(p.neg, value)
-        if update.compared and self.begins_with_nan:
-            value = apply(p.select, self.is_spoiled(near), ir.Lit(p.neutral(update.prim, t), t), value)
+    def value_of(self, update: Update, near: ir.Store, made: list[ir.Op]) -> ir.Atom:
+        value = super().value_of(update, near, made)
         self.prims.add(update.prim)
-        loc = near.loc if update.loc is NOWHERE else update.loc
-        return [*made, ir.Atomic(update.prim, self.buffer, self.index, value, (), loc, near.origin)]
+        if not update.compared or not self.begins_with_nan:
+            return value
+        t, out = near.buffer.dtype, ir.Var(near.buffer.dtype)
+        neutral = ir.Lit(p.neutral(update.prim, t), t)
+        made.append(ir.Prim(p.select, (self.is_spoiled(near), neutral, value), (out,), near.loc, near.origin))
+        return out
 
     def is_spoiled(self, near: ir.Op) -> ir.Var:
         """Whether the variable is NaN when the loop begins: then no comparison ever lets it change."""
@@ -373,80 +336,15 @@ class _Reduction:
 
     # ---- what leads from the old value to the new one
 
-    def updates(self, value: ir.Var, current: Holders) -> list[_Update] | None:
-        """The changes that lead from what `current` holds to `value`: the last one, or a chain of operations by each of
-        which one more value comes in. Looks at no value twice, and does not recur along a chain.
-        """
-        found = self.last_change(value, current)
-        if found is not None:
-            return found
-        seen = {value}
-        chain: list[tuple[ir.Prim, int]] = []
-        untried = [self.links(value)]
-        while untried:
-            step = next(untried[-1], None)
-            if step is None:
-                untried.pop()
-                del chain[len(untried) - 1 :]
-                continue
-            link = step[0].args[step[1]]
-            assert isinstance(link, ir.Var)
-            found = [] if link in current else None if link in seen else self.last_change(link, current)
-            if found is not None:
-                for op, k in [step, *reversed(chain)]:
-                    link, other = op.args[k], op.args[1 - k]
-                    assert isinstance(link, ir.Var)
-                    self.hold(link, 1)
-                    negated = op.prim is p.sub
-                    found.append(_Update(p.add if negated else op.prim, other, negated=negated, loc=op.loc))
-                    self.rewrites[op] = []
-                return found
-            if link not in seen:
-                seen.add(link)
-                chain.append(step)
-                untried.append(self.links(link))
-        return None
-
-    def last_change(self, value: ir.Var, current: Holders) -> list[_Update] | None:
-        """The change from what `current` holds to `value`, if it is none that others may follow in a chain."""
+    def last_change(self, value: ir.Var, current: Holders) -> list[Update] | None:
         op = self.definitions.get(value)
         if isinstance(op, ir.If):
             return self.short_circuit(op, current)
-        if isinstance(op, ir.Prim) and op.prim is p.cast:
-            return self.in_wider_type(op, current)
-        return self.chosen(op, current) if isinstance(op, ir.Prim) and op.prim is p.select else None
+        if isinstance(op, ir.Prim) and op.prim is p.select:
+            return self.chosen(op, current)
+        return super().last_change(value, current)
 
-    def links(self, value: ir.Var) -> Iterator[tuple[ir.Prim, int]]:
-        """The operation that gives `value`, with the position of each operand that it may have changed."""
-        op = self.definitions.get(value)
-        if isinstance(op, ir.Prim) and (op.prim is p.sub or op.prim in p.ATOMICS):
-            for k in (0, 1) if op.prim is not p.sub else (0,):
-                if isinstance(op.args[k], ir.Var) and op.args[k] is not op.args[1 - k]:
-                    yield op, k
-
-    def in_wider_type(self, op: ir.Prim, current: Holders) -> list[_Update] | None:
-        """A change of an f32 that was computed in f64."""
-        inner = op.args[0]
-        made = self.definitions.get(inner) if isinstance(inner, ir.Var) else None
-        if not isinstance(made, ir.Prim) or made.prim not in (p.add, p.sub, p.mul, p.minimum, p.maximum):
-            return None
-        wide, narrow = inner.type, op.out.type
-        if not isinstance(wide, Scalar) or not isinstance(narrow, Scalar) or "f" not in (wide.kind + narrow.kind):
-            return None
-        if wide.kind != narrow.kind or wide.bits < narrow.bits:
-            return None
-        for k in (0, 1) if made.prim is not p.sub else (0,):
-            link, other = made.args[k], made.args[1 - k]
-            source = self.definitions.get(link) if isinstance(link, ir.Var) else None
-            if isinstance(source, ir.Prim) and source.prim is p.cast and source.args[0] in current:
-                for v in (source.args[0], link, inner):
-                    assert isinstance(v, ir.Var)
-                    self.hold(v, 1)
-                prim = p.add if made.prim is p.sub else made.prim
-                return [_Update(prim, other, negated=made.prim is p.sub, narrowed=True)]
-        return None
-
-    def chosen(self, op: ir.Prim, current: Holders) -> list[_Update] | None:
+    def chosen(self, op: ir.Prim, current: Holders) -> list[Update] | None:
         """`x if x > a else a`."""
         condition, yes, no = op.args
         if not isinstance(no, ir.Var) or no not in current or not isinstance(condition, ir.Var):
@@ -455,7 +353,7 @@ class _Reduction:
         if prim is None:
             return None
         self.hold(no, 1)
-        return [_Update(prim, yes, compared=True)]
+        return [Update(prim, yes, compared=True)]
 
     def comparison(self, condition: ir.Var, value: ir.Atom, current: Holders) -> Primitive | None:
         """Maximum if the condition says that `value` is greater than the variable, minimum if it is less. The condition
@@ -473,29 +371,7 @@ class _Reduction:
                 return p.maximum if greater is (k == 1) else p.minimum
         return None
 
-    def alike(self, a: ir.Atom, b: ir.Atom) -> bool:
-        """Whether two atoms have one value, though they may be computed twice."""
-        pairs = [(a, b)]
-        seen: set[tuple[ir.Atom, ir.Atom]] = set()
-        while pairs:
-            pair = a, b = pairs.pop()
-            if a == b or pair in seen:
-                continue
-            seen.add(pair)
-            one = self.definitions.get(a) if isinstance(a, ir.Var) else None
-            other = self.definitions.get(b) if isinstance(b, ir.Var) else None
-            if one is None or other is None or len(one.args) != len(other.args) or a.type != b.type:
-                return False
-            if isinstance(one, ir.Load) and isinstance(other, ir.Load):
-                same = one.buffer is other.buffer and not any(buffers_may_meet(one.buffer, c) for c in self.changed)
-            else:
-                same = isinstance(one, ir.Prim) and isinstance(other, ir.Prim) and one.prim is other.prim
-            if not same:
-                return False
-            pairs += zip(one.args, other.args, strict=True)
-        return True
-
-    def short_circuit(self, op: ir.If, current: Holders) -> list[_Update] | None:
+    def short_circuit(self, op: ir.If, current: Holders) -> list[Update] | None:
         """`a and x`, where `x` may as well be evaluated if `a` is false."""
         held = op.condition
         if not isinstance(held, ir.Var) or held not in current or len(op.outs) != 1:
@@ -508,7 +384,7 @@ class _Reduction:
             return None
         self.hold(held, 1)
         self.rewrites[op] = [*taken.body]
-        return [_Update(prim, taken.yields[0])]
+        return [Update(prim, taken.yields[0])]
 
     def conditional_store(self, op: ir.If, current: Holders) -> bool:
         """`if x > a: a = x`, also with other conditions beside, which stay."""
@@ -538,7 +414,7 @@ class _Reduction:
         if prim is None or not set(others).isdisjoint(self.inside):
             return False
         # What the value is computed from was computed for the comparison, too: it cannot fault now.
-        self.replace(op, store, [_Update(prim, store.value, compared=True)])
+        self.replace(op, store, [Update(prim, store.value, compared=True)])
         self.rewrites[op] = [*made, *self.rewrites[op]]
         for condition in others:
             inner = ir.Region((), tuple(self.rewrites[op]))
@@ -559,31 +435,11 @@ class _Reduction:
 # ---- rewriting
 
 
-class _Replacing(Rewriter):
-    """Puts other operations in the place of some. Nothing is renamed."""
-
-    def __init__(self, rewrites: dict[ir.Op, list[ir.Op]]) -> None:
-        super().__init__()
-        self.rewrites = rewrites
-
-    def visit(self, op: ir.Op) -> None:
-        new = self.rewrites.get(op)
-        if new is None:
-            super().visit(op)
-        else:
-            self.out += new
-
-    def one(self, loop: ir.For) -> ir.For:
-        (new,) = self.region(ir.Region((), (loop,))).body
-        assert isinstance(new, ir.For)
-        return new
-
-
-class _ToCells(_Replacing):
+class _ToCells(Rewriter):
     """Turns accesses to variables into accesses to local cells."""
 
     def __init__(self, cells: dict[Component, ir.Var]) -> None:
-        super().__init__({})
+        super().__init__()
         self.cells = cells
 
     def on(self, op: ir.Op) -> Decision:
@@ -603,6 +459,13 @@ class _ToCells(_Replacing):
         return DROP
 
 
+def _one(rewriter: Rewriter, loop: ir.For) -> ir.For:
+    """What becomes of a loop."""
+    (new,) = rewriter.region(ir.Region((), (loop,))).body
+    assert isinstance(new, ir.For)
+    return new
+
+
 def _cell(component: Component) -> ir.Var:
     return ir.Var(Ref(component[0].dtype), component[0].name)
 
@@ -612,7 +475,7 @@ def _with_cells_inside(loop: ir.For, components: list[Component]) -> ir.For:
     if not components:
         return loop
     cells = {component: _cell(component) for component in components}
-    return _declaring(_ToCells(cells).one(loop), tuple(cells.values()))
+    return _declaring(_one(_ToCells(cells), loop), tuple(cells.values()))
 
 
 def _declaring(loop: ir.For, cells: tuple[ir.Var, ...]) -> ir.For:
