@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -146,6 +148,158 @@ def test_errors_name_what_is_wrong() -> None:
         ti.ad.FwdMode(loss=y, param=x, seed=[1, 2, 3])
     with pytest.raises(DifferentiationError, match="'plain' has no dual"):
         ti.ad.FwdMode(loss=plain, param=x, seed=[1, 2])
+
+
+# ---- shapes of seeds
+
+#: Of a parameter of this shape and a seed, the directions that it means: one, or several with a leading axis.
+SEEDS: list[tuple[tuple[int, ...], Any, Any]] = [
+    ((), None, 1.0),
+    ((), 2, 2.0),
+    ((), 2.0, 2.0),
+    ((), np.float32(2), 2.0),
+    ((), np.array(2.0), 2.0),
+    ((), [2.0], 2.0),
+    ((), (2.0,), 2.0),
+    ((), np.array([2.0]), 2.0),
+    ((), [2.0, 3.0], "several"),
+    ((), np.array([2.0, 3.0, 4.0]), "several"),
+    ((1,), None, [1.0]),
+    ((1,), 2.0, [2.0]),
+    ((1,), [2.0], [2.0]),
+    ((1,), (2.0,), [2.0]),
+    ((1,), np.array([2.0]), [2.0]),
+    ((1,), ti.Vector([2.0]), [2.0]),
+    ((1,), [[2.0]], "several"),
+    ((1,), [[2.0], [3.0]], "several"),
+    ((1, 1), None, [[1.0]]),
+    ((1, 1), [2.0], [[2.0]]),
+    ((1, 1), [[2.0]], [[2.0]]),
+    ((1, 1), [[[2.0]], [[3.0]]], "several"),
+    ((3,), [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]),
+    ((3,), (1, 2, 3), [1.0, 2.0, 3.0]),
+    ((3,), ti.Vector([1.0, 2.0, 3.0]), [1.0, 2.0, 3.0]),
+    ((3,), [[1.0, 2.0, 3.0]], "several"),
+    ((3,), np.eye(3), "several"),
+    ((3,), ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), "several"),
+    ((2, 2), np.eye(2), np.eye(2)),
+    ((2, 2), [[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]]),
+    ((2, 2), [[[1.0, 2.0], [3.0, 4.0]]], "several"),
+    ((3,), None, "needs a seed of that shape"),
+    ((3,), 2.0, r"has shape \(\)"),
+    ((3,), [2.0], r"has shape \(1,\)"),
+    ((3,), [1.0, 2.0], r"has shape \(2,\)"),
+    ((2, 2), [1.0, 2.0, 3.0, 4.0], r"has shape \(4,\)"),
+    ((1,), [2.0, 3.0], r"has shape \(2,\)"),
+    ((), [[2.0]], r"has shape \(1, 1\)"),
+    ((3,), [[1.0], [2.0, 3.0]], "is made of numbers"),
+    ((), "two", "is made of numbers"),
+]
+
+
+@pytest.mark.parametrize("result", [(), (1,), (3,)], ids=str)
+@pytest.mark.parametrize(("shape", "seed", "meaning"), SEEDS, ids=str)
+def test_shapes_of_seeds(shape: tuple[int, ...], seed: Any, meaning: Any, result: tuple[int, ...]) -> None:
+    ti.init(default_fp=ti.f64)
+    x, y = ti.field(ti.f64, shape, needs_dual=True), ti.field(ti.f64, result, needs_dual=True)
+    x.from_numpy(np.arange(1.0, 1 + x.to_numpy().size).reshape(shape))
+
+    @ti.kernel
+    def add_squares():
+        for i in ti.grouped(x):
+            for j in ti.grouped(y):
+                y[j] += x[i] ** 2
+
+    if isinstance(meaning, str) and meaning != "several":
+        with pytest.raises(DifferentiationError, match=meaning) as caught:
+            ti.ad.FwdMode(loss=y, param=x, seed=seed)
+        assert caught.value.span.file == __file__
+        return
+    directions = np.asarray(seed, float) if isinstance(meaning, str) else np.asarray(meaning)[None]
+    wanted = [np.full(result, (2 * x.to_numpy() * one).sum()) for one in directions]
+    with ti.ad.FwdMode(loss=y, param=x, seed=seed) as mode:
+        add_squares()
+    if isinstance(meaning, str):
+        np.testing.assert_allclose(mode.duals, wanted)
+    else:
+        np.testing.assert_allclose(y.dual.to_numpy(), wanted[0])
+        if mode.duals is not None:  # a sequence of one number is one with a leading axis, too
+            np.testing.assert_allclose(mode.duals, wanted)
+    assert (mode.duals is None) == (seed is None or np.asarray(seed, float).ndim <= len(shape))
+
+
+def test_shapes_of_several_seeds() -> None:
+    ti.init(default_fp=ti.f64)
+    x, w = ti.field(ti.f64, (), needs_dual=True), ti.field(ti.f64, 1, needs_dual=True)
+    v, y = ti.field(ti.f64, 2, needs_dual=True), ti.field(ti.f64, (), needs_dual=True)
+
+    @ti.kernel
+    def add():
+        y[None] = 3 * x[None] + 5 * w[0] + 7 * v[0] + 11 * v[1]
+
+    for params, seeds, wanted in (
+        ([x, w], None, 8.0),
+        ([x, w], [1.0, 2.0], 13.0),
+        ([x, w], [[1.0], [2.0]], 13.0),
+        ([x], [2.0], 6.0),
+        ([x, v], [[1.0], [1.0, 2.0]], 32.0),
+        ([x, v], [1.0, [1.0, 2.0]], 32.0),
+        ([x, v], [[1.0], [[1.0, 2.0]]], [32.0]),
+        ([x, v], [[1.0, 0.0], [[1.0, 2.0], [0.0, 1.0]]], [32.0, 11.0]),
+    ):
+        with ti.ad.FwdMode(loss=y, param=params, seed=seeds) as mode:
+            add()
+        np.testing.assert_allclose(mode.duals if isinstance(wanted, list) else y.dual[None], wanted)
+    for params, seeds, message in (
+        ([x, w], 1.0, "a list of seeds, one for each, not 1.0"),
+        ([x, w], [1.0], "2 parameters need as many seeds, not 1"),
+        ([x, v], [[1.0, 0.0], [[1.0, 2.0]]], r"has shape \(1, 2\)"),
+    ):
+        with pytest.raises(DifferentiationError, match=message):
+            ti.ad.FwdMode(loss=y, param=params, seed=seeds)
+
+
+def test_one_seed_with_a_leading_axis_inside_of_a_tape() -> None:
+    ti.init(default_fp=ti.f64)
+    both = {"needs_grad": True, "needs_dual": True}
+    x, y, loss = [ti.field(ti.f64, (), **both) for _ in range(3)]
+
+    @ti.kernel
+    def cube():
+        y[None] = x[None] ** 3
+
+    @ti.kernel
+    def use():
+        loss[None] += y.dual[None]
+
+    x[None] = 2.0
+    with ti.ad.Tape(loss):
+        with ti.ad.FwdMode(loss=y, param=x, seed=[1.0]):
+            cube()
+        use()
+    assert loss[None] == 12.0 and x.grad[None] == 12.0
+
+
+def test_duals_that_are_kept() -> None:
+    ti.init(default_fp=ti.f64)
+    x, w, y = [ti.field(ti.f64, 2, needs_dual=True) for _ in range(3)]
+
+    @ti.kernel
+    def add():
+        for i in x:
+            y[i] += 3 * x[i] + 5 * w[i]
+
+    for clears, wanted in ((True, 3.0), (False, 3.0 + 10.0 + 7.0)):
+        w.dual.fill(2.0)
+        y.dual.fill(7.0)
+        with ti.ad.FwdMode(loss=y, param=x, seed=[1.0, 1.0], clear_gradients=clears):
+            add()
+        assert y.dual.to_numpy().tolist() == [wanted] * 2
+    with pytest.raises(DifferentiationError, match="fields have duals of their own"):
+        ti.ad.FwdMode(loss=y, param=x, seed=np.eye(2), clear_gradients=False)
+    outer, inner = [ti.ad.FwdMode(loss=y, param=x, seed=[1.0, 1.0], clear_gradients=clears) for clears in (True, False)]
+    with pytest.raises(DifferentiationError, match="sets duals to zero at its start"), outer, inner:
+        add()
 
 
 # ---- several seeds

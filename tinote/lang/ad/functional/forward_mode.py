@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -56,6 +57,8 @@ class ForwardMode(Recorder):
     #: whether tapes and blocks can be opened inside
     takes_blocks = True
     takes_custom = False
+    #: whether duals are set to zero at entry
+    clears = True
 
     def __init__(self, losses: list[Field], params: list[Field], seeds: Sequence[Any], trace: Trace) -> None:
         self._seeds = [direction_of(field, one) for field, one in zip(params, seeds, strict=True)]
@@ -114,7 +117,8 @@ class ForwardMode(Recorder):
 
     def _point(self) -> None:
         """Set all duals."""
-        clear_memories([field.dual.memory for field in list(session.fields) if field.has_dual], 1)
+        if self.clears:
+            clear_memories([field.dual.memory for field in list(session.fields) if field.has_dual], 1)
         for field, direction in zip(self.params, self._seeds, strict=True):
             store_seed(field.dual, direction)
 
@@ -300,9 +304,9 @@ def direction_of(field: Field, seed: Any) -> np.ndarray[Any, Any]:
     """A seed as an array."""
     shape = field.shape + field.element
     if seed is None:
-        if shape != ():
+        if math.prod(shape) != 1:
             raise DifferentiationError(
                 f"the parameter '{field.name}' has shape {shape}: forward mode needs a seed of that shape", caller()
             )
-        seed = 1.0
+        seed = np.ones(shape)
     return seed_array(seed, shape, f" of '{field.name}'", "the parameter")

@@ -11,6 +11,7 @@ with ti.ad.FwdMode(loss=y, param=x, seed=np.eye(2)) as mode:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -43,14 +44,15 @@ class FwdMode:
 
     `loss`: the field, or fields, whose derivative is wanted, of any shape. `param`: the field, or fields, that the
     derivative is taken along, of any shape. `seed`: the direction, of the shape of `param` (a sequence of them for
-    several); it may be left out for a single 0-D number, where it is 1. All of them need `needs_dual=True`. At entry
-    the duals of all fields are set to zero and those of `param` to the seed; at exit `loss.dual` holds the product and
-    the duals of `param` are set back to zero.
+    several); it may be left out for a parameter of a single number, where it is 1. All of them need `needs_dual=True`.
+    At entry the duals of all fields are set to zero, unless `clear_gradients` is false, and those of `param` to the
+    seed; at exit `loss.dual` holds the product and the duals of `param` are set back to zero.
 
     A seed with a further, leading axis holds several directions, up to 64: the block computes its values once, and that
     many tangents of each. The products are then in `duals`, when the block has ended: an array of the shape of the
     loss after a leading axis of directions, or a list of them for several losses. The fields' own duals take no part,
-    and need not be there. Numbers that depend on the parameters cannot go through Python then.
+    and need not be there. Numbers that depend on the parameters cannot go through Python then. For a parameter of a
+    single number, of whatever shape, `seed=[a]` is one direction as `seed=a` is, and its product is in `duals`, too.
 
     Inside of a tape, of a function that is differentiated in reverse (the loss needs a gradient then) and of another
     block of this kind, to any depth, the duals of the loss that the block leaves are values, which have derivatives
@@ -63,24 +65,41 @@ class FwdMode:
     Method: vector forward mode; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.1.
     """
 
-    def __init__(self, loss: Field | Sequence[Field], param: Field | Sequence[Field], seed: Any = None) -> None:
+    def __init__(
+        self,
+        loss: Field | Sequence[Field],
+        param: Field | Sequence[Field],
+        seed: Any = None,
+        clear_gradients: bool = True,
+    ) -> None:
         losses, params = _fields(loss, "loss"), _fields(param, "param")
         self._has_one = isinstance(loss, Field)
         #: the products along several seeds, when the block has ended
         self.duals: Any = None
-        seeds = [seed] if isinstance(param, Field) else [None] * len(params) if seed is None else list(seed)
+        seeds = _seeds(param, seed)
         if len(seeds) != len(params):
             raise DifferentiationError(f"{len(params)} parameters need as many seeds, not {len(seeds)}", caller())
         self._several: _SeveralSeeds | None = None
         self._inner: InnerForward | ForwardInForward | ForwardAsFunction | None = None
+        #: whether the products have a leading axis of directions, too
+        self._leads = all(map(_has_leading_axis, params, seeds))
+        if all(field.has_dual for field in (*losses, *params)):
+            seeds = _along_one(params, seeds)
         self._given = losses, params, seeds
-        if seeds and all(_rank(one) == len(f.shape) + len(f.element) + 1 for f, one in zip(params, seeds, strict=True)):
+        if all(map(_has_leading_axis, params, seeds)):
+            if not clear_gradients:
+                raise DifferentiationError(
+                    "along several seeds, fields have duals of their own, which start at zero",
+                    caller(),
+                    hint="leave clear_gradients=False out",
+                )
             self._several = _SeveralSeeds(losses, params, seeds)
             self._mode: ForwardMode = self._several
         else:
             _require_duals(losses, "loss")
             _require_duals(params, "param")
             self._mode = ForwardMode(losses, params, seeds, Trace())
+            self._mode.clears = clear_gradients
 
     def __enter__(self) -> Self:
         outer = recorder.get()
@@ -102,6 +121,13 @@ class FwdMode:
                 caller(),
                 notes=outer.opened_notes(),
             )
+        if not self._mode.clears:
+            raise DifferentiationError(
+                "forward mode inside of another recording sets duals to zero at its start",
+                caller(),
+                hint="leave clear_gradients=False out",
+                notes=outer.opened_notes(),
+            )
         if takes_forward_blocks(outer):
             self._inner = ForwardInForward(outer, *self._given)
         elif isinstance(outer, Journal) and not outer.is_differentiated:
@@ -121,8 +147,10 @@ class FwdMode:
                 inner.end()
             return
         try:
-            if self._several is not None and error is None:
-                found = self._several.products()
+            if self._leads and error is None:
+                losses, _, _ = self._given
+                own = self._several
+                found = [one.dual.to_numpy()[None] for one in losses] if own is None else own.products()
                 self.duals = found[0] if self._has_one else found
         finally:
             recorder.set(None)
@@ -185,6 +213,40 @@ class _SeveralSeeds(SeveralDirections):
     reading = _located(SeveralDirections.reading)
     taking = _located(SeveralDirections.taking)
     sharing = _located(SeveralDirections.sharing)
+
+
+def _seeds(param: Field | Sequence[Field], seed: Any) -> list[Any]:
+    """The seed of each parameter."""
+    if isinstance(param, Field):
+        return [seed]
+    if seed is None:
+        return [None] * len(param)
+    if _rank(seed) == 0 and not isinstance(seed, list | tuple):
+        raise DifferentiationError(
+            f"the seed of several parameters is a list of seeds, one for each, not {seed!r}", caller()
+        )
+    return list(seed)
+
+
+def _along_one(params: Sequence[Field], seeds: Sequence[Any]) -> list[Any]:
+    """Seeds of a single number for parameters of a single number, in the shape of those: one direction, unless another
+    parameter has several.
+    """
+    found = list(seeds)
+    for k, (field, seed) in enumerate(zip(params, seeds, strict=True)):
+        shape = field.shape + field.element
+        is_one = seed is not None and (_rank(seed) == 0 or (_rank(seed) == 1 and len(seed) == 1))
+        if math.prod(shape) == 1 and is_one:
+            number = seed if _rank(seed) == 0 else seed[0]
+            found[k] = np.full(shape, number) if shape else number
+        elif _has_leading_axis(field, seed):
+            return list(seeds)
+    return found
+
+
+def _has_leading_axis(field: Field, seed: Any) -> bool:
+    """Whether a seed has an axis more than the parameter."""
+    return _rank(seed) == len(field.shape) + len(field.element) + 1
 
 
 def _rank(seed: Any) -> int:
