@@ -252,3 +252,56 @@ def test_numbers_go_into_inner_derivatives_and_come_out_of_them(inner: str) -> N
         assert x.grad[None] == pytest.approx(slope, rel=1e-6)
         x[None], total[None] = start, 0.0
         assert ti.ad.grad(program, wrt=x, loss=total)() == pytest.approx(slope, rel=1e-6)
+
+
+Column = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+
+@ti.kernel
+def ring(a: Column) -> ti.f64:
+    found = 0.0
+    for i in range(a.shape[0]):
+        found += ti.sin(a[i]) * a[(i + 1) % a.shape[0]] ** 2
+    return found
+
+
+@ti.kernel
+def product(a: Column, b: Column) -> ti.f64:
+    found = 0.0
+    for i in range(a.shape[0]):
+        found += a[i] * b[i]
+    return found
+
+
+def along(how: str, f: Callable[[Any], Any], direction: Array) -> Callable[[Any], Any]:
+    """The derivative of a function of an array along a direction."""
+    if how == "grad":
+        gradient = ti.ad.grad(f)
+        return lambda a: product(gradient(a), direction)
+    if how == "vjp":
+        pulled = ti.ad.vjp(f)
+        return lambda a: product(pulled(1.0, a)[1], direction)
+    if how == "hvp":
+        products = ti.ad.hvp(f)
+        return lambda a: product(products(direction, a), direction)
+    pushed = ti.ad.jvp(f)
+    return lambda a: pushed(direction, a)[1]
+
+
+@pytest.mark.parametrize("outer", ["grad", "vjp", "jvp"])
+def test_functions_of_arrays_in_all_modes(outer: str) -> None:
+    """Arrays that stand in for the caller's are declared by nobody: what has no dual may get one."""
+    ti.init(default_fp=ti.f64, num_threads=1)
+    u, v, w = ALONG, np.array([0.5, -1.0, 0.7]), np.array([0.2, 0.4, 1.0])
+
+    def third(second: Callable[[Any], Any]) -> float:
+        return (second(START + 1e-5 * w) - second(START - 1e-5 * w)) / 2e-5
+
+    for inner in ("grad", "vjp", "jvp"):
+        for middle in ("grad", "vjp", "jvp"):
+            second = along(middle, along(inner, ring, u), v)
+            found = along(outer, second, w)
+            for _ in range(2):
+                assert found(START) == pytest.approx(third(second), rel=1e-7), (inner, middle)
+    second = along("hvp", ring, u)
+    assert along(outer, second, w)(START) == pytest.approx(third(second), rel=1e-7)

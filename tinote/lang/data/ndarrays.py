@@ -347,7 +347,7 @@ class StandIn(ScalarNdarray):
 def stand_in(array: np.ndarray[Any, Any], *, needs_dual: bool) -> StandIn:
     """What stands in for `array` in kernels that are annotated for it."""
     made_at = caller()
-    made = StandIn(scalar_type(array.dtype, made_at), (), made_at, "argument", True, needs_dual)
+    made = StandIn(scalar_type(array.dtype, made_at), (), made_at, "argument", True, needs_dual or None)
     made._make_dense(array.shape, tuple(range(array.ndim)), Layout.AOS, ())
     made.unshared = made.references()
     for one in made._derivatives():
