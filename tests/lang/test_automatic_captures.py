@@ -264,6 +264,19 @@ def between(call):
     global strength
     strength = 0.25 if call > 20 else strength
 """,
+    "an attribute of which a kernel knows": """
+class Held(io.StringIO):
+    rate = 0.5
+held = Held()
+@ti.kernel
+def blow():
+    for i in y:
+        y[i] += ti.static(held.rate)
+def step():
+    blow()
+def between(call):
+    held.rate = 0.25 if call > 20 else 0.5
+""",
     "an attribute that changes": """
 def step():
     y[0] = y[0] + watch.rate * space.dt
@@ -429,10 +442,6 @@ FUNCTIONS = {
     "a thread": (
         "import threading\ndef step():\n    t = threading.Thread(target=curl)\n    t.start()\n    t.join()\n",
         "it calls"
-    ),
-    "an object that a kernel captures": (
-        "class Held(io.StringIO):\n    rate = 0.5\nheld = Held()\n@ti.kernel\ndef blow():\n    for i in y:\n"
-        "        y[i] += ti.static(held.rate)\ndef step():\n    blow()\n", "whose state is not known"
     ),
     "memory of NumPy's": ("def step():\n    scale(weights, 1.5)\n", "'weights' in Python|others manage"),
 }  # fmt: skip

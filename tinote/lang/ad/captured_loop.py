@@ -2,7 +2,7 @@
 (`journal/step_capture.py`).
 
 Nobody has asked for that, so a loop is captured where it pays: when the time that launches have taken in Python, in
-this call and in earlier ones of the same function, comes to more than the capture costs. The function is read strictly,
+this call and in earlier ones of the same function, comes to more than the capture costs. The function is read,
 run in trials that leave no trace, and proved bit for bit; where that fails, steps run as the function.
 """
 
@@ -68,7 +68,7 @@ class CheckpointedLoop:
         function = step.__tinote_step__ if isinstance(step, Program) else step
         names = step.parameters if isinstance(step, Program) else ()
         try:
-            found = captured_under_tape(function, (t,), (False,), names, Journal, None, strict=not is_program)
+            found = captured_under_tape(function, (t,), (False,), names, Journal, None, unasked=not is_program)
             if found.forward.assigned:
                 raise CaptureError(
                     f"'{found.forward.assigned[0]}', which a step assigns, would not go back", found.span

@@ -4,7 +4,7 @@ what calling it does.
 Nobody has said here what the step may do, cells of a notebook run beside it, and nothing may be run for a trial. So
 each call counts, and is made once:
 
-- The function is read (`dependencies.py`, strictly), and its first calls are watched: what it calls, and what changes
+- The function is read (`dependencies.py`), and its first calls are watched: what it calls, and what changes
   in Python. A step that does anything but to change memory and numbers runs as a function for good.
 - Further calls are recorded while they run (`recording.Following`). Sides of conditions are learnt as calls take them.
 - A path is proved by calls that take it: beforehand memory is copied, afterwards the plan is replayed on the copies,
@@ -19,12 +19,11 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 from tinote.errors import CaptureError, TinoteError
 from tinote.ir.types import scalar_named
-from tinote.lang.capture.dependencies import Dependencies, place_of, why_not
+from tinote.lang.capture.dependencies import Dependencies, place_of
 from tinote.lang.capture.explore import capturing, merge
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.plan import (
@@ -42,7 +41,7 @@ from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.prepare import NOWHERE_READY, Prepared, prepared
 from tinote.lang.capture.program import Program
 from tinote.lang.capture.recording import Following, Symbol, Tables, kind_of
-from tinote.lang.capture.watching import first_argument, is_users
+from tinote.lang.capture.watching import Watch
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import recorder, session
 from tinote.runtime.launch import prints_to
@@ -213,7 +212,7 @@ class AutomaticCapture:
         try:
             dependencies = self._dependencies
             if dependencies is None:
-                dependencies = self._dependencies = Dependencies(strict=True)
+                dependencies = self._dependencies = Dependencies(unasked=True)
                 dependencies.scan(self._function)
             for identity, key in self._variables & dependencies.numbers.keys():
                 dependencies.assign(dependencies.numbers[identity, key][0], identity, key)
@@ -228,7 +227,7 @@ class AutomaticCapture:
         """Watch a call."""
         generation, fields = session.generation, len(session.fields)
         begin = time.perf_counter()
-        with _Watch(dependencies) as watch:
+        with Watch(dependencies, _notes) as watch:
             self._function()
         seconds = time.perf_counter() - begin
         self._watched += 1
@@ -277,6 +276,10 @@ class AutomaticCapture:
             self._refuse(learning.why_idle())
 
 
+def _notes(error: CaptureError) -> None:
+    """The call counts, whatever it does."""
+
+
 def _changes(what: str, function: Any) -> CaptureError:
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     return CaptureError(f"{_CANNOT}{what}", NOWHERE if code is None else place_of(code))
@@ -292,60 +295,6 @@ class _Refused(Exception):
 
 class _Unexpected(_Refused):
     """Nor this time; perhaps another time."""
-
-
-class _Watch:
-    """Notices, meanwhile, what functions the user's functions call. `refused`: the first call that cannot be replayed,
-    which `note` is told of.
-    """
-
-    def __init__(self, dependencies: Dependencies, note: Callable[[CaptureError], None] | None = None) -> None:
-        self.refused: CaptureError | None = None
-        self._dependencies = dependencies
-        self._note = note
-        self._called: dict[tuple[Any, int], tuple[Any, dict[str, Any], dict[str, Any]]] = {}
-
-    def __enter__(self) -> _Watch:
-        sys.setprofile(self._notice)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        sys.setprofile(None)
-
-    def _notice(self, frame: Any, event: str, argument: Any) -> None:
-        if event == "call":
-            if is_users(frame):
-                self._notice_function(frame)
-            elif frame.f_back is not None and is_users(frame.f_back):
-                module = frame.f_globals.get("__name__") or ""
-                self._judge(frame.f_back, SimpleNamespace(__name__=frame.f_code.co_name, __module__=module))
-        elif event == "c_call" and is_users(frame):
-            self._judge(frame, argument)
-
-    def _notice_function(self, frame: Any) -> None:
-        code = frame.f_code
-        given = {name: one for name, one in first_argument(frame).items() if self._dependencies.holds(one)}
-        owner = next(iter(given.values()), None)
-        if not self._dependencies.knows(code, owner):
-            self._called[code, id(owner)] = code, frame.f_globals, given
-
-    def _judge(self, frame: Any, called: Any) -> None:
-        if self.refused is not None:
-            return
-        why = why_not(called, strict=True) or self._dependencies.why_changes(called)
-        if why is not None:
-            span = Span(frame.f_code.co_filename, frame.f_lineno)
-            name = getattr(called, "__name__", "something")
-            self.refused = CaptureError(f"this cannot be captured: {why.replace('…', name)}", span)
-            if self._note is not None:
-                self._note(self.refused)
-
-    def read_called(self) -> bool:
-        """Read the functions that were called and not known; whether there were any. Raises `CaptureError`."""
-        for code, namespace, given in self._called.values():
-            if not self._dependencies.knows(code, next(iter(given.values()), None)):
-                self._dependencies.scan_called(code, namespace, given)
-        return bool(self._called)
 
 
 class _Learning:
@@ -390,7 +339,7 @@ class _Learning:
             raise _Refused(_changes(str(error), self._function)) from None
         launches, generation = session.launches, session.generation
         recording = Following(tables, variables)
-        with _Watch(self._dependencies, recording.give_up) as watch:
+        with Watch(self._dependencies, recording.give_up) as watch:
             updates = self._call(recording, values)
         try:
             path, is_new = self._merged(recording, watch, updates)
@@ -445,7 +394,7 @@ class _Learning:
         updates.append((place, recording.operand(now)))
 
     def _merged(
-        self, recording: Following, watch: _Watch, updates: tuple[tuple[int, Operand], ...]
+        self, recording: Following, watch: Watch, updates: tuple[tuple[int, Operand], ...]
     ) -> tuple[Path, bool]:
         """The path that a call took, and whether it is new. Raises `CaptureError`."""
         try:

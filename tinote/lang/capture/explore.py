@@ -15,7 +15,7 @@ from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.recording import Listening, Recording, Tables
 from tinote.lang.capture.simplify import simplified
 from tinote.lang.capture.trial import Trial
-from tinote.lang.capture.watching import noticing
+from tinote.lang.capture.watching import Watch
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.source import NOWHERE, Span, caller
 
@@ -36,14 +36,14 @@ def captured(
     arrays: Sequence[CapturedArray] = (),
     *,
     prints: bool = False,
-    strict: bool = False,
+    unasked: bool = False,
 ) -> Captured:
     """Run a function and make a program of it; memory is as before. `arrays`: of the arguments those that hold other
-    numbers in each run, each in memory of its own; `prints`: whether its kernels may print. `strict`: nobody has asked
+    numbers in each run, each in memory of its own; `prints`: whether its kernels may print. `unasked`: nobody has asked
     for it, so the function is left before it does anything that is not undone afterwards. Raises `CaptureError`.
     """
     with capturing:
-        return _captured(function, given, names, arrays, prints, strict)
+        return _captured(function, given, names, arrays, prints, unasked)
 
 
 def _captured(
@@ -52,9 +52,9 @@ def _captured(
     names: tuple[str, ...],
     arrays: Sequence[CapturedArray],
     prints: bool,
-    strict: bool,
+    unasked: bool,
 ) -> Captured:
-    dependencies = dependencies_of(function, names, strict=strict)
+    dependencies = dependencies_of(function, names, unasked=unasked)
 
     def attempt(variables: list[tuple[Any, Any]]) -> Captured | None:
         trial = Trial(function, given, variables, arrays)
@@ -90,9 +90,9 @@ def _simplify(plan: Plan, tables: Tables) -> None:
         plan.root.steps = simplified(plan, steps, tables.natives, moves_fields=False)
 
 
-def dependencies_of(function: Any, names: Sequence[str] = (), *, strict: bool = False) -> Dependencies:
+def dependencies_of(function: Any, names: Sequence[str] = (), *, unasked: bool = False) -> Dependencies:
     """What a function looks up. `names`: of its module's globals that are read anew. Raises `CaptureError`."""
-    dependencies = Dependencies(strict=strict)
+    dependencies = Dependencies(unasked=unasked)
     dependencies.scan(function)
     namespace = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__globals__", {})
     for name in names:
@@ -123,10 +123,14 @@ def record_all(trial: Trial, dependencies: Dependencies, prints: bool) -> tuple[
     plan = Plan()
     tables = Tables(plan)
     trial.begin()
-    if dependencies.strict:
-        trial.call_warily(dependencies)
-    else:
-        trial.call(Listening())  # what the first call compiles, and finds out, is done
+    with Watch(dependencies, at_once=True):  # what the first call compiles, and finds out, is done
+        if dependencies.unasked:
+            trial.call_warily()
+        else:
+            trial.call(Listening())
+    trial.refuse_changes(dependencies)
+    if dependencies.unasked:
+        trial.refuse_slow_calls()
     if len(dependencies.assigned) > len(trial.variables):
         return None
     decisions: list[bool] | None = []
@@ -136,10 +140,13 @@ def record_all(trial: Trial, dependencies: Dependencies, prints: bool) -> tuple[
         trial.begin()
         recording = Recording(tables, decisions, trial.arguments, prints=prints)
         try:
-            with noticing(dependencies):
+            with Watch(dependencies) as watch:
                 trial.record(recording, plan)
         finally:
             recording.close()
+        trial.refuse_changes(dependencies)
+        if watch.read_called():
+            dependencies.settle()
         if len(dependencies.assigned) > len(trial.variables):
             return None
         merge(plan.root, recording.steps)

@@ -254,6 +254,7 @@ class Planned:
         dependencies = StraightDependencies()
         try:
             dependencies.scan(self._function)
+            dependencies.settle()
         except CaptureError:
             entry.tries = _MOST_TRIES
             return self._run(*args)

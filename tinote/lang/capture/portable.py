@@ -164,7 +164,7 @@ def portable(
     with session.on_cpu():  # what a GPU runs is not captured
         for name, function, arguments in functions:
             try:
-                program = function if isinstance(function, Program) else Program(function, (), strict=unasked)
+                program = function if isinstance(function, Program) else Program(function, (), unasked=unasked)
                 builder.add(name, program.captured(*arguments))
             except TinoteError as error:
                 refused[name] = error

@@ -83,11 +83,11 @@ class Program:
     launch by launch where it was (a `StepCapture`).
     """
 
-    def __init__(self, function: Callable[..., Any], parameters: tuple[str, ...], *, strict: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any], parameters: tuple[str, ...], *, unasked: bool = False) -> None:
         functools.update_wrapper(self, function)
         self.__tinote_step__ = function
         self._names = parameters
-        self._strict = strict
+        self._unasked = unasked
         self._signature = inspect.signature(function)
         #: what its last arguments are where they are left out; None if it takes others than by position
         self._defaults = _defaults_of(self._signature)
@@ -105,7 +105,7 @@ class Program:
         """In another process it captures anew, by the text of its function."""
         step = self.__tinote_step__
         files = functions_by_file([step] if isinstance(step, types.FunctionType) else [])
-        return _captured_there, (step, self._names, self._strict, files)
+        return _captured_there, (step, self._names, self._unasked, files)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         last = self._last
@@ -204,7 +204,7 @@ class Program:
                 raise unproved
             try:
                 known = self._known[key] = captured(
-                    self.__tinote_step__, given, self._names, prints=not self._strict, strict=self._strict
+                    self.__tinote_step__, given, self._names, prints=not self._unasked, unasked=self._unasked
                 )
             except CaptureError as error:
                 if error.is_unproved:
@@ -225,7 +225,7 @@ class Program:
     def __get__(self, owner: Any, cls: type | None = None) -> Any:
         if owner is None:
             return self
-        bound = Program(self.__tinote_step__.__get__(owner, cls), self._names, strict=self._strict)
+        bound = Program(self.__tinote_step__.__get__(owner, cls), self._names, unasked=self._unasked)
         name = getattr(self.__tinote_step__, "__name__", "")
         if hasattr(owner, "__dict__") and name and getattr(type(owner), name, None) is self:
             owner.__dict__[name] = bound  # one program for each object, found first from now on
@@ -237,9 +237,9 @@ class Program:
 
 
 def _captured_there(
-    function: Callable[..., Any], names: tuple[str, ...], strict: bool, _: list[FunctionsInFile]
+    function: Callable[..., Any], names: tuple[str, ...], unasked: bool, _: list[FunctionsInFile]
 ) -> Program:
-    return Program(function, names, strict=strict)
+    return Program(function, names, unasked=unasked)
 
 
 def _defaults_of(signature: inspect.Signature) -> tuple[Any, ...] | None:
@@ -251,8 +251,17 @@ def _defaults_of(signature: inspect.Signature) -> tuple[Any, ...] | None:
 
 
 def _plain(value: Any) -> Any:
-    """A NumPy number as Python's."""
-    return value.item() if isinstance(value, np.generic) else value
+    """One of NumPy's numbers as Python's, if it has its arithmetic."""
+    if not isinstance(value, np.generic):
+        return value
+    if isinstance(value, np.float64 | np.int64):
+        return value.item()
+    kind = type(value).__name__
+    raise CaptureError(
+        f"a captured step is called with Python's numbers, not with {kind}, which is computed with in another way",
+        caller(),
+        hint=f"write `{type(value.item()).__name__}(…)`",
+    )
 
 
 def _kind(value: Any) -> Any:

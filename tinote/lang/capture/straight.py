@@ -61,14 +61,13 @@ class StraightDependencies(Dependencies):
         takes_any = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) or function.__kwdefaults__
         if is_ours or takes_any or not all(isinstance(one, _CONSTANTS) for one in defaults):
             raise CaptureError(f"'{function.__name__}' takes more than arguments by position")
-        self.attribute(function, "__code__", code)
-        self.attribute(function, "__defaults__", function.__defaults__)
+        self.follow(function)
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         self.scan_code(code, function.__globals__, cells, {})
 
-    def _hold(self, value: Any, key: str, span: Span) -> None:
+    def hold(self, value: Any, key: str, span: Span) -> None:
         if not isinstance(value, np.ndarray):
-            super()._hold(value, key, span)
+            super().hold(value, key, span)
         elif not any(one is value for one in self.arrays):
             self.arrays.append(value)
 
@@ -91,8 +90,7 @@ class _StraightReader(Reader, ast.NodeVisitor):
 
     def _of(self, node: ast.expr) -> tuple[bool, Any]:
         """Whether it is known what an expression gives, and that."""
-        found = self._value(node)
-        return (False, None) if self.is_missing(found) else (True, found)
+        return (True, self._value(node)) if self._use(node) else (False, None)
 
     def visit_Name(self, node: ast.Name) -> None:
         if not isinstance(node.ctx, ast.Load):

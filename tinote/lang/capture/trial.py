@@ -26,7 +26,7 @@ from tinote.lang.capture.plan import (
     Register,
 )
 from tinote.lang.capture.recording import Listening, Recording, Wary, blocks_of, kind_of
-from tinote.lang.capture.watching import ended_after, forbidding
+from tinote.lang.capture.watching import ended_after
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.layout import array_over
 from tinote.lang.session.state import session
@@ -125,13 +125,16 @@ class Trial:
         """What was printed so far is no matter."""
         self._printed.clear()
 
-    def call_warily(self, dependencies: Dependencies) -> None:
-        """Call it for the first time, but leave it before it does anything that is not undone, or takes long."""
+    def call_warily(self) -> None:
+        """Call what nobody has asked to run for the first time: leave it where it prints, or takes long."""
         fields = len(session.fields)
-        with forbidding(dependencies), ended_after(_LONGEST_FIRST_CALL):
+        with ended_after(_LONGEST_FIRST_CALL):
             self.call(Wary())
         if len(session.fields) != fields:
             raise CaptureError("this cannot be captured: it makes fields", place_of_function(self._function))
+
+    def refuse_slow_calls(self) -> None:
+        """Raise `CaptureError` if it takes long again."""
         quickest = float("inf")
         for _ in range(3):  # the machine may have been busy
             self.begin()
@@ -143,6 +146,16 @@ class Trial:
         raise CaptureError(
             f"this is not captured unasked: it takes {1000 * quickest:.0f} ms", place_of_function(self._function)
         )
+
+    def refuse_changes(self, dependencies: Dependencies) -> None:
+        """Raise `CaptureError` if calls have changed something in Python that a replay would not change."""
+        changed = dependencies.changed()
+        if changed is not None:
+            raise CaptureError(
+                f"this cannot be captured: a call changes '{changed}' in Python",
+                place_of_function(self._function),
+                hint="keep it in a field, or make it a global number that the step assigns",
+            )
 
     def record(self, recording: Recording, plan: Plan) -> None:
         """Call it, record what it does, and put back the variables."""
@@ -184,13 +197,8 @@ class Trial:
 
     def prove(self, program: Captured) -> None:
         """Raise `CaptureError` unless the program does what the function does, from several states."""
-        changed = program.premises.dependencies.changed()
-        if changed is not None:
-            raise CaptureError(
-                f"this cannot be captured: a call changes '{changed}' in Python",
-                place_of_function(self._function),
-                hint="keep it in a field, or make it a global number that the step assigns",
-            )
+        dependencies = program.premises.dependencies
+        self.refuse_changes(dependencies)
         program.use(1)
         agreement = self.agreement(program)
         for variation in VARIATIONS:
@@ -202,6 +210,7 @@ class Trial:
                 if variation == VARIATIONS[0]:
                     raise
                 continue  # the function has no value there
+            self.refuse_changes(dependencies)
             self.begin(variation)
             self.forget_prints()
             for call in range(CALLS):

@@ -1,11 +1,11 @@
-"""Who looks on while a function is run to be captured: what it calls is noticed, or refused before it is done."""
+"""Who looks on while a function is run to be captured: what it calls is judged, and read."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,36 +13,99 @@ import numpy as np
 
 from tinote.errors import CaptureError
 from tinote.lang.capture.captured import NUMBERS
-from tinote.lang.capture.dependencies import Dependencies, is_users_module, why_not
+from tinote.lang.capture.dependencies import Dependencies
 from tinote.lang.data.traced import Traced
 from tinote.runtime.launch import LaunchStopped
 from tinote.runtime.threads import stop_all
 from tinote.source import Span
 
 
-@contextlib.contextmanager
-def noticing(dependencies: Dependencies) -> Iterator[None]:
-    """Meanwhile, notice every function of the user's that is called, and read those that were not found."""
-    called: dict[tuple[Any, int], tuple[Any, dict[str, Any], dict[str, Any]]] = {}
+class Watch:
+    """Looks on, meanwhile, at what the user's functions call. A call that cannot be replayed is `refuse`d: by default
+    `CaptureError` is raised before it is done. Functions of the user's that are not known are read, by `read_called`,
+    or, with `at_once`, before they run. `refused`: the first call that cannot be replayed.
+    """
 
-    def notice(frame: Any, event: str, argument: Any) -> None:
-        code = frame.f_code
-        if event != "call" or not is_users(frame):
-            return
-        given = first_argument(frame)
-        if dependencies.knows(code, next(iter(given.values()), None)):
-            return
-        called[code, id(next(iter(given.values()), None))] = code, frame.f_globals, given
+    def __init__(
+        self,
+        dependencies: Dependencies,
+        refuse: Callable[[CaptureError], object] | None = None,
+        *,
+        at_once: bool = False,
+    ) -> None:
+        self.refused: CaptureError | None = None
+        self._dependencies = dependencies
+        self._refuse = refuse
+        self._at_once = at_once
+        self._called: dict[tuple[Any, int], tuple[Any, dict[str, Any], dict[str, Any]]] = {}
+        self._before: Any = None
 
-    before = sys.getprofile()
-    sys.setprofile(notice)
-    try:
-        yield
-    finally:
-        sys.setprofile(before)
-    for code, namespace, given in called.values():
-        if not dependencies.knows(code, next(iter(given.values()), None)):
-            dependencies.scan_called(code, namespace, given)
+    def __enter__(self) -> Watch:
+        self._before = sys.getprofile()
+        sys.setprofile(self._notice)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.setprofile(self._before)
+
+    def _notice(self, frame: Any, event: str, argument: Any) -> None:
+        if event == "call":
+            if self._is_users(frame):
+                self._notice_function(frame)
+            elif frame.f_back is not None and self._is_users(frame.f_back) and not _lets_go(frame):
+                module = frame.f_globals.get("__name__") or ""
+                self._judge(frame.f_back, SimpleNamespace(__name__=frame.f_code.co_name, __module__=module))
+        elif event == "c_call" and self._is_users(frame):
+            self._judge(frame, argument)
+
+    def _is_users(self, frame: Any) -> bool:
+        """Whether a frame is of a function of the user's own."""
+        file, name = frame.f_code.co_filename, frame.f_code.co_name
+        # Text that libraries execute: annotations, methods that dataclasses make. (A step that does so is refused.)
+        is_made = name == "<module>" or (file == "<string>" and name.startswith("__"))
+        return not is_made and self._dependencies.is_users(frame.f_globals.get("__name__") or "", file)
+
+    def _notice_function(self, frame: Any) -> None:
+        if _lets_go(frame):
+            return
+        code, dependencies = frame.f_code, self._dependencies
+        # What this very call has made is its own.
+        given = {name: one for name, one in first_argument(frame).items() if dependencies.holds(one)}
+        owner = next(iter(given.values()), None)
+        if dependencies.knows(code, owner):
+            return
+        self._called[code, id(owner)] = code, frame.f_globals, given
+        if self._at_once:
+            dependencies.scan_called(code, frame.f_globals, given)
+            dependencies.settle()
+            for place, (holder, key) in dependencies.assigned.items():
+                if dependencies.before.get(place) is None:
+                    dependencies.before[place] = holder[key]
+
+    def _judge(self, frame: Any, called: Any) -> None:
+        if self.refused is not None:
+            return
+        why = self._dependencies.why_not(called) or self._dependencies.why_changes(called)
+        if why is None:
+            return
+        span = Span(frame.f_code.co_filename, frame.f_lineno)
+        name = getattr(called, "__name__", "something")
+        self.refused = CaptureError(f"this cannot be captured: {why.replace('…', name)}", span)
+        if self._refuse is None:
+            raise self.refused
+        self._refuse(self.refused)
+
+    def read_called(self) -> bool:
+        """Read the functions that were called and not known; whether there were any. Raises `CaptureError`."""
+        for code, namespace, given in self._called.values():
+            if not self._dependencies.knows(code, next(iter(given.values()), None)):
+                self._dependencies.scan_called(code, namespace, given)
+        return bool(self._called)
+
+
+def _lets_go(frame: Any) -> bool:
+    """Whether it is what was collected just then."""
+    return frame.f_code.co_name == "__del__" or frame.f_globals.get("__name__") in ("weakref", "_weakrefset")
 
 
 @contextlib.contextmanager
@@ -64,46 +127,6 @@ def ended_after(seconds: float) -> Iterator[None]:
         is_over.set()
 
 
-@contextlib.contextmanager
-def forbidding(dependencies: Dependencies) -> Iterator[None]:
-    """Meanwhile, functions of the user's are read before they run, and whatever changes more than memory and numbers
-    raises `CaptureError` before it is done.
-    """
-
-    def notice(frame: Any, event: str, argument: Any) -> None:
-        called, user = argument, frame
-        if frame.f_code.co_name == "__del__" or frame.f_globals.get("__name__") in ("weakref", "_weakrefset"):
-            return  # what was collected just then; it must be let go
-        if event == "call":
-            if is_users(frame):
-                given = first_argument(frame)
-                if not dependencies.knows(frame.f_code, next(iter(given.values()), None)):
-                    dependencies.scan_called(frame.f_code, frame.f_globals, given)
-                    dependencies.settle()
-                    for place, (holder, key) in dependencies.assigned.items():
-                        if dependencies.before.get(place) is None:
-                            dependencies.before[place] = holder[key]
-                return
-            user = frame.f_back
-            module = frame.f_globals.get("__name__") or ""
-            called = SimpleNamespace(__name__=frame.f_code.co_name, __module__=module)
-        elif event != "c_call":
-            return
-        if user is not None and is_users(user):
-            why = why_not(called, strict=True) or dependencies.why_changes(called)
-            if why is not None:
-                name = getattr(called, "__name__", "something")
-                span = Span(user.f_code.co_filename, user.f_lineno)
-                raise CaptureError(f"this cannot be captured: {why.replace('…', name)}", span)
-
-    before = sys.getprofile()
-    sys.setprofile(notice)
-    try:
-        yield
-    finally:
-        sys.setprofile(before)
-
-
 def first_argument(frame: Any) -> dict[str, Any]:
     """The first argument of a call, of which the attributes may be looked up, by its name."""
     code = frame.f_code
@@ -111,11 +134,3 @@ def first_argument(frame: Any) -> dict[str, Any]:
     owner = frame.f_locals.get(first)
     is_plain = owner is None or isinstance(owner, (*NUMBERS, np.ndarray)) or type(owner) is Traced
     return {} if is_plain else {first: owner}
-
-
-def is_users(frame: Any) -> bool:
-    """Whether a frame is of a function of the user's own."""
-    file, name = frame.f_code.co_filename, frame.f_code.co_name
-    # Text that libraries execute: annotations, methods that dataclasses make. (A step that does so is refused.)
-    is_made = name == "<module>" or (file == "<string>" and name.startswith("__"))
-    return is_users_module(frame.f_globals.get("__name__") or "", file) and not is_made

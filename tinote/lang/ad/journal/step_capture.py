@@ -141,18 +141,18 @@ def captured_under_tape(
     make: Callable[[], Any],
     held: Mapping[Buffer, Span] | None,
     *,
-    strict: bool = False,
+    unasked: bool = False,
 ) -> StepUnderTape:
     """Capture a step and its reverse sweep. `active`: which of its arguments are differentiated; `make`: a new journal;
-    `held`: memory without a gradient that holds differentiated values before, None where none may get any; `strict`:
+    `held`: memory without a gradient that holds differentiated values before, None where none may get any; `unasked`:
     nobody has asked for it (`captured`). Raises `CaptureError`.
     """
-    dependencies = dependencies_of(function, names, strict=strict)
+    dependencies = dependencies_of(function, names, unasked=unasked)
 
     def attempt(variables: list[tuple[Any, Any]]) -> StepUnderTape | None:
         trial = _Trial(function, given, variables, active, make, held)
         with trial:
-            recorded = record_all(trial, dependencies, prints=not strict)
+            recorded = record_all(trial, dependencies, prints=not unasked)
             if recorded is None:
                 return None
             plan, tables = recorded

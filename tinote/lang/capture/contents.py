@@ -1,0 +1,251 @@
+"""What objects hold that may change, as far as that is known.
+
+Of an object of the user's a captured step depends on what it holds, which is compared before each replay. That is known
+of constants, of Python's containers, of NumPy's arrays, of what belongs to this package, and, with the attributes that
+the step reads, of functions, classes, modules and objects whose classes are written in Python. What is not listed here
+might hold anything, and a step that uses it is not captured.
+"""
+
+from __future__ import annotations
+
+import abc
+import builtins
+import enum
+import functools
+import re
+import types
+import typing
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tinote.lang.data.argpacks import ArgPack
+from tinote.lang.data.captured_arrays import CapturedArray
+from tinote.lang.data.matrix import Matrix
+from tinote.lang.data.structs import Struct
+from tinote.lang.shipping.references import is_filled
+
+MISSING = object()
+#: the contents of what never changes
+FIXED = object()
+#: Modules whose functions do something else than to change memory.
+SHOWS = ("tinote.viz", "tinote.tools", "tinote.ui", "tinote.magics", "tinote.lang.session.profiler")
+#: What Python code changes in place.
+CONTAINERS = (list, dict, set, deque, np.ndarray)
+
+#: Types of which no object ever changes.
+_CONSTANT = frozenset({
+    type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis), type(NotImplemented), types.CodeType,
+    types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType,
+    types.ClassMethodDescriptorType, types.GenericAlias, types.UnionType, np.ufunc, re.Pattern, property, staticmethod,
+    classmethod, functools.cached_property,
+})  # fmt: skip
+#: Classes with objects that hold others, the special ones first.
+_HOLDING = (
+    OrderedDict, defaultdict, Counter, dict, list, deque, set, tuple, frozenset, int, float, complex, str, bytes,
+)  # fmt: skip
+#: Classes that add nothing to an object that changes, or nothing but attributes.
+_PLAIN = frozenset({
+    object, abc.ABC, typing.Generic, typing.Protocol, enum.Enum, enum.IntEnum, enum.StrEnum, enum.Flag, enum.IntFlag,
+    enum.ReprEnum, types.SimpleNamespace,
+})  # fmt: skip
+#: The same, and constants, of modules that need not be there.
+_PLAIN_NAMES = {("argparse", "Namespace")}
+_CONSTANT_NAMES = {("fractions", "Fraction"), ("datetime", "timedelta"), ("numpy", "_ArrayFunctionDispatcher")}
+#: What Python keeps in each class.
+_OF_CLASSES = {
+    "__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__slots__", "__abstractmethods__",
+    "_abc_impl", "__parameters__", "__orig_bases__", "__dataclass_fields__", "__dataclass_params__",
+}  # fmt: skip
+
+#: The flag of classes that are made when a program runs; others have nothing that can be changed.
+_MADE_BY_PYTHON = 1 << 9
+
+
+def is_constant(value: Any) -> bool:
+    """Whether nothing about it can change."""
+    kind = type(value)
+    if kind in _CONSTANT or isinstance(value, np.dtype):
+        return True
+    return _name_of(kind) in _CONSTANT_NAMES or (isinstance(value, np.generic) and not isinstance(value, np.void))
+
+
+def is_ours(value: Any) -> bool:
+    """Whether it is something of this package's: a field, a kernel, a vector, …"""
+    return isinstance(value, Matrix) or type(value).__module__.partition(".")[0] == "tinote"
+
+
+def variables_of(owner: Any) -> Any:
+    """The attributes that an object has of its own, if they are in a dictionary."""
+    return None if isinstance(owner, type) else getattr(owner, "__dict__", None)
+
+
+class Contents:
+    """What objects hold. `assigned`: variables, by the identity of what holds them and their key, that are compared
+    elsewhere; `is_users`: whether a module is the user's, written in Python. `attributes_read`: the names of the
+    attributes that matter; None: perhaps any. `asks_for_absent`: whether it matters, too, which of them are not there.
+    """
+
+    def __init__(self, assigned: Mapping[tuple[int, Any], Any], is_users: Callable[[str], bool]) -> None:
+        self.attributes_read: set[str] | None = set()
+        self.asks_for_absent = False
+        self._assigned = assigned
+        self._is_users = is_users
+        #: by class: the built-in class that its objects have their items from, and their slots; None if it is unknown
+        self._classes: dict[type, tuple[type, dict[str, Any]] | None] = {}
+
+    def of(self, value: Any) -> Any:
+        """What an object holds that may change; `FIXED` if nothing does, None if that is not known."""
+        kind = type(value)
+        if value is builtins or value is builtins.__dict__:
+            return FIXED
+        if kind is dict or kind is list or kind is set:
+            return self._items(value, kind)
+        if kind is np.ndarray:
+            return _numbers(value)
+        if is_constant(value) or kind in (tuple, frozenset, slice, functools.partial, types.MethodType):
+            return FIXED
+        if isinstance(value, types.BuiltinFunctionType | types.MethodWrapperType | CapturedArray):
+            return FIXED  # a captured array: what the step itself is called with, or has read
+        if isinstance(value, types.FunctionType | types.ModuleType | type):
+            return self._of_code(value)
+        if is_ours(value):
+            return _own(value)
+        if kind is np.void:
+            return _numbers(value)
+        known = self._classes[kind] if kind in self._classes else self._class(kind)
+        return None if known is None else self._object(value, *known)
+
+    def _of_code(self, value: Any) -> Any:
+        """The same of a function, a class or a module."""
+        is_class = isinstance(value, type)
+        if is_class and not (value.__flags__ & _MADE_BY_PYTHON and _is_open(value.__module__)):
+            return FIXED
+        found: tuple[Any, ...] = self._attributes(value, value.__dict__)
+        if is_class and self._is_users(value.__module__):
+            return (type(value), value.__bases__, *found)
+        if isinstance(value, types.FunctionType) and value.__closure__:
+            module = value.__globals__.get("__name__") or ""
+            if _is_open(module) and not self._is_users(module):  # nobody reads it
+                found += tuple([cell.cell_contents for cell in value.__closure__ if is_filled(cell)])
+        return found if found or self.asks_for_absent else FIXED
+
+    def _object(self, value: Any, base: type, slots: Mapping[str, Any]) -> tuple[Any, ...]:
+        found = [type(value), *self._items(value, base)]
+        held = variables_of(value)
+        if held is not None:
+            found += self._attributes(value, held)
+        for name in slots if self.attributes_read is None else self.attributes_read & slots.keys():
+            try:
+                found.append((name, slots[name].__get__(value)))
+            except AttributeError:
+                found.append((name, MISSING))
+        if isinstance(value, enum.Enum):
+            found.append(value._value_)
+        return tuple(found)
+
+    def _class(self, kind: type) -> tuple[type, dict[str, Any]] | None:
+        """What is known of the objects of a class."""
+        base = next((one for one in _HOLDING if issubclass(kind, one)), object)
+        slots: dict[str, Any] = {}
+        found: tuple[type, dict[str, Any]] | None = base, slots
+        for one in kind.__mro__:
+            if one in _PLAIN or one in _HOLDING or _name_of(one) in _PLAIN_NAMES or one.__module__ == "collections.abc":
+                continue
+            if not self._is_users(one.__module__):
+                found = None
+            slots |= {k: v for k, v in vars(one).items() if isinstance(v, types.MemberDescriptorType)}
+        self._classes[kind] = found
+        return found
+
+    def _items(self, value: Any, base: type) -> tuple[Any, ...]:
+        """What it holds as a container."""
+        if issubclass(base, dict):
+            items = base.items(value)  # type: ignore[attr-defined]
+            found = tuple([(k, v) for k, v in items if (id(value), k) not in self._assigned])
+            return (*found, value.default_factory) if base is defaultdict else found
+        if base is list or base is deque:
+            items = base.__iter__(value)  # type: ignore[attr-defined]
+            return tuple([MISSING if (id(value), k) in self._assigned else one for k, one in enumerate(items)])
+        if base is set:
+            return tuple(set.__iter__(value))
+        return ()
+
+    def _attributes(self, owner: Any, held: Any) -> tuple[tuple[str, Any], ...]:
+        if self.attributes_read is None:
+            names = {k for k in held.keys() - _OF_CLASSES if not k.startswith("__tinote_")}
+        else:
+            names = self.attributes_read & held.keys()
+        return tuple([(k, held[k]) for k in sorted(names) if (id(held), k) not in self._assigned])
+
+    def reached(self, value: Any, contents: Any) -> Iterable[Any]:
+        """What else matters from here."""
+        if contents is FIXED:
+            match value:
+                case tuple() | frozenset():
+                    return value
+                case slice():
+                    return value.start, value.stop, value.step
+                case functools.partial():
+                    return value.func, *value.args, value.keywords
+                case types.MethodType():
+                    return value.__self__, value.__func__
+                case types.BuiltinFunctionType() | types.MethodWrapperType():
+                    return () if isinstance(value.__self__, types.ModuleType) else (value.__self__,)
+            return ()
+        if isinstance(value, np.ndarray | np.generic | Matrix):
+            return contents[-1] if contents[-2] == "O" else ()
+        found = list(value) if isinstance(value, tuple | frozenset) else []
+        for one in contents:
+            found += one if type(one) is tuple else (one,)
+        return found
+
+
+def _numbers(array: Any) -> Any:
+    if array.dtype == object:
+        return array.shape, "O", tuple(array.ravel().tolist())
+    return None if array.dtype.hasobject else (array.shape, array.dtype.str, array.tobytes())
+
+
+def _is_open(module: str) -> bool:
+    """Whether attributes of what is defined there may be changed."""
+    return module.partition(".")[0] not in ("tinote", "numpy")
+
+
+def _own(value: Any) -> Any:
+    """What something of this package's holds in Python: `FIXED` for fields, kernels and the like, None for what shows
+    something.
+    """
+    if isinstance(value, Struct | ArgPack):
+        return tuple(value.entries.items())
+    if isinstance(value, Matrix):
+        return _numbers(value.values)
+    return None if type(value).__module__.startswith(SHOWS) else FIXED
+
+
+def _name_of(kind: type) -> tuple[str, str]:
+    return kind.__module__, kind.__qualname__
+
+
+def described(value: Any) -> str:
+    """What it is, for messages."""
+    kind = type(value)
+    return f"a {kind.__qualname__}" if kind.__module__ == "builtins" else f"a {kind.__module__}.{kind.__qualname__}"
+
+
+# ---- comparing
+
+
+def is_same(now: Any, then: Any) -> bool:
+    """Whether it is the same object, or an equal number or text, or a tuple of these."""
+    if now is then:
+        return True
+    if type(now) is not type(then):
+        return False
+    if type(now) is tuple:
+        return len(now) == len(then) and all(map(is_same, now, then))
+    if isinstance(now, float):
+        return repr(now) == repr(then)
+    return isinstance(now, int | str | bytes | types.MethodType) and bool(now == then)
