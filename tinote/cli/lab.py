@@ -16,6 +16,9 @@ from tinote.manual import tutorials
 COPIES = Path("tinote-notebooks")
 """Where copies of the tutorials are when nobody says where, from the present folder."""
 
+CONFIGURATION = Path(__file__).resolve().parent / "jupyter"
+"""Jupyter's, for this command alone: no question about news of JupyterLab over the first notebook's views."""
+
 EXTENSIONS = Path(__file__).resolve().parents[1] / "viz" / "labextensions"
 """Where the extension for JupyterLab is in the package. A wheel also puts it where each JupyterLab of its environment
 looks; this folder is that of the code that runs, in a checkout too.
@@ -45,8 +48,6 @@ def lab(folder: Path | None = None, *, browser: bool = True, port: int | None = 
     print(f"opening {root}", file=sys.stderr)
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}"]
     command += [f"--{app}.extra_labextensions_path={EXTENSIONS}" for app in ("LabApp", "JupyterNotebookApp")]
-    # No question about news of JupyterLab over the first notebook, and over the buttons of its views.
-    command.append("--LabApp.news_url=None")
     first = next(iter(sorted(root.glob("*.ipynb"))), None)
     if first is not None:
         command.append(f"--LabApp.default_url=/lab/tree/{first.name}")
@@ -57,12 +58,14 @@ def lab(folder: Path | None = None, *, browser: bool = True, port: int | None = 
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         # In a container everything runs as root; the server would refuse to start.
         command.append("--allow-root")
+    variable = "JUPYTER_CONFIG_PATH"
+    variables = {**os.environ, variable: os.pathsep.join(filter(None, [str(CONFIGURATION), os.environ.get(variable)]))}
     if os.name != "posix":
-        return subprocess.run(command, check=False).returncode
+        return subprocess.run(command, check=False, env=variables).returncode
     # This process becomes the server: its signals and its exit status need nobody in between.
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(command[0], command)
+    os.execve(command[0], command, variables)
 
 
 def copy_missing(source: Path, folder: Path) -> int:
