@@ -15,7 +15,7 @@ MENDED_BY = f"uninstall it, then install {NAME} again"
 
 
 def warn_of_namesakes(package: Path = PACKAGE) -> None:
-    """Warns where the metadata of a distribution called `tinote` lies beside the package. Only names are looked at:
+    """Warns where the metadata of a distribution called `tinote` is next to the package. Only names are looked at:
     every import of the package does.
     """
     for name in os.listdir(package.parent):

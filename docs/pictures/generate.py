@@ -138,7 +138,7 @@ def large() -> None:
 
 
 def times() -> None:
-    """What a value and its gradient cost: simulations beside Taichi, JAX and Warp, kernels beside JAX and C."""
+    """What a value and its gradient cost: simulations against Taichi, JAX and Warp, kernels against JAX and C."""
     cases = json.loads((REPOSITORY / "benchmarks" / "reports" / "gradients.json").read_text("utf-8"))["cases"]
     matplotlib.use("agg")
     colors = {"tinote": "#2166c4", "JAX": "#d9822b", "Taichi": "#7a9a3a", "Warp": "#8a63a8"}
