@@ -257,7 +257,7 @@ from tinote.algorithms import parallel_sort
 from tinote._lib import core
 assert TaichiSyntaxError is ti.TaichiSyntaxError and get_host_arch_list()[0] in (ti.x64, ti.arm64)
 assert vector is ti.types.vector and ndarray is ti.types.ndarray and core.get_max_num_indices() == 12
-assert not ti._lib.core.with_vulkan() and not core.with_cuda() and not core.GGUI_AVAILABLE
+assert not ti._lib.core.with_cuda() and core.GGUI_AVAILABLE and ti.ui.Window("shown", (64, 64)).running
 """,
     "sessions": """
 with warnings.catch_warnings(record=True) as told:
@@ -265,10 +265,12 @@ with warnings.catch_warnings(record=True) as told:
     ti.init(arch=ti.dx11)
     ti.init(arch=ti.dx11)
     ti.init(arch=[ti.dx12, ti.cpu])
-    ti.init(arch=ti.x64)
+    ti.init(arch=ti.lang.misc.get_host_arch_list()[0])
 assert [str(w.message) for w in told] == ["ti.dx11 is not available; kernels run on the CPU"]
-assert ti.cfg.arch is ti.cpu and ti.cfg.default_fp == ti.f32 and ti.cfg.default_ip == ti.i32 and not ti.cfg.debug
-assert ti.is_arch_supported(ti.cpu) and not ti.is_arch_supported(ti.gpu)
+assert ti.cfg.arch is ti.cpu and ti.cfg.arch in ti.lang.misc.get_host_arch_list()
+assert ti.cfg.arch != ti.gpu and ti.gpu == ti.vulkan
+assert ti.cfg.default_fp == ti.f32 and ti.cfg.default_ip == ti.i32 and not ti.cfg.debug
+assert ti.is_arch_supported(ti.cpu) and ti.is_arch_supported(ti.python) and not ti.is_arch_supported(ti.cuda)
 ti.set_logging_level(ti.ERROR)
 assert not ti.is_logging_effective(ti.INFO)
 with pytest.raises(ti.errors.FieldError, match="not a level"):

@@ -821,6 +821,40 @@ def test_other_targets_say_what_there_is() -> None:
         ti.init(arch=ti.cuda)
 
 
+ASKED = ("gpu", "vulkan", "metal", "dx12", "cuda", "opengl", "cpu", "x64", "arm64", "python")
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.usefixtures("unwarned")
+@pytest.mark.filterwarnings("ignore:.*is not available")
+def test_what_programs_ask_about_the_target(asked: str) -> None:
+    """The answers are what kernels run on, and where they can run."""
+    host = ti.lang.misc.get_host_arch_list()[0].name
+    names = {"cpu": {"cpu", host}, "gpu": {"gpu", "vulkan", "metal", "dx12"}, "python": {"python"}}
+    ti.init(arch=getattr(ti, asked), software_gpu=True)
+    runs_on = session.config.arch
+    assert runs_on == next((target for target, among in names.items() if asked in among), "cpu")
+    assert {name for name in ASKED if ti.cfg.arch == getattr(ti, name)} == names[runs_on] & set(ASKED)
+    supported = {name for name in ASKED if ti.is_arch_supported(getattr(ti, name))}
+    assert supported == set.union(*names.values()) & set(ASKED)
+    core = ti._lib.core
+    assert core.with_vulkan() and not (core.with_metal() or core.with_cuda() or core.with_opengl())
+
+
+def test_without_an_adapter_there_is_no_support_for_graphics_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> Any:
+        raise gpu.NoDevice("the library wgpu is not there")
+
+    ti.init()
+    monkeypatch.setattr(gpu, "adapters", missing)
+    assert not ti.is_arch_supported(ti.gpu) and not ti._lib.core.with_vulkan()
+    monkeypatch.setattr(gpu, "adapters", lambda: [gpu.AdapterInfo("llvmpipe", "Vulkan", True, True, 1 << 27)])
+    monkeypatch.delenv(gpu.SOFTWARE_VARIABLE, raising=False)
+    assert not ti.is_arch_supported(ti.gpu)
+    monkeypatch.setattr(gpu, "adapters", lambda: [gpu.AdapterInfo("a card", "Metal", False, True, 1 << 27)])
+    assert ti.is_arch_supported(ti.vulkan) and ti._lib.core.with_metal() and not ti._lib.core.with_vulkan()
+
+
 def test_the_environment_can_ask_for_a_software_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(gpu.SOFTWARE_VARIABLE, "1")
     ti.init(arch=ti.gpu)

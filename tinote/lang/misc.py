@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import platform
 from typing import Any
 
 from tinote.config import Config
 from tinote.errors import FieldError
 from tinote.ir.types import Scalar, scalar_named
 from tinote.lang.data.layout import MOST_DIMENSIONS
-from tinote.lang.session.state import Arch, arches, session
+from tinote.lang.session.state import HOST, Arch, arches, gpu_backends, session
 from tinote.source import caller
 
 __all__ = [
@@ -29,8 +28,8 @@ __all__ = [
     "with_vulkan",
 ]
 
-#: Whether there are windows in space: there are not.
-GGUI_AVAILABLE = False
+#: Whether there are windows in space, `ti.ui.Window`: all that they need is installed with the package.
+GGUI_AVAILABLE = True
 
 #: By the names that they have in the package: `ti.INFO`, `ti.WARN`, …
 LOG_LEVELS = {name.upper(): name for name in ("trace", "debug", "info", "warn", "error", "critical")}
@@ -41,8 +40,10 @@ class Settings:
 
     @property
     def arch(self) -> Arch:
-        """The target that kernels run on, whatever was asked for."""
-        return arches()["cpu"]
+        """The target that kernels run on, whatever was asked for: `ti.cpu`, `ti.gpu` or `ti.python`. It is equal to
+        other names of the same, such as `ti.vulkan`.
+        """
+        return arches()[session.config.arch]
 
     @property
     def default_fp(self) -> Scalar:
@@ -67,23 +68,35 @@ def current_cfg() -> Settings:
 
 
 def is_arch_supported(arch: Any) -> bool:
-    """Whether kernels can run there. Raises `FieldError` for what is not a target."""
+    """Whether kernels can run there: on a graphics card where there is one, or a CPU may stand in for it
+    (`software_gpu=True`). Raises `FieldError` for what is not a target.
+    """
     if not isinstance(arch, Arch):
         raise FieldError(f"{arch!r} is not an architecture", hint="use one of them, such as ti.cpu")
-    return arch.real
+    return arch.real or (arch.target == "gpu" and bool(gpu_backends()))
+
+
+def with_vulkan() -> bool:
+    """Whether kernels can run on a graphics card by way of Vulkan."""
+    return "Vulkan" in gpu_backends()
+
+
+def with_metal() -> bool:
+    """Whether kernels can run on a graphics card by way of Metal."""
+    return "Metal" in gpu_backends()
 
 
 def with_cuda() -> bool:
-    """Whether kernels can be compiled for this kind of GPU: for none."""
+    """Whether kernels can be compiled for CUDA, OpenGL or ROCm: that is done for none of them."""
     return False
 
 
-with_amdgpu = with_metal = with_opengl = with_vulkan = with_cuda
+with_amdgpu = with_opengl = with_cuda
 
 
 def get_host_arch_list() -> list[Arch]:
     """The processor that this is."""
-    return [arches()["arm64" if platform.machine().lower() in ("arm64", "aarch64") else "x64"]]
+    return [arches()[HOST]]
 
 
 def get_max_num_indices() -> int:

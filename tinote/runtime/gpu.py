@@ -129,14 +129,18 @@ def _library() -> Any:
     return wgpu
 
 
+@functools.cache
 def adapters() -> list[AdapterInfo]:
     """The adapters that could run kernels. Raises `NoDevice` without the library."""
-    wgpu = _library()
-    return [_described(adapter) for adapter in wgpu.gpu.enumerate_adapters_sync() if _is_substantial(adapter)]
+    return [_described(adapter) for adapter in _substantial(_library())]
 
 
-def _is_substantial(adapter: Any) -> bool:
-    return adapter.info["backend_type"] in ("Vulkan", "Metal", "D3D12", "DX12")
+def _substantial(wgpu: Any) -> list[Any]:
+    try:
+        found = wgpu.gpu.enumerate_adapters_sync()
+    except Exception as error:
+        raise NoDevice(f"the system's drivers cannot be asked: {error}") from None
+    return [one for one in found if one.info["backend_type"] in ("Vulkan", "Metal", "D3D12", "DX12")]
 
 
 def _described(adapter: Any) -> AdapterInfo:
@@ -168,10 +172,7 @@ def open_device(software: bool = False) -> Device:
         if known is not None and not known.lost:
             return known
         wgpu = _library()
-        try:
-            found = [a for a in wgpu.gpu.enumerate_adapters_sync() if _is_substantial(a)]
-        except Exception as error:
-            raise NoDevice(f"the system's drivers cannot be asked: {error}") from None
+        found = _substantial(wgpu)
         real = [a for a in found if a.info["adapter_type"] != "CPU"]
         real.sort(key=lambda a: a.info["adapter_type"] != "DiscreteGPU")
         chosen = (real or found) if software else real

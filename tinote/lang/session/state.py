@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import platform
 import warnings
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -28,7 +29,8 @@ from tinote.source import NOWHERE, Span, caller
 
 class Arch:
     """A target that programs may ask for: the CPU, a GPU, or plain Python; what is not there falls back to the CPU,
-    with one warning.
+    with one warning. Names of one target are equal: that of this machine's processor to `ti.cpu`, and those of the
+    ways to a graphics card that kernels run by to `ti.gpu`. `real`: whether it is there on any machine.
     """
 
     __slots__ = ("name", "real")
@@ -37,17 +39,27 @@ class Arch:
         self.name = name
         self.real = real
 
+    @property
+    def target(self) -> str:
+        """What kernels would run on (`Config.arch`); its own name for what no kernel runs on."""
+        if self.name == HOST:
+            return "cpu"
+        return "gpu" if self.name in _GPUS else self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Arch) and self.target == other.target
+
+    def __hash__(self) -> int:
+        return hash(self.target)
+
     def __repr__(self) -> str:
         return f"ti.{self.name}"
 
 
-_ARCHES = {
-    **{name: Arch(name, True) for name in ("cpu", "x64", "arm64", "python")},
-    **{
-        name: Arch(name, False)
-        for name in ("gpu", "cuda", "vulkan", "metal", "opengl", "gles", "amdgpu", "dx11", "dx12", "cc")
-    },
-}
+#: This machine's processor.
+HOST = "arm64" if platform.machine().lower() in ("arm64", "aarch64") else "x64"
+_OTHERS = ("arm64", "x64", "gpu", "cuda", "vulkan", "metal", "opengl", "gles", "amdgpu", "dx11", "dx12", "cc")
+_ARCHES = {name: Arch(name, name in ("cpu", HOST, "python")) for name in ("cpu", "python", *_OTHERS)}
 #: What means a GPU by way of Vulkan, Metal or DirectX 12, whichever the machine has.
 _GPUS = ("gpu", "vulkan", "metal", "dx12")
 #: What exists elsewhere and not here; most programs that name it want a GPU.
@@ -611,6 +623,18 @@ def _gpu() -> Any:
 
 def _wants_software() -> bool:
     return bool(_gpu().wants_software())
+
+
+def gpu_backends() -> set[str]:
+    """By which of the system's libraries kernels can run on a graphics card of this machine, or on what the session
+    takes for one.
+    """
+    gpu = _gpu()
+    software = session.config.software_gpu or gpu.wants_software()
+    try:
+        return {one.backend for one in gpu.adapters() if software or not one.software}
+    except gpu.NoDevice:
+        return set()
 
 
 def _target(choices: list[Arch], software: bool) -> tuple[str, Arch, str]:
