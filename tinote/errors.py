@@ -254,17 +254,27 @@ _OWN_ARRAY = "pass a ti.ndarray or a field: to an array that others manage anybo
 
 
 def broken_gradient_path(
-    name: str, span: Span, notes: Sequence[Note], *, tangents: bool = False, external: bool = False
+    name: str,
+    span: Span,
+    notes: Sequence[Note],
+    *,
+    tangents: bool = False,
+    external: bool = False,
+    declared: bool = False,
 ) -> DifferentiationError:
     """The error for differentiated values that go through the field `name`, which has no gradient (no dual, in forward
     mode) and can have no temporary one, and are needed after it; `span`: where they were stored there. `external`: it
-    is an array that others manage.
+    is an array that others manage; `declared`: the user has said that it has none.
     """
     missing, option = ("dual", "needs_dual") if tangents else ("gradient", "needs_grad")
+    hint = _OWN_ARRAY if external else f"make '{name}' with {option}=True"
+    if declared:
+        hint += ", or say nothing of it; where a constant is meant, store ti.stop_gradient(…)"
     return DifferentiationError(
-        f"'{name}' has no {missing}, but values that are differentiated go through it",
+        f"'{name}' {'was declared to have' if declared else 'has'} no {missing}, but values that are differentiated go "
+        "through it",
         span,
-        hint=_OWN_ARRAY if external else f"make '{name}' with {option}=True",
+        hint=hint,
         notes=notes,
     )
 

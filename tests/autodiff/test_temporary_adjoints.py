@@ -418,12 +418,63 @@ def _curvature(*args: Any, **named: Any) -> Array:
     return ti.ad.hvp(*args, **named)(np.ones(N))
 
 
+def _tape(run: Callable[[], Any], wrt: Any, loss: Any) -> Array:
+    with ti.ad.Tape(loss):
+        run()
+    return wrt.grad.to_numpy()
+
+
+def _checkpointed(run: Callable[[], Any], wrt: Any, loss: Any) -> Array:
+    with ti.ad.Tape(loss):
+        ti.ad.checkpoint(lambda t: run(), 1)
+    return wrt.grad.to_numpy()
+
+
+def _block(run: Callable[[], Any], wrt: Any, loss: Any) -> Array:
+    with ti.ad.FwdMode(loss=loss, param=wrt, seed=np.ones(N)):
+        run()
+    return loss.dual[None]
+
+
+DERIVATIVES = (_gradient, _forward, _curvature, _tape, _checkpointed, _block)
+
+
 @pytest.mark.parametrize("name", CONSTANTS)
-def test_what_is_declared_to_have_no_gradient_is_constant(name: str) -> None:
+def test_no_derivative_goes_through_what_is_declared_to_have_no_gradient(name: str) -> None:
+    """That is an error with both lines, not a derivative without this part; what is constant may be there."""
     y = CONSTANTS[name]()
-    for derivative in (_gradient, _forward):
-        np.testing.assert_allclose(_slope(y, derivative), X**2, rtol=1e-14)
-    np.testing.assert_allclose(_slope(y, _curvature), 0, atol=1e-14)
+    for derivative in DERIVATIVES:
+        with pytest.raises(DifferentiationError, match="but values that are differentiated go through it") as caught:
+            _slope(y, derivative)
+        assert "was declared to have no" in caught.value.message and "ti.stop_gradient" in str(caught.value)
+        assert caught.value.span.file == caught.value.notes[0].span.file == __file__
+    y.fill(2.0)
+    x, loss = ti.field(ti.f64, N, **BOTH), ti.field(ti.f64, (), **BOTH)
+    seen = ti.field(ti.f64, N, needs_grad=False)
+    x.from_numpy(X)
+
+    @ti.kernel
+    def scale(y: ti.template()):
+        for i in x:
+            loss[None] += y[i] * x[i]
+            y[i] = ti.stop_gradient(x[i])
+            seen[i] = x[i] ** 2  # nothing that is differentiated needs it
+
+    @ti.kernel
+    def look():
+        for i in seen:
+            seen[i] = 2 * seen[i]
+
+    def run() -> None:
+        loss[None] = 0
+        scale(y)
+        look()
+        scale(y)
+
+    for derivative in DERIVATIVES[:-1]:
+        y.fill(2.0)
+        slope = derivative(run, wrt=x, loss=loss)
+        np.testing.assert_allclose(slope, 0 * X if derivative is _curvature else 2 + X, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", OPEN)
@@ -434,10 +485,42 @@ def test_what_is_not_declared_is_followed(name: str) -> None:
     np.testing.assert_allclose(_slope(y, _curvature), 6 * X, rtol=1e-14)
 
 
-def test_a_declared_lack_of_a_dual_is_constant_in_forward_mode_alone() -> None:
+def test_a_declared_lack_of_a_dual_counts_in_forward_mode_alone() -> None:
     y = ti.field(ti.f64, N, needs_dual=False)
     np.testing.assert_allclose(_slope(y, _gradient), 3 * X**2, rtol=1e-14)
-    np.testing.assert_allclose(_slope(y, _forward), X**2, rtol=1e-14)
+    with pytest.raises(DifferentiationError, match="'y' was declared to have no dual"):
+        _slope(y, _forward)
+
+
+def test_python_puts_what_is_differentiated_into_a_declared_constant() -> None:
+    x, y, loss = ti.field(ti.f64, (), **BOTH), ti.field(ti.f64, (), needs_grad=False), ti.field(ti.f64, (), **BOTH)
+
+    @ti.kernel
+    def square():
+        loss[None] += y[None] ** 2
+
+    @ti.kernel
+    def scaled(a: ti.f64):
+        loss[None] += a * x[None]
+
+    def by_a_number() -> None:
+        y[None] = 3 * x[None]
+        square()
+
+    def by_a_copy() -> None:
+        y.copy_from(x)
+        square()
+
+    def and_back() -> None:
+        y[None] = 3 * x[None]
+        scaled(y[None] + 1.0)
+
+    x[None] = 0.5
+    for run in (by_a_number, by_a_copy, and_back):
+        for derivative in (_gradient, _tape):
+            with pytest.raises(DifferentiationError, match="'y' was declared to have no gradient") as caught:
+                derivative(run, wrt=x, loss=loss)
+            assert caught.value.span.file == __file__
 
 
 def test_a_lazy_gradient_takes_the_place_of_a_declaration() -> None:

@@ -87,6 +87,7 @@ class Specialisation:
         self._originals: dict[Buffer, Buffer] = {}  # the other way round
         self._compiling = SingleFlight()
         self._differentiated: dict[Request, Function] = {}
+        self._carried: dict[tuple[Buffer, Request], tuple[list[tuple[Buffer, Span]], Note | None]] = {}
         self._duals: set[Buffer] = set()
         started = time.perf_counter()
         self._cache = self._open_cache()
@@ -236,9 +237,12 @@ class Specialisation:
         """What becomes of an active value in `buffer`, which has no gradient: the stores that carry it on, and where
         the kernel differentiates with respect to it.
         """
-        gradient = importlib.import_module("tinote.autodiff.gradient")
-        writes, needed = gradient.carried_on(buffer, self.differentiated(request), arguments=request.arguments)
-        return [(write.buffer, write.loc) for write in writes], needed
+        found = self._carried.get((buffer, request))
+        if found is None:
+            gradient = importlib.import_module("tinote.autodiff.gradient")
+            writes, needed = gradient.carried_on(buffer, self.differentiated(request), arguments=request.arguments)
+            found = self._carried[buffer, request] = [(write.buffer, write.loc) for write in writes], needed
+        return found
 
     def refuse_gradient_access(self, request: Request) -> None:
         """Raise `DifferentiationError` when the kernel works on gradients other than as constants."""

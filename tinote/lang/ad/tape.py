@@ -78,9 +78,9 @@ class Tape(Journal):
     what cannot be differentiated right.
 
     A field or ndarray that was made without `needs_grad`, and that differentiated values go through on their way to the
-    loss, gets a temporary adjoint for the reverse sweep; it still has no `grad`. One that was made with
-    `needs_grad=False` is constant, as is one under `ti.stop_grad`. NumPy arrays, which anybody may write to, have no
-    temporary adjoint, and a custom VJP sees none: values that go through these are refused.
+    loss, gets a temporary adjoint for the reverse sweep; it still has no `grad`. One under `ti.stop_grad` is constant.
+    One that was made with `needs_grad=False` and NumPy arrays, which anybody may write to, have no temporary adjoint,
+    and a custom VJP sees none: values that go through these are refused.
 
     Of what iterations of a parallel loop combine by `ti.atomic_min` or `ti.atomic_max`, the winner alone gets the
     gradient; of several, the last. The old values that atomic operations return on counters and other memory without a

@@ -72,8 +72,9 @@ def field(
     `needs_grad=True` makes `x.grad`, of the same shape, zero at first; `needs_dual=True` makes `x.dual`, for forward
     mode. Left out, the field has none to read; where differentiated values go through it, it is lent a temporary
     adjoint for the time of the tape (a temporary dual for that of the sweep), so that the derivative by what has one is
-    right. `needs_grad=False` makes it a constant of every derivative, in forward mode too unless `needs_dual` is given;
-    `needs_dual=False` makes it one in forward mode alone.
+    right. `needs_grad=False` makes it a constant of every derivative, in forward mode too unless `needs_dual` is given,
+    and `needs_dual=False` one in forward mode alone: differentiated values that go through it are an error, unless they
+    are stored as `ti.stop_gradient(…)`.
     """
     dtype = dtype if dt is None else dt
     compound = getattr(dtype, "field", None)

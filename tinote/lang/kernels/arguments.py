@@ -180,13 +180,9 @@ class Arguments:
 
     @cached_property
     def broken_paths(self) -> tuple[BrokenPath, ...]:
-        """Where a value that is differentiated is stored into memory without a gradient (a dual, in forward mode). What
-        the user says is constant breaks no path.
-        """
+        """Where a value that is differentiated is stored into memory without a gradient (a dual, in forward mode)."""
         found = self.specialisation.broken_paths(self.request)
-        there = [path._replace(buffer=self.actual(path.buffer)) for path in found]
-        reverses = self.request.reverses
-        return tuple([path for path in there if not (path.buffer.no_adjoint if reverses else path.buffer.no_tangent)])
+        return tuple([path._replace(buffer=self.actual(path.buffer)) for path in found])
 
     @cached_property
     def only_arrays(self) -> bool:
@@ -229,6 +225,7 @@ class Arguments:
                     notes,
                     tangents=not self.request.reverses,
                     external=isinstance(path.buffer, ExternalArray),
+                    declared=declared_constant(path.buffer, tangents=not self.request.reverses),
                 )
 
     @cached_property
@@ -344,9 +341,11 @@ class Arguments:
                 carried, needed = self.specialisation.carried_on(formal, request)
                 if needed is not None:
                     external = isinstance(actual, ExternalArray)
-                    raise broken_gradient_path(formal.name, span, [needed], external=external)
+                    raise broken_gradient_path(
+                        formal.name, span, [needed], external=external, declared=declared_constant(actual)
+                    )
                 found += [(self.actual(further), write) for further, write in carried]
-        return [(further, write) for further, write in found if not further.no_adjoint]
+        return found
 
     def refuse_shared(self) -> None:
         """Raise `DifferentiationError` when arguments share memory in a way that a gradient does not know of."""
@@ -428,6 +427,11 @@ def _evaluator(regions: SymbolicRegions, actual: Mapping[Buffer, Buffer]) -> Reg
     return RegionEvaluator(regions, lambda buffer: actual.get(buffer, buffer), _outlives_a_launch)
 
 
+def declared_constant(buffer: Buffer, *, tangents: bool = False) -> bool:
+    """Whether the user has said that memory has no gradient (dual, for `tangents`)."""
+    return buffer.no_tangent if tangents else buffer.no_adjoint
+
+
 def lendable(buffer: Buffer, *, tangents: bool = False, directions: int = 1) -> bool:
     """Whether memory may get a temporary gradient (dual, for `tangents`): floats of a field or an ndarray of which the
     user has not said that it has none. Arrays that others manage get none: anybody may write to them at any time.
@@ -435,8 +439,8 @@ def lendable(buffer: Buffer, *, tangents: bool = False, directions: int = 1) -> 
     """
     if buffer.dtype.kind != "f" or buffer.primal is not None or not _outlives_a_launch(buffer):
         return False
-    own, never = (buffer.tangent, buffer.no_tangent) if tangents else (buffer.adjoint, buffer.no_adjoint)
-    return (own is None or directions > 1) and not never
+    own = buffer.tangent if tangents else buffer.adjoint
+    return (own is None or directions > 1) and not declared_constant(buffer, tangents=tangents)
 
 
 def lending(arguments: Arguments, active: Container[Buffer]) -> Request:

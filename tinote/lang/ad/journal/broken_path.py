@@ -2,8 +2,8 @@
 have no temporary one, would silently count as constants. They are followed from where they are put there to where they
 would be needed.
 
-Such memory is an array that others manage, and whatever a stretch with a custom VJP uses, which sees no gradients but
-those that the user has declared. What the user has declared to have none is constant, and breaks no path.
+Such memory is an array that others manage, what the user has declared to have none, and whatever a stretch with a
+custom VJP uses, which sees no gradients but those that the user has declared.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tinote.errors import Note, broken_gradient_path
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
-from tinote.lang.kernels.arguments import Arguments, ExternalArray, span_in
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, declared_constant, span_in
 from tinote.source import Span
 
 
@@ -38,12 +38,18 @@ class LostValues:
         """An active value is put into memory, at `span`."""
         if self._companion(buffer) is not None or buffer.primal is not None or buffer.dtype.kind != "f":
             return
-        if isinstance(buffer, ExternalArray):
+        if isinstance(buffer, ExternalArray) or self._is_declared(buffer):
             self.spans.setdefault(buffer, span)
+
+    def _is_declared(self, buffer: Buffer) -> bool:
+        return declared_constant(buffer, tangents=self._tangents)
 
     def _refuse(self, buffer: Buffer, span: Span, note: Note) -> None:
         external = isinstance(buffer, ExternalArray)
-        raise broken_gradient_path(buffer.name, span, [note], tangents=self._tangents, external=external)
+        declared = self._is_declared(buffer)
+        raise broken_gradient_path(
+            buffer.name, span, [note], tangents=self._tangents, external=external, declared=declared
+        )
 
     def follow(self, events: Iterable[Event]) -> None:
         """Follow these values through a journal."""
@@ -83,7 +89,7 @@ class LostValues:
     def _numbers_to_field(self, write: Write) -> None:
         written = set(write.sources)
         if self._companion(write.target) is None:
-            if not write.target.no_adjoint and not written.isdisjoint(self.numbers):
+            if self._is_declared(write.target) or not written.isdisjoint(self.numbers):
                 self.spans.setdefault(write.target, write.span)
             return
         for number in written:
@@ -118,13 +124,18 @@ class LostValues:
         """
         touched = arguments.accesses
         kernel_span = arguments.specialisation.source.span
+        reaches = any(buffer.tangent is not None for buffer in touched.written)
         for buffer in touched.loaded if self.spans else ():
             span = span_in(self.spans, buffer)
-            if span is not None:
+            if span is not None and (reaches or not self._is_declared(buffer)):
                 self._refuse(buffer, span, Note("written by this kernel, and then read by", kernel_span))
         if active or any(buffer.tangent is not None or buffer in temporaries for buffer in touched.loaded):
             for buffer in touched.written:
-                self.lose(buffer, kernel_span)
+                if not self._is_declared(buffer):
+                    self.lose(buffer, kernel_span)
+        for path in arguments.broken_paths:
+            if self._is_declared(path.buffer):
+                self.lose(path.buffer, path.span)
 
     def launch_gradient_forward(self, arguments: Arguments, temporaries: Collection[Buffer]) -> None:
         """Through the gradient of a kernel, launched by itself in forward mode: it knows no temporary duals."""
@@ -166,8 +177,9 @@ class LostValues:
         elif source in self.spans:
             if self._companion(target) is not None:
                 self._refuse(source, self.spans[source], Note(f"from there they are copied to '{target.name}'", span))
-            if not target.no_adjoint:
-                self.spans.setdefault(target, self.spans[source])
+            self.spans.setdefault(target, self.spans[source])
+        elif self._companion(source) is not None and self._is_declared(target):
+            self.spans.setdefault(target, span)
 
 
 def _may_break(buffer: Buffer) -> bool:

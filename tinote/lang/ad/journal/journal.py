@@ -614,6 +614,8 @@ class Journal(Recorder):
         followed = traced is not None or (source is not None and self.is_followed(source))
         if followed and buffer not in self.active and lendable(buffer):
             self.activate(buffer, caller())
+        if followed and buffer.no_adjoint:
+            self._may_lose = True
         if self.tangents is not None:
             write_tangents(buffer, position, value, source, self.tangents)
         if not (records or self.keep or self.runs_again or self._observers or buffer in self._read):
