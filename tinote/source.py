@@ -10,6 +10,7 @@ import linecache
 import os
 import sys
 from itertools import islice
+from types import CodeType
 from typing import NamedTuple
 
 
@@ -61,10 +62,14 @@ def caller(*others: str) -> Span:
     skipped = ("tinote", *others)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in skipped:
         frame = frame.f_back
-    code = frame.f_code
-    line, end_line, column, end_column = next(islice(code.co_positions(), frame.f_lasti // 2, None))
+    return span_at(frame.f_code, frame.f_lasti)
+
+
+def span_at(code: CodeType, instruction: int) -> Span:
+    """The expression that an instruction of a function is part of."""
+    line, end_line, column, end_column = next(islice(code.co_positions(), instruction // 2, None))
     if line is None or column is None or end_line is None or end_column is None:
-        return Span(code.co_filename, frame.f_lineno)
+        return Span(code.co_filename, line or code.co_firstlineno)
     return Span(code.co_filename, line, column, end_line, end_column)
 
 

@@ -110,6 +110,7 @@ class Prepared(Instructions):
 
     def run(self) -> int:
         """Run; the registers of the inputs have their values. Raises what the step itself would raise."""
+        session.replayed = session.order = session.order + 1
         try:
             status = self._launch(self._address)
         except BaseException as error:

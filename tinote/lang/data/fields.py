@@ -29,6 +29,7 @@ from tinote.lang.session.missing import HABITS
 from tinote.lang.session.state import (
     clears_duals,
     forget_gradients,
+    note_change,
     note_python_write,
     note_shared,
     note_taken,
@@ -64,6 +65,7 @@ class Field(Located, Exchanged, Tokenised):
     _suffix = ""  # ".pos" for the member of a struct
     _tapes: Any = None  # by place, what is known of the tapes whose loss it is (`ad/repeated_tapes.py`)
     _instances: Any = None  # of kernels: those that it keeps (`kernels/instance_table.py`)
+    noted: int | None = None  # `session.order` when Python last wrote to it, if that matters; -1: it has not
     _kind = ""  # "grad" or "dual" for the companions of a field
 
     def __init__(
@@ -455,6 +457,9 @@ class Field(Located, Exchanged, Tokenised):
 
     def _wrote(self, position: Any, value: Any, source: Buffer | None = None) -> None:
         """Python is about to write `value` at `position` (`...`: everywhere), or what is in the field `source`."""
+        if self.noted is not None and self.noted != session.order:
+            self.noted = session.order
+            note_change(self.buffer, position)
         note_python_write(self.buffer, position, value, source)
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:
@@ -495,7 +500,7 @@ class Field(Located, Exchanged, Tokenised):
             if source.ndim and source.shape != self.element:
                 wanted = f"a number or elements of shape {self.element}" if self.element else "a number"
                 raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
-        if session.watchers or recorder.get() is not None:
+        if session.watchers or self.noted is not None or recorder.get() is not None:
             self._wrote(..., value)
         memory = self.memory
         if memory.is_resident and self._is_alone():
@@ -657,7 +662,7 @@ class ScalarField(Field):
         fits = _is_plain(number) and (self.dtype.kind == "f" or type(number) is int)
         if not fits and isinstance(number, _NUMBERS):
             number = self._source(number)
-        if recorder.get() is not None or session.watchers:
+        if self.noted is not None or recorder.get() is not None or session.watchers:
             self._wrote(position, value)
         try:
             if value is None:  # which NumPy reads as NaN

@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from tinote.compiler.requests import GRADIENT
-from tinote.errors import DifferentiationError, Note, TinoteError, at_users_frames, users_trace
-from tinote.lang.kernels.arguments import arguments_of
+from tinote.errors import (
+    DifferentiationError,
+    Note,
+    TinoteError,
+    at_users_frames,
+    broken_gradient_path,
+    users_trace,
+)
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, declared_constant
+from tinote.lang.kernels.changed_inputs import warn_of_changes
 from tinote.lang.session.state import claim_gradients, recorder
 from tinote.source import caller
 
@@ -52,6 +60,9 @@ class KernelGradient:
             arguments = arguments_of(instance, values, request)
             arguments.refuse_broken_paths()
             arguments.refuse_shared()
+            if open_recorder is None:
+                _refuse_nothing(arguments)
+                warn_of_changes(self._kernel, instance, arguments, values)
             if instance.needs_seed:
                 values = (*values, instance.last_seed)
             if open_recorder is None:
@@ -67,3 +78,18 @@ class KernelGradient:
 
     def __repr__(self) -> str:
         return f"<gradient of {self._kernel!r}>"
+
+
+def _refuse_nothing(arguments: Arguments) -> None:
+    """Raise for a gradient that would come from nowhere: nothing that the kernel writes has one, and alone it gets no
+    temporary adjoint.
+    """
+    if arguments.broken_paths and all(buffer.adjoint is None for buffer in arguments.accesses.written):
+        path = arguments.broken_paths[0]
+        raise broken_gradient_path(
+            path.buffer.name,
+            path.span,
+            [],
+            external=isinstance(path.buffer, ExternalArray),
+            declared=declared_constant(path.buffer),
+        )

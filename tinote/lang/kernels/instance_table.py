@@ -56,6 +56,12 @@ class InstanceTable(dict[tuple[Any, ...], Any]):
         found = [known() for other, known in self._retired if other == key]
         return next((one for one in found if one is not None and one.is_current()), None)
 
+    def launched_before(self, instance: Instance) -> Instance | None:
+        """An older version of an instance that was launched."""
+        key = next((key for key in list(self) if self.find(key) is instance), None)
+        found = [known() for other, known in self._retired if other == key]
+        return next((one for one in found if one is not None and one.calls), None)
+
     def before_newest(self) -> Instance | None:
         """What the newest instance was before what it captured changed."""
         newest = next(reversed(self), None)

@@ -16,6 +16,7 @@ from tinote.ir.nodes import BufferKind
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.structured import results_of
 from tinote.lang.kernels.aliasing import families_of, meet_views
+from tinote.lang.kernels.changed_inputs import take_part
 from tinote.lang.session.state import BufferCache
 from tinote.lang.tables import ShownAsTable
 
@@ -48,10 +49,13 @@ class Instance:
         "arguments",
         "by_memory",
         "calls",
+        "checks",
         "families",
         "kernel_name",
+        "last",
         "last_seed",
         "needs_seed",
+        "notes",
         "owner",
         "primal",
         "result",
@@ -82,6 +86,9 @@ class Instance:
         self.returns_floats = sum([_floats(t) for t in signature.returns or ()])
         self.writes_copies = False  # whether it was launched on an array of which it got a copy to write to
         self.calls = 0
+        self.last = 0  # which launch of those that have an order its own was (`changed_inputs.py`); 0: it has none
+        self.checks = 0  # how many of its gradients were compared with that
+        self.notes = self.needs_seed or take_part(self)  # whether anything is noted at each launch
         self.last_seed = 0  # a gradient replays the draws of the launch before it
         names: list[tuple[dict[Any, Any], Any, Any]] = []
         builtins: list[tuple[dict[Any, Any], str]] = []

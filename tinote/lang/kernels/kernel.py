@@ -192,6 +192,10 @@ class Kernel(Tokenised):
             seam.listener.prepared(self, key, instance)
         return instance, values
 
+    def launched_before(self, instance: Instance) -> Instance | None:
+        """One for the same arguments that was launched before this one took its place."""
+        return self._instances.launched_before(instance)
+
     def runs(self, key: tuple[Any, ...], instance: Instance) -> bool:
         """Whether a launch whose arguments have this key would run this instance, if it is current."""
         return self._instances.find(key) is instance
@@ -263,9 +267,11 @@ class Kernel(Tokenised):
             # `__getattr__` makes each look at an attribute of a kernel slow, so there are few on this way.
             instance, values = Kernel.prepare(self, args, kwargs)
             instance.calls += 1
-            if instance.needs_seed:
-                instance.last_seed = session.next_seed()
-                values = (*values, instance.last_seed)
+            if instance.notes:
+                session.order = instance.last = session.order + 1
+                if instance.needs_seed:
+                    instance.last_seed = session.next_seed()
+                    values = (*values, instance.last_seed)
             open_recorder = recorder.get()
             native = instance.primal
             if session.watchers and session.watchers != [open_recorder]:

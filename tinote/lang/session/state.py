@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import platform
+import sys
 import warnings
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -11,7 +12,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from itertools import chain
 from numbers import Integral
-from typing import Any, Protocol
+from types import CodeType
+from typing import Any, NamedTuple, Protocol
 
 from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.compiler.requests import GRADIENT, Request
@@ -24,7 +26,7 @@ from tinote.runtime.memory import Memory
 from tinote.runtime.owner import SESSION, current_owner
 from tinote.runtime.pool import MOST_IDLE, pool
 from tinote.runtime.seam import heard
-from tinote.source import NOWHERE, Span, caller
+from tinote.source import NOWHERE, Span, caller, span_at
 
 
 class Arch:
@@ -211,6 +213,11 @@ class Session:
         self.has_owners = False  # whether there may be any; asked by each tape, where asking `owners` would tell
         #: of all contexts. One call adds or removes one, which neither a thread nor an interrupt can part.
         self.watchers: list[OutsideWatcher] = []
+        #: how many launches there were of kernels that touch fields with a gradient (`kernels/changed_inputs.py`); that
+        #: number when Python last wrote to what these read, and when a captured program last ran
+        self.order = 0
+        self.changed = self.replayed = -1
+        self.changes: weakref.WeakKeyDictionary[Buffer, PythonWrite] = weakref.WeakKeyDictionary()
         #: launches that wait, if any do, in memory that is to be had by `memory_of` alone (`ad/repeated_tapes.py`)
         self.ahead: Any = None
         self.launches = 0
@@ -426,6 +433,29 @@ def note_python_write(buffer: Buffer, position: Any = ..., value: Any = None, so
         _tell_watchers(buffer, position)  # first: what the recorder makes of it changes duals
     if open_recorder is not None:
         open_recorder.writing(buffer, position, value, source)
+
+
+class PythonWrite(NamedTuple):
+    """Where Python wrote to a field, and after how many launches (`Session.order`)."""
+
+    order: int
+    region: Any
+    code: CodeType
+    instruction: int
+
+    @property
+    def span(self) -> Span:
+        """The user's line."""
+        return span_at(self.code, self.instruction)
+
+
+def note_change(buffer: Buffer, position: Any) -> None:
+    """Python is about to write to what a kernel reads that touches fields with a gradient."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tinote":
+        frame = frame.f_back
+    session.changed = session.order
+    session.changes[buffer] = PythonWrite(session.order, region_at(buffer, position), frame.f_code, frame.f_lasti)
 
 
 def note_shared(buffer: Buffer) -> None:

@@ -14,14 +14,10 @@ from tinote.compiler.driver import Specialisation
 from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.protocol import TemplateArgument, same_answer
 from tinote.ir.nodes import Buffer
-from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import numpy_type
 
 Array = np.ndarray[Any, Any]
 
-_NAMED = (int, float, Field)
-#: How many constants a message names.
-_MOST_NAMED = 6
 #: More numbers than that are compared by weighted sums of parts.
 _MOST_NUMBERS = 4096
 
@@ -49,14 +45,6 @@ def kernel_taken(specialisation: Specialisation) -> Taken:
     values = [capture.value for capture in specialisation.captures]
     values += [one.value for one in specialisation.arguments if isinstance(one, TemplateArgument)]
     return Taken(specialisation.source.name, [one for one in values if _is_constant(one)])
-
-
-def compiled_constants(specialisation: Specialisation) -> str:
-    """The numbers and fields that a kernel was compiled with, in words."""
-    found = [f"{one.key} = {one.value!r}" for one in specialisation.captures if isinstance(one.value, int | float)]
-    templates = [one.value for one in specialisation.arguments if isinstance(one, TemplateArgument)]
-    found += [one.name if isinstance(one, Field) else repr(one) for one in templates if isinstance(one, _NAMED)]
-    return ", ".join(found[:_MOST_NAMED])
 
 
 def _is_constant(value: Any) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 
 from tinote.compiler.driver import Specialisation
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.journal.from_python import compiled_constants
+from tinote.lang.kernels.changed_inputs import compiled_constants
 
 #: Of an array of more numbers, these are kept one by one, to be shown, and a checksum of all.
 _MOST_SHOWN = 4
