@@ -513,7 +513,7 @@ def _checksum(buffer: Buffer) -> int:
 
 class _StepTrace(Trace):
     """The trace of one step. Its numbers have the same `labels` when the step is run again, in the order of their
-    making; numbers that Python has computed have theirs from whoever follows the events.
+    making; those that Python has computed get theirs when the events are compared.
     """
 
     __slots__ = ("labels",)

@@ -5,8 +5,7 @@
     square.grad()           # by the chain rule with x = 100, and a warning with both lines
 
 Launches of kernels that touch fields with a gradient, and what Python writes to fields that these read, have an order:
-`session.order` counts the launches, and of each write it is known how many there were before. Other launches count
-nothing.
+`session.order` counts the launches, and each write has the count at its time. Other launches count nothing.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ _MOST_NAMED = 6
 _NAMED = (int, float, Field)
 #: The instances that write to a field.
 _writers: WeakKeyDictionary[Buffer, WeakSet[Any]] = WeakKeyDictionary()
-#: What of each instance was warned of, and where.
-_told: WeakKeyDictionary[Any, set[tuple[str, Note]]] = WeakKeyDictionary()
+#: The changes that were warned of, by instance.
+_warned: WeakKeyDictionary[Any, set[tuple[str, Note]]] = WeakKeyDictionary()
 
 
 def take_part(instance: Any) -> bool:
@@ -60,9 +59,9 @@ def warn_of_changes(kernel: Any, instance: Any, arguments: Arguments, values: tu
         return
     instance.checks += 1
     found = _change(instance, arguments, values) if instance.last else _other_constants(kernel, instance)
-    if found is not None and found not in _told.get(instance, ()):
+    if found is not None and found not in _warned.get(instance, ()):
         what, note = found
-        _told.setdefault(instance, set()).add(found)
+        _warned.setdefault(instance, set()).add(found)
         warning = DifferentiationError(
             f"{what} since '{instance.kernel_name}' was launched, and this gradient is that of the present values",
             caller(),

@@ -460,7 +460,7 @@ class _Columns:
         return product[..., None] if isinstance(product, np.ndarray) else product
 
     def _compare(self, value: Any) -> None:
-        """Raise for a run that gives another result than the first one. (Whoever listens compares for himself.)"""
+        """Raise for a run that gives another result than the first one. (A capture compares more than that.)"""
         if heard() is not None:
             return
         found = np.array(plain_array(value))

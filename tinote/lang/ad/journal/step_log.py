@@ -54,8 +54,8 @@ def place(buffer: Buffer, position: Any) -> Place:
 
 
 class What(NamedTuple):
-    """What happened: a `verb` with its `subjects`, of which it may name some and a number may follow. `kind`: what the
-    number is: `f` a float, `i` an integer, `n` one that is differentiated, `c` a checksum of several.
+    """What happened: a `verb` that has places for the names of `subjects`, and perhaps a number. `kind`: what that is:
+    `f` a float, `i` an integer, `n` one that is differentiated, `c` a checksum of several.
     """
 
     verb: str
