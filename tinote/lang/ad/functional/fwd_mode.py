@@ -235,8 +235,8 @@ def _along_one(params: Sequence[Field], seeds: Sequence[Any]) -> list[Any]:
     found = list(seeds)
     for k, (field, seed) in enumerate(zip(params, seeds, strict=True)):
         shape = field.shape + field.element
-        is_one = seed is not None and (_rank(seed) == 0 or (_rank(seed) == 1 and len(seed) == 1))
-        if math.prod(shape) == 1 and is_one:
+        is_one = _rank(seed) == 0 or (_rank(seed) == 1 and len(seed) == 1)
+        if seed is not None and math.prod(shape) == 1 and is_one:
             number = seed if _rank(seed) == 0 else seed[0]
             found[k] = np.full(shape, number) if shape else number
         elif _has_leading_axis(field, seed):

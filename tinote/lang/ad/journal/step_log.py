@@ -166,5 +166,5 @@ def array_words(numbers: np.ndarray[Any, Any]) -> list[tuple[int, str, int]]:
     flat = numbers.ravel()
     found = [(k, *number_word(one)) for k, one in enumerate(flat[:_MOST_SHOWN].tolist())]
     if flat.size > _MOST_SHOWN:
-        found.append((-1, "c", zlib.crc32(np.ascontiguousarray(flat), hash(numbers.shape) & 0xFFFFFFFF)))
+        found.append((-1, "c", zlib.crc32(np.ascontiguousarray(flat).data, hash(numbers.shape) & 0xFFFFFFFF)))
     return found
