@@ -1,5 +1,5 @@
-"""One derivative rule in every mode: each primitive in kernels, on `arch=ti.python` and on numbers in Python, by reverse
-and forward mode, at ordinary points, ties, zeros and infinities.
+"""One derivative rule in every mode: each primitive in kernels, on `arch=ti.python` and on numbers in Python, by
+reverse and forward mode, at ordinary points, ties, zeros and infinities.
 """
 
 from __future__ import annotations

@@ -372,7 +372,7 @@ def test_it_is_a_float_to_everything_that_looks() -> None:
             with pytest.raises(AttributeError, match="'float' object has no attribute 'shapes'"):
                 _ = x.shapes
     assert json.loads(json.dumps(float(x))) == json.loads(json.dumps(x, default=float)) == plain
-    with pytest.raises(TypeError, match="Object of type float is not JSON serializable"):
+    with pytest.raises(TypeError, match=r"write float\(.* is not JSON serializable"):
         json.dumps(x)  # whose C code asks for a subclass of float
     assert np.array([x, 1.0]).dtype == np.float64
     assert Decimal(float(x)) == Decimal(plain)

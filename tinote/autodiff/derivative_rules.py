@@ -29,7 +29,6 @@ from tinote.ir.primitives import Primitive
 from tinote.ir.query import operands_first
 from tinote.ir.types import Scalar, Tangents, Tensor, Type, element_type, i32, is_float, tangent_type, with_element
 
-
 T = TypeVar("T")
 
 

@@ -31,6 +31,7 @@ from tinote.lang.capture.captured import NUMBERS, Captured
 from tinote.lang.capture.explore import captured
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.plan import Plan
+from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import recorder, session
 from tinote.lang.shipping.sources import FunctionsInFile, functions_by_file
 from tinote.runtime.owner import current_owner
@@ -267,7 +268,7 @@ def _plain(value: Any) -> Any:
 def _kind(value: Any) -> Any:
     """What of an argument one program is for."""
     if isinstance(value, NUMBERS):
-        return value.__class__  # of a traced number, that of its value
+        return type(value.value if type(value) is Traced else value)
     if isinstance(value, np.ndarray | list | dict | set):
         raise CaptureError(
             f"a captured step is called with numbers and fields, not with {type(value).__name__}",

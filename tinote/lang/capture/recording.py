@@ -22,7 +22,7 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.layout import MemoryPart
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.ndarrays import CopiedArray
-from tinote.lang.data.traced import Trace, Traced, holds_traced, objects, traced_array
+from tinote.lang.data.traced import Trace, Traced, holds_traced, objects, traced, traced_array
 from tinote.lang.session.state import session
 from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.seam import Listener, seam
@@ -271,7 +271,7 @@ class Recording(Listener):
 
     def number(self, register: plans.Register, value: Any) -> Traced:
         """What Python gets of a register that holds `value` now."""
-        return Traced(self.trace, value, 0.0, 0, Symbol(self, register))
+        return traced(self.trace, value, 0.0, 0, Symbol(self, register))
 
     def run(self, function: Any) -> Any:
         """Call a function and listen. Raises `CaptureError`."""

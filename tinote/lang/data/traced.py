@@ -7,13 +7,19 @@
 
 Arithmetic, NumPy's functions on scalars and `ti.*` functions give traced numbers. Comparing, printing, formatting,
 hashing and rounding them gives what a float gives. A traced number is what `isinstance(_, float)` says, and is pickled
-and copied as a float; NumPy makes floats of it. It is not a subclass of `float`, since C code reads the number in such
-an object unseen: that `math.sin(e)` asks for `float(e)` is how a tape knows that a plain number was taken out. So there
-are two differences, which last when the recording has ended: `json` wants `float(e)`, or `default=float`, and pandas
-makes columns of objects of traced numbers until they are converted (`.astype(float)`).
+and copied as a float; NumPy, `statistics` and complex arithmetic make floats of it. It is not a subclass of `float`,
+since C code reads the number in such an object unseen: that `math.sin(e)` asks for `float(e)` is how a tape knows that
+a plain number was taken out. So there are differences, which last when the recording has ended. What takes nothing but
+a float refuses a traced number, with an error that says what to write: `json` (which also has `default=float`),
+`Decimal(e)`, `timedelta(seconds=e)`, `time.sleep(e)`, `float.hex(e)`, JAX. And pandas makes columns of objects of
+traced numbers until they are converted (`.astype(float)`).
+
+The derivatives are those of kernels, at ties and kinks too (`autodiff/derivative_rules.py`). `max(a, b)` and `min(a,
+b)` of Python's own compare, and give one of the two, of equal ones the first; `ti.max` and NumPy's compute.
 
 What is taken out (`float(e)`, `math.sin(e)`, `np.array([e])`, `x.to_numpy()`) is a constant. When plain numbers go into
-the program after that, one of them may have come from there: `Trace.note_plain` says so, once.
+the program after that, one of them may have come from there: `Trace.note_plain` says so, once. Text and copies by
+`pickle` are for reading, as a rule: they count as taken out where the same number comes back.
 
 When the recording has ended, a traced number is a float in every other respect, and holds nothing.
 
@@ -110,10 +116,13 @@ class Computes(Protocol):
 
 
 class _TakenOut(NamedTuple):
-    """A plain number was taken out at `span`. `older`: floats that were there before, by identity."""
+    """A plain number was taken out at `span`. `older`: floats that were there before, by identity. `written`: the
+    numbers, where nothing but their text and copies were made, any of which may be read again.
+    """
 
     span: Span
     older: dict[int, float]
+    written: set[float] | None = None
 
 
 class Trace:
@@ -155,8 +164,8 @@ class Trace:
     def new(self, value: float, tangent: float = 0.0) -> Traced:
         """A number that Python did not compute: one that was read, that a kernel returned, or an argument."""
         if type(value) is Traced:
-            return Traced(self, value.value, tangent, next(_numbers), value.symbol)
-        return Traced(self, value, tangent, next(_numbers))
+            return traced(self, value.value, tangent, next(_numbers), value.symbol)
+        return traced(self, value, tangent, next(_numbers))
 
     def is_active(self, value: Traced) -> bool:
         """Whether a number is one of this recording's, or of one around it. Raises `DifferentiationError` for numbers
@@ -202,22 +211,36 @@ class Trace:
     def note_taken_out(self) -> None:
         """A plain number that depends on what is differentiated is taken out."""
         root = self.root
-        if root.is_open and root.taken_out is None and not root._said:
+        if root.is_open and (root.taken_out is None or root.taken_out.written is not None) and not root._said:
             span = caller("numpy")
             if not _looks(span):
                 root.taken_out = _TakenOut(span, _floats_around())
+
+    def note_written(self, value: float) -> None:
+        """A number that depends on what is differentiated is written as text, from which `value` can be read."""
+        root = self.root
+        if not root.is_open or root._said:
+            return
+        if root.taken_out is None:
+            root.taken_out = _TakenOut(caller("numpy"), _floats_around(), set())
+        if root.taken_out.written is not None:
+            root.taken_out.written.add(value)
 
     def note_plain(self, values: Any, what: str) -> None:
         """Plain numbers go into the program again, to `what`. Raises or warns, once, where they may have come from
         traced ones.
         """
         taken = self.root.taken_out
-        if taken is not None and may_be_computed(values, taken.older) and not _looks(caller("numpy")):
-            self.tell(
-                f"a plain number goes to {what}, and one that depends on what is differentiated was taken out before: "
-                "if it was computed from that, it would become a constant",
-                taken.span,
-            )
+        if taken is None or not may_be_computed(values, taken.older, taken.written) or _looks(caller("numpy")):
+            return
+        before, doubt = "taken out", "if it was computed from that"
+        if taken.written is not None:
+            before, doubt = "written as text or copied", "if it was read from that"
+        self.tell(
+            f"a plain number goes to {what}, and one that depends on what is differentiated was {before} before: "
+            f"{doubt}, it would become a constant",
+            taken.span,
+        )
 
     def tell(self, message: str, taken_out: Span) -> None:
         """Say, once, that a derivative may be lost: raise or warn. `taken_out`: where a number became a plain one."""
@@ -260,18 +283,26 @@ def _floats_around() -> dict[int, float]:
     return found
 
 
-def may_be_computed(values: Any, older: dict[int, float]) -> bool:
-    """Whether a value holds plain floats that are neither literals nor among the `older` ones."""
+def may_be_computed(values: Any, older: dict[int, float], written: set[float] | None = None) -> bool:
+    """Whether a value holds plain floats that are neither literals nor among the `older` ones; of those that are
+    `written`, if that is given.
+    """
     if isinstance(values, _SEQUENCES):
-        return any(may_be_computed(value, older) for value in values)
-    if isinstance(values, np.ndarray):
-        return values.dtype.kind in "fO"
-    inner = getattr(values, "values", None)
-    if isinstance(inner, np.ndarray):
-        return inner.dtype.kind in "fO"
-    if type(values) is Traced:
+        return any(may_be_computed(value, older, written) for value in values)
+    array = values if isinstance(values, np.ndarray) else getattr(values, "values", None)
+    if isinstance(array, np.ndarray):
+        return array.dtype.kind in "fO" and (written is None or bool(np.isin(array, list(written)).any()))
+    if type(values) is Traced or not isinstance(values, float | np.floating):
         return False
-    return isinstance(values, float | np.floating) and id(values) not in older and not _is_literal(values)
+    return (written is None or values in written) and id(values) not in older and not _is_literal(values)
+
+
+def _read_back(text: str, value: float) -> float:
+    """The number that can be read from the text of a value, or else the value."""
+    try:
+        return float(text)
+    except ValueError:
+        return value
 
 
 def _is_literal(value: Any) -> bool:
@@ -297,25 +328,16 @@ class Traced:
 
     __slots__ = ("is_sum_of_squares", "number", "symbol", "tangent", "trace", "value")
 
-    def __init__(
-        self,
-        trace: Trace,
-        value: float,
-        tangent: float,
-        number: int,
-        symbol: Symbol | None = None,
-        is_sum_of_squares: bool = False,
-    ) -> None:
-        self.is_sum_of_squares = is_sum_of_squares
-        self.trace = trace
-        self.value = value
-        self.tangent = tangent
-        self.number = number
-        self.symbol = symbol
+    def __new__(cls, value: Any = 0.0) -> Any:
+        """A float: what libraries make of a number of the type that they were given (`statistics.mean`)."""
+        return float(value)
+
+    fromhex = staticmethod(float.fromhex)
 
     @property
     def __class__(self) -> type:  # so that `isinstance` says what programs expect
-        return type(self.value)
+        kind = type(self.value)
+        return _TracedFloat if kind is float else kind
 
     @property
     def is_captured(self) -> bool:
@@ -331,11 +353,21 @@ class Traced:
 
     def _take_out(self) -> float:
         self._look("a plain number of it")
-        trace = self.trace
-        # Where tangents alone are carried, what has none is a constant.
-        if trace.is_open and self.number and (trace.events is not None or self.tangent):
-            trace.note_taken_out()
+        if self._may_be_lost:
+            self.trace.note_taken_out()
         return self.value
+
+    def _note_written(self, value: float) -> None:
+        if self._may_be_lost:
+            self.trace.note_written(value)
+
+    @property
+    def _may_be_lost(self) -> bool:
+        """Whether a plain number of it lacks a derivative. Where tangents alone are carried, what has none is a
+        constant.
+        """
+        trace = self.trace
+        return trace.is_open and self.number != 0 and (trace.events is not None or bool(self.tangent))
 
     def __float__(self) -> float:
         self._look("a plain number of it")
@@ -343,6 +375,7 @@ class Traced:
             frame = sys._getframe(1)
             if frame.f_code.co_code[frame.f_lasti] != _OPERATOR:
                 return float(self._take_out())
+            self._note_written(self.value)
         return float(self.value)
 
     def __tinote_captured__(self) -> float:
@@ -368,12 +401,13 @@ class Traced:
 
     def __index__(self) -> int:
         if not isinstance(self.value, int):
-            raise TypeError("'float' object cannot be interpreted as an integer")
+            raise TypeError(f"a {Traced.__name__} cannot be interpreted as an integer")
         self._look("a plain integer of it, as an index or a count")
         return self.value
 
     def __reduce__(self) -> Any:
         self._look("a copy of it")
+        self._note_written(self.value)
         return type(self.value), (self.value,)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -389,13 +423,16 @@ class Traced:
 
     def __repr__(self) -> str:
         self._look("its text")
+        self._note_written(self.value)
         return repr(self.value)
 
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
         self._look("its text")
-        return format(self.value, spec)
+        text = format(self.value, spec)
+        self._note_written(_read_back(text, self.value))
+        return text
 
     def __hash__(self) -> int:
         self._look("its hash")
@@ -531,12 +568,12 @@ class Traced:
         if method == "__call__" and not options:
             if any(isinstance(one, np.ndarray) and one.dtype == object for one in inputs):
                 return ufunc(*[objects([one], ()) if type(one) is Traced else one for one in inputs])
-            if not any(isinstance(one, np.ndarray) and one.ndim for one in inputs):
+            if not any(isinstance(one, list | tuple) or (isinstance(one, np.ndarray) and one.ndim) for one in inputs):
                 # As with floats, a result out of range is an infinity or NaN.
                 plain_inputs = [one.value if type(one) is Traced else one for one in inputs]
                 value = ufunc(*plain_inputs)
                 rule = RULES.get(ufunc.__name__)
-                if rule is not None:
+                if rule is not None and not isinstance(value, complex | np.complexfloating):
                     return _compute(rule, float(value), inputs)
                 if isinstance(value, bool | np.bool_ | np.integer):  # comparisons, and what is constant in steps
                     for one in inputs:
@@ -554,7 +591,34 @@ class Traced:
         return lambda *others: getattr(np, name)(self, *others)
 
 
+class _TracedFloat(float):
+    """What a traced number says that it is: its name is in the messages of libraries that refuse it."""
+
+
+# Python and its libraries name the type of what they refuse, and so say what to write.
+Traced.__name__ = Traced.__qualname__ = _TracedFloat.__name__ = "traced number (write float(…) for a plain one)"
 Real.register(Traced)
+
+_allocate = object.__new__
+
+
+def traced(
+    trace: Trace,
+    value: float,
+    tangent: float,
+    number: int,
+    symbol: Symbol | None = None,
+    is_sum_of_squares: bool = False,
+) -> Traced:
+    """A traced number; the parameters are its attributes."""
+    made = _allocate(Traced)
+    made.trace = trace
+    made.value = value
+    made.tangent = tangent
+    made.number = number
+    made.symbol = symbol
+    made.is_sum_of_squares = is_sum_of_squares
+    return made
 
 
 _NUMBERS = (int, float, np.bool_, np.integer, np.floating)
@@ -572,7 +636,7 @@ def _by_operator(rule: ScalarRule, python: Callable[[Any, Any], Any], a: Any, b:
     x = a.value if type(a) is Traced else a
     y = b.value if type(b) is Traced else b
     if not (type(x) is float or _is_number(x)) or not (type(y) is float or _is_number(y)):
-        return NotImplemented
+        return _with_others(python, a, b)
     try:
         value = python(x, y)
     except ArithmeticError:
@@ -588,12 +652,23 @@ def _by_operator(rule: ScalarRule, python: Callable[[Any, Any], Any], a: Any, b:
     return _compute(rule, value, (a, b))
 
 
+def _with_others(python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """Arithmetic with what is no real number: a complex number, or another's type that has refused a traced number."""
+    if type(a) is Traced and not isinstance(b, complex | np.complexfloating):
+        return NotImplemented
+    found = python(stored(a), stored(b))
+    for one in (a, b):
+        if type(one) is Traced:
+            one._take_out()
+    return found
+
+
 def _compute(rule: ScalarRule, value: Any, operands: Sequence[Any]) -> Any:
     """What Python computes of numbers, of which some are traced."""
     for one in operands:
         if type(one) is Traced and one.is_captured:
             symbol = one.symbol.computed(rule.name, operands, value)  # type: ignore[union-attr]
-            return _differentiated(rule, value, operands, Traced(one.trace, value, 0.0, 0, symbol))
+            return _differentiated(rule, value, operands, traced(one.trace, value, 0.0, 0, symbol))
     return _differentiated(rule, value, operands, None)
 
 
@@ -618,7 +693,7 @@ def _differentiated(rule: ScalarRule, value: Any, operands: Sequence[Any], captu
         # A constant that stands among traced numbers is one of them; of a recording that has ended, a float.
         among = any(type(one) is Traced and one.trace.is_open for one in operands)
         is_number = among and captured is None and not isinstance(value, int)
-        return Traced(trace, float(value), 0.0, 0) if is_number else constant
+        return traced(trace, float(value), 0.0, 0) if is_number else constant
     if trace.root.taken_out is not None:
         others = [one for one, kept in zip(operands, given, strict=True) if type(kept) is not Traced]
         trace.note_plain(others, "arithmetic")
@@ -630,9 +705,9 @@ def _differentiated(rule: ScalarRule, value: Any, operands: Sequence[Any], captu
         tangent = rule.of(*[dual_of(one) for one in given], value=known).tangent
     squares = rule.squares is not None and rule.squares(*operands)
     if captured is None:
-        found = Traced(trace, float(value), tangent, next(_numbers), None, squares)
+        found = traced(trace, float(value), tangent, next(_numbers), None, squares)
     else:
-        found = Traced(trace, value, tangent, next(_numbers), captured.symbol, squares)
+        found = traced(trace, value, tangent, next(_numbers), captured.symbol, squares)
     if trace.events is not None:
         trace.events.append(Computed(found, rule, tuple(given)))
     return found
@@ -701,7 +776,7 @@ def _placed(value: Traced, *, inside: bool) -> Traced:
     if not value.is_captured:
         return value
     assert value.symbol is not None
-    return Traced(value.trace, value.value, value.tangent, value.number, value.symbol.in_vector(inside))
+    return traced(value.trace, value.value, value.tangent, value.number, value.symbol.in_vector(inside))
 
 
 def objects(items: Sequence[Any], shape: tuple[int, ...]) -> Array:
@@ -724,7 +799,7 @@ def traced_array(value: Any) -> Array:
     if trace.root.taken_out is not None and isinstance(value, _SEQUENCES):
         trace.note_plain(value, "a vector of numbers that are differentiated")
     array = _as_objects(value)
-    items = [one if type(one) is Traced else Traced(trace, float(one), 0.0, 0) for one in array.ravel().tolist()]
+    items = [one if type(one) is Traced else traced(trace, float(one), 0.0, 0) for one in array.ravel().tolist()]
     return objects(items, array.shape)
 
 
@@ -745,7 +820,7 @@ def constants(values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _constant(value: Traced) -> Any:
-    return Traced(value.trace, value.value, 0.0, 0, value.symbol) if value.is_captured else value.value
+    return traced(value.trace, value.value, 0.0, 0, value.symbol) if value.is_captured else value.value
 
 
 def all_traced(value: Any) -> Any:

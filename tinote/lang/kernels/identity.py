@@ -13,12 +13,12 @@ def identity_of(value: Any) -> Any:
     """A key for an argument: a number or text by type and value, a tuple item by item, anything else by identity. It
     tells objects apart as long as they live, so whoever keeps the key keeps the argument.
     """
+    if type(value) is Traced:
+        value = constant_of(value, "compiled code, as a template argument")
     kind = value.__class__
     if kind is int or kind is bool or kind is str:
         return kind, value
     if kind is float or kind is complex:
-        if type(value) is Traced:
-            value = constant_of(value, "compiled code, as a template argument")
         return kind, repr(value)  # the text tells 0.0 from -0.0, and equals itself for NaN
     if kind is tuple:
         return kind, *map(identity_of, value)

@@ -21,7 +21,7 @@ from tinote.lang.ad.journal.events import Computed, Custom, InnerEvents, Launch,
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Operation, outermost
 from tinote.lang.ad.memory.values import element_at, held_now, hold, store
-from tinote.lang.data.traced import Trace, Traced, computed_again
+from tinote.lang.data.traced import Trace, Traced, computed_again, traced
 from tinote.lang.kernels.unwritable import launch_on_copies
 from tinote.lang.session.state import Recorder, note_launch_outside, note_python_write, session
 from tinote.source import Span
@@ -143,7 +143,7 @@ class Again:
 
     def _number(self, number: int, value: float, known: Mapping[int, Traced]) -> Traced:
         found = known.get(number)
-        return Traced(self._outer, value, self._along.get(number, 0.0), number) if found is None else found
+        return traced(self._outer, value, self._along.get(number, 0.0), number) if found is None else found
 
     def _launch(self, event: Launch, recorder: Recorder, known: dict[int, Traced]) -> None:
         instance, values = event.instance, list(event.replay_arguments())
