@@ -196,6 +196,44 @@ def test_every_primitive_that_numbers_have_is_among_them() -> None:
     assert {prim.name for prim in known} <= {*UNARY, *BINARY}
 
 
+@pytest.mark.parametrize("arch", [ti.cpu, ti.python], ids=repr)
+def test_of_several_equal_numbers_the_last_has_the_derivative(arch: Any) -> None:
+    """Of numbers, and of the components of vectors; in kernels and in Python."""
+    ti.init(arch=arch, default_fp=ti.f64)
+    x, loss = (ti.field(ti.f64, shape, needs_grad=True) for shape in (3, ()))
+    x.fill(1.5)
+
+    def numbers(f: Callable[..., Any]) -> Any:
+        @ti.kernel
+        def k():
+            loss[None] = f(x[0], x[1], x[2])
+
+        return k, lambda: f(x[0], x[1], x[2])
+
+    def components(f: Callable[..., Any]) -> Any:
+        @ti.kernel
+        def k():
+            loss[None] = f(ti.Vector([x[0], x[1], x[2]]))
+
+        return k, lambda: f(ti.Vector([x[0], x[1], x[2]]))
+
+    def vectors(f: Callable[..., Any]) -> Any:
+        @ti.kernel
+        def k():
+            loss[None] = f(ti.Vector([x[0], x[1]]), ti.Vector([x[0], x[2]]))[1]
+
+        return k, lambda: f(ti.Vector([x[0], x[1]]), ti.Vector([x[0], x[2]]))[1]
+
+    ways = [make(f) for make in (numbers, components, vectors) for f in (ti.min, ti.max)]
+    for kernel, python in [*ways, components(lambda v: v.max()), components(lambda v: v.min())]:
+        with ti.ad.Tape(loss):
+            kernel()
+        assert x.grad.to_numpy().tolist() == [0, 0, 1]
+        with ti.ad.Tape(loss):
+            loss[None] = python()
+        assert x.grad.to_numpy().tolist() == [0, 0, 1]
+
+
 def derivative_at(name: str, *point: float) -> list[float]:
     at = [i for i, one in enumerate(points_of(name)) if np.array_equal(one, point, equal_nan=True)]
     assert at

@@ -18,7 +18,16 @@ from tinote.errors import FieldError, no_attribute
 from tinote.ir.primitives import cast_number
 from tinote.ir.types import Scalar
 from tinote.lang.data.components import ElementPlace
-from tinote.lang.data.traced import Traced, as_components, as_number, holds_traced, plain, traced_array, with_values
+from tinote.lang.data.traced import (
+    Traced,
+    as_components,
+    as_number,
+    extreme,
+    holds_traced,
+    plain,
+    traced_array,
+    with_values,
+)
 from tinote.lang.session.state import scalar_type
 from tinote.runtime.seam import heard
 from tinote.source import caller
@@ -345,11 +354,11 @@ class Matrix:
 
     def max(self) -> Any:
         """The largest component."""
-        return _number(np.fmax.reduce(self.values, axis=None))
+        return _number(extreme(np.fmax, [self.values]))
 
     def min(self) -> Any:
         """The smallest component."""
-        return _number(np.fmin.reduce(self.values, axis=None))
+        return _number(extreme(np.fmin, [self.values]))
 
     def any(self) -> bool:
         """Whether a component is not zero."""

@@ -30,6 +30,7 @@ number itself is refused.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import operator
@@ -783,6 +784,21 @@ def objects(items: Sequence[Any], shape: tuple[int, ...]) -> Array:
     """An array of objects. (Assigning them one by one would ask each for an array of its own.)"""
     found = np.frompyfunc(items.__getitem__, 1, 1)(np.arange(len(items)))
     return np.asarray(found).reshape(shape)
+
+
+def extreme(function: np.ufunc, items: Sequence[Any]) -> Any:
+    """`np.fmin` or `np.fmax` of numbers and arrays; of one array, of its components. Of objects, NumPy's own compares, and
+    gives the first of equal ones.
+    """
+    if len(items) == 1:
+        array = np.asarray(items[0])
+        return (
+            functools.reduce(function, array.ravel().tolist())
+            if array.dtype == object
+            else function.reduce(array, None)
+        )
+    is_of_objects = any(isinstance(one, np.ndarray) and one.dtype == object for one in items)
+    return functools.reduce(np.frompyfunc(function, 2, 1) if is_of_objects else function, items)
 
 
 def holds_traced(value: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ from tinote.errors import FieldError
 from tinote.ir import primitives as p
 from tinote.ir.types import scalar_named
 from tinote.lang.data.matrix import cast_numbers, numpy_type
-from tinote.lang.data.traced import holds_traced, plain, traced_array
+from tinote.lang.data.traced import extreme, holds_traced, plain, traced_array
 from tinote.lang.maths.builtin import expanded, primitive
 from tinote.lang.session.state import scalar_type, session
 
@@ -143,17 +142,17 @@ def round(x: Any, dtype: Any = None) -> Any:
 @expanded(min)
 def min(*items: Any) -> Any:
     """The smallest of several values, component by component; of one vector, its smallest component. A NaN is left
-    out, as by `fmin`.
+    out, as by `fmin`; of equal ones the last has the derivative.
     """
-    return np.fmin.reduce(items[0], axis=None) if len(items) == 1 else functools.reduce(np.fmin, items)
+    return extreme(np.fmin, items)
 
 
 @expanded(max)
 def max(*items: Any) -> Any:
     """The largest of several values, component by component; of one vector, its largest component. A NaN is left out,
-    as by `fmax`.
+    as by `fmax`; of equal ones the last has the derivative.
     """
-    return np.fmax.reduce(items[0], axis=None) if len(items) == 1 else functools.reduce(np.fmax, items)
+    return extreme(np.fmax, items)
 
 
 @expanded(sum)

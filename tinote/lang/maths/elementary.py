@@ -1,7 +1,9 @@
 """Elementary functions: powers and logarithms, trigonometric and hyperbolic functions, the parts of a float.
 
 Each works on numbers, and on vectors and matrices component by component; integers become floats of the session's
-default type first. Derivatives are exact; at kinks one of the one-sided derivatives, or zero, is taken.
+default type first. Derivatives are exact, in kernels and on numbers in Python by one table
+(`autodiff/derivative_rules.py`): at a kink |x| and the root of a sum of squares have 0, and `min` and `max` that of the
+second of two equal numbers.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ _ROOT_OF_HALF = math.sqrt(0.5)
 
 @primitive(p.sqrt, math.sqrt)
 def sqrt(x: Any) -> Any:
-    """The square root of x; NaN below 0, and its derivative at 0 is an infinity."""
+    """The square root of x; NaN below 0. Its derivative at 0 is an infinity, but that of the root of a square, or of a
+    sum of squares, 0.
+    """
     return np.sqrt(x)
 
 
@@ -134,7 +138,7 @@ def atan(x: Any) -> Any:
 
 @primitive(p.atan2, math.atan2)
 def atan2(y: Any, x: Any) -> Any:
-    """The angle of the point (x, y), in [-π, π]."""
+    """The angle of the point (x, y), in [-π, π]; at the origin its derivatives are NaN."""
     return np.arctan2(y, x)
 
 
