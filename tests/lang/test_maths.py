@@ -110,6 +110,30 @@ def test_angles_of_any_size(options: dict[str, Any], count: int) -> None:
     assert (np.abs(found.to_numpy() - wanted) / unit).max(0).tolist() <= [2, 2, 4]
 
 
+@pytest.mark.parametrize("dtype, numpy_type", TYPES)
+@pytest.mark.parametrize("options", [{}, {"fast_math": False}, {"lanes": "always"}, {"arch": ti.python}], ids=str)
+def test_angles_of_points_near_the_axes(options: dict[str, Any], dtype: Any, numpy_type: Any) -> None:
+    """Signed zeros, what is next to them, and infinities: each gives the angle of its quadrant."""
+    ti.init(**options)
+    tiny = float(np.finfo(numpy_type).smallest_subnormal)
+    sizes = [0.0, tiny, 1e-40, 1e-30, 1.0, 1e30, math.inf]
+    y, x = np.meshgrid(*[np.array([sign * size for size in sizes for sign in (1, -1)])] * 2)
+    a, b, found = (ti.field(dtype, y.size) for _ in range(3))
+
+    @ti.kernel
+    def apply():
+        for i in found:
+            found[i] = ti.atan2(a[i], b[i])
+
+    a.from_numpy(y.ravel().astype(numpy_type))
+    b.from_numpy(x.ravel().astype(numpy_type))
+    apply()
+    wanted = np.arctan2(a.to_numpy().astype(np.float64), b.to_numpy().astype(np.float64)).astype(numpy_type)
+    for one in (found.to_numpy(), np.array([ti.atan2(*pair) for pair in zip(a.to_numpy(), b.to_numpy(), strict=True)])):
+        np.testing.assert_allclose(one, wanted, rtol=1e-6 if dtype is ti.f32 else 1e-14)
+        np.testing.assert_array_equal(np.signbit(one), np.signbit(wanted))
+
+
 @pytest.mark.parametrize("name", UNARY)
 def test_functions_in_python_scope(name: str) -> None:
     function, reference, arguments, _ = UNARY[name]

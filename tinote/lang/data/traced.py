@@ -787,8 +787,8 @@ def objects(items: Sequence[Any], shape: tuple[int, ...]) -> Array:
 
 
 def extreme(function: np.ufunc, items: Sequence[Any]) -> Any:
-    """`np.fmin` or `np.fmax` of numbers and arrays; of one array, of its components. Of objects, NumPy's own compares, and
-    gives the first of equal ones.
+    """`np.fmin` or `np.fmax` of numbers and arrays; of one array, of its components. Of objects, NumPy's own compares
+    and gives the first of equal ones.
     """
     if len(items) == 1:
         array = np.asarray(items[0])
