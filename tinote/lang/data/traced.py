@@ -792,11 +792,9 @@ def extreme(function: np.ufunc, items: Sequence[Any]) -> Any:
     """
     if len(items) == 1:
         array = np.asarray(items[0])
-        return (
-            functools.reduce(function, array.ravel().tolist())
-            if array.dtype == object
-            else function.reduce(array, None)
-        )
+        if array.dtype != object:
+            return function.reduce(array, axis=None)
+        items = array.ravel().tolist()
     is_of_objects = any(isinstance(one, np.ndarray) and one.dtype == object for one in items)
     return functools.reduce(np.frompyfunc(function, 2, 1) if is_of_objects else function, items)
 
