@@ -17,7 +17,16 @@ from ipywidgets import Box, HBox, Widget
 from PIL import Image
 
 from tinote.viz.draw.pictures import Picture
-from tinote.viz.notebook.front_end import Audience, Bundle, audience, for_page, page_bundle, programs_of, with_picture
+from tinote.viz.notebook.front_end import (
+    Audience,
+    Bundle,
+    audience,
+    for_page,
+    page_bundle,
+    programs_of,
+    shown,
+    with_picture,
+)
 
 GAP = 8
 ROW = 26
@@ -49,6 +58,7 @@ def bundle_of(box: Box) -> Bundle:
     running = [view for view in views if hasattr(view, "PAGE_KIND")]
     if for_page() and running:
         return page_bundle(running, repr(box))  # Their sliders are among what they are in a page.
+    shown(box, views)
     programs = programs_of(views)
     if audience() is not Audience.PERSON:
         for view in views:

@@ -14,6 +14,7 @@ import enum
 import importlib
 import os
 import sys
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -155,6 +156,50 @@ def cell_runs() -> bool:
     kernel: Any = getattr(get_ipython(), "kernel", None)
     request = (kernel.get_parent() or {}) if kernel is not None else {}
     return request.get("msg_type", request.get("header", {}).get("msg_type")) == "execute_request"
+
+
+#: By cell, as the front end or else its text identifies it: its last run, and the widgets that this has shown.
+_shown: dict[str, tuple[str, weakref.WeakSet[Any]]] = {}
+
+
+def shown(widget: Any, views: Sequence[Any]) -> None:
+    """The cell that runs now shows these views, in this widget. When it has ended, those that its run before has shown,
+    and no other cell, are superseded.
+    """
+    if not cell_runs() or cell_hooks() is None:
+        return
+    kernel: Any = get_ipython().kernel  # type: ignore[union-attr]
+    request = kernel.get_parent()
+    cell, run = cell_id() or str(request["content"].get("code")), str(request["header"].get("msg_id"))
+    known, earlier = _shown.get(cell, ("", weakref.WeakSet[Any]()))
+    if known != run:
+        for other in [other for other, (_, those) in _shown.items() if not those]:
+            del _shown[other]
+        _shown[cell] = run, weakref.WeakSet[Any]()
+
+        def supersede() -> None:
+            now = {id(view) for _, those in _shown.values() for one in those for view in one.shown_views}
+            for one in list(earlier):
+                for view in one.shown_views:
+                    if id(view) not in now:
+                        view.supersede(one)
+
+        after_cell(supersede)
+    widget.shown_views = [view for view in views if hasattr(view, "supersede")]
+    widget.shown_in_runs = {*getattr(widget, "shown_in_runs", ()), get_ipython().execution_count}  # type: ignore[union-attr]
+    _shown[cell][1].add(widget)
+
+
+def forget_output(widget: Any) -> None:
+    """IPython need not keep the widget any more that a cell has ended with, nor the pictures of it."""
+    shell: Any = get_ipython()
+    outputs = users_names().get("_oh", {})
+    for number in [number for number, output in outputs.items() if output is widget]:
+        del outputs[number]
+        shell.del_var(f"_{number}", by_name=True)
+    kept = getattr(shell.history_manager, "outputs", {})  # of later versions, with all that was displayed
+    for number in widget.shown_in_runs:
+        kept.pop(number, None)
 
 
 def programs_of(views: Sequence[Any]) -> list[str]:

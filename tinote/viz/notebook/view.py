@@ -18,12 +18,13 @@ import queue
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import anywidget
 import traitlets
+from ipywidgets import Widget
 
 from tinote.errors import TinoteError
 from tinote.source import Span, location_name
@@ -34,9 +35,11 @@ from tinote.viz.notebook.front_end import (
     Bundle,
     audience,
     for_page,
+    forget_output,
     in_marimo,
     page_bundle,
     programs_of,
+    shown,
     with_picture,
 )
 
@@ -305,6 +308,9 @@ class LiveView(anywidget.AnyWidget):
         keep_pictures_of_boxes()
         self.credits = FrameCredits()
         self._local_page = False
+        self._superseded_in: Widget | None = None
+        self.shown_views: Sequence[Any] = ()
+        self.shown_in_runs: set[int] = set()
         self.on_msg(self._receive)
 
     # What a subclass provides.
@@ -362,17 +368,31 @@ class LiveView(anywidget.AnyWidget):
                 self.credits.report(str(message["view"]), bool(message["visible"]), order)
             case "gone":
                 self.credits.gone(str(message["view"]), order)
+                if self._superseded_in is not None:
+                    self.supersede(self._superseded_in)
             case _:
                 self.obey(message)
+
+    def supersede(self, shown_in: Widget) -> None:
+        """The cell that has shown the view, in this widget, has run again: both close once no page has the view."""
+        self._superseded_in = shown_in
+        if not self.credits.connected:
+            self.close()
+            shown_in.close()
+            forget_output(shown_in)
 
     def close(self) -> None:
         """Take the view off every page. It cannot be shown again."""
         self.credits = FrameCredits()
+        layout = self.layout
         super().close()
+        if layout is not None:
+            layout.close()
 
     def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
         if for_page() and hasattr(self, "PAGE_KIND"):
             return page_bundle([self], repr(self))
+        shown(self, [self])
         programs = programs_of([self])
         if audience() is not Audience.PERSON and not in_marimo():
             self.prepare_unattended()
