@@ -187,6 +187,58 @@ def test_a_live_view_obeys_its_page(session: Session) -> None:
     assert session.run("view.stop()\nprint(view.state)") == "stopped\n"
 
 
+COUNT = """
+import comm, gc, threading
+from tinote.viz.live.simulation import LiveSimulation
+gc.collect()
+views = sum(isinstance(one, LiveSimulation) for one in gc.get_objects())
+print(views, len(comm.get_comm_manager().comms), threading.active_count())"""
+
+QUIET = """
+from tinote.viz import Particles
+view = Particles(np.full((3, 2), 0.5), step=lambda: None, trail=5)
+"""
+
+
+@pytest.mark.parametrize(
+    "shows",
+    [
+        "view",
+        "from IPython.display import display\ndisplay(view)",
+        "import ipywidgets\nipywidgets.VBox([view])",
+        "other = Particles(np.zeros((3, 2)), step=lambda: None)\nfrom IPython.display import display\n"
+        "display(other)\nview",
+    ],
+    ids=["at the end", "displayed", "in a box", "two of them"],
+)
+def test_views_of_a_cell_that_runs_again_are_let_go(session: Session, shows: str) -> None:
+    cell = QUIET + shows
+    for _ in range(4):
+        assert session.run(cell) == ""
+    before = session.run(COUNT)
+    for _ in range(8):
+        assert session.run(cell) == ""
+    assert session.run(COUNT) == before
+    session.run("view.close()")
+
+
+def test_a_view_that_a_page_or_another_cell_shows_stays(session: Session) -> None:
+    request = session.start(QUIET + "kept = view\nview")
+    comm = session.shown_widget()
+    session.ended(request)
+    session.say(comm, kind="ready", view="page", visible=True, order=0)
+    session.frame(comm)
+    assert session.run(QUIET + "view") == session.run("view  # in another cell") == session.run("other = view") == ""
+    assert session.run(QUIET + "view") == ""
+    assert session.run("print(kept.comm is None, other.comm is None)") == "False False\n"
+    # The first cell, with another view: the page takes the former off when the output is gone.
+    assert session.run(QUIET + "kept = view\nview") == ""
+    closed = "print(comm_of_the_first in comm.get_comm_manager().comms)"
+    assert session.run(f"import comm\ncomm_of_the_first = {comm!r}\n{closed}") == "True\n"
+    session.say(comm, kind="gone", view="page", order=1)
+    assert session.run(closed) == "False\n"
+
+
 LOOP = """
 gui = ti.GUI("window", res=(64, 48))
 while gui.running:

@@ -24,7 +24,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import anywidget
 import traitlets
-from ipywidgets import Widget
+from ipywidgets import DOMWidget
 
 from tinote.errors import TinoteError
 from tinote.source import Span, location_name
@@ -308,7 +308,7 @@ class LiveView(anywidget.AnyWidget):
         keep_pictures_of_boxes()
         self.credits = FrameCredits()
         self._local_page = False
-        self._superseded_in: Widget | None = None
+        self._superseded_in: DOMWidget | None = None
         self.shown_views: Sequence[Any] = ()
         self.shown_in_runs: set[int] = set()
         self.on_msg(self._receive)
@@ -373,12 +373,15 @@ class LiveView(anywidget.AnyWidget):
             case _:
                 self.obey(message)
 
-    def supersede(self, shown_in: Widget) -> None:
+    def supersede(self, shown_in: DOMWidget) -> None:
         """The cell that has shown the view, in this widget, has run again: both close once no page has the view."""
         self._superseded_in = shown_in
         if not self.credits.connected:
             self.close()
-            shown_in.close()
+            if shown_in is not self:
+                layout = shown_in.layout
+                shown_in.close()
+                layout.close()
             forget_output(shown_in)
 
     def close(self) -> None:
