@@ -1,5 +1,5 @@
-"""What programs do with elements that several iterations of a parallel loop have in common: on one thread and on two, in
-lanes and not, under a tape and not. Values and gradients are those of `arch=ti.python`, one iteration after the other.
+"""What programs do with elements that several iterations of a parallel loop have in common: on one thread and on two,
+in lanes and not, under a tape and not. Values and gradients are those of `arch=ti.python`.
 
 Updates of one element by one operation come to the same on any number of threads. All else is compared on one thread,
 and under tapes on any, since gradients have an order.
@@ -17,7 +17,7 @@ import tinote as ti
 from tinote.errors import DifferentiationError
 
 #: Iterations: enough for two threads.
-N = 6000
+N = 20_000
 CELLS = 16
 
 Run = Callable[..., Any]
@@ -213,6 +213,21 @@ def first_of_its_kind(x, h, k, f):
 
 
 @in_order
+def visited(x, h, k, f):
+    seen = ti.field(ti.i32, CELLS)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            c = k[i] % CELLS
+            if seen[c] < 3:
+                seen[c] = seen[c] * 2 + 1
+                h[c] += x[i] * (i % 7)
+
+    return run
+
+
+@in_order
 def appended(x, h, k, f):
     @ti.kernel
     def run():
@@ -314,6 +329,7 @@ def test_updates_under_a_tape(name: str, dtype: str) -> None:
         compare(left_by(make, dtype, under_tape=True, **options), expected, dtype, target)
 
 
+@pytest.mark.filterwarnings("ignore:.*the fraction")
 @pytest.mark.parametrize("dtype", ["int32", "float64"])
 @pytest.mark.parametrize("name", IN_ORDER)
 def test_iterations_that_meet_otherwise(name: str, dtype: str) -> None:

@@ -38,7 +38,8 @@ class Gradient(NamedTuple):
     `live_in_before`: the buffers that are live in to the gradient as they were before the primal launch, because of
     `overwrites`; those that the launch fills first are not, since the gradient works on a temporary instead.
     `old_values`: what the primal launch must have saved, in the order in which a launch gets it after its arrays.
-    `copies`: memory, and the array that has its shape, which the launch gets after these.
+    `copies`: memory, and the array that has its shape, which the launch gets after these. `in_order`: loops that are
+    parallel in the primal have the order of one thread in it.
     """
 
     function: Function
@@ -49,6 +50,7 @@ class Gradient(NamedTuple):
     overwrites: tuple[Overwrite, ...] = ()
     old_values: OldValues | SharedValues = NO_OLD_VALUES
     copies: tuple[tuple[Buffer, Buffer], ...] = ()
+    in_order: bool = False
 
 
 def reverse(
@@ -65,7 +67,7 @@ def reverse(
     it, for callers that observe it. `shares`: the primal launch saves what both compute. `directions`: how many
     adjoints each value has; gradients of fields hold as many for each number.
     """
-    given, dependence = fn, None
+    given, dependence, in_order = fn, None, False
     found, shared = share(fn, defaults) if shares else (fn, NOTHING_SHARED)
     old: OldValues | SharedValues = shared
     if shared.values:
@@ -73,7 +75,9 @@ def reverse(
     else:
         old = plan_old_values(fn)
         distinct = {value.buffer for value in old.values}
-        fn, dependence = make_sequential(unfold_atomics(replay(lift_values(fn), old), may_serialise), distinct)
+        fn, dependence, in_order = make_sequential(
+            unfold_atomics(replay(lift_values(fn), old), may_serialise), distinct
+        )
         fn = select_winners(fn, arguments=arguments)
     saved = {value.buffer for value in old.values}
     adjoint = reverser(fn, defaults, arguments=arguments, directions=directions).adjoint()
@@ -91,6 +95,7 @@ def reverse(
                 overwrites=tuple([o for o in overwrites if o.load.buffer in gradient.live_in_before]),
                 old_values=old if read & saved else NO_OLD_VALUES,
                 broken=broken,
+                in_order=in_order,
             )
         if all(overwrite.load.buffer in plan.buffers for overwrite in further):
             refuse_overwrite(

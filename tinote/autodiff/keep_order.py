@@ -24,7 +24,7 @@ def keep_order(fn: Function) -> Function:
     """`fn`, which computes values or tangents, in scalar form, with such loops `ordered`."""
     if not some_may_matter(fn):
         return fn
-    found = ConflictSearch(fn, Accesses(fn), frozenset(), _may_be_differentiated).meeting()
+    found = ConflictSearch(fn, Accesses(fn), frozenset(), _may_be_differentiated, active_only=True).meeting()
     return in_order(fn, dict.fromkeys(found, "iterations may conflict over what is differentiated"))
 
 

@@ -7,8 +7,10 @@ which they run where there is little to do.
       store @y[%k], %a                          store @y[%k], %a          (of several iterations, the last one wins)
 
 An element that several iterations may store to holds the value of the last, which alone gets the gradient. Where an
-iteration may read what another one changes, the values are those of the serial order, too. Additions may come in any
-order. Where iterations certainly conflict, whatever memory holds (`dependence_distance.py`), there is no gradient.
+iteration may read what another one changes, the values are those of the serial order, too; this goes for what is not
+differentiated as well, such as flags. Additions may come in any order. Under a tape a launch runs these loops in the
+same order (`lang/ad/journal/saved_values.py`). Where iterations certainly conflict, whatever memory holds
+(`dependence_distance.py`), there is no gradient.
 """
 
 from __future__ import annotations
@@ -27,10 +29,13 @@ from tinote.ir.rewrite import Rewriter
 
 
 class SequentialReverse(NamedTuple):
-    """A function whose parallel loops may run in any order; or else `dependence` says where they may not."""
+    """A function whose parallel loops may run in any order; or else `dependence` says where they may not. `in_order`:
+    others were made serial.
+    """
 
     function: Function
     dependence: CarriedDependence | None = None
+    in_order: bool = False
 
 
 def make_sequential(fn: Function, distinct: Set[Buffer] = frozenset()) -> SequentialReverse:
@@ -42,13 +47,14 @@ def make_sequential(fn: Function, distinct: Set[Buffer] = frozenset()) -> Sequen
     if dependence is not None:
         return SequentialReverse(fn, dependence)
     meeting = ConflictSearch(fn, accesses, distinct, may_be_active).meeting()
-    return SequentialReverse(
-        SerialiseLoops({inner for loop in meeting for inner in loops_of(loop)}).run(fn) if meeting else fn
-    )
+    if not meeting:
+        return SequentialReverse(fn)
+    serial = SerialiseLoops({inner for loop in meeting for inner in loops_of(loop)}).run(fn)
+    return SequentialReverse(serial, in_order=True)
 
 
 def some_may_matter(fn: Function) -> bool:
-    """Whether there is a parallel loop in which floats are stored, or both read and added to."""
+    """Whether there is a parallel loop in which floats are stored, or anything is both read and changed."""
     return any(_may_matter(op) for op in fn.region.body if isinstance(op, For) and op.parallel)
 
 
@@ -58,26 +64,35 @@ def loops_of(op: Op) -> list[Op]:
 
 
 def _may_matter(loop: For) -> bool:
-    """Whether floats are stored in a loop, or both read and added to."""
-    added: set[Buffer] = set()
+    """Whether floats are stored in a loop, or anything is both read and changed."""
+    changed: set[Buffer] = set()
     read: set[Buffer] = set()
     for op in walk(loop.body):
-        if isinstance(op, MemoryOp) and op.buffer.dtype.kind == "f":
-            if isinstance(op, Store):
+        if isinstance(op, MemoryOp):
+            if isinstance(op, Store) and op.buffer.dtype.kind == "f":
                 return True
-            (added if isinstance(op, Atomic) else read).add(root_of(op.buffer))
-    return not added.isdisjoint(read)
+            (changed if isinstance(op, Store | Atomic) else read).add(root_of(op.buffer))
+    return not changed.isdisjoint(read)
 
 
 class ConflictSearch:
-    """Which parallel loops have iterations that conflict over values that are differentiated."""
+    """Which parallel loops have iterations that conflict over values that are differentiated, or, unless
+    `active_only`, over what they read of others.
+    """
 
     def __init__(
-        self, fn: Function, accesses: Accesses, distinct: Set[Buffer], is_active: Callable[[Buffer], bool]
+        self,
+        fn: Function,
+        accesses: Accesses,
+        distinct: Set[Buffer],
+        is_active: Callable[[Buffer], bool],
+        *,
+        active_only: bool = False,
     ) -> None:
         self.accesses = accesses
         self.distinct = distinct
         self.is_active = is_active
+        self.active_only = active_only
         self.branches = dict(_branches(fn.region, ()))
 
     def meeting(self) -> list[For]:
@@ -90,13 +105,14 @@ class ConflictSearch:
         loop = self.accesses.loops[op]
         touched: dict[Buffer, list[Access]] = {}
         for access in self.accesses.within(loop):
-            if self.is_active(access.op.buffer) and not self._is_distinct(access):
+            if (self.is_active(access.op.buffer) or not self.active_only) and not self._is_distinct(access):
                 touched.setdefault(root_of(access.buffer), []).append(access)
         for inside in touched.values():
             everything, reads = _by_place(inside), _by_place([one for one in inside if isinstance(one.op, Load)])
             for writes in _by_place([one for one in inside if one.writes]).values():
-                # Additions may come in any order.
-                for others in (everything if isinstance(writes[0].op, Store) else reads).values():
+                # Additions may come in any order, and what only others read matters in none.
+                is_kept = isinstance(writes[0].op, Store) and self.is_active(writes[0].op.buffer)
+                for others in (everything if is_kept else reads).values():
                     if self._meet(writes, others, loop):
                         return True
         return False

@@ -87,8 +87,8 @@ def share(fn: ir.Function, defaults: Defaults) -> tuple[ir.Function, SharedValue
     if lift_values(fn) is not fn:
         return fn, NOTHING_SHARED
     unfolded = unfold_atomics(fn, may_serialise)
-    sequential, dependence = make_sequential(unfolded)
-    if sequential is not unfolded or dependence is not None:
+    sequential = make_sequential(unfolded)
+    if sequential.in_order or sequential.dependence is not None:
         return fn, NOTHING_SHARED
     chosen = select_winners(unfolded)
     if _serial_loops(chosen) > _serial_loops(fn):

@@ -9,6 +9,7 @@ from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import reverse
 from tinote.autodiff.instrument import instrument
 from tinote.autodiff.keep_order import keep_order
+from tinote.autodiff.sequential_reverse import make_sequential
 from tinote.autodiff.shared_values import record_shared, share
 from tinote.autodiff.zero_adjoints import skip_zero_adjoints
 from tinote.compiler.pipeline import Context
@@ -41,7 +42,7 @@ def add_checks(fn: Function, context: Context) -> Function:
 
 def record_old_values(fn: Function, context: Context, *, shares: bool) -> Function:
     """`fn`, saving the old values of atomic operations that its gradient reads, or, where it `shares` its work with
-    that, what both compute.
+    that, what both compute; with the iterations in order that are so in its gradient.
     """
     if shares:
         found, shared = share(fn, context.defaults)
@@ -49,4 +50,4 @@ def record_old_values(fn: Function, context: Context, *, shares: bool) -> Functi
             context.old_values = shared
             return record_shared(found, shared)
     context.old_values = plan_old_values(fn)
-    return record(fn, context.old_values)
+    return make_sequential(record(fn, context.old_values)).function

@@ -47,6 +47,7 @@ def _gradient_facts(gradient: Gradient, *, tangents: bool) -> GradientFacts:
         tuple([LocatedBuffer(value.source, value.op.loc) for value in gradient.old_values.values]),
         tuple([array for _, array in gradient.copies]),
         regions,
+        gradient.in_order,
     )
 
 

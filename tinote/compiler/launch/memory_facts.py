@@ -48,7 +48,8 @@ class GradientFacts(NamedTuple):
     `live_in`: what it reads of the primal's memory. `live_in_before`: what must be as it was before the primal launch
     when the gradient begins; `overwritten` says why. `old_values`: the buffers whose old values the primal launch must
     have saved (`Facts.saved`), and where it returned them. `copied`: the arrays of which a launch needs memory for a
-    copy, after its arrays and old values. `regions`: the same by elements, and what the primal writes.
+    copy, after its arrays and old values. `regions`: the same by elements, and what the primal writes. `in_order`: the
+    gradient is that of one order of the primal's iterations, in which a launch under a tape runs them.
     """
 
     live_in: frozenset[Buffer]
@@ -57,6 +58,7 @@ class GradientFacts(NamedTuple):
     old_values: tuple[LocatedBuffer, ...]
     copied: tuple[Buffer, ...]
     regions: SymbolicRegions
+    in_order: bool = False
 
     def with_memory(self, actual: Callable[[Buffer], Buffer]) -> GradientFacts:
         """The same of the memory that a launch binds to the code's buffers; `regions` stay as they are."""
@@ -67,6 +69,7 @@ class GradientFacts(NamedTuple):
             tuple([one._replace(buffer=actual(one.buffer)) for one in self.old_values]),
             tuple(map(actual, self.copied)),
             self.regions,
+            self.in_order,
         )
 
 

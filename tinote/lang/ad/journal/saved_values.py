@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tinote.compiler.requests import Request
+from tinote.config import Config
 from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep, StepRegions, StepUnderTape
@@ -129,7 +130,7 @@ class SavedValues:
     ) -> Launch:
         """A kernel is about to be launched. `saves_by`: how it runs if it has to save old values."""
         log, facts, saving = self.log, arguments.gradient_facts, None
-        if facts.old_values:
+        if facts.old_values or (facts.in_order and runs_at_once(instance.specialisation.config)):
             saving = self._saving(instance, values, arguments, saves_by)
             if saving is None:
                 arguments = arguments.unshared
@@ -344,16 +345,17 @@ class SavedValues:
     def _saving(
         self, instance: Instance, values: tuple[Any, ...], arguments: Arguments, saves_by: Request
     ) -> SavingLaunch | None:
-        """A launch that saves the old values which its gradient needs. None where it would save what that could
-        compute, and it is too much.
+        """A launch that saves the old values which its gradient needs, and keeps its order. None where it would save
+        what that could compute, and it is too much.
         """
-        buffer, _ = arguments.gradient_facts.old_values[0]
         if arguments.request.temporaries:
             saves_by = saves_by.lending(arguments.request.temporaries)
         saving = SavingLaunch(instance.specialisation, values, saves_by)
         if saves_by.shares and self._other_bytes + saving.nbytes > MOST_SHARED:
             return None
-        self._make_room(buffer, saving.nbytes)
+        if saving.nbytes:
+            buffer, _ = arguments.gradient_facts.old_values[0]
+            self._make_room(buffer, saving.nbytes)
         saving.take()
         self._other_bytes += saving.nbytes
         return saving
@@ -393,6 +395,11 @@ class SavedValues:
         self.log.forget()
         for release in self._releases:
             release()
+
+
+def runs_at_once(config: Config) -> bool:
+    """Whether iterations of a parallel loop may run at the same time."""
+    return config.arch == "gpu" or (config.arch == "cpu" and config.num_threads > 1)
 
 
 def refuse_old_values(arguments: Arguments, why: str, loop: str) -> None:
