@@ -6,6 +6,9 @@ accumulated into by one commutative operation. Sums of floats are the exception,
 the buffers that hold them are named in `approximate`, and nothing else reads them. Every index is in range and every
 integer divisor is non-zero, by construction.
 
+`generate_meeting` writes programs whose parallel iterations also update elements by a load, an operation and a store,
+and, in half of the programs, read and overwrite what others change: these are compared with the order of one thread.
+
 `tests.properties.smooth` writes differentiable programs with the same tools.
 """
 
@@ -33,9 +36,26 @@ from tinote.ir.nodes import (
     While,
     row_major,
 )
-from tinote.ir.types import SCALARS, Ref, Scalar, Tensor, f16, f32, f64, i32, i64, shape_of, u8, u16, u32, u64, weak_int
+from tinote.ir.types import (
+    SCALARS,
+    Ref,
+    Scalar,
+    Tensor,
+    f16,
+    f32,
+    f64,
+    i32,
+    i64,
+    shape_of,
+    u1,
+    u8,
+    u16,
+    u32,
+    u64,
+    weak_int,
+)
 
-__all__ = ["Program", "generate", "smallest"]
+__all__ = ["Program", "generate", "generate_meeting", "smallest"]
 
 STORED = (*SCALARS, f32, f32, f64, i32, i32, i64, u8)
 
@@ -47,6 +67,11 @@ def generate(seed: int, size: int = 12, *, carries: bool = True, maths: bool = T
     mathematical functions.
     """
     return _KernelWriter(seed, size, carries, maths).program()
+
+
+def generate_meeting(seed: int, size: int = 12) -> Program:
+    """A random kernel in which iterations of parallel loops meet in elements."""
+    return _MeetingWriter(seed, size, True, False).program()
 
 
 class _KernelWriter(ValueWriter):
@@ -357,3 +382,55 @@ class _KernelWriter(ValueWriter):
         was = self.builder.atomic(prim, buffer, self.place(buffer, components=components), value, old=old)
         if was is not None:
             self.show(was)
+
+
+class _MeetingWriter(_KernelWriter):
+    def __init__(self, seed: int, size: int, carries: bool, maths: bool) -> None:
+        super().__init__(seed, size, carries, maths)
+        self.in_order = self.chance(0.5)
+
+    def program(self) -> Program:
+        return super().program()._replace(in_order=self.in_order)
+
+    def way(self, buffer: Buffer, bounds: list[int]) -> str | p.Primitive:
+        # What is computed in f64 and added to an f32 is rounded twice, or once where it is an update.
+        if self.in_order and buffer.dtype not in (f16, f32) and buffer not in self.approximate and self.chance(0.6):
+            return "any"
+        found = super().way(buffer, bounds)
+        return found if not self.chance(0.3) or buffer.dtype.kind == "f" else self.choice(p.ATOMICS)
+
+    def may(self, buffer: Buffer, *ways: str) -> bool:
+        if self.touch is not None and self.touch[buffer] == "any":
+            return buffer not in self.approximate
+        return super().may(buffer, *ways)
+
+    def atomic(self) -> None:
+        """Half of the time an update that is written out."""
+        found = [b for b, way in (self.touch or {}).items() if isinstance(way, p.Primitive) and b.dtype is not u1]
+        if not found or self.chance(0.5):
+            super().atomic()
+            return
+        buffer = self.choice(found)
+        way = None if self.touch is None else self.touch[buffer]
+        assert isinstance(way, p.Primitive)
+        place = self.place(buffer)
+        if len(place) < buffer.rank + len(buffer.element):
+            return
+        value: Atom = self.scalar(2)
+        if buffer in self.approximate:
+            value = self.builder.prim(p.minimum, self.builder.prim(p.maximum, value, Lit(-8, i64)), Lit(8, i64))
+        value = self.builder.cast(value, buffer.dtype)
+        old = self.builder.load(buffer, place)
+        prim = p.sub if way is p.add and self.chance(0.3) else way
+        # In order there are also those that only look like one.
+        if self.in_order and self.chance(0.2):
+            self.show(old)
+        if self.in_order and self.chance(0.1):
+            value = self.builder.cast(self.builder.prim(p.xor if way is p.xor else p.add, value, old), buffer.dtype)
+        swapped = self.chance(0.5) and (prim is not p.sub or self.in_order)
+        new = self.builder.prim(prim, *((value, old) if swapped else (old, value)))
+        if self.in_order and self.chance(0.2):
+            self.show(new)
+        if self.in_order and self.chance(0.2):
+            self.builder.atomic(way, buffer, place, value)
+        self.builder.store(buffer, place, new)

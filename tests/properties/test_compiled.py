@@ -15,7 +15,7 @@ import pytest
 
 from tests.codegen.native import execute
 from tests.properties.compare import Outcome, difference, run
-from tests.properties.generate import Program, generate
+from tests.properties.generate import Program, generate, generate_meeting
 from tests.properties.rounding import disagreement, spread
 from tests.properties.test_programs import SIZE, few_lanes, report
 from tests.runtime.processors import machine_with
@@ -69,7 +69,7 @@ def wrong_strictly(program: Program, levels: Sequence[int]) -> str:
     fn = lowered(program, False)
     possible = [taken_apart(o) for o in ([run(program, program.function)] if program.exact else spread(program, False))]
     for level in levels:
-        threads = 1 + (program.seed + level) % 2
+        threads = 1 if program.in_order else 1 + (program.seed + level) % 2
         found = native(program, fn, level, threads, False)
         if program.exact:
             wrong = difference(program, possible[0], found)
@@ -89,7 +89,7 @@ def wrong_with_fast_maths(program: Program, levels: Sequence[int]) -> str | None
     possible = [taken_apart(o) for o in spread(program, True)]
     open_ = False
     for level in levels:
-        threads = 1 + (program.seed + level) % 2
+        threads = 1 if program.in_order else 1 + (program.seed + level) % 2
         wrong = disagreement(program, possible, native(program, fn, level, threads, True))
         if wrong:
             return f"at level {level} on {threads} threads: {wrong}"
@@ -120,6 +120,11 @@ def test_machine_code_is_exact(random_programs: range) -> None:
     for seed in some(random_programs, 2):
         chosen = levels(seed // 2, len(random_programs))
         report(generate, lambda program, chosen=chosen: wrong_strictly(program, chosen), seed, SIZE)
+
+
+def test_machine_code_keeps_the_order_of_iterations_that_meet(random_programs: range) -> None:
+    for seed in some(random_programs, 3):
+        report(generate_meeting, lambda program: wrong_strictly(program, (3,)), seed, SIZE)
 
 
 def test_machine_code_for_narrower_vectors_is_exact(random_programs: range, narrower: jit.Host) -> None:

@@ -13,7 +13,7 @@ from tests.lang.test_fast_maths_magnitudes import program as products
 from tests.lang.test_fast_maths_magnitudes import wrong_program
 from tests.passes.witness import broken_promises
 from tests.properties import test_programs
-from tests.properties.generate import Program, generate
+from tests.properties.generate import Program, generate, generate_meeting
 from tests.properties.smooth import generate_smooth, generate_uneven
 from tests.properties.test_compiled import wrong_strictly, wrong_with_fast_maths
 from tests.properties.test_programs import SIZE, SMOOTH_SIZE, STRICT, changed_meaning, wrong_gradient
@@ -30,20 +30,23 @@ from tinote.compiler.passes import (
     demote_atomics,
     forward_stores,
     hoist_invariants,
+    keep_order,
     mark_vector_loops,
+    match_updates,
     privatise,
     rearrange,
+    recognise_updates,
     store_first,
     vectorise,
 )
 from tinote.compiler.pipeline import Fixpoint, Snapshot, Step, run_pipeline, steps_for
 from tinote.compiler.requests import PRIMAL
-from tinote.ir import definite_stores
+from tinote.ir import conflicts, definite_stores
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.divergence import Divergence
 from tinote.ir.interpret import StepLimitError
-from tinote.ir.nodes import Atomic, Function, Lit, Load, Op, Prim, Store
+from tinote.ir.nodes import Atomic, Function, Lit, Load, Op, Prim, Store, Var
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
@@ -234,6 +237,34 @@ def first_lane(self: Any, op: Any) -> Any:
 def test_a_pass_that_overlooks_something(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*PASSES[name])
     assert caught(generate, SIZE, changed_meaning)
+
+
+def only_writes(some: Any, others: Any, *rest: Any) -> Any:
+    return _conflict_of(some, others, *rest) if some[0].writes and others[0].writes else None
+
+
+_conflict_of = conflicts._conflict_of
+
+
+def both_operands(self: Any, value: Any) -> Iterator[Any]:
+    op = self.definitions.get(value)
+    if isinstance(op, Prim) and (op.prim is p.sub or op.prim in p.ATOMICS):
+        yield from ((op, k) for k in (0, 1) if isinstance(op.args[k], Var))
+
+
+MEETING = {
+    "iterations never conflict": (keep_order, "find_conflict", lambda *_, **__: None),
+    "all that iterations read is theirs": (conflicts, "_conflict_of", only_writes),
+    "old values are used nowhere else": (match_updates.UpdateMatcher, "nothing_else_asks", lambda self: True),
+    "what is written in between does not matter": (recognise_updates._Matcher, "may_change", lambda *_: False),
+    "differences commute": (match_updates.UpdateMatcher, "links", both_operands),
+}
+
+
+@pytest.mark.parametrize("name", MEETING)
+def test_meetings_that_are_overlooked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*MEETING[name])
+    assert caught(generate_meeting, SIZE, changed_meaning)
 
 
 @pytest.mark.parametrize("name", GRADIENTS_IN_LANES)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from tests.properties.compare import Direction, difference, run, slope
-from tests.properties.generate import Program, generate, smallest
+from tests.properties.generate import Program, generate, generate_meeting, smallest
 from tests.properties.shrink import shrunk
 from tests.properties.smooth import generate_smooth, generate_uneven
 from tinote.compiler import pipeline
@@ -119,6 +119,11 @@ def changed_meaning(program: Program) -> str:
 def test_every_step_keeps_the_meaning(random_programs: range) -> None:
     for seed in random_programs:
         report(generate, changed_meaning, seed, SIZE)
+
+
+def test_every_step_keeps_the_order_of_iterations_that_meet(random_programs: range) -> None:
+    for seed in random_programs[::2]:
+        report(generate_meeting, changed_meaning, seed, SIZE)
 
 
 def after_primal(program: Program, live_in_before: Iterable[Buffer]) -> DictMemory:

@@ -38,6 +38,8 @@ class Program(NamedTuple):
     #: differentiable programs: what to differentiate by, and the buffer of rank 0 that is differentiated
     inputs: tuple[Buffer, ...] = ()
     loss: Buffer | None = None
+    #: whether the iterations of parallel loops may read what others change: compared on one thread
+    in_order: bool = False
 
     def memory(self) -> DictMemory:
         """The buffers as they are before the kernel runs."""

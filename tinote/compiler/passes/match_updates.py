@@ -129,25 +129,32 @@ class UpdateMatcher:
         """A change of an f32 that was computed in f64, or of an i8 that was in i32."""
         inner = op.args[0]
         made = self.definitions.get(inner) if isinstance(inner, ir.Var) else None
-        if not isinstance(made, ir.Prim) or made.prim not in (p.add, p.sub, p.mul, p.minimum, p.maximum):
+        if not isinstance(made, ir.Prim) or made.prim not in (p.sub, *p.ATOMICS):
             return None
         wide, narrow = inner.type, op.out.type
         if not isinstance(wide, Scalar) or not isinstance(narrow, Scalar) or u1 in (wide, narrow):
             return None
         if (wide.kind == "f") != (narrow.kind == "f") or wide.bits < narrow.bits:
             return None
-        if narrow.kind != "f" and made.prim in (p.minimum, p.maximum):
-            return None  # they do not wrap as sums do
         for k in (0, 1) if made.prim is not p.sub else (0,):
             link, other = made.args[k], made.args[1 - k]
             source = self.definitions.get(link) if isinstance(link, ir.Var) else None
-            if isinstance(source, ir.Prim) and source.prim is p.cast and source.args[0] in current:
+            # Extrema do not wrap as sums do.
+            wraps = narrow.kind != "f" and made.prim in (p.minimum, p.maximum) and not self.fits(other, narrow)
+            if isinstance(source, ir.Prim) and source.prim is p.cast and source.args[0] in current and not wraps:
                 for v in (source.args[0], link, inner):
                     assert isinstance(v, ir.Var)
                     self.hold(v, 1)
                 prim = p.add if made.prim is p.sub else made.prim
                 return [Update(prim, other, negated=made.prim is p.sub, narrowed=True)]
         return None
+
+    def fits(self, atom: ir.Atom, t: Scalar) -> bool:
+        """Whether an integer is certainly one of type `t`."""
+        if isinstance(atom, ir.Lit):
+            return t.lowest <= atom.value <= t.highest
+        op = self.definitions.get(atom)
+        return isinstance(op, ir.Prim) and op.prim is p.cast and op.args[0].type is t
 
     def alike(self, a: ir.Atom, b: ir.Atom) -> bool:
         """Whether two atoms have one value, though they may be computed twice."""
