@@ -55,6 +55,7 @@ from tinote.compiler.passes.store_first import storing_first
 from tinote.compiler.passes.unroll_and_jam import unroll_and_jam
 from tinote.compiler.passes.unroll_partially import unroll_partially
 from tinote.compiler.passes.vectorise import vectorise
+from tinote.compiler.passes.watch_conflicts import watch_conflicts
 from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request, defaults_of
 from tinote.config import Config
 from tinote.errors import CompilerBug, TinoteError, refusing_deep_nests
@@ -229,6 +230,11 @@ def _keep_order(fn: Function, context: Context) -> Function:
     return importlib.import_module("tinote.autodiff.keep_order").keep_order(fn) if differentiated else fn
 
 
+def _watch_conflicts(fn: Function, context: Context) -> Function:
+    watches = context.config.debug and context.config.arch == "cpu"
+    return watch_conflicts(fn) if watches else fn
+
+
 def _vectorise(fn: Function, context: Context) -> Function:
     config = context.config
     if config.lanes == "never":
@@ -314,6 +320,7 @@ GPU_LOWERING: Steps = (
 )
 
 ORDERING = Step(_keep_order, Form.SCALAR, "keep_order")
+WATCHING = Step(_watch_conflicts, Form.SCALAR, "watch_conflicts")
 SPLITTING = _plain(split_loops, Form.SCALAR)
 CHOOSING = Step(lambda fn, _: choose_values(fn, reverse=False), Form.TYPED, "choose_values")
 CHOOSING_FOR_REVERSE = Step(lambda fn, _: choose_values(fn, reverse=True), Form.TYPED, "choose_values")
@@ -363,6 +370,7 @@ def steps_for(request: Request, *, lower: bool = True, lowering: Steps = LOWERIN
         *_when(checks is Checks.FINITE, FINITE_CHECKING),
         # On a GPU a gradient's loops are those of which the iterations may run in any order.
         *_when(lower and not (request.reverses and lowering is GPU_LOWERING), ORDERING),
+        *_when(lower and request is PRIMAL, WATCHING),
         *_when(lower and not request.reverses, SPLITTING),
         *_when(lower, *lowering),
     )

@@ -439,11 +439,13 @@ class Check(Op):
 class Print(Op):
     """Print: `parts` are literal texts and None for the next of `args` (scalars; a tensor argument prints as nested
     lists). `specs`: a format specification for each argument, as in an f-string; empty ones when none are given.
+    `about`: what a warning is about, once for all that have the same; empty for what the program prints.
     """
 
-    __slots__ = ("parts", "specs")
-    statics = ("parts", "specs")
+    __slots__ = ("about", "parts", "specs")
+    statics = ("parts", "specs", "about")
     writes = True
+    about: str
     parts: tuple[str | None, ...]
     specs: tuple[str, ...]
 
@@ -457,6 +459,7 @@ class Print(Op):
         super().__init__(args, (), (), loc)
         self.parts = parts
         self.specs = ("",) * len(args) if specs is None else specs
+        self.about = ""
 
 
 class Task(Op):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -306,8 +307,11 @@ class Launcher(Stoppable):
         self.memory_limit = max(0, min(memory_limit, 1 << 60))
         self.initial = initial
         self.write = write
+        warned: set[str] = set()
         self.formats = {
-            number: _print_formatter(site) for number, site in enumerate(self.sites) if site.kind is SiteKind.PRINT
+            number: _print_formatter(site, warned)
+            for number, site in enumerate(self.sites)
+            if site.kind is SiteKind.PRINT
         }
         self._keep = keep
         self._launch = self.runtime.launch
@@ -387,7 +391,18 @@ class Launcher(Stoppable):
             note_interruption(error, f"interrupted in the kernel '{site.text}'", site.loc)
 
 
-def _print_formatter(site: Site) -> Callable[[Sequence[int]], str]:
+def _print_formatter(site: Site, warned: set[str]) -> Callable[[Sequence[int]], str]:
+    """What makes text of a record, or warns, once for all that `warned` says what they are about."""
     if isinstance(site.arguments, Bounds):
         raise CompilerBug("launch", f"{site!r} has bounds in place of parts")
-    return formatter(site.arguments)
+    text_of = formatter(site.arguments)
+    if not site.text:
+        return text_of
+
+    def warn(words: Sequence[int]) -> str:
+        if site.text not in warned:
+            warned.add(site.text)
+            warnings.warn_explicit(text_of(words), UserWarning, site.loc.file, site.loc.line)
+        return ""
+
+    return warn

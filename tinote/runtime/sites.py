@@ -75,7 +75,7 @@ class Site(NamedTuple):
     | kind | text | arguments | words |
     |---|---|---|---|
     | INTERRUPT | the kernel's name | () | none |
-    | PRINT | (unused) | parts: literals and values, the line break included | one a `PrintedValue` |
+    | PRINT | a warning's subject | parts: literals and values, the line break included | one a `PrintedValue` |
     | BOUNDS | the field's name | `Bounds` | as it says |
     | DIVISION | the operator, `//` or `%` | () | the dividend, if any |
     | ASSERT | message without values | parts of the message, or () | one a `PrintedValue` |

@@ -74,7 +74,7 @@ def print_site(op: Print) -> Site:
     parts: list[Part] = []
     for part in op.parts:
         parts += [part] if part is not None else _parts(*next(values))
-    return Site(SiteKind.PRINT, op.loc, "", tuple(parts))
+    return Site(SiteKind.PRINT, op.loc, op.about, tuple(parts))
 
 
 def _parts(atom: Atom, spec: str) -> list[Part]:
