@@ -429,8 +429,8 @@ class _MeetingWriter(_KernelWriter):
             value = self.builder.cast(self.builder.prim(p.xor if way is p.xor else p.add, value, old), buffer.dtype)
         swapped = self.chance(0.5) and (prim is not p.sub or self.in_order)
         new = self.builder.prim(prim, *((value, old) if swapped else (old, value)))
-        if self.in_order and self.chance(0.2):
+        if self.in_order and self.chance(0.5):
             self.show(new)
-        if self.in_order and self.chance(0.2):
-            self.builder.atomic(way, buffer, place, value)
+        if self.in_order and self.chance(0.4) and buffer not in self.approximate:
+            self.builder.store(buffer, place, value)
         self.builder.store(buffer, place, new)

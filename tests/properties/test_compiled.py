@@ -17,14 +17,13 @@ from tests.codegen.native import execute
 from tests.properties.compare import Outcome, difference, run
 from tests.properties.generate import Program, generate, generate_meeting
 from tests.properties.rounding import disagreement, spread
-from tests.properties.test_programs import SIZE, few_lanes, report
+from tests.properties.test_programs import PRIMAL_STEPS, SIZE, few_lanes, report
 from tests.runtime.processors import machine_with
 from tinote.compiler import pipeline
 from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.passes import privatise
 from tinote.compiler.passes.choose_lanes import Machine
-from tinote.compiler.pipeline import run_pipeline, steps_for
-from tinote.compiler.requests import PRIMAL
+from tinote.compiler.pipeline import run_pipeline
 from tinote.config import Config
 from tinote.ir.nodes import Function
 from tinote.runtime import jit
@@ -55,7 +54,7 @@ def lowered(program: Program, fast_math: bool) -> Function:
     """Every second program with all loops in lanes that can be, the others as the estimate says."""
     lanes = "always" if program.seed // 8 % 2 else "auto"
     config = Config(debug=True, overflow_check=False, fast_math=fast_math, lanes=lanes)
-    return run_pipeline(program.function, steps_for(PRIMAL), config)[0]
+    return run_pipeline(program.function, PRIMAL_STEPS, config)[0]
 
 
 def taken_apart(outcome: Outcome) -> Outcome:

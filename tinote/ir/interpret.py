@@ -584,7 +584,7 @@ class _Machine:
         return "".join([p if isinstance(p, str) else self.shown(next(rest), p.spec) for p in split_message(op.text)])
 
     def print(self, op: ir.Print) -> None:
-        if self.on_print is None:
+        if self.on_print is None or op.about:
             return
         rest = iter(zip(op.args, op.specs, strict=True))
         self.on_print("".join([self.shown(*next(rest)) if part is None else part for part in op.parts]))
