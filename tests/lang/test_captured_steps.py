@@ -962,3 +962,26 @@ def test_arrays_are_returned_in_whatever_holds_them() -> None:
             y.from_numpy(np.arange(4.0))
             found.append(one(dt))
         assert str(found[0]) == str(found[1])
+
+
+def test_numbers_of_numpy_keep_their_arithmetic(library: Library) -> None:
+    """Those with the arithmetic of Python's are taken, others refused: `np.float32(0.1) / 3` is another number."""
+    space = library.space
+    program = ti.capture(library.step("def step(a):\n    y[0] = a / 3\n", "numbers of NumPy"))
+    for value in (0.1, np.float64(0.1), np.int64(7)):
+        program(value)
+        assert space["y"][0] == value / 3
+    for value in (np.float32(0.1), np.float16(0.1), np.int32(7), np.uint8(7), np.bool_(True)):
+        with pytest.raises(CaptureError, match=f"not with {type(value).__name__}.*computed with in another way"):
+            program(value)
+
+
+def test_defaults_that_are_replaced_are_those_of_the_next_call(library: Library) -> None:
+    step: Any = library.step("def step(a=0.5):\n    y[0] = a\n", "defaults")
+    program = ti.capture(step)
+    step.__defaults__ = (0.25,)
+    program()
+    assert library.space["y"][0] == 0.25
+    step.__defaults__ = (0.125,)
+    with pytest.raises(CaptureError, match="'step' has changed"):
+        program()

@@ -52,8 +52,10 @@ _PLAIN = frozenset({
     enum.ReprEnum, types.SimpleNamespace,
 })  # fmt: skip
 #: The same, and constants, of modules that need not be there.
-_PLAIN_NAMES = {("argparse", "Namespace")}
-_CONSTANT_NAMES = {("fractions", "Fraction"), ("datetime", "timedelta"), ("numpy", "_ArrayFunctionDispatcher")}
+_PLAIN_NAMES = {("argparse", "Namespace"), ("argparse", "_AttributeHolder")}
+_CONSTANT_NAMES = {
+    ("enum", "property"), ("fractions", "Fraction"), ("datetime", "timedelta"), ("numpy", "_ArrayFunctionDispatcher"),
+}  # fmt: skip
 #: What Python keeps in each class.
 _OF_CLASSES = {
     "__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__slots__", "__abstractmethods__",
@@ -125,7 +127,9 @@ class Contents:
             return FIXED
         found: tuple[Any, ...] = self._attributes(value, value.__dict__)
         if is_class and self._is_users(value.__module__):
-            return (type(value), value.__bases__, *found)
+            # What Python calls is not named where it is called.
+            special = [(k, v) for k, v in value.__dict__.items() if k.startswith("__") and (callable(v) or v is None)]
+            return (type(value), value.__bases__, *found, *special)
         if isinstance(value, types.FunctionType) and value.__closure__:
             module = value.__globals__.get("__name__") or ""
             if _is_open(module) and not self._is_users(module):  # nobody reads it

@@ -22,6 +22,7 @@ import inspect
 import threading
 import types
 from collections.abc import Callable, Sequence
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -89,9 +90,7 @@ class Program:
         self.__tinote_step__ = function
         self._names = parameters
         self._unasked = unasked
-        self._signature = inspect.signature(function)
-        #: what its last arguments are where they are left out; None if it takes others than by position
-        self._defaults = _defaults_of(self._signature)
+        self._look(function)
         self._known: dict[Any, Captured] = {}
         self._last: Captured | None = None
         #: by the kind of arguments, why there is no program on a GPU, in which generation of the session
@@ -162,8 +161,21 @@ class Program:
         finally:
             self._lock.release()
 
+    def _look(self, function: Any) -> None:
+        """See what the function is called with."""
+        self._looked = _code_of(function)
+        self._signature = inspect.signature(function)
+        #: what its last arguments are where they are left out; None if it takes others than by position
+        self._defaults = _defaults_of(self._signature)
+
+    def _look_again(self) -> None:
+        """It may have got other code since, or other defaults."""
+        if not all(map(is_, _code_of(self.__tinote_step__), self._looked)):
+            self._look(self.__tinote_step__)
+
     def _filled(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments with those that are left out."""
+        self._look_again()
         missing = len(self._signature.parameters) - len(args)
         defaults = self._defaults or ()
         return (*args, *defaults[-missing:]) if 0 < missing <= len(defaults) else args
@@ -180,6 +192,7 @@ class Program:
 
     def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The arguments in their order, and what of them one program is for. Raises `CaptureError`."""
+        self._look_again()
         if self._defaults is not None and not kwargs and len(args) == len(self._signature.parameters):
             found = tuple([_plain(value) for value in args])
             return found, (current_owner.get(), *[_kind(value) for value in found])
@@ -249,6 +262,11 @@ def _defaults_of(signature: inspect.Signature) -> tuple[Any, ...] | None:
     if any(one.kind not in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters):
         return None
     return tuple([one.default for one in parameters if one.default is not one.empty])
+
+
+def _code_of(function: Any) -> tuple[Any, Any]:
+    """The code and the defaults that it has now."""
+    return getattr(function, "__code__", None), getattr(function, "__defaults__", None)
 
 
 def _plain(value: Any) -> Any:
