@@ -7,6 +7,7 @@ function, in memory and in Python, or the program is refused by a line. Between 
 from __future__ import annotations
 
 import builtins
+import contextlib
 import linecache
 import random
 import re
@@ -22,12 +23,13 @@ import pytest
 
 import tinote as ti
 from tests.lang.python_state import HEAD, STATES
-from tinote.errors import CaptureError, TinoteError
+from tinote.errors import CaptureError
 from tinote.lang.capture import automatic
 from tinote.lang.capture.automatic import AutomaticCapture
 
 CALLS = 24
 KINDS = list(STATES)
+WORLDS = np.array([0.5, 1.25])
 
 
 class Program:
@@ -39,10 +41,12 @@ class Program:
         named = {f"s{number}": STATES[kind] for number, kind in enumerate(kinds)}
         parts: list[str] = []
         helpers: list[str] = []
+        self.has_effects = False
         for name, state in named.items():
             chosen = rng.choices(state.reads, k=rng.choice((1, 1, 2)))
             if state.effects and rng.random() < 0.3:
                 chosen.append(rng.choice(state.effects))
+                self.has_effects = True
             for text in chosen:
                 text = text.format(s=name)
                 where = rng.choice(("here", "here", "function", "method", "loop", "condition"))
@@ -55,6 +59,7 @@ class Program:
                     text = f"if x[0] < 1e300:\n{textwrap.indent(text, '    ')}"
                 parts.append(text)
         body = "\n".join(["v = 0.0", *parts, "add(v)", "return x[0]"])
+        world = "\n".join([*parts, "return half(v)"])
         made = [state.made.format(s=name) for name, state in named.items()]
         shown = ", ".join(f"str({state.shown.format(s=name)})" for name, state in named.items())
         self.text = "\n".join(
@@ -63,6 +68,7 @@ class Program:
                 *made,
                 *helpers,
                 _function("step", "", body),
+                _function("world", "v", world),
                 f"def watched():\n    return [{shown}]",
             ]
         )
@@ -119,7 +125,11 @@ class Library:
             for i in x:
                 x[i] = 0.5 * x[i] + by * (i + 1)
 
-        self.given = {"x": x, "add": add}
+        @ti.kernel
+        def half(a: ti.f64) -> ti.f64:
+            return 0.5 * a
+
+        self.given = {"x": x, "add": add, "half": half}
 
 
 class Out(Exception):
@@ -165,6 +175,27 @@ def follow_plain(step: Any) -> Any:
     return step
 
 
+def follow_batches(program: Program, library: Library, *, batched: bool) -> list[Any]:
+    """What the function gives for some worlds, as a batch or called for one after the other, between the changes."""
+    library.x.fill(0.25)
+    space = program.space(library.given)
+    world = space["world"]
+    batch = ti.ad.vmap(world)
+    left: list[Any] = []
+    for change in program.between:
+        if change:
+            exec(change, space)
+        if change or not left:
+            try:
+                left.append(batch(WORLDS).tolist() if batched else [world(a) for a in WORLDS.tolist()])
+            except CaptureError as refused:
+                assert refused.span.line > 0
+                raise Out from refused
+            except Exception as error:
+                return [*left, type(error)]
+    return left
+
+
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> Library:
     monkeypatch.setattr(automatic, "LONGEST_STEP", 1e9)
@@ -177,8 +208,9 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Library:
 
 
 def test_random_state(random_programs: range, library: Library) -> None:
-    captured = replayed = 0
-    for seed in random_programs:
+    seeds = random_programs[::2]
+    captured = replayed = batched = 0
+    for seed in seeds:
         program = Program(seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -189,11 +221,17 @@ def test_random_state(random_programs: range, library: Library) -> None:
             found, step = follow(program, library, AutomaticCapture)
             assert found == wanted, f"seed {seed}, captured unasked: {step.how}\n{program}"
             replayed += step.how.replays > 0
-            try:
+            with contextlib.suppress(Out):
                 found, _ = follow(program, library, ti.capture)
-            except Out:
+                assert found == wanted, f"seed {seed}, captured\n{program}"
+                captured += 1
+            if program.has_effects:
                 continue
-        captured += 1
-        assert found == wanted, f"seed {seed}, captured\n{program}"
-    assert captured > len(random_programs) // 5, f"only {captured} programs were captured"
-    assert replayed > len(random_programs) // 5, f"only {replayed} programs were replayed"
+            with contextlib.suppress(Out):
+                found = follow_batches(program, library, batched=True)
+                wanted = follow_batches(program, library, batched=False)
+                assert found == wanted, f"seed {seed}, batched\n{program}"
+                batched += 1
+    assert captured > len(seeds) // 5, f"only {captured} programs were captured"
+    assert replayed > len(seeds) // 8, f"only {replayed} programs were replayed"
+    assert batched > len(seeds) // 8, f"only {batched} programs ran as batches"

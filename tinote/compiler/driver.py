@@ -37,6 +37,7 @@ from tinote.ir.buffers import bytes_of, twin_of
 from tinote.ir.nodes import Buffer, BufferKind, Function
 from tinote.ir.types import Scalar, Tensor
 from tinote.runtime.memory import Memory
+from tinote.runtime.seam import unwatched
 from tinote.source import NOWHERE, Span
 
 if TYPE_CHECKING:
@@ -349,7 +350,7 @@ class Specialisation:
     @contextmanager
     def _compilation(self, title: str) -> Iterator[Enter]:
         interrupted = f"interrupted while '{title}' was compiled"
-        with noting_interruptions(interrupted, self.source.span), compilation(title) as enter:
+        with noting_interruptions(interrupted, self.source.span), compilation(title) as enter, unwatched():
             yield enter
 
     def _compile_reporting(self, request: Request, enter: Enter) -> Compiled:

@@ -17,6 +17,8 @@ import types
 import typing
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -42,6 +44,10 @@ _CONSTANT = frozenset({
     types.ClassMethodDescriptorType, types.GenericAlias, types.UnionType, np.ufunc, re.Pattern, property, staticmethod,
     classmethod, functools.cached_property,
 })  # fmt: skip
+#: Types of objects that hold others, always the same.
+_FIXED_KINDS = {
+    tuple, frozenset, slice, functools.partial, types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType,
+}  # fmt: skip
 #: Classes with objects that hold others, the special ones first.
 _HOLDING = (
     OrderedDict, defaultdict, Counter, dict, list, deque, set, tuple, frozenset, int, float, complex, str, bytes,
@@ -62,6 +68,20 @@ _OF_CLASSES = {
     "_abc_impl", "__parameters__", "__orig_bases__", "__dataclass_fields__", "__dataclass_params__",
 }  # fmt: skip
 
+#: The methods that Python calls by itself.
+_SPECIAL = {
+    name
+    for kind in (int, float, complex, str, bytes, list, dict, set, frozenset, tuple, type, object, types.GeneratorType,
+                 types.FunctionType, property, memoryview, slice, range)
+    for name in dir(kind)
+    if name.startswith("__") and callable(getattr(kind, name, None))
+} | {
+    "__call__", "__enter__", "__exit__", "__getattr__", "__missing__", "__bool__", "__index__", "__matmul__",
+    "__rmatmul__", "__imatmul__", "__ipow__", "__itruediv__", "__ifloordiv__", "__imod__", "__ilshift__",
+    "__irshift__", "__idiv__", "__length_hint__", "__post_init__", "__set_name__", "__instancecheck__",
+    "__subclasscheck__", "__complex__", "__bytes__", "__fspath__", "__copy__", "__deepcopy__", "__array__",
+    "__array_ufunc__", "__array_function__", "__array_interface__", "__array_struct__", "__buffer__",
+} - _OF_CLASSES  # fmt: skip
 #: The flag of classes that are made when a program runs; others have nothing that can be changed.
 _MADE_BY_PYTHON = 1 << 9
 
@@ -85,70 +105,79 @@ def variables_of(owner: Any) -> Any:
 
 
 class Contents:
-    """What objects hold. `assigned`: variables, by the identity of what holds them and their key, that are compared
-    elsewhere; `is_users`: whether a module is the user's, written in Python. `attributes_read`: the names of the
+    """What objects hold. `assigned`: by the identity of what holds them, the keys of variables that are no part of
+    that; `is_users`: whether a module is the user's, written in Python. `attributes_read`: the names of the
     attributes that matter; None: perhaps any. `asks_for_absent`: whether it matters, too, which of them are not there.
     """
 
-    def __init__(self, assigned: Mapping[tuple[int, Any], Any], is_users: Callable[[str], bool]) -> None:
+    def __init__(self, is_users: Callable[[str], bool]) -> None:
         self.attributes_read: set[str] | None = set()
         self.asks_for_absent = False
-        self._assigned = assigned
+        self.assigned: dict[int, set[Any]] = {}
         self._is_users = is_users
         #: by class: the built-in class that its objects have their items from, and their slots; None if it is unknown
         self._classes: dict[type, tuple[type, dict[str, Any]] | None] = {}
+        #: by the identity of a class: whether it is the user's; None if nothing of it can be changed
+        self._users_classes: dict[int, Any] = {}
 
     def of(self, value: Any) -> Any:
-        """What an object holds that may change; `FIXED` if nothing does, None if that is not known."""
+        """What an object holds that may change, keys and values in turn; `FIXED` if nothing does, None if that is not
+        known.
+        """
         kind = type(value)
-        if value is builtins or value is builtins.__dict__:
-            return FIXED
+        known = self._classes.get(kind)
+        if known is not None:  # first, since most of what is compared again and again is of the user's classes
+            return self._object(value, *known)
         if kind is dict or kind is list or kind is set:
-            return self._items(value, kind)
+            return FIXED if value is builtins.__dict__ else self._items(value, kind)
         if kind is np.ndarray:
             return _numbers(value)
-        if is_constant(value) or kind in (tuple, frozenset, slice, functools.partial, types.MethodType):
-            return FIXED
-        if isinstance(value, types.BuiltinFunctionType | types.MethodWrapperType | CapturedArray):
-            return FIXED  # a captured array: what the step itself is called with, or has read
-        if isinstance(value, types.FunctionType | types.ModuleType | type):
+        if kind is types.FunctionType or kind is types.ModuleType:
             return self._of_code(value)
+        if issubclass(kind, type):
+            return self._of_class(value)
+        if kind in _FIXED_KINDS or is_constant(value) or isinstance(value, CapturedArray):
+            return FIXED  # a captured array: what the step itself is called with, or has read
         if is_ours(value):
             return _own(value)
         if kind is np.void:
             return _numbers(value)
-        known = self._classes[kind] if kind in self._classes else self._class(kind)
+        known = self._class(kind) if kind not in self._classes else None
         return None if known is None else self._object(value, *known)
 
     def _of_code(self, value: Any) -> Any:
-        """The same of a function, a class or a module."""
-        is_class = isinstance(value, type)
-        if is_class and not (value.__flags__ & _MADE_BY_PYTHON and _is_open(value.__module__)):
-            return FIXED
-        found: tuple[Any, ...] = self._attributes(value, value.__dict__)
-        if is_class and self._is_users(value.__module__):
-            # What Python calls is not named where it is called.
-            special = [(k, v) for k, v in value.__dict__.items() if k.startswith("__") and (callable(v) or v is None)]
-            return (type(value), value.__bases__, *found, *special)
+        """The same of a function or a module."""
+        found = self._attributes(value.__dict__)
         if isinstance(value, types.FunctionType) and value.__closure__:
             module = value.__globals__.get("__name__") or ""
             if _is_open(module) and not self._is_users(module):  # nobody reads it
                 found += tuple([cell.cell_contents for cell in value.__closure__ if is_filled(cell)])
-        return found if found or self.asks_for_absent else FIXED
+        return FIXED if value is builtins or not (found or self.asks_for_absent) else found
+
+    def _of_class(self, value: type) -> Any:
+        """The same of a class."""
+        is_users = self._users_classes.get(id(value), MISSING)
+        if is_users is MISSING:
+            is_open = value.__flags__ & _MADE_BY_PYTHON and _is_open(value.__module__)
+            is_users = self._users_classes[id(value)] = self._is_users(value.__module__) if is_open else None
+        if is_users is None:
+            return FIXED
+        held = value.__dict__
+        found = self._attributes(held)
+        if not is_users:
+            return found if found or self.asks_for_absent else FIXED
+        # What Python calls is not named where it is called.
+        return type(value), value.__bases__, *found, *_pairs(held, _SPECIAL & held.keys())
 
     def _object(self, value: Any, base: type, slots: Mapping[str, Any]) -> tuple[Any, ...]:
-        found = [type(value), *self._items(value, base)]
+        found = (type(value),) if base is object else (type(value), *self._items(value, base))
         held = variables_of(value)
         if held is not None:
-            found += self._attributes(value, held)
-        for name in slots if self.attributes_read is None else self.attributes_read & slots.keys():
-            try:
-                found.append((name, slots[name].__get__(value)))
-            except AttributeError:
-                found.append((name, MISSING))
-        if isinstance(value, enum.Enum):
-            found.append(value._value_)
-        return tuple(found)
+            found += self._attributes(held)
+        if slots:
+            names = slots if self.attributes_read is None else self.attributes_read & slots.keys()
+            found += tuple([getattr(value, name, MISSING) for name in sorted(names)])
+        return (*found, value._value_) if isinstance(value, enum.Enum) else found
 
     def _class(self, kind: type) -> tuple[type, dict[str, Any]] | None:
         """What is known of the objects of a class."""
@@ -168,21 +197,24 @@ class Contents:
         """What it holds as a container."""
         if issubclass(base, dict):
             items = base.items(value)  # type: ignore[attr-defined]
-            found = tuple([(k, v) for k, v in items if (id(value), k) not in self._assigned])
+            apart = self.assigned.get(id(value))
+            if apart is not None:
+                items = [(k, v) for k, v in items if k not in apart]
+            found = tuple(chain.from_iterable(items))
             return (*found, value.default_factory) if base is defaultdict else found
         if base is list or base is deque:
             items = base.__iter__(value)  # type: ignore[attr-defined]
-            return tuple([MISSING if (id(value), k) in self._assigned else one for k, one in enumerate(items)])
-        if base is set:
-            return tuple(set.__iter__(value))
-        return ()
+            apart = self.assigned.get(id(value), ())
+            return tuple([MISSING if k in apart else one for k, one in enumerate(items)] if apart else items)
+        return tuple(set.__iter__(value)) if base is set else ()
 
-    def _attributes(self, owner: Any, held: Any) -> tuple[tuple[str, Any], ...]:
+    def _attributes(self, held: Any) -> tuple[Any, ...]:
         if self.attributes_read is None:
             names = {k for k in held.keys() - _OF_CLASSES if not k.startswith("__tinote_")}
         else:
             names = self.attributes_read & held.keys()
-        return tuple([(k, held[k]) for k in sorted(names) if (id(held), k) not in self._assigned])
+        apart = self.assigned.get(id(held))
+        return _pairs(held, names if apart is None else names - apart) if names else ()
 
     def reached(self, value: Any, contents: Any) -> Iterable[Any]:
         """What else matters from here."""
@@ -200,17 +232,20 @@ class Contents:
                     return () if isinstance(value.__self__, types.ModuleType) else (value.__self__,)
             return ()
         if isinstance(value, np.ndarray | np.generic | Matrix):
-            return contents[-1] if contents[-2] == "O" else ()
-        found = list(value) if isinstance(value, tuple | frozenset) else []
-        for one in contents:
-            found += one if type(one) is tuple else (one,)
-        return found
+            return contents[-1] if type(contents[-1]) is tuple else ()
+        return (*contents, *value) if isinstance(value, tuple | frozenset) else contents
 
 
 def _numbers(array: Any) -> Any:
     if array.dtype == object:
-        return array.shape, "O", tuple(array.ravel().tolist())
-    return None if array.dtype.hasobject else (array.shape, array.dtype.str, array.tobytes())
+        return array.shape, array.dtype, tuple(array.ravel().tolist())
+    return None if array.dtype.hasobject else (array.shape, array.dtype, array.tobytes())
+
+
+def _pairs(held: Any, names: Iterable[str]) -> tuple[Any, ...]:
+    """The names, and what is held under them."""
+    found: list[Any] = sorted(names)
+    return (*found, *[held[name] for name in found])
 
 
 def _is_open(module: str) -> bool:
@@ -223,7 +258,7 @@ def _own(value: Any) -> Any:
     something.
     """
     if isinstance(value, Struct | ArgPack):
-        return tuple(value.entries.items())
+        return tuple(chain.from_iterable(value.entries.items()))
     if isinstance(value, Matrix):
         return _numbers(value.values)
     return None if type(value).__module__.startswith(SHOWS) else FIXED
@@ -249,7 +284,7 @@ def is_same(now: Any, then: Any) -> bool:
     if type(now) is not type(then):
         return False
     if type(now) is tuple:
-        return len(now) == len(then) and all(map(is_same, now, then))
+        return len(now) == len(then) and (all(map(is_, now, then)) or all(map(is_same, now, then)))
     if isinstance(now, float):
         return repr(now) == repr(then)
     return isinstance(now, int | str | bytes | types.MethodType) and bool(now == then)

@@ -24,7 +24,7 @@ import inspect
 import linecache
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, KeysView
 from operator import is_, itemgetter
 from typing import Any
 
@@ -115,17 +115,19 @@ class Dependencies:
         self.numbers: dict[tuple[int, Any], tuple[Any, Any]] = {}
         #: what these held when that was noted last, as far as it was
         self.before: dict[tuple[int, Any], Any] = {}
-        self.holdings = Contents(self.assigned, self.is_users)
+        self.holdings = Contents(self.is_users)
         #: the package of the function that was read first, which is the user's wherever it is installed
         self._packages: set[str] = set()
         self._names: dict[tuple[int, str], tuple[dict[str, Any], str, Any]] = {}
         self._cells: dict[int, tuple[Any, str, Any]] = {}
         self._attributes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         #: names of built-in functions that no namespace has in their place
-        self._absent: dict[int, tuple[dict[str, Any], set[str]]] = {}
+        self._absent: dict[int, tuple[KeysView[str], set[str]]] = {}
         self._functions: dict[int, tuple[types.FunctionType, Any, Any, Any]] = {}
         self._roots: list[tuple[Any, str, Span]] = []
         self._contents: dict[int, tuple[Any, str, Any]] = {}
+        #: the numbers among attributes of what is held
+        self._noted: dict[tuple[int, str], Any] = {}
         #: functions that were read, each with the identity of its object; and functions within these
         self._scanned: set[tuple[types.CodeType, int]] = set()
         self._inner: set[types.CodeType] = set()
@@ -161,7 +163,7 @@ class Dependencies:
 
     def builtin(self, namespace: dict[str, Any], key: str) -> None:
         """A name is that of a built-in function, and no global."""
-        self._absent.setdefault(id(namespace), (namespace, set()))[1].add(key)
+        self._absent.setdefault(id(namespace), (namespace.keys(), set()))[1].add(key)
 
     def hold(self, value: Any, key: str, span: Span) -> None:
         """All that can be reached from a value matters."""
@@ -171,6 +173,7 @@ class Dependencies:
     def assign(self, holder: Any, identity: int, key: Any) -> None:
         """The step gives a variable new numbers."""
         self.assigned[identity, key] = holder, key
+        self.holdings.assigned.setdefault(identity, set()).add(key)
         self.before[identity, key] = self._then(identity, key)
         self._names.pop((identity, key), None)
         if self._cells.get(identity, (None, None))[1] == key:
@@ -185,13 +188,12 @@ class Dependencies:
             return self._names[identity, key][2]
         if identity in self._cells:
             return self._cells[identity][2]
-        for value, _, contents in self._contents.values():
-            if id(value) == identity and isinstance(value, list):
-                return contents[key]
-            if identity in (id(value), id(variables_of(value))):
-                pairs = [one for one in contents if type(one) is tuple and len(one) == 2]
-                return next((found for name, found in pairs if name == key), None)
-        return None
+        value, _, contents = self._contents.get(identity, (None, "", ()))
+        if type(value) is list:
+            return contents[key]
+        if type(value) is dict:
+            return dict(zip(contents[::2], contents[1::2], strict=True)).get(key)
+        return self._noted.get((identity, key))
 
     # ---- whether all is as it was
 
@@ -207,6 +209,7 @@ class Dependencies:
             getter = itemgetter(*[key for _, key, _ in entries])
             self._quick.append((getter, entries[0][0], tuple([value for _, _, value in entries])))
         self._contents.clear()
+        self._noted.clear()
         left = [(*root, "is") for root in self._roots]
         known: set[int] = set()
         while left:
@@ -223,6 +226,8 @@ class Dependencies:
                 )
             if contents is not FIXED:
                 self._contents[id(value)] = value, key, contents
+                held = variables_of(value) or {}
+                self._noted |= {(id(held), k): number for k, number in held.items() if _is_number(number)}
             if self.unasked and isinstance(value, np.ndarray) and value.nbytes > _LARGEST_COMPARED:
                 raise CaptureError(
                     f"this cannot be captured: the array '{key}' is too large to be compared at each frame",
@@ -249,9 +254,9 @@ class Dependencies:
                         return found
         except KeyError:
             return self._changed_name() or "a name"
-        for namespace, absent in self._absent.values():
-            if not namespace.keys().isdisjoint(absent):
-                return min(namespace.keys() & absent)
+        for names, absent in self._absent.values():
+            if not names.isdisjoint(absent):
+                return min(names & absent)
         return self._changed_otherwise()
 
     def change(self) -> str | None:

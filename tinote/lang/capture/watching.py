@@ -58,6 +58,8 @@ class Watch:
         elif event == "c_call" and self._is_users(frame):
             self._judge(frame, argument)
 
+    _notice.__tinote_watch__ = True  # type: ignore[attr-defined]
+
     def _is_users(self, frame: Any) -> bool:
         """Whether a frame is of a function of the user's own."""
         file, name = frame.f_code.co_filename, frame.f_code.co_name

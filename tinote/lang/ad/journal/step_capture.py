@@ -244,9 +244,8 @@ class _Trial(Trial):
 
     def prove_reverse(self, step: StepUnderTape) -> None:
         """Raise `CaptureError` unless calls and their gradients do what those of the function do."""
-        changed = step.forward.premises.dependencies.changed()
-        if changed is not None:
-            raise CaptureError(f"this cannot be captured: a call changes '{changed}' in Python", step.span)
+        dependencies = step.forward.premises.dependencies
+        self.refuse_changes(dependencies)
         step.use(1)
         agreement = self.agreement(step.forward)
 
@@ -268,6 +267,7 @@ class _Trial(Trial):
                 if variation == VARIATIONS[0]:
                     raise
                 continue  # the function has no value there
+            self.refuse_changes(dependencies)
             self.begin(variation)
             self.forget_prints()
             found = self._outcome(by_program, again)
