@@ -26,6 +26,7 @@ FRAMES = 12
 
 #: By notebook: how the step of each of its views runs; of one that is not captured, why.
 CAPTURED = {
+    "00_welcome": ["replayed"],
     "01_autodiff_gravity": ["replayed", "replayed"],
     "06_fitting_and_control": ["replayed"],
     "07_fluid_live": ["replayed", "replayed"],

@@ -135,7 +135,7 @@ class Dependencies:
 
     # ---- what is looked up
 
-    def name(self, namespace: dict[str, Any], key: str, value: Any) -> None:
+    def name(self, namespace: dict[Any, Any], key: Any, value: Any) -> None:
         """A global of this name is `value`; so is what a dictionary holds at a literal key."""
         if (id(namespace), key) not in self.assigned:
             self._names[id(namespace), key] = namespace, key, value

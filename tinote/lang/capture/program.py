@@ -273,7 +273,7 @@ def _plain(value: Any) -> Any:
     """One of NumPy's numbers as Python's, if it has its arithmetic."""
     if not isinstance(value, np.generic):
         return value
-    if isinstance(value, np.float64 | np.int64):
+    if type(value) in (np.float64, np.int64):
         return value.item()
     kind = type(value).__name__
     raise CaptureError(
