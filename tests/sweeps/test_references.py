@@ -42,6 +42,13 @@ print(json.dumps(found))
 """
 
 
+@pytest.fixture(autouse=True)
+def fields() -> None:
+    """The modules' fields, of this session: those that their import has made are gone after `ti.init()`."""
+    nested.x = ti.field(ti.f64, 4)
+    nested.simulation.y = ti.field(ti.f64, 2)
+
+
 def _several(a: float) -> list[float]:
     """All that goes through one module's variable sees the same."""
     return [nested.bump(), nested.read(), nested.COUNT + a]
