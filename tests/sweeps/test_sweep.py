@@ -451,17 +451,17 @@ def test_integers_that_would_be_rounded() -> None:
     def mixed(k: int) -> Any:
         return [large, 0.5, large][k]
 
-    with pytest.warns(UserWarning) as told:
+    with pytest.warns(UserWarning) as caught:
         found = ti.sweep(mixed, {"k": range(3)}, workers=1, progress=False)
-    assert any("1 of 3 points have failed" in str(one.message) for one in told)
+    assert any("1 of 3 points have failed" in str(one.message) for one in caught)
     assert "which do not mix" in str(found["error"].values[1]) and found["error"].values[2] == ""
 
     def fails(k: int) -> Any:
         return large if k else 1 / 0
 
-    with pytest.warns(UserWarning) as told:
+    with pytest.warns(UserWarning) as caught:
         ti.sweep(fails, {"k": range(2)}, workers=1, progress=False)
-    assert any("the integers of the result 'result' are rounded" in str(one.message) for one in told)
+    assert any("the integers of the result 'result' are rounded" in str(one.message) for one in caught)
 
 
 def test_a_function_that_ends_its_process_politely() -> None:
