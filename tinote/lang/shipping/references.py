@@ -210,7 +210,7 @@ def is_own_function(value: Any) -> TypeGuard[types.FunctionType]:
     return isinstance(value, types.FunctionType) and not is_library(value.__module__)
 
 
-def is_own_cache(value: Any) -> bool:
+def is_own_cache(value: Any) -> TypeGuard[Any]:
     """Whether a value is a function of the user's behind `functools.lru_cache`."""
     return isinstance(value, _CACHED) and not is_library(value.__module__)
 
