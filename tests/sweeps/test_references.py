@@ -105,23 +105,13 @@ ROWS: dict[str, tuple[Callable[[float], Any], Callable[[], Any]]] = {
     "a constant of a device function": _row(lambda a: nested.kernel(a), nested, "SCALE", 12.0),
     "a method of a struct": _row(lambda a: nested.of_struct(a), nested, "SCALE", 15.0),
     "a field": (lambda a: nested.total() * a, lambda: nested.x.fill(3)),
-    "an object with kernels": (
-        lambda a: nested.simulation.run(a),
-        lambda: setattr(nested.simulation, "factor", 3.0),
-    ),
+    "an object with kernels": _row(lambda a: nested.simulation.run(a), nested.simulation, "factor", 3.0),
     "a field of such an object": (lambda a: nested.simulation.run(a), lambda: nested.simulation.y.fill(3)),
     "a module in a package": _row(lambda a: modules.nested.by_globals(a), nested, "RATE", 16.0),
     "the package from inside": _row(lambda a: nested.package_seen_from_inside(a), modules, "BASE", 17.0),
     "an import in a function": _row(_inside, modules, "BASE", 19.0),
     "a counter": _row(_several, nested, "COUNT", 5),
 }
-
-
-@pytest.fixture(autouse=True)
-def _fields(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The module's fields, in the session of the test."""
-    monkeypatch.setattr(nested, "x", ti.field(ti.f64, 4))
-    monkeypatch.setattr(nested, "simulation", nested.Simulation())
 
 
 def test_each_reference_arrives_as_it_is_now(tmp_path: Path) -> None:
