@@ -216,6 +216,41 @@ def test_under_the_tape_it_is_that_too_and_its_derivative_is_right_or_missed(tex
     assert right != warned, (world.x.grad[None], gradient, warned)
 
 
+def test_printing_is_no_reason_to_warn() -> None:
+    """Where what was printed goes on as it was, and other numbers come along, nothing is lost."""
+    world, v = World(), ti.Vector.field(2, ti.f64, (), needs_grad=True)
+    step = math.sqrt(0.3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        with ti.ad.Tape(world.loss):
+            world.first()
+            e = world.y[None]
+            print(f"{e:.3f}", [e], "%g" % e)  # noqa: UP031
+            v[None] = ti.Vector([e, 2.0 * e])
+            world.scaled(step * 2)
+            world.scaled(v[None][0] + step)
+    x = 2.0037
+    assert world.x.grad[None] == pytest.approx(9 * x**2 + 3 * step)
+
+
+@pytest.mark.parametrize("where", ["an array", "a field"])
+def test_an_array_that_was_read_from_text_is_warned_of(where: str) -> None:
+    world, w = World(), ti.ndarray(ti.f64, 2)
+    weights = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+    @ti.kernel
+    def weighted(w: weights):
+        for i in range(2):
+            world.loss[None] += w[i] * world.x[None]
+
+    with pytest.warns(UserWarning, match="written as text or copied before"), ti.ad.Tape(world.loss):
+        world.first()
+        read = np.array([1.0, float(repr(world.y[None]))])
+        if where == "a field":
+            w.from_numpy(read)
+        weighted(read if where == "an array" else w)
+
+
 @pytest.mark.parametrize("is_open", [False, True], ids=["after", "under"])
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_takes_nothing_but_a_float_says_what_to_write(text: str, is_open: bool) -> None:

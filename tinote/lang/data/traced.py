@@ -209,6 +209,12 @@ class Trace:
 
     # ---- plain numbers
 
+    @property
+    def has_taken_out(self) -> bool:
+        """Whether a plain number was taken out, of which nothing was said yet; text and copies alone do not count."""
+        taken = self.root.taken_out
+        return taken is not None and taken.written is None
+
     def note_taken_out(self) -> None:
         """A plain number that depends on what is differentiated is taken out."""
         root = self.root
@@ -292,7 +298,11 @@ def may_be_computed(values: Any, older: dict[int, float], written: set[float] | 
         return any(may_be_computed(value, older, written) for value in values)
     array = values if isinstance(values, np.ndarray) else getattr(values, "values", None)
     if isinstance(array, np.ndarray):
-        return array.dtype.kind in "fO" and (written is None or bool(np.isin(array, list(written)).any()))
+        if written is None:
+            return array.dtype.kind in "fO"
+        if array.dtype == object:
+            return may_be_computed(array.ravel().tolist(), older, written)
+        return array.dtype.kind == "f" and bool(np.isin(array, list(written)).any())
     if type(values) is Traced or not isinstance(values, float | np.floating):
         return False
     return (written is None or values in written) and id(values) not in older and not _is_literal(values)
@@ -657,7 +667,7 @@ def _with_others(python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     """Arithmetic with what is no real number: a complex number, or another's type that has refused a traced number."""
     if type(a) is Traced and not isinstance(b, complex | np.complexfloating):
         return NotImplemented
-    found = python(stored(a), stored(b))
+    found = python(*[one.value if type(one) is Traced else one for one in (a, b)])
     for one in (a, b):
         if type(one) is Traced:
             one._take_out()

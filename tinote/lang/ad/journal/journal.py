@@ -513,7 +513,7 @@ class Journal(Recorder):
             or self.keep
             or self.derivative not in (GRADIENT, SHARED_GRADIENT)
             or not self.saved.between_launches
-            or self.trace.root.taken_out is not None
+            or self.trace.has_taken_out
             or session.watchers != [self]
             or (session.has_views and are_viewed())
             or not is_only_owner()
@@ -522,6 +522,8 @@ class Journal(Recorder):
     def run_captured(self, step: StepUnderTape, args: Sequence[Any]) -> Any:
         """Run a captured step as one record."""
         self._may_lose = True
+        if self.trace.root.taken_out is not None:
+            self.trace.note_plain(list(args), f"captured step '{step.name}'")
         regions = step.fixed or step.regions(args)
         assert regions is not None, "who calls it has asked"
         event = self.saved.running(step, regions)

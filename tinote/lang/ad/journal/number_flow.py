@@ -17,8 +17,11 @@ PUSHFORWARD = Request(Derivative.FORWARD, arguments=True)
 
 def look_for_plain(trace: Trace, values: Sequence[Any], arguments: Arguments) -> None:
     """Of what goes into a launch, plain numbers may have been computed from traced ones: external arrays, too."""
-    arrays = [np.empty(0) for buffer in arguments.external_arrays if buffer.dtype.kind == "f"]
-    scalars = values[len(arguments.specialisation.arrays) :]
+    count = len(arguments.specialisation.arrays)
+    arrays: list[Any] = [np.empty(0) for buffer in arguments.external_arrays if buffer.dtype.kind == "f"]
+    if not trace.has_taken_out:  # but text was written: the numbers themselves are looked at
+        arrays = [one.owner for one in values[:count] if one.buffer is None]
+    scalars = values[count:]
     trace.note_plain([*arrays, *scalars], f"kernel '{arguments.specialisation.source.name}'")
 
 

@@ -359,7 +359,7 @@ def _facts(
     where none may; `inputs`: the registers that a call begins with. Raises `CaptureError` for what only a journal that
     records each launch knows.
     """
-    if journal.trace.root.taken_out is not None:
+    if journal.trace.has_taken_out:
         raise _refusal("it takes a plain number out of one that is differentiated")
     for buffer, span in journal.active.items() if held is None else ():
         what = f"values that are differentiated go through '{buffer.name}', which has no gradient"
