@@ -43,8 +43,12 @@ UPDATES = {
     ),
     "a narrow one": (
         "%a: i8 = load @b[%c]\n%w: i32 = cast %a\n%d: i32 = add %w, %i\n%s: i8 = cast %d\nstore @b[%c], %s",
-        "%a: i8 = load @b[%c]\n%w: i32 = cast %a\n%d: i32 = add %w, %i\n%s: i8 = cast %d\n"
-        "%e: i8 = cast %i\natomic add @b[%c], %e",
+        "%a: i8 = load @b[%c]\n%e: i8 = cast %i\natomic add @b[%c], %e",
+    ),
+    "a narrow one by several steps": (
+        "%a: i8 = load @b[%c]\n%d: i8 = sub %a, 3i8\n%w: i32 = cast %d\n%s: i32 = add %w, %i\n%z: i8 = cast %s\n"
+        "store @b[%c], %z",
+        "%a: i8 = load @b[%c]\n%f: i8 = neg 3i8\natomic add @b[%c], %f\n%e: i8 = cast %i\natomic add @b[%c], %e",
     ),
     "another element in between": (
         LOAD + "%d: i32 = add %a, %i\nstore @x[%i], %i\nstore @h[%c], %d",

@@ -8,7 +8,7 @@ store @x[%i], %c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tinote.ir import nodes as ir
@@ -16,7 +16,7 @@ from tinote.ir import primitives as p
 from tinote.ir.access import buffers_may_meet
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import definitions, uses, walk
-from tinote.ir.types import Scalar, u1
+from tinote.ir.types import Scalar, Type, u1
 from tinote.source import NOWHERE, Span
 
 #: What certainly holds the old value.
@@ -97,14 +97,17 @@ class UpdateMatcher:
             link = step[0].args[step[1]]
             assert isinstance(link, ir.Var)
             found = [] if link in current else None if link in seen else self.last_change(link, current)
-            if found is not None:
-                for op, k in [step, *reversed(chain)]:
-                    link, other = op.args[k], op.args[1 - k]
+            steps = [step, *reversed(chain)]
+            if found is not None and self.keeps_low_bits(steps, value.type):
+                for op, k in steps:
+                    link = op.args[k]
                     assert isinstance(link, ir.Var)
                     self.hold(link, 1)
-                    negated = op.prim is p.sub
-                    found.append(Update(p.add if negated else op.prim, other, negated=negated, loc=op.loc))
                     self.rewrites[op] = []
+                    if op.prim is not p.cast:
+                        negated, other = op.prim is p.sub, op.args[1 - k]
+                        narrowed = other.type is not value.type
+                        found.append(Update(p.add if negated else op.prim, other, negated, narrowed, loc=op.loc))
                 return found
             if link not in seen:
                 seen.add(link)
@@ -114,47 +117,43 @@ class UpdateMatcher:
 
     def last_change(self, value: ir.Var, current: Holders) -> list[Update] | None:
         """The change from what `current` holds to `value`, if it is none that others may follow in a chain."""
-        op = self.definitions.get(value)
-        return self.in_wider_type(op, current) if isinstance(op, ir.Prim) and op.prim is p.cast else None
+        return None
 
     def links(self, value: ir.Var) -> Iterator[tuple[ir.Prim, int]]:
         """The operation that gives `value`, with the position of each operand that it may have changed."""
         op = self.definitions.get(value)
-        if isinstance(op, ir.Prim) and (op.prim is p.sub or op.prim in p.ATOMICS):
+        if not isinstance(op, ir.Prim):
+            return
+        if op.prim is p.cast and isinstance(op.args[0], ir.Var):
+            yield op, 0
+        if op.prim is p.sub or op.prim in p.ATOMICS:
             for k in (0, 1) if op.prim is not p.sub else (0,):
                 if isinstance(op.args[k], ir.Var) and op.args[k] is not op.args[1 - k]:
                     yield op, k
 
-    def in_wider_type(self, op: ir.Prim, current: Holders) -> list[Update] | None:
-        """A change of an f32 that was computed in f64, or of an i8 that was in i32."""
-        inner = op.args[0]
-        made = self.definitions.get(inner) if isinstance(inner, ir.Var) else None
-        if not isinstance(made, ir.Prim) or made.prim not in (p.sub, *p.ATOMICS):
-            return None
-        wide, narrow = inner.type, op.out.type
-        if not isinstance(wide, Scalar) or not isinstance(narrow, Scalar) or u1 in (wide, narrow):
-            return None
-        if (wide.kind == "f") != (narrow.kind == "f") or wide.bits < narrow.bits:
-            return None
-        for k in (0, 1) if made.prim is not p.sub else (0,):
-            link, other = made.args[k], made.args[1 - k]
-            source = self.definitions.get(link) if isinstance(link, ir.Var) else None
-            # Extrema do not wrap as sums do.
-            wraps = narrow.kind != "f" and made.prim in (p.minimum, p.maximum) and not self.fits(other, narrow)
-            if isinstance(source, ir.Prim) and source.prim is p.cast and source.args[0] in current and not wraps:
-                for v in (source.args[0], link, inner):
-                    assert isinstance(v, ir.Var)
-                    self.hold(v, 1)
-                prim = p.add if made.prim is p.sub else made.prim
-                return [Update(prim, other, negated=made.prim is p.sub, narrowed=True)]
-        return None
+    def keeps_low_bits(self, steps: Sequence[tuple[ir.Prim, int]], t: Type) -> bool:
+        """Whether what is computed in wider types on the way, as an f32 in f64 or an i8 in i32, comes to the same in
+        type `t` (but for rounding): sums and bits do, and extrema of numbers that are of that type.
+        """
+        if not any(op.prim is p.cast for op, _ in steps):
+            return True
+        types = [a.type for op, k in steps for a in (op.out, op.args[k])]
+        if not isinstance(t, Scalar) or not all(isinstance(wide, Scalar) and wide is not u1 for wide in types):
+            return False
+        scalars = [wide for wide in types if isinstance(wide, Scalar)]
+        if any((wide.kind == "f") != (t.kind == "f") or wide.bits < t.bits for wide in scalars):
+            return False
+        extrema = [op.args[1 - k] for op, k in steps if op.prim in (p.minimum, p.maximum)]
+        if t.kind == "f" or not extrema:
+            return True
+        return all(wide.kind == t.kind for wide in scalars) and all(self.fits(a, t) for a in extrema)
 
     def fits(self, atom: ir.Atom, t: Scalar) -> bool:
         """Whether an integer is certainly one of type `t`."""
         if isinstance(atom, ir.Lit):
             return t.lowest <= atom.value <= t.highest
         op = self.definitions.get(atom)
-        return isinstance(op, ir.Prim) and op.prim is p.cast and op.args[0].type is t
+        return atom.type is t or (isinstance(op, ir.Prim) and op.prim is p.cast and op.args[0].type is t)
 
     def alike(self, a: ir.Atom, b: ir.Atom) -> bool:
         """Whether two atoms have one value, though they may be computed twice."""
