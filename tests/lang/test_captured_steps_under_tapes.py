@@ -733,7 +733,7 @@ def whole_rollout(f: Fields, step: Callable[..., Any], measure: Callable[[], Non
 def test_each_call_touches_the_slices_of_its_arguments(fields: Fields) -> None:
     step, measure = slices_of_time(fields), loss_of(fields)
     program = ti.capture(step)
-    for calls in ([(t,) for t in range(11)], [(t % 3,) for t in range(9)], [(7,), (np.int32(3),), (True,)]):
+    for calls in ([(t,) for t in range(11)], [(t % 3,) for t in range(9)], [(7,), (np.int64(3),), (True,)]):
         gradients, values, _ = whole_rollout(fields, step, measure, calls)
         for _ in range(2):
             found, left, records = whole_rollout(fields, program, measure, calls)
