@@ -70,8 +70,8 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
     Raises `CaptureError`: at the user's line for what cannot be captured (a number that is needed itself, as an index
     or by `math.sin`, text, arithmetic on whole vectors and arrays, NumPy's view of a field, what changes Python's own
     objects, an object whose state is not known, such as an iterator, a file or a table of another library, imports,
-    exceptions that are caught, a condition that decides how often a loop runs); where the proof fails, with the first step that differs;
-    and later, where a kernel was defined anew, a captured name has changed or a field is gone.
+    exceptions that are caught, a condition that decides how often a loop runs); where the proof fails, with the first
+    step that differs; and later, where a kernel was defined anew, a captured name has changed or a field is gone.
     """
     if function is None:
         return functools.partial(capture, parameters=parameters)
