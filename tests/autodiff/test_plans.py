@@ -422,9 +422,9 @@ CHANGES: dict[str, tuple[str, str, int, int]] = {
         GRADIENT, "def call():\n    with ti.ad.Tape(loss):\n        return g(p)", 2, 0
     ),
     "another owner": (
-        "from tinote.runtime.owner import current_owner\n" + ON_FIELD,
-        "def call():\n    token = current_owner.set(77)\n    try:\n        return g()\n"
-        "    finally:\n        current_owner.reset(token)", 2, 0
+        "from tinote.runtime.owner import current_owner, new_owner\n" + ON_FIELD,
+        "def call():\n    token = current_owner.set(new_owner())\n    try:\n        return g()\n"
+        "    finally:\n        current_owner.reset(token)", 2, 6
     ),
     # what goes wrong
     "an index that is out of range": (GATHERED, "order[2] = 17", 2, 6),

@@ -39,8 +39,10 @@ Point = dict[str, Array]
 class Library:
     """The fields and kernels that programs are written for."""
 
-    def __init__(self, seed: int) -> None:
-        ti.init(default_fp=ti.f64, num_threads=1 + seed % 2, opt_level=(1, 3, 0, 2)[seed // 2 % 4])
+    def __init__(self, seed: int | None) -> None:
+        """`seed`: of a new session; None: in the present one."""
+        if seed is not None:
+            ti.init(default_fp=ti.f64, num_threads=1 + seed % 2, opt_level=(1, 3, 0, 2)[seed // 2 % 4])
         self.space = compiled(LIBRARY, "python_programs_library.py", {"__name__": "python_programs_library"})
         self.fields: dict[str, Any] = {name: eval(name, self.space) for name in FIELDS}
         self.loss = self.space["loss"]

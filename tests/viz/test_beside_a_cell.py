@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.lang.session.state import is_only_owner
+from tinote.lang.session.owners import is_only_owner
 from tinote.viz import Particles
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tinote.runtime.pool import pool
@@ -150,17 +150,24 @@ class MemoryCopies:
         self._copies: dict[Memory, Memory] = {}
         #: how many bytes the copies take
         self.nbytes = 0
-        for memory in memories:
-            self.add(memory)
+        self.add_all(memories)
 
     def __contains__(self, memory: Memory) -> bool:
         return memory in self._copies
+
+    def __iter__(self) -> Iterator[Memory]:
+        return iter(self._copies)
 
     def add(self, memory: Memory) -> None:
         """Copy what a block holds now, unless it was added before."""
         if memory not in self._copies:
             self._copies[memory] = memory.copy()
             self.nbytes += memory.nbytes
+
+    def add_all(self, memories: Iterable[Memory]) -> None:
+        """The same of several."""
+        for memory in memories:
+            self.add(memory)
 
     def put_back(self, only: Iterable[Memory] | None = None) -> None:
         """Give the blocks, or some of them, what they held."""

@@ -1,23 +1,83 @@
-"""Whose launches these are: one owner is the session's cells or script, and each live view that runs beside them is
-another.
+"""Whose launches these are: a thread's, an asyncio task's, or those of a live view that runs beside the cells.
 
-A live view's step may differentiate while a cell does. What one owner has computed, the other must not wipe.
+What one owner has computed, another must not wipe. What the main thread does outside of tasks is the session's, and so
+is what nobody is known to have computed.
 """
 
 from __future__ import annotations
 
-import itertools
+import sys
+import threading
+import weakref
 from contextvars import ContextVar
+from typing import Any
 
-SESSION = 0
+
+class Owner:
+    """`who`: the thread or task, if it is one. `heir`: to whom belongs what it has computed, when it is over."""
+
+    __slots__ = ("__weakref__", "_who", "heir")
+
+    def __init__(self, who: Any = None, heir: Owner | None = None) -> None:
+        self._who = None if who is None else weakref.ref(who)
+        self.heir = heir
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the thread or task has ended."""
+        if self._who is None:
+            return False
+        who = self._who()
+        return who is None or (not who.is_alive() if isinstance(who, threading.Thread) else who.done())
+
+    def includes(self, other: Owner) -> bool:
+        """Whether what the other one has computed is no concern of anybody else's: its own, and, of a task, that of its
+        thread, which waits for it.
+        """
+        return other is self or (other is self.heir and not isinstance(self._who and self._who(), threading.Thread))
+
+    @property
+    def successor(self) -> Owner:
+        """Whose what it has computed is now: its own, as long as it runs."""
+        found = self
+        while found.heir is not None and found.is_over:
+            found = found.heir
+        return found
+
+
+SESSION = Owner()
 """The owner of cells and scripts."""
 
-#: The owner of this context.
-current_owner: ContextVar[int] = ContextVar("tinote_party", default=SESSION)
+#: The live view that this context belongs to, if it is not the session's.
+current_owner: ContextVar[Owner] = ContextVar("tinote_party", default=SESSION)
 
-_numbers = itertools.count(SESSION + 1)
+_of_thread = threading.local()
+_of_tasks: weakref.WeakKeyDictionary[Any, Owner] = weakref.WeakKeyDictionary()
 
 
-def new_owner() -> int:
+def new_owner() -> Owner:
     """A owner of its own, for a live view."""
-    return next(_numbers)
+    return Owner()
+
+
+def present_owner() -> Owner:
+    """The owner of what runs now."""
+    view = current_owner.get()
+    if view is not SESSION:
+        return view
+    asyncio = sys.modules.get("asyncio")
+    task = None if asyncio is None or asyncio._get_running_loop() is None else asyncio.current_task()
+    if task is None:
+        return _thread_owner()
+    owner = _of_tasks.get(task)
+    if owner is None:
+        owner = _of_tasks[task] = Owner(task, _thread_owner())
+    return owner
+
+
+def _thread_owner() -> Owner:
+    owner: Owner | None = getattr(_of_thread, "owner", None)
+    if owner is None:
+        thread = threading.current_thread()
+        owner = _of_thread.owner = SESSION if thread is threading.main_thread() else Owner(thread, SESSION)
+    return owner

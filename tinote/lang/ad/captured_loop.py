@@ -15,6 +15,7 @@ from types import MethodType
 from typing import Any
 
 from tinote.errors import CaptureError, TinoteError
+from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import StepFacts, StepUnderTape
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.step_capture import captured_under_tape
@@ -140,8 +141,7 @@ class LoopProgram:
         step = self._step
         if seam.listener is not None:
             return False
-        watchers = [self._outer] if session.watchers == [self._outer] else []
-        if not step.forward.premises.hold(*watchers):
+        if not step.forward.premises.hold(self._outer):
             step.forward.refuse_if_stale()
             return False
         return (t > 0 or not step.assigned) and step.regions((t,)) is not None
@@ -151,6 +151,11 @@ class LoopProgram:
         way, numbers, _ = self._step.run((t,), self._kept)
         self.replays += 1
         self._reached = way, numbers
+
+    @property
+    def gradients(self) -> set[Buffer]:
+        """Those that the gradients of steps read or write."""
+        return {buffer for facts in self.facts for buffer in facts.gradients}
 
     def reverse(self) -> None:
         """Run the gradient of the step that ran last."""

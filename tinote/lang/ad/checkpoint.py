@@ -118,7 +118,6 @@ def checkpoint(
             for t in bar(range(steps), "steps", shown=progress):
                 step(t)
         return Checkpoints(steps)
-    outer.may_change_gradients()
     chain = _Chain(step, steps, memory or session.config.memory_limit, snapshots, progress, span)
     if steps:
         chain.sweep(outer)
@@ -283,6 +282,7 @@ class _Chain:
                 numbers=frozenset(self.numbers),
                 reads_active=self._reads_active,
                 kept_bytes=self.report.peak_bytes,
+                tells_gradients=True,
             )
         )
 
@@ -438,7 +438,7 @@ class _Chain:
     ) -> None:
         self.report.recomputed += 1
         session.launches = self._seeds[t]  # the same draws
-        if self._replay_captured(t, reverses=outer is not None):
+        if self._replay_captured(t, outer):
             return
         runner = _Runner(self, listener, t, taping=taping, again=True)
         self._run(t, runner)
@@ -446,7 +446,9 @@ class _Chain:
         if outer is not None:
             try:
                 runner.lost_values(self.lost)
+                outer.use_gradients(runner.companions)
                 sweep = runner.sweep(back)
+                sweep.begin = outer.begin
                 sweep.adjoints, sweep.observer = outer.adjoints, outer.observer
                 sweep.run_within(outer.temporaries, self.wanted)
             except KernelFiniteError as error:
@@ -455,7 +457,7 @@ class _Chain:
             finally:
                 runner.forget()
 
-    def _replay_captured(self, t: int, *, reverses: bool) -> bool:
+    def _replay_captured(self, t: int, outer: CustomSweep | None) -> bool:
         """Run a step again, and its gradient, as the captured program; gives whether there is one."""
         program = self._program
         if program is None:
@@ -466,7 +468,8 @@ class _Chain:
         except CaptureError as error:
             raise self.differs(t, error.message, self.span) from error
         program.run(t)
-        if reverses:
+        if outer is not None:
+            outer.use_gradients(program.gradients)
             try:
                 program.reverse()
             except KernelFiniteError as error:

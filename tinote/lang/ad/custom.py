@@ -42,7 +42,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, overload
 
-from tinote.compiler.requests import Request
+from tinote.compiler.requests import GRADIENT, Request
 from tinote.errors import DifferentiationError, Note
 from tinote.ir import primitives
 from tinote.ir.nodes import Atomic, Buffer
@@ -114,8 +114,7 @@ class CustomFunction:
 
         launches = session.launches  # the same draws
         custom = Custom(self._name, span, pull, scratch=_buffers(scratch, span), carries_tangents=True, again=again)
-        custom.notices_stale = custom.is_function = True
-        tape.may_change_gradients()
+        custom.notices_stale = custom.is_function = custom.tells_gradients = True
         tangents = {} if tape.tangents is None else tape.tangents
         with _following(PushedFunction, Inside(tape, custom), tangents, custom, around, tape.derivative):
             result = self._function(*args, **kwargs)
@@ -275,7 +274,6 @@ def _without_gradient(function: Callable[..., Any], args: tuple[Any, ...], kwarg
     if not isinstance(outer, Journal):
         return function(*args, **kwargs)
     args, kwargs = _constants(args, kwargs)
-    outer.may_change_gradients()
     with recording_as(_Constant(outer, caller())):
         return function(*args, **kwargs)
 
@@ -288,6 +286,10 @@ class Inside(Recorder):
     def __init__(self, tape: Journal, custom: Custom) -> None:
         self._tape = tape
         self._custom = custom
+
+    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        self._tape.keep_gradients(arguments_of(instance, values, GRADIENT).gradients)
+        return super().launching_gradient(instance, values)
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
@@ -341,6 +343,10 @@ class _Constant(Recorder):
     def __init__(self, tape: Journal, span: Span) -> None:
         self._tape = tape
         self._span = span
+
+    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        self._tape.keep_gradients(arguments_of(instance, values, GRADIENT).gradients)
+        return super().launching_gradient(instance, values)
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""

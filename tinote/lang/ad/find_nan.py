@@ -27,10 +27,10 @@ from tinote.errors import DifferentiationError, KernelFiniteError, Note, TinoteE
 from tinote.ir.messages import iteration_of
 from tinote.lang.ad.functional.runs import refuse_open_recorder
 from tinote.lang.ad.journal.events import Custom, Launch
-from tinote.lang.ad.memory.states import preserving_gradients
+from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.tape import Tape
-from tinote.lang.session.state import gradient_memories, session
+from tinote.lang.session.state import session
 from tinote.source import Span, caller
 
 
@@ -106,19 +106,17 @@ def find_nan(tape: Tape) -> NanReport:
             caller(),
             hint="open it as Tape(loss, keep=True)",
         )
-    with preserving_gradients():
-        primal = _search(tape, backward=False) if tape.keep else None
-        return NanReport(len(tape.records), primal, _search(tape, backward=True), tape.keep)
+    with CompanionsBefore() as before:
+        primal = _search(tape, before, backward=False) if tape.keep else None
+        return NanReport(len(tape.records), primal, _search(tape, before, backward=True), tape.keep)
 
 
-def _search(tape: Tape, *, backward: bool) -> Finding | None:
+def _search(tape: Tape, before: CompanionsBefore, *, backward: bool) -> Finding | None:
     sweep = tape.sweep(Request(Derivative.REVERSE, checks=Checks.FINITE), _look_behind)
     launches = session.launches
     try:
         if backward:
-            for memory in gradient_memories():
-                memory.clear()
-            tape.loss.grad.fill(1)
+            tape.begin_again(before)
             sweep.run()
         else:
             sweep.run_launches(_checked)

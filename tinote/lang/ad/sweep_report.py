@@ -28,11 +28,11 @@ from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.journal.sweep_observer import SweepObserver
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
-from tinote.lang.ad.memory.states import preserving_gradients
+from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.tape import Tape
 from tinote.lang.index_regions import IndexRegion, slices_of
-from tinote.lang.session.state import gradient_memories, session
+from tinote.lang.session.state import session
 from tinote.lang.tables import ShownAsTable
 from tinote.runtime.memory import readable_size
 from tinote.source import Span, caller
@@ -219,8 +219,8 @@ def sweep_report(tape: Tape, *, runs: int = 3) -> SweepReport:
         )
     launches = session.launches
     try:
-        with preserving_gradients():
-            reports = [_report(tape) for _ in range(runs)]
+        with CompanionsBefore() as before:
+            reports = [_report(tape, before) for _ in range(runs)]
     finally:
         session.launches = launches
     report = reports[0]
@@ -233,13 +233,11 @@ def sweep_report(tape: Tape, *, runs: int = 3) -> SweepReport:
     return report
 
 
-def _report(tape: Tape) -> SweepReport:
+def _report(tape: Tape, before: CompanionsBefore) -> SweepReport:
     """What one run finds. Leaves gradients behind."""
     watched = _Watched(tape)
     forward = watched.run_forward() if tape.keep else {}
-    for memory in gradient_memories():
-        memory.clear()
-    tape.loss.grad.fill(1)
+    tape.begin_again(before)
     sweep = tape.sweep()
     sweep.observer = watched
     sweep.run()

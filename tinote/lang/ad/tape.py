@@ -29,7 +29,7 @@ from tinote.lang.ad.functional.block_as_function import TapeAsFunction
 from tinote.lang.ad.functional.forward_mode import ForwardMode, refuse_block
 from tinote.lang.ad.functional.inner_tape import InnerTape
 from tinote.lang.ad.functional.inputs import size_of
-from tinote.lang.ad.functional.pushed_mode import PushedMode
+from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of
 from tinote.lang.ad.functional.second_order import SecondOrder, inner_trace, refuse_custom
 from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
@@ -37,10 +37,20 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.operation import Computation, Operation
 from tinote.lang.ad.journal.saved_values import SavedValues
+from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.data.fields import Field
 from tinote.lang.kernels.arguments import recorded_arguments
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import Recorder, beside, gradient_memories, recorder, session, take_all_gradients
+from tinote.lang.session.owners import (
+    clear_own_gradients,
+    close_recording,
+    needs_no_claims,
+    open_recording,
+    own_duals,
+    own_gradients,
+    take_all_gradients,
+)
+from tinote.lang.session.state import Block, Recorder, beside, recorder, session
 from tinote.runtime.clearing import clear_memories
 from tinote.source import Span, caller
 
@@ -54,12 +64,12 @@ def clear_all_gradients() -> None:
 def _clear_gradients() -> None:
     """Set those gradients to zero that no other owner computed."""
     config = session.config
-    clear_memories(gradient_memories(), 1 if config.arch == "python" else config.num_threads)
+    clear_own_gradients(1 if config.arch == "python" else config.num_threads)
 
 
-def _is_gradient(field: Field) -> bool:
-    primal = field.buffer.primal
-    return primal is not None and primal.adjoint is field.buffer
+def _is_of_gradient(dual: Buffer) -> bool:
+    gradient = dual.primal
+    return gradient is not None and gradient.primal is not None and gradient.primal.adjoint is gradient
 
 
 class Tape(Journal):
@@ -169,6 +179,7 @@ class Tape(Journal):
         self.loss = loss
         self.grad_report: GradientReport | None = None
         self.clear_gradients = clear_gradients
+        self.is_swept = self.leaves = True
         self.repeats = repeats
         self._entered = False
         self._place = "", 0
@@ -194,22 +205,25 @@ class Tape(Journal):
         outer = recorder.get()
         frame = sys._getframe(1)
         place = frame.f_code.co_filename, frame.f_lineno
+        if outer is not None:
+            base_of(outer).begin_all_duals()
         if isinstance(outer, Journal | PushedMode):
             self._inner = self._inside(outer, Span(*place))
         elif outer is not None:
             self._carry_tangents(outer)
         self._entered = True
         self._place = place
+        self._block = Block(place)
         if self._inner is not None:
             self._inner.enter()
         if self.clear_gradients:
             _clear_gradients()
             if outer is not None:
-                clear_memories([f.dual.memory for f in list(session.fields) if _is_gradient(f) and f.has_dual], 1)
-        self.loss.fill(0)
+                clear_memories([memory for dual, memory in own_duals().items() if _is_of_gradient(dual)], 1)
+        self.begin_loss(self.loss)
         if self._check is not None:
             self._check.start()
-        alone = self.repeats and outer is None and self._inner is None
+        alone = self.repeats and outer is None and self._inner is None and needs_no_claims()
         begin = repeated_tapes.begin(self, self._place) if alone else None
         try:
             if self._inner is not None:
@@ -221,6 +235,7 @@ class Tape(Journal):
         except BaseException:  # an interrupt
             self.go_on()
             self._end()
+            close_recording(self, failed=True)
             raise
 
     def _end(self) -> None:
@@ -314,6 +329,7 @@ class Tape(Journal):
         self.trace.events, self.trace.refuses = self.events, refuses
         self._usual = None
         self.take_tangents(temporary, caller())
+        outer.keep_gradients(own_gradients())
 
     def custom(self, custom: Custom) -> None:
         if self.derivative.has_tangents and not (custom.carries_tangents or isinstance(custom, Operation)):
@@ -331,14 +347,17 @@ class Tape(Journal):
             if type(self) is not _Waiting:
                 self._end()
             elif self.ahead.end(failed=kind is not None):
+                self._block.end(failed=kind is not None)
                 self.forget()
                 return
         except BaseException:  # an interrupt
             self._end()
+            close_recording(self, failed=True)
             raise
         failed = True
         inner = self._inner
         try:
+            self._block.end(failed=kind is not None)
             if kind is None:
                 if self.rules is not None:
                     self.rules.look_outside()
@@ -360,7 +379,19 @@ class Tape(Journal):
             if type(self) is _Noted:
                 self.go_on()
                 self.__dict__.pop("noted").end(failed)  # which knows the tape
+            close_recording(self, failed=failed)
             self.forget()
+
+    def begin_again(self, before: CompanionsBefore) -> None:
+        """The block is over, and its reverse sweep will run once more, in a block that leaves gradients as they were:
+        all that it computes is zero, and the loss's gradient 1.
+        """
+        open_recording(self)
+        self.leave_companions(before)
+        self._begun = frozenset()
+        before.begin_anew()
+        before.begin(self, self.companions | {self.loss.grad.buffer})
+        self.loss.grad.fill(1)
 
     def _differentiate(self) -> None:
         if self._may_lose:
@@ -397,7 +428,21 @@ class _Waiting(Tape):
 
 
 _WHILE_WAITING = frozenset(["launching", "launched", "writing"])
-_WITHOUT_WAITING = frozenset(["__class__", "__dict__", "ahead", "go_on"])
+_WITHOUT_WAITING = frozenset(
+    [
+        "__class__",
+        "__dict__",
+        "ahead",
+        "announced",
+        "go_on",
+        "is_using",
+        "leaves",
+        "opened",
+        "owner",
+        "reference",
+        "_place",
+    ]
+)
 
 
 class _Noted(Tape):

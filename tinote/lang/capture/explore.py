@@ -12,7 +12,7 @@ from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.dependencies import Dependencies
 from tinote.lang.capture.plan import BranchStep, Path, Plan, PlanStep
 from tinote.lang.capture.premises import Premises
-from tinote.lang.capture.recording import Listening, Recording, Tables
+from tinote.lang.capture.recording import Recording, Tables
 from tinote.lang.capture.simplify import simplified
 from tinote.lang.capture.trial import Trial
 from tinote.lang.capture.watching import Watch
@@ -121,13 +121,13 @@ def record_all(trial: Trial, dependencies: Dependencies, prints: bool) -> tuple[
     functions that were met assign other variables.
     """
     plan = Plan()
-    tables = Tables(plan)
+    tables = Tables(plan, trial.meet)
     trial.begin()
     with Watch(dependencies, at_once=True):  # what the first call compiles, and finds out, is done
         if dependencies.unasked:
             trial.call_warily()
         else:
-            trial.call(Listening())
+            trial.call(trial.listening())
     trial.refuse_changes(dependencies)
     if dependencies.unasked:
         trial.refuse_slow_calls()

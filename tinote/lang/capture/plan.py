@@ -14,7 +14,7 @@ it was compiled from. What a step needs is in a `Plan`; `prepare.py` puts it int
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -264,3 +264,19 @@ def with_leaves(result: Result, of: Callable[[str, Any], Any]) -> Result:
 def _numbers_in(result: Result) -> tuple[Operand, ...]:
     leaves = [parts[2] if kind in _VECTORS else parts for kind, parts in leaves_of(result) if kind in _OF_NUMBERS]
     return tuple([number for numbers in leaves for number in numbers])
+
+
+def written_blocks(plan: Plan, natives: Sequence[Any]) -> set[int]:
+    """The blocks that a plan writes to."""
+    found: set[int] = set()
+    for path in plan.root.all():
+        for step in path.steps:
+            if isinstance(step, ClearStep):
+                found.add(step.block)
+            elif isinstance(step, CopyStep | FillStep):
+                found.add(step.target.block)
+            elif isinstance(step, LaunchStep):
+                offsets = natives[step.code].written_addresses()
+                pointers = *plan.codes[step.code].pointers, *step.pointers
+                found |= {block for slot, block, _ in pointers if slot in offsets}
+    return found

@@ -33,7 +33,7 @@ from tinote.ir.buffers import Buffer
 from tinote.ir.types import scalar_named
 from tinote.lang.capture.explore import capturing
 from tinote.lang.capture.first_stores import storing_first
-from tinote.lang.capture.plan import BranchStep, EndStep, FillStep, LaunchStep, Plan, Register, Result
+from tinote.lang.capture.plan import BranchStep, EndStep, FillStep, LaunchStep, Plan, Register, Result, written_blocks
 from tinote.lang.capture.prepare import Prepared, prepared
 from tinote.lang.capture.recording import Listening, Recording, Symbol, Tables
 from tinote.lang.capture.rerun import HeardLaunches
@@ -44,7 +44,8 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.data.traced import Traced
 from tinote.lang.kernels.stand_ins import stand_ins
-from tinote.lang.session.state import BufferCache, are_viewed, is_only_owner, recorder, session
+from tinote.lang.session.owners import Replay
+from tinote.lang.session.state import BufferCache, are_viewed, may_replay, recorder, session
 from tinote.runtime.memory import Memory
 from tinote.runtime.seam import seam, silently
 
@@ -195,7 +196,13 @@ class Planned:
         if plan is not None and plan.is_proved and self._lock.acquire(blocking=False):
             try:
                 if plan.is_current() and plan.point(signature):
-                    return plan.run(signature.numbers)
+                    if not plan.memories:
+                        return plan.run(signature.numbers)
+                    try:
+                        if plan.replay.begin():
+                            return plan.run(signature.numbers)
+                    finally:
+                        plan.replay.end()
             except TinoteError as error:
                 raise error.with_traceback(users_trace(error)) from None
             except KeyboardInterrupt as interrupt:
@@ -359,11 +366,7 @@ def may_plan() -> bool:
     """Whether nothing looks on that would miss something."""
     config = session.config
     return not (
-        session.watchers
-        or (session.has_views and are_viewed())
-        or not is_only_owner()
-        or config.arch == "python"
-        or config.kernel_profiler
+        not may_replay(()) or (session.has_views and are_viewed()) or config.arch == "python" or config.kernel_profiler
     )
 
 
@@ -516,6 +519,8 @@ class MemoryPlan:
         ]
         self._tables = tables
         self.memories = [memory for memory in tables.memories if memory is not None]
+        written = [tables.memories[block] for block in written_blocks(plan, tables.natives)]
+        self.replay = Replay(self.memories, [one for one in written if one is not None])
         self.nbytes = _own_bytes(plan)
         self.runs = 0
         self.is_proved = False
@@ -558,7 +563,7 @@ class MemoryPlan:
 
     def is_current(self) -> bool:
         """Whether nothing has changed that it depends on, and nobody looks on."""
-        if session.generation != self._generation or session.watchers or not is_only_owner():
+        if session.generation != self._generation or (session.watchers and not may_replay(self.memories)):
             return False
         if session.has_views and are_viewed():
             return False

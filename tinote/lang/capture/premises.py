@@ -9,9 +9,10 @@ from typing import Any
 
 from tinote.lang.capture.dependencies import Dependencies
 from tinote.lang.capture.plan import ClearStep, Plan
-from tinote.lang.session.state import OutsideWatcher, gradient_memories, session
+from tinote.lang.session.owners import own_gradients, owner_of
+from tinote.lang.session.state import OutsideWatcher, may_replay, session
 from tinote.runtime.memory import Memory
-from tinote.runtime.owner import SESSION, current_owner
+from tinote.runtime.owner import present_owner
 
 
 class Premises:
@@ -30,7 +31,8 @@ class Premises:
     ) -> None:
         self.dependencies = dependencies
         self.instances = instances
-        self.owner = current_owner.get()
+        self.owner = present_owner()
+        self.memories = [memory for memory in memories if memory is not None]
         #: the instances that ask for more than `dependencies` compares
         self._further = [
             instance
@@ -39,32 +41,34 @@ class Premises:
         ]
         dependencies.settle()
         self._generation = session.generation
-        used = {id(memory) for memory in memories if memory is not None}
+        used = {id(memory) for memory in self.memories}
         gradients = [f.grad for f in session.fields if f.has_grad]
         touched = [grad.buffer for grad in gradients if id(grad.memory.whole) in used]
-        self._owners = [(buffer, session.owners.get(buffer, SESSION)) for buffer in touched]
+        self._owners = [(buffer, owner_of(buffer)) for buffer in touched]
         #: what a tape in it sets to zero: this owner's gradients
-        self._cleared = set(gradient_memories()) if clears and _clears_fields(plan) else None
+        self._cleared = set(own_gradients().values()) if clears and _clears_fields(plan) else None
         self._all = _all_gradients() if self._cleared is not None else None
         self._known = session.gradients  # another object when a gradient has come, gone, or changed its owner
 
     @property
     def are_owned(self) -> bool:
         """Whether all gradients that matter are whose they were, so that none has to be claimed."""
-        if current_owner.get() != self.owner:
+        if present_owner() is not self.owner:
             return False
         if session.gradients is self._known:
             return True
-        if any(session.owners.get(buffer, SESSION) != owner for buffer, owner in self._owners):
+        if any(owner_of(buffer) is not owner for buffer, owner in self._owners):
             return False
-        if self._cleared is not None and set(gradient_memories()) != self._cleared:
+        if self._cleared is not None and set(own_gradients().values()) != self._cleared:
             return False
         self._known = session.gradients
         return True
 
     def hold(self, *watchers: OutsideWatcher) -> bool:
         """Whether a replay does what the function does. `watchers`: the recordings that know of it."""
-        if session.generation != self._generation or session.watchers != [*watchers] or not self.are_owned:
+        if session.generation != self._generation or not self.are_owned:
+            return False
+        if session.watchers != [*watchers] and not may_replay(self.memories, *watchers):
             return False
         if self.dependencies.changed() is not None:
             return False

@@ -33,9 +33,9 @@ from tinote.lang.capture.explore import captured
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.plan import Plan
 from tinote.lang.data.traced import Traced
-from tinote.lang.session.state import recorder, session
+from tinote.lang.session.state import may_replay, recorder, session
 from tinote.lang.shipping.sources import FunctionsInFile, functions_by_file
-from tinote.runtime.owner import current_owner
+from tinote.runtime.owner import present_owner
 from tinote.runtime.seam import seam
 from tinote.source import caller
 
@@ -137,7 +137,7 @@ class Program:
         open_recorder = recorder.get()
         if (
             seam.listener is not None
-            or (session.watchers and open_recorder is None)
+            or (open_recorder is None and not may_replay(()))
             or config.arch == "python"
             or config.kernel_profiler
             or not self._lock.acquire(blocking=False)
@@ -196,13 +196,13 @@ class Program:
         self._look_again()
         if self._defaults is not None and not kwargs and len(args) == len(self._signature.parameters):
             found = tuple([_plain(value) for value in args])
-            return found, (current_owner.get(), *[_kind(value) for value in found])
+            return found, (present_owner(), *[_kind(value) for value in found])
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
         if bound.kwargs or any(p.kind is p.VAR_POSITIONAL for p in self._signature.parameters.values()):
             raise CaptureError("a step is captured whose arguments have positions, each of its own", caller())
         found = tuple([_plain(value) for value in bound.args])
-        return found, (current_owner.get(), *[_kind(value) for value in found])
+        return found, (present_owner(), *[_kind(value) for value in found])
 
     @property
     def parameters(self) -> tuple[str, ...]:

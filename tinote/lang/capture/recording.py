@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -66,10 +66,13 @@ def blocks_of(fields: Iterable[Field]) -> list[tuple[Memory, str]]:
 
 
 class Tables:
-    """What all calls of one capture have in common: the plan's blocks and codes, with what they are in this process."""
+    """What all calls of one capture have in common: the plan's blocks and codes, with what they are in this process.
+    `touch` is told of a block of the session's before it is first used.
+    """
 
-    def __init__(self, plan: plans.Plan) -> None:
+    def __init__(self, plan: plans.Plan, touch: Callable[[Memory], None] | None = None) -> None:
         self.plan = plan
+        self._touch = touch
         self.natives: list[Native] = []
         #: by block: the session's memory, if it is that
         self.memories: list[Memory | None] = []
@@ -97,6 +100,8 @@ class Tables:
         """The number of a block of the session's memory."""
         known = self._blocks.get(id(memory))
         if known is None:
+            if self._touch is not None:
+                self._touch(memory)
             known = self._blocks[id(memory)] = self._add(plans.PlanBlock("field", name, memory.nbytes), memory)
         return known
 
@@ -185,7 +190,7 @@ class Wary(Listening):
         return code.launch_in_order(values)
 
 
-class _Spans(Generic[T]):
+class Spans(Generic[T]):
     """Pieces of memory that have nothing in common, each with something to know of it."""
 
     def __init__(self) -> None:
@@ -248,15 +253,15 @@ class Recording(Listener):
         #: of registers that hold what was in memory: the type of NumPy's that it has there
         self._types: dict[int, str] = {}
         known = [*blocks_of(list(session.fields)), *arguments]
-        self._wholes = _Spans[tuple[Memory, str]]()
+        self._wholes = Spans[tuple[Memory, str]]()
         for memory, name in known:
             self._wholes.add(memory.begin, memory.nbytes, (memory, name))
         #: memory that came into being meanwhile and was used: its block, and what keeps it
-        self._made = _Spans[tuple[int, Any]]()
+        self._made = Spans[tuple[int, Any]]()
         for k, one in enumerate(inputs):
             self._made.add(_address(one), one.nbytes, (tables.input(k, one.nbytes), one))
         #: memory that came into being meanwhile, and whether as zeros
-        self._born = _Spans[tuple[Memory, bool]]()
+        self._born = Spans[tuple[Memory, bool]]()
 
     def add(self, step: plans.PlanStep) -> None:
         """The call is about to do something."""

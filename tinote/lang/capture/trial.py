@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,11 +24,14 @@ from tinote.lang.capture.plan import (
     Plan,
     PlanStep,
     Register,
+    written_blocks,
 )
-from tinote.lang.capture.recording import Listening, Recording, Wary, blocks_of, kind_of
+from tinote.lang.capture.recording import Listening, Recording, Spans, Wary, blocks_of, kind_of
 from tinote.lang.capture.watching import ended_after
 from tinote.lang.data.captured_arrays import CapturedArray
+from tinote.lang.data.fields import Field
 from tinote.lang.data.layout import array_over
+from tinote.lang.session.owners import is_only_owner
 from tinote.lang.session.state import session
 from tinote.runtime.launch import prints_to
 from tinote.runtime.memory import ExternalMemory, Memory
@@ -87,9 +90,60 @@ class Trial:
         self._printing.enter_context(prints_to(self._printed.append))
         self._launches = session.launches
         self._fields = list(session.fields)  # none of them goes meanwhile
-        self._memories = [*blocks_of(self._fields), *self.arguments]
-        self._copies = [memory.copy() for memory, _ in self._memories]
+        self._names = Spans[tuple[Memory, str]]()
+        for memory, name in blocks_of(self._fields):
+            self._names.add(memory.begin, memory.nbytes, (memory, name))
+        #: the memory that is used, as far as that is known, and what it held before
+        self._memories: list[tuple[Memory, str]] = []
+        self._copies: list[Memory] = []
+        self._touched: set[int] = set()
+        self._changed: set[int] = set()
+        #: the fields in it whose values vary, from when on it is known
+        self.varied: list[Field] = []
+        for memory, name in self.arguments:
+            self._add(memory, name)
         return self
+
+    # ---- the memory that is used
+
+    def meet(self, memory: Memory) -> None:
+        """A call that is recorded uses it: perhaps none has before, and it may change."""
+        if id(memory) not in self._touched:
+            self.touch_address(memory.begin)
+
+    def touch_address(self, address: int, *, changes: bool = True) -> None:
+        """What lies there is about to be used; `changes`: perhaps to be written."""
+        found = self._names.holding(address)
+        if found is None:
+            return
+        if id(found[0]) not in self._touched:
+            self._add(*found, changes=changes)
+        elif changes:
+            self._changed.add(id(found[0]))
+
+    def _add(self, memory: Memory, name: str, *, changes: bool = True) -> None:
+        self._touched.add(id(memory))
+        if changes:
+            self._changed.add(id(memory))
+        self._memories.append((memory, name))
+        self._copies.append(memory.copy())
+
+    def settle(self, program: Captured, gradients: Collection[Memory] = ()) -> None:
+        """The function has been recorded: from now on values vary, of all that it uses. Where other threads may read
+        what it only reads, of what it writes; and of these `gradients`.
+        """
+        memories, plan = program.tables.memories, program.plan
+        written = {id(memories[block]) for block in written_blocks(plan, program.tables.natives)}
+        varies_all = is_only_owner()
+        for memory in (*memories, *gradients):
+            if memory is not None:
+                self.touch_address(memory.begin, changes=varies_all or id(memory) in written or memory in gradients)
+        varied = self._touched if varies_all else written | {id(memory.whole) for memory in gradients}
+        self.varied = [field for field in self._fields if id(field.memory.whole) in varied]
+
+    def listening(self) -> Listening:
+        """What hears a call."""
+        return _Touching(self)
 
     def __exit__(self, *error: object) -> None:
         self._printing.close()
@@ -99,10 +153,11 @@ class Trial:
     def begin(self, variation: tuple[float, int] = VARIATIONS[0]) -> None:
         """The state from before, with other values of arguments, variables and fields."""
         for (memory, _), copy in zip(self._memories, self._copies, strict=True):
-            memory.restore(copy)
+            if id(memory) in self._changed:
+                memory.restore(copy)
         if variation != VARIATIONS[0]:
             with np.errstate(all="ignore"):
-                for field in self._fields:
+                for field in self.varied:
                     if field.dtype.kind == "f":
                         numbers = array_over(field.buffer, field.memory)
                         numbers[...] = numbers * numbers.dtype.type(variation[0])
@@ -129,7 +184,7 @@ class Trial:
         """Call what nobody has asked to run for the first time: leave it where it prints, or takes long."""
         fields = len(session.fields)
         with ended_after(_LONGEST_FIRST_CALL):
-            self.call(Wary())
+            self.call(_TouchingWarily(self))
         if len(session.fields) != fields:
             raise CaptureError("this cannot be captured: it makes fields", place_of_function(self._function))
 
@@ -139,7 +194,7 @@ class Trial:
         for _ in range(3):  # the machine may have been busy
             self.begin()
             begin = time.perf_counter()
-            self.call(Wary())
+            self.call(_TouchingWarily(self))
             quickest = min(quickest, time.perf_counter() - begin)
             if quickest <= _LONGEST_WARY_CALL:
                 return
@@ -199,13 +254,14 @@ class Trial:
         """Raise `CaptureError` unless the program does what the function does, from several states."""
         dependencies = program.premises.dependencies
         self.refuse_changes(dependencies)
+        self.settle(program)
         program.use(1)
         agreement = self.agreement(program)
         for variation in VARIATIONS:
             self.begin(variation)
             self.forget_prints()
             try:
-                wanted = [self.left(self.call(Listening())) for _ in range(CALLS)]
+                wanted = [self.left(self.call(self.listening())) for _ in range(CALLS)]
             except (TinoteError, ArithmeticError, ValueError):
                 if variation == VARIATIONS[0]:
                     raise
@@ -233,9 +289,13 @@ class Trial:
             and a.printed == b.printed
             and all(
                 agreement.of_memory(memory, one, other)
-                for (memory, _), one, other in zip(self._memories, a.memory, b.memory, strict=True)
+                for (memory, _), one, other in zip(self._memories, *map(self._all_of, (a, b)), strict=True)
             )
         )
+
+    def _all_of(self, left: Left) -> list[bytes]:
+        """What all memory held then, also that which was not used before."""
+        return [*left.memory, *[bytes(copy.view()) for copy in self._copies[len(left.memory) :]]]
 
     def left(self, returned: Any) -> Left:
         """All that a call leaves."""
@@ -255,7 +315,7 @@ class Trial:
     ) -> CaptureError:
         """The error that names the first step after which memory differs."""
         agrees = self.agreement(program).of_memory
-        states_of = zip(self._memories, wanted.memory, found.memory, strict=True)
+        states_of = zip(self._memories, self._all_of(wanted), self._all_of(found), strict=True)
         names = [name for (memory, name), a, b in states_of if not agrees(memory, a, b)]
         printed = wanted.printed != found.printed
         what = "what it returns, or a global," if not printed else "what its kernels print"
@@ -264,7 +324,7 @@ class Trial:
         def start() -> None:
             self.begin(variation)
             for _ in range(calls):
-                self.call(Listening())
+                self.call(self.listening())
 
         start()
         states = _States(program, [memory for memory, _ in self._memories], self.arguments)
@@ -338,6 +398,41 @@ def _in_words(step: PlanStep | None) -> str:
         case FillStep():
             return "this write"
     return "this"
+
+
+class _Touching(Listening):
+    """Tells a trial what a call is about to use."""
+
+    def __init__(self, trial: Trial) -> None:
+        super().__init__()
+        self._touch = trial.touch_address
+
+    def launch(self, code: Any, values: Any) -> Any:
+        written = code.written_addresses()
+        for slot, address, _ in code.bound_addresses(values[: code.arrays]):
+            self._touch(address, changes=slot in written)
+        for slot, _, memory in code.fixed_addresses():
+            self._touch(memory.begin, changes=slot in written)
+        return super().launch(code, values)
+
+    def clearing(self, memory: Any) -> None:
+        self._touch(memory.begin)
+
+    def copying(self, target: Any, source: Any) -> None:
+        for one in (source, target):
+            address = one.begin if isinstance(one, Memory) else one.__array_interface__["data"][0]
+            self._touch(address, changes=one is target)
+
+    def assigning(self, array: Any, position: Any, numbers: Any, value: Any) -> None:
+        self._touch(array.__array_interface__["data"][0])
+
+    def reading(self, array: Any, position: Any, value: Any) -> Any:
+        self._touch(array.__array_interface__["data"][0], changes=False)
+        return value
+
+
+class _TouchingWarily(_Touching, Wary):
+    """The same of a function that nobody has asked to run."""
 
 
 class _States(Recording):

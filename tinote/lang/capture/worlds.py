@@ -21,16 +21,13 @@ from tinote.errors import CaptureError, Note, TinoteError
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.plan import (
     BlockView,
-    ClearStep,
-    CopyStep,
     EndStep,
-    FillStep,
-    LaunchStep,
     Operand,
     Path,
     Plan,
     Result,
     SeedStep,
+    written_blocks,
 )
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.session.state import session
@@ -75,7 +72,7 @@ class Worlds:
             for register, differs in zip(plan.inputs, numbers, strict=True)
         ]
         self.counter_entry = self._entry()
-        written = _written(plan, tables.natives)
+        written = written_blocks(plan, tables.natives)
         blocks = {memory.address: number for number, memory in enumerate(tables.memories) if memory is not None}
         #: blocks to take: the block, its bytes, the entry, the bytes from world to world
         self.taken_blocks: list[tuple[int, int, int, int]] = []
@@ -349,22 +346,6 @@ def _built(structure: Any, leaves: Iterator[Array]) -> Any:
 
 
 # ---- what a plan does
-
-
-def _written(plan: Plan, natives: Sequence[Native]) -> set[int]:
-    """The blocks that a plan writes to."""
-    found: set[int] = set()
-    for path in plan.root.all():
-        for step in path.steps:
-            if isinstance(step, ClearStep):
-                found.add(step.block)
-            elif isinstance(step, CopyStep | FillStep):
-                found.add(step.target.block)
-            elif isinstance(step, LaunchStep):
-                offsets = natives[step.code].written_addresses()
-                pointers = *plan.codes[step.code].pointers, *step.pointers
-                found |= {block for slot, block, _ in pointers if slot in offsets}
-    return found
 
 
 def _draws(path: Path) -> int:

@@ -200,6 +200,13 @@ class Arguments:
         touched = self.accesses.loaded | self.accesses.written
         return any(buffer.primal is not None and buffer in active for buffer in touched)
 
+    @property
+    def duals(self) -> list[Buffer]:
+        """The duals of fields and ndarrays that the launch uses in forward mode, as far as they are there."""
+        touched = self.accesses.loaded | self.accesses.written
+        own = [one for one in touched if one.primal is not None and one.primal.tangent is one]
+        return [*own, *[buffer.tangent for buffer in touched if buffer.tangent is not None]]
+
     @cached_property
     def lent_companions(self) -> tuple[Buffer, ...]:
         """The gradients and duals that the launch reads as values: they are lent companions of their own."""

@@ -15,7 +15,8 @@ from tinote.errors import (
 )
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, declared_constant
 from tinote.lang.kernels.changed_inputs import warn_of_changes
-from tinote.lang.session.state import claim_gradients, recorder
+from tinote.lang.session.owners import claim, needs_no_claims
+from tinote.lang.session.state import recorder
 from tinote.source import caller
 
 
@@ -69,7 +70,8 @@ class KernelGradient:
                 native = instance.specialisation.code(request)
             else:
                 native = open_recorder.launching_gradient(instance, values)
-            claim_gradients(arguments.gradient_tasks, clear=False)
+            if not needs_no_claims():
+                claim(arguments.gradients, clear=False)
             native.launch(values)
         except TinoteError as error:
             raise error.with_traceback(users_trace(error)) from None

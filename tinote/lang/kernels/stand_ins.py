@@ -74,6 +74,10 @@ class StandIns:
                 other.others.append((name, self._span))
         self._all[made.buffer] = found
 
+    def has(self, buffer: Buffer) -> bool:
+        """Whether it stands in for an array, here or in a function around."""
+        return buffer in self._all or (self._around is not None and self._around.has(buffer))
+
     def launching(
         self, arrays: list[tuple[Buffer, BoundArray]], names: Sequence[str], written: Set[Buffer], span: Span
     ) -> None:

@@ -7,23 +7,21 @@ import platform
 import sys
 import warnings
 import weakref
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from itertools import chain
 from numbers import Integral
 from types import CodeType
 from typing import Any, NamedTuple, Protocol
 
-from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.compiler.requests import GRADIENT, Request
 from tinote.config import Config
-from tinote.errors import FieldError, Note, SerializationError, closest, suggestion
+from tinote.errors import DifferentiationError, FieldError, Note, SerializationError, closest, suggestion
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
 from tinote.lang.index_regions import region_at
 from tinote.runtime.memory import Memory
-from tinote.runtime.owner import SESSION, current_owner
+from tinote.runtime.owner import Owner
 from tinote.runtime.pool import MOST_IDLE, pool
 from tinote.runtime.seam import heard
 from tinote.source import NOWHERE, Span, caller, span_at
@@ -92,6 +90,19 @@ class Recorder:
     opened: Span | None = None
     #: the same for what is around it, as notes
     opened_within: Sequence[Note] = ()
+    #: of one that is open (`owners.py`): who has opened it, and how it is known there
+    owner: Owner | None = None
+    reference: weakref.ref[Recorder] | None = None
+    #: the gradients and duals that it computes, whether it does so now, and whether they are results, to be read later
+    companions: Set[Buffer] = frozenset()
+    is_using = False
+    leaves = False
+    #: what another recording has used at the same time, and where that was opened
+    met: tuple[Buffer, Span] | None = None
+    #: whether it is over
+    has_ended = False
+    #: the launch that others were told of last
+    announced: tuple[Any, tuple[Any, ...]] | None = None
 
     def opened_notes(self) -> list[Note]:
         """For the error of what cannot run inside of it: its line, and those of what is around."""
@@ -104,6 +115,13 @@ class Recorder:
             caller(),
             hint="open it in the function that is sent",
         )
+
+    def meeting(self, other: Recorder) -> Buffer | None:
+        """What one of the two writes and the other one uses, if that is known."""
+        return None
+
+    def begin_all_duals(self) -> None:
+        """A derivative inside of this one is about to use duals: any."""
 
     def launching(self, instance: Any, values: tuple[Any, ...]) -> Any:
         """A kernel is about to be launched. Gives the machine code to run in place of the primal, if any."""
@@ -163,14 +181,52 @@ class Recorder:
 recorder: ContextVar[Recorder | None] = ContextVar("tinote_recorder", default=None)
 
 
+class Block:
+    """A `with` block of the user's that differentiates, opened at `span`. Blocks of one context end in the opposite
+    order: generators, of which each goes on where it was, could end them otherwise.
+    """
+
+    __slots__ = ("_outer", "_place")
+
+    def __init__(self, place: tuple[str, int]) -> None:
+        self._place = place
+        self._outer = _block.get()
+        _block.set(self)
+
+    def end(self, *, failed: bool) -> None:
+        """It ends; `failed`: by an exception. Raises `DifferentiationError` where another one should have ended before,
+        or has ended before its time.
+        """
+        present = _block.get()
+        _block.set(self._outer)
+        if present is self or failed:
+            return
+        what = "the block ends in another thread or task than it began in, or an outer one has ended before"
+        notes = []
+        if present is not None:
+            what = "the block ends before another one that was opened later and is still open"
+            notes = [Note("the other one", Span(*present._place))]
+        hint = "a generator that differentiates yields before or after its block, not inside"
+        raise DifferentiationError(what, Span(*self._place), hint=hint, notes=notes)
+
+
+_block: ContextVar[Block | None] = ContextVar("tinote_block", default=None)
+
+
 class OutsideWatcher(Protocol):
     """An open recording, as writes from outside of its context see it."""
 
     def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched in another context."""
 
-    def overwriting(self, buffer: Buffer, region: Any = None) -> None:
-        """Elements of a field, by default all, are about to be written."""
+    def overwriting_outside(self, buffer: Buffer, region: Any = None) -> None:
+        """Elements of a field, by default all, are about to be written there."""
+
+    def replaying_outside(self, memories: Iterable[Memory]) -> bool:
+        """What a captured step does to this memory is about to be done there again, by one native call. Gives whether
+        it may: launch by launch it would be told.
+        """
+        ...
 
 
 #: The recording that this context has opened itself.
@@ -190,6 +246,16 @@ class BufferCache(dict[Any, Any]):
     """
 
 
+class Fields(weakref.WeakSet[Any]):
+    """Those that are alive. While they are counted over, another thread may make some, and others may go."""
+
+    def __iter__(self) -> Iterator[Any]:
+        for one in self.data.copy():  # type: ignore[attr-defined]  # pyright: ignore
+            field = one()
+            if field is not None:
+                yield field
+
+
 class Session:
     """`config`: the options in force. `resets` counts resets: a field made before the last one is dead. `generation`
     counts what makes compiled kernels stale, too: instances of an earlier one are not used any more.
@@ -200,16 +266,14 @@ class Session:
         self.generation = 0
         self.resets = 0
         self.attached = 0  # counts gradients and duals that fields have got
-        self.fields: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.fields = Fields()
         self.memories: weakref.WeakKeyDictionary[Buffer, Memory] = weakref.WeakKeyDictionary()
         self.views: weakref.WeakKeyDictionary[Buffer, list[weakref.ref[Any]]] = weakref.WeakKeyDictionary()
         self.has_views = False  # whether there may be any; asked at each launch, where asking `views` would tell
-        self.gradients: dict[
-            int, tuple[Memory, ...]
-        ] = {}  # of all living fields, by owner; empty: to be collected anew
-        self.owners: weakref.WeakKeyDictionary[Buffer, int] = (
-            weakref.WeakKeyDictionary()
-        )  # the owner of a gradient, if a view has computed it
+        #: of all living fields, by what is asked (`owners.py`); empty: to be collected anew
+        self.gradients: dict[Any, Any] = {}
+        #: the owner of a gradient or dual, if another one than the session has computed it
+        self.owners: weakref.WeakKeyDictionary[Buffer, Owner] = weakref.WeakKeyDictionary()
         self.has_owners = False  # whether there may be any; asked by each tape, where asking `owners` would tell
         #: of all contexts. One call adds or removes one, which neither a thread nor an interrupt can part.
         self.watchers: list[OutsideWatcher] = []
@@ -296,57 +360,8 @@ def memory_of(buffer: Buffer) -> Memory:
     return session.memories[buffer]
 
 
-def gradient_memories() -> tuple[Memory, ...]:
-    """The memory of every living field's gradient, but those that another owner computed, and those of arrays that
-    stand in for the caller's in a function that is differentiated.
-    """
-    mine = current_owner.get()
-    found = session.gradients.get(mine)
-    if found is None:
-        found = tuple(
-            [
-                f.grad.memory
-                for f in session.fields
-                if f.has_grad and not f.stands_in and session.owners.get(f.grad.buffer, SESSION) == mine
-            ]
-        )
-        session.gradients[mine] = found
-    return found
-
-
-def is_only_owner() -> bool:
-    """Whether all gradients are the present owner's."""
-    return current_owner.get() == SESSION and not (session.has_owners and session.owners)
-
-
-def claim_gradients(tasks: Iterable[TaskSummary], *, clear: bool) -> None:
-    """The gradients that these tasks of a reverse launch touch belong to the present owner from now on. `clear`: those
-    that were another's are set to zero first.
-    """
-    if is_only_owner():
-        return
-    mine = current_owner.get()
-    for task in tasks:
-        for buffer in chain(*task.accesses):
-            if buffer.primal is not None and session.owners.get(buffer, SESSION) != mine:
-                session.owners[buffer] = mine
-                session.has_owners = True
-                forget_gradients()
-                if clear:
-                    memory_of(buffer).clear()
-
-
-def take_all_gradients() -> None:
-    """Every living field's gradient belongs to the present owner from now on."""
-    mine = current_owner.get()
-    if not is_only_owner():
-        session.owners.update((f.grad.buffer, mine) for f in session.fields if f.has_grad)
-        session.has_owners = bool(session.owners)
-        forget_gradients()
-
-
 def forget_gradients() -> None:
-    """A field came or went: collect the gradients anew when they are next asked for."""
+    """A field came or went, or has another owner: collect gradients and duals anew when they are next asked for."""
     session.gradients = {}
 
 
@@ -402,6 +417,11 @@ def end_watch(watcher: OutsideWatcher, before: OutsideWatcher | None) -> None:
     _own_watcher.set(before)
 
 
+def may_replay(memories: Iterable[Memory], *knowing: OutsideWatcher) -> bool:
+    """Whether a captured step that uses this memory may be replayed. `knowing`: recordings that know of it."""
+    return all(watcher in knowing or watcher.replaying_outside(memories) for watcher in tuple(session.watchers))
+
+
 @contextmanager
 def beside() -> Iterator[None]:
     """A block that the recorder of this context does not see, whose own recordings it hears of as of those of other
@@ -418,10 +438,17 @@ def beside() -> Iterator[None]:
 
 def note_launch_outside(instance: Any, values: tuple[Any, ...]) -> None:
     """Tell the recordings of other contexts that a kernel is about to be launched."""
-    own = _own_watcher.get()
-    for watcher in tuple(session.watchers):
-        if watcher is not own:
-            watcher.launching_outside(instance, values)
+    own, open_recorder = _own_watcher.get(), recorder.get()
+    if open_recorder is not None:
+        open_recorder.announced = instance, values  # of two that tell each other at the same time, one sees this
+    try:
+        for watcher in tuple(session.watchers):
+            if watcher is not own:
+                watcher.launching_outside(instance, values)
+    except BaseException:
+        if open_recorder is not None:
+            open_recorder.announced = None
+        raise
 
 
 def note_python_write(buffer: Buffer, position: Any = ..., value: Any = None, source: Buffer | None = None) -> None:
@@ -470,7 +497,7 @@ def _tell_watchers(buffer: Buffer, position: Any) -> None:
     own = _own_watcher.get()
     for watcher in tuple(session.watchers):
         if watcher is not own:
-            watcher.overwriting(buffer, region_at(buffer, position))
+            watcher.overwriting_outside(buffer, region_at(buffer, position))
 
 
 def note_overwriting(buffer: Buffer) -> None:
@@ -698,7 +725,7 @@ def reset() -> None:
     pool.limit = MOST_IDLE
     session.config = Config()
     session.launches = 0
-    session.fields = weakref.WeakSet()
+    session.fields = Fields()
     session.gradients = {}
     session.has_views = bool(session.views)
     session.owners.clear()

@@ -20,7 +20,7 @@ from ipywidgets import Box, Widget
 
 from tinote.errors import TinoteError
 from tinote.lang.capture.portable import Portable, portable
-from tinote.lang.session.state import take_all_gradients
+from tinote.lang.session.owners import take_all_gradients
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.notebook.page import as_text, compact, document, license_of_three
 from tinote.viz.notebook.view import describe_error, static_source

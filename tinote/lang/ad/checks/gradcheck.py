@@ -7,6 +7,7 @@ they disagree, each launch is differentiated alone, so that the report can name 
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from tinote.lang.ad.functional.inputs import DifferentiatedFunction, shape_of, s
 from tinote.lang.ad.functional.runs import pull_back, recorded, refuse_open_recorder
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.memory.states import State, preserving_duals, preserving_gradients
+from tinote.lang.ad.memory.states import CompanionsBefore, State
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace
@@ -136,11 +137,10 @@ def gradcheck(
         require_f64("gradcheck", one.buffer, one.name, task.span)
     refuse_open_recorder("gradcheck")
     report = GradientReport(tolerance, sum(size_of(one) for one in task.wrt))
-    start = State()
-    try:
-        with preserving_gradients(), preserving_duals():
-            loss.fill(0)
-            run = recorded(task, tuple(args), {})
+    with State(arrays=True) as start, contextlib.ExitStack() as stack:
+        stack.callback(start.put_back)
+        with CompanionsBefore() as before:
+            run = recorded(task, tuple(args), {}, before, zero=True)
             journal = run.journal
             try:
                 for record in journal.records:
@@ -149,12 +149,10 @@ def gradcheck(
                 gradients = [np.asarray(g) for g in run.gradients(pull_back(run, np.ones(()), keep=True))]
             finally:
                 journal.forget()
-            compare(task, tuple(args), start, gradients, step, elements, report)
-            _compare_modes(task, tuple(args), start, gradients, report)
-            if not report.ok:
-                _find_blame(task, tuple(args), start, journal, step, report)
-    finally:
-        start.put_back()
+        compare(task, tuple(args), start, gradients, step, elements, report)
+        _compare_modes(task, tuple(args), start, gradients, report)
+        if not report.ok:
+            _find_blame(task, tuple(args), start, journal, step, report)
     if raises and not report.ok:
         suspect = report.suspects[0] if report.suspects else None
         error = DifferentiationError(
@@ -201,6 +199,8 @@ def compare(
     `task.f(*args)` computes from the fields as they were at `start`. Leaves what it finds in `report`.
     """
     start.put_back()
+    for one in task.wrt:
+        start.add(one.buffer)
     origins = [numbers(one.buffer).copy() for one in task.wrt]
 
     def along(directions: list[tuple[int, np.ndarray[Any, Any]]]) -> Callable[[float], float]:
@@ -309,7 +309,10 @@ def _compare_modes(
     start.put_back()
     task.loss_field.fill(0)
     try:
-        with ForwardMode([task.loss_field], list(task.wrt), seeds, Trace()) as mode:
+        with (
+            CompanionsBefore() as before,
+            ForwardMode([task.loss_field], list(task.wrt), seeds, Trace(), before) as mode,
+        ):
             task.f(*args)
             mode.put_back()
             forward = task.loss_field.dual.to_numpy().item()

@@ -25,7 +25,7 @@ from tinote.errors import DifferentiationError
 from tinote.lang.ad.bars import bar
 from tinote.lang.ad.functional.inputs import DifferentiatedFunction
 from tinote.lang.ad.functional.runs import pull_back, recorded, refuse_open_recorder
-from tinote.lang.ad.memory.states import State, preserving_gradients
+from tinote.lang.ad.memory.states import CompanionsBefore, State
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.tables import ShownAsTable
@@ -139,7 +139,7 @@ def gradient_horizons(
     directions = [one / norm for one in directions]
 
     report = HorizonReport(length, tolerance)
-    state = State()
+    state = State(arrays=True)
 
     def run(count: int, sign: float) -> float:
         state.put_back()
@@ -150,16 +150,19 @@ def gradient_horizons(
         program(count)
         return float(numbers(loss.buffer).ravel()[0])
 
-    try:
-        for count in bar(steps, "horizons"):
+    with state:
+        try:
+            for one in fields:
+                state.add(one.buffer)
+            for count in bar(steps, "horizons"):
+                state.put_back()
+                with CompanionsBefore() as before:
+                    loss.fill(0)
+                    ran = recorded(task, (count,), {}, before)
+                    gradients = ran.gradients(pull_back(ran, np.ones(())))
+                reverse = sum(float((g * d).sum()) for g, d in zip(gradients, directions, strict=True))
+                difference = (run(count, 1.0) - run(count, -1.0)) / (2 * length)
+                report.append(Horizon(count, reverse, difference))
+        finally:
             state.put_back()
-            with preserving_gradients():
-                loss.fill(0)
-                ran = recorded(task, (count,), {})
-                gradients = ran.gradients(pull_back(ran, np.ones(())))
-            reverse = sum(float((g * d).sum()) for g, d in zip(gradients, directions, strict=True))
-            difference = (run(count, 1.0) - run(count, -1.0)) / (2 * length)
-            report.append(Horizon(count, reverse, difference))
-    finally:
-        state.put_back()
     return report

@@ -64,8 +64,9 @@ class GradientCheck(Observer):
     # ---- while the tape records
 
     def start(self) -> None:
-        """The block begins: all fields are as the program finds them."""
+        """The block begins: fields are as the program finds them."""
         self._start = State()
+        self._start.add(self._loss.buffer)
 
     def writing(self, write: Write, *, exempt: bool) -> None:
         self._settle()
@@ -77,6 +78,8 @@ class GradientCheck(Observer):
 
     def overwriting(self, buffer: Buffer, *, exempt: bool) -> None:
         self._settle()
+        if not exempt and self._start is not None and buffer.primal is None:
+            self._start.add(buffer)
 
     def _settle(self) -> None:
         """What Python wrote last is there to be read."""
@@ -101,7 +104,7 @@ class GradientCheck(Observer):
         gradients = [numbers(one.grad.buffer).copy() for one in fields]
         report = GradientReport(self._tolerance, sum(gradient.size for gradient in gradients))
         report.forward_note = "a tape compares with differences alone"
-        end = State()
+        end = self._start.now()
         try:
             task = Compared(lambda: self._run_again(journal), fields, self._loss)
             compare(task, (), self._start, gradients, _STEP, _ELEMENTS, report)

@@ -20,6 +20,7 @@ from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inputs import Bound, DifferentiatedFunction, shape_of
 from tinote.lang.ad.functional.runs import (
     Run,
+    begin_along,
     pull_back,
     recorded_from,
     refuse_open_recorder,
@@ -27,7 +28,7 @@ from tinote.lang.ad.functional.runs import (
 )
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.memory.states import GradientsBefore, State, clear_duals, preserving_duals, preserving_gradients
+from tinote.lang.ad.memory.states import CompanionsBefore, State
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.data.traced import Trace, Traced
@@ -163,13 +164,13 @@ class ArrayFunction:
     def push(self, inputs: Sequence[Array], tangents: Sequence[Array]) -> list[Array]:
         """The Jacobian times `tangents`, of the shapes of the inputs: of those of the results."""
         made = self._facts(inputs)
-        with self._without_effects(), preserving_duals(), preserving_gradients():
+        with self._without_effects(), CompanionsBefore() as before:
             outputs = self._place(inputs, made)
             give_gradients_duals()
             trace = Trace()
             bound = self._bound(inputs, outputs, trace, duals=True)
             along = bound.point_numbers(_directions(tangents, bound))
-            with ForwardMode([], [field for field, _ in along], [d for _, d in along], trace) as mode:
+            with ForwardMode([], [field for field, _ in along], [d for _, d in along], trace, before) as mode:
                 with bound.running():
                     returned = self.f(*bound.args)
                 returned = mode.put_back(returned)
@@ -183,8 +184,8 @@ class ArrayFunction:
     def pull(self, inputs: Sequence[Array], seeds: Sequence[Array]) -> list[Array]:
         """`seeds`, of the shapes of the results, times the Jacobian: of those of the inputs."""
         journal = Journal()
-        with self._without_effects(), GradientsBefore() as before:
-            journal.gradients_before = before
+        with self._without_effects(), CompanionsBefore() as before:
+            journal.leave_companions(before)
             outputs = self._place(inputs, self._facts(inputs))
             ran = self._recorded(inputs, outputs, journal, duals=False)
             sweep = pull_back(ran, *[one.astype(np.float64) for one in seeds])
@@ -197,8 +198,8 @@ class ArrayFunction:
         journal = SecondOrder()
         with self._without_effects():
             outputs = self._place(inputs, self._facts(inputs))
-            with GradientsBefore() as before, preserving_duals():
-                journal.gradients_before = before
+            with CompanionsBefore() as before:
+                journal.leave_companions(before)
                 ran = self._recorded(inputs, outputs, journal, duals=True, tangents=tangents)
                 pushed = [
                     np.array(one.dual.held()) if isinstance(one, Field) else np.asarray(one.tangent)
@@ -221,8 +222,7 @@ class ArrayFunction:
         bound = self._bound(inputs, outputs, journal.trace, duals=duals)
         if tangents is not None:
             give_gradients_duals()
-            clear_duals()
-            bound.point(_directions(tangents, bound))
+            begin_along(journal, bound, _directions(tangents, bound))
         return recorded_from(self._task, bound, journal, {}, self._found(bound, len(inputs)))
 
     @contextmanager
@@ -230,11 +230,11 @@ class ArrayFunction:
         """The program runs: afterwards all fields are as they were."""
         with _one_at_a_time:
             refuse_open_recorder(self.what)
-            before = State()
-            try:
-                yield
-            finally:
-                before.put_back()
+            with State() as before:
+                try:
+                    yield
+                finally:
+                    before.put_back()
 
     def _facts(self, inputs: Sequence[Array]) -> list[ArrayFacts]:
         return self.results([ArrayFacts(one.shape, one.dtype) for one in inputs])

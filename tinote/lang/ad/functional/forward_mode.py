@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, NoReturn, Protocol, Self
@@ -26,14 +26,15 @@ from tinote.lang.ad.journal.temporary_adjoints import (
     temporary_companion,
     write_tangents,
 )
+from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import element_at
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, tangents_in, varies
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, lendable, lending
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import Recorder, note_overwriting, recorder, session
-from tinote.runtime.clearing import clear_memories
+from tinote.lang.session.owners import claim, clear_own_duals, close_recording, open_recording, use
+from tinote.lang.session.state import Recorder, memory_of, note_overwriting, recorder, session
 from tinote.source import NOWHERE, caller
 
 
@@ -60,9 +61,18 @@ class ForwardMode(Recorder):
     #: whether duals are set to zero at entry
     clears = True
 
-    def __init__(self, losses: list[Field], params: list[Field], seeds: Sequence[Any], trace: Trace) -> None:
+    def __init__(
+        self,
+        losses: list[Field],
+        params: list[Field],
+        seeds: Sequence[Any],
+        trace: Trace,
+        before: CompanionsBefore | None = None,
+    ) -> None:
         self._seeds = [direction_of(field, one) for field, one in zip(params, seeds, strict=True)]
         self._follow(losses, params, trace)
+        self._before = before
+        self.leaves = before is None
 
     def _follow(self, losses: list[Field], params: list[Field], trace: Trace) -> None:
         self.losses = losses
@@ -75,6 +85,38 @@ class ForwardMode(Recorder):
         self._tangents: dict[Buffer, Buffer] = {}
         self._temporaries = TemporaryAdjoints((), self._tangents)
         self._further: Further | None = None
+        #: gets the duals that it uses, if they are to hold again what they held; else they are results
+        self._before: CompanionsBefore | None = None
+        #: the duals that it uses
+        self.companions: set[Buffer] = set()
+
+    def begin_duals(self, duals: Iterable[Buffer]) -> None:
+        """These are about to be used: they begin at zero."""
+        fresh = [one for one in duals if one not in self.companions]
+        if not fresh:
+            return
+        self.companions.update(fresh)
+        if self._before is not None:
+            self._before.begin_duals(self, fresh)
+        else:
+            use(self, fresh)
+            claim(fresh, clear=self.clears)
+
+    def begin_all_duals(self) -> None:
+        if self._before is not None:
+            self._before.begin_all_duals(self)
+
+    def keep_gradients(self, gradients: Iterable[Buffer]) -> None:
+        """These may change."""
+        if self._before is not None:
+            self._before.keep({gradient: memory_of(gradient) for gradient in gradients})
+
+    def _begin_duals_of(self, *buffers: Buffer | None) -> None:
+        for one in buffers:
+            if one is not None and one.tangent is not None:
+                self.begin_duals([one.tangent])
+            if one is not None and one.primal is not None and one.primal.tangent is one:
+                self.begin_duals([one])
 
     def goes_on(self, further: Further) -> None:
         """Another recorder takes its place until the block ends."""
@@ -106,19 +148,25 @@ class ForwardMode(Recorder):
     def __enter__(self) -> Self:
         if recorder.get() is not None:
             refuse_block("forward mode", recorder.get())
-        self._point()
         try:
+            open_recording(self)
+            self._point()
             self._is_open = True
             recorder.set(self)
             return self
         except BaseException:  # an interrupt
             recorder.set(None)
+            close_recording(self)
             raise
 
     def _point(self) -> None:
         """Set all duals."""
-        if self.clears:
-            clear_memories([field.dual.memory for field in list(session.fields) if field.has_dual], 1)
+        if self._before is not None:
+            self._before.hold_for(self)
+            self._before.begin_anew()
+        elif self.clears:
+            clear_own_duals()
+        self.begin_duals([field.dual.buffer for field in (*self.params, *self.losses)])
         for field, direction in zip(self.params, self._seeds, strict=True):
             store_seed(field.dual, direction)
 
@@ -133,6 +181,8 @@ class ForwardMode(Recorder):
         self._tangents.clear()
         self._temporaries = NO_ADJOINTS
         self._clear_seeds()
+        if self._before is None:
+            close_recording(self, failed=error is not None)
 
     def _clear_seeds(self) -> None:
         for field in self.params:
@@ -145,6 +195,7 @@ class ForwardMode(Recorder):
         numbers_flow = active or instance.returns_floats
         arguments = arguments_of(instance, values, PUSHFORWARD if numbers_flow else TANGENT)
         arguments.refuse_shared()
+        self.begin_duals(arguments.duals)
         if any(b.primal is not None and b.tangent is None for b in arguments.accesses.written):
             self._give_gradients_duals(instance)
         arguments = self._lending(arguments)
@@ -181,6 +232,7 @@ class ForwardMode(Recorder):
 
     def tangent(self, buffer: Buffer) -> Buffer | None:
         """The dual that a field has in this block, if any."""
+        self._begin_duals_of(buffer)
         return tangent_of(buffer, self._tangents)
 
     def lend(self, buffer: Buffer) -> None:
@@ -210,12 +262,18 @@ class ForwardMode(Recorder):
         """The gradient is launched in its version with tangents."""
         arguments = arguments_of(instance, values, self.gradients)
         self._lost.launch_gradient_forward(arguments, self._tangents)
+        self.begin_duals(arguments.duals)
+        self._begin_duals_of(*arguments.gradients)
+        self.keep_gradients(arguments.gradients)
         if any(type(value) is Traced and self.trace.is_active(value) for value in values):
             return _GradientOfNumbers(instance, self.trace)
         return instance.specialisation.code(self.gradients)
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         """Its dual gets the tangents of what is written."""
+        self._begin_duals_of(buffer, source)
+        if buffer.primal is not None and buffer.primal.adjoint is buffer:
+            self.keep_gradients([buffer])
         if source in self._tangents or (source is not None and source.tangent is not None):
             self._lend(buffer)
         if position is ...:
@@ -251,6 +309,7 @@ class ForwardMode(Recorder):
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         if buffer in self._lost.spans:
             self.trace.note_taken_out()
+        self._begin_duals_of(buffer)
         tangent = tangent_of(buffer, self._tangents)
         if tangent is None or buffer.dtype.kind != "f":
             return value
@@ -261,6 +320,7 @@ class ForwardMode(Recorder):
         return objects([self.trace.new(*pair) for pair in pairs], buffer.element)
 
     def taking(self, buffer: Buffer) -> None:
+        self._begin_duals_of(buffer)
         tangent = tangent_of(buffer, self._tangents)
         if buffer in self._lost.spans or (tangent is not None and numbers(tangent).any()):
             self.trace.note_taken_out()

@@ -50,6 +50,7 @@ from tinote.lang.ad.functional.nesting import hessian_within, unrecorded, within
 from tinote.lang.ad.functional.rows import SeveralRows
 from tinote.lang.ad.functional.runs import (
     Run,
+    begin_along,
     pull_back,
     recorded,
     recorded_from,
@@ -58,7 +59,7 @@ from tinote.lang.ad.functional.runs import (
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.functional.sparse import Pattern, misses, probe, values
-from tinote.lang.ad.memory.states import GradientsBefore, State, clear_duals, preserving_duals, preserving_gradients
+from tinote.lang.ad.memory.states import CompanionsBefore, State
 from tinote.lang.ad.memory.values import plain_array
 from tinote.lang.capture.planned import Planned
 from tinote.lang.data.captured_arrays import zeros
@@ -105,10 +106,8 @@ def _value_and_grad(
     task.require("grad")
 
     def run(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        with GradientsBefore() as before:
-            if task.loss is not None:
-                task.loss.fill(0)
-            ran = recorded(task, args, kwargs, before, shares=True)
+        with CompanionsBefore() as before:
+            ran = recorded(task, args, kwargs, before, shares=True, zero=True)
             value = ran.number
             found = ran.gradients(pull_back(ran, np.ones(())))
         ran.bound.give_back(task)
@@ -138,7 +137,7 @@ def vjp(
         if _has_several(task, seed):
             return along_all(seed, args, kwargs)
         direction = _seed_for(task, seed)
-        with GradientsBefore() as before:
+        with CompanionsBefore() as before:
             ran = recorded(task, args, kwargs, before, shares=True)
             value = ran.value
             found = ran.gradients(pull_back(ran, direction))
@@ -148,7 +147,7 @@ def vjp(
     def along_all(seed: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         count, shape = len(seed), shape_of(task.loss_field)
         directions = seed_array(seed, (count, *shape), "", f"seeds of {task.loss_field.name!r}")
-        with GradientsBefore() as before:
+        with CompanionsBefore() as before:
             ran = recorded(task, args, kwargs, before)
             value = ran.value
             found = _products(ran, count, lambda first, end: directions[first:end])
@@ -175,8 +174,8 @@ def jvp(
     task.require("dual")
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        with preserving_duals():
-            return _pushed(task, lambda bound: bound.directions(seed, task), args, kwargs)
+        with CompanionsBefore() as before:
+            return _pushed(task, lambda bound: bound.directions(seed, task), args, kwargs, before)
 
     def inner(outer: Recorder, seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         return within(outer, Inner(task, args, kwargs, directions=seed), run, seed)
@@ -231,12 +230,10 @@ def jacobian(
             listener.taking("a sparse Jacobian, whose pattern is found out")
         if not sparse and (mode == "reverse" or (mode is None and not _forward_is_shorter(task, args))):
             return task.shaped(_rows(task, args, kwargs))
-        with preserving_gradients(), preserving_duals():
-            if sparse:
-                # One width for all: what runs is compiled once.
-                found = _elements(_Columns(task, args, kwargs, MOST_DIRECTIONS), sparsity)
-            else:
-                found = _columns(_Columns(task, args, kwargs))
+        with CompanionsBefore() as before, State() as start:
+            # A sparse one has one width for all: what runs is compiled once.
+            columns = _Columns(task, args, kwargs, before, start, MOST_DIRECTIONS if sparse else None)
+            found = _elements(columns, sparsity) if sparse else _columns(columns)
         return task.shaped(found)
 
     def inner(outer: Recorder, *args: Any, **kwargs: Any) -> Any:
@@ -284,12 +281,12 @@ def _value_grad_hvp(
         bound = task.bound(args, journal.trace, duals=True)
         give_gradients_duals()
         directions = bound.directions(vector, task)
-        with GradientsBefore() as before, preserving_duals():
-            journal.gradients_before = before
-            clear_duals()
-            bound.point(directions)
+        with CompanionsBefore() as before:
+            journal.leave_companions(before)
+            begin_along(journal, bound, directions)
+            journal.opened = task.span
             if task.loss is not None:
-                task.loss.fill(0)
+                journal.begin_loss(task.loss)
             ran = recorded_from(task, bound, journal, kwargs)
             value = ran.number
             sweep = pull_back(ran, np.ones(()))
@@ -355,7 +352,7 @@ def _rows(task: DifferentiatedFunction, args: tuple[Any, ...], kwargs: dict[str,
     def unit_rows(first: int, end: int) -> Array:
         return np.eye(end - first, count, first).reshape(end - first, *shape)
 
-    with GradientsBefore() as before:
+    with CompanionsBefore() as before:
         ran = recorded(task, args, kwargs, before)
         found = _products(ran, count, unit_rows)
     return [whole.reshape(shape + one.shape) for whole, one in zip(found, ran.bound.inputs, strict=True)]
@@ -396,9 +393,17 @@ class _Columns:
     """
 
     def __init__(
-        self, task: DifferentiatedFunction, args: tuple[Any, ...], kwargs: dict[str, Any], count: int | None = None
+        self,
+        task: DifferentiatedFunction,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        before: CompanionsBefore,
+        start: State,
+        count: int | None = None,
     ) -> None:
         self.task = task
+        self._before = before
+        self._start = start
         self._count = count
         self._args = args
         self._kwargs = kwargs
@@ -406,7 +411,6 @@ class _Columns:
         self.shapes = [one.shape for one in inputs]
         self.ends: list[int] = np.cumsum([math.prod(shape) for shape in self.shapes]).tolist()
         self.result = () if task.loss is None else shape_of(task.loss)
-        self._start = State(gradients=True)
         self._arrays = [(array, array.copy()) for array in arrays_among([*args, *kwargs.values()])]
         fields = [one.field for one in inputs if one.field is not None] + ([task.loss] if task.loss else [])
         #: the coarsest of the numbers that go in and come out
@@ -438,6 +442,7 @@ class _Columns:
         for first in range(0, count, width):
             if self._has_run:
                 self._start.put_back()
+                self._before.put_back()
                 for array, held in self._arrays:
                     array[...] = held
             self._has_run = True
@@ -455,7 +460,7 @@ class _Columns:
             self._compare(value)
             return product
         seeds = [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
-        value, product = _pushed(self.task, lambda _: seeds, self._args, self._kwargs, repeats=repeats)
+        value, product = _pushed(self.task, lambda _: seeds, self._args, self._kwargs, self._before, repeats=repeats)
         self._compare(value)
         return product[..., None] if isinstance(product, np.ndarray) else product
 
@@ -568,14 +573,17 @@ def _pushed(
     seeds: Callable[[Bound], list[Array]],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
+    before: CompanionsBefore,
     *,
     repeats: bool = False,
 ) -> tuple[Any, Any]:
-    """The result, and the Jacobian times a direction for each input. `repeats`: there will be another run."""
+    """The result, and the Jacobian times a direction for each input. `before`: gets the duals that are used. `repeats`:
+    there will be another run.
+    """
     trace = Trace()
     bound = task.bound(args, trace, duals=True, repeats=repeats)
     along = bound.point_numbers(seeds(bound))
-    with ForwardMode([], [field for field, _ in along], [d for _, d in along], trace) as mode:
+    with ForwardMode([], [field for field, _ in along], [d for _, d in along], trace, before) as mode:
         with bound.running():
             returned = task.f(*bound.args, **kwargs)
         result = result_of(task, mode.put_back(returned), trace)

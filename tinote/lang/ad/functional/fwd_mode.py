@@ -12,6 +12,7 @@ with ti.ad.FwdMode(loss=y, param=x, seed=np.eye(2)) as mode:
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -30,7 +31,7 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.traced import Trace
-from tinote.lang.session.state import recorder
+from tinote.lang.session.state import Block, recorder
 from tinote.source import caller
 
 Array = np.ndarray[Any, Any]
@@ -102,7 +103,9 @@ class FwdMode:
             self._mode.clears = clear_gradients
 
     def __enter__(self) -> Self:
+        frame = sys._getframe(1)
         outer = recorder.get()
+        self._block = Block((frame.f_code.co_filename, frame.f_lineno))
         if isinstance(outer, Journal) or takes_forward_blocks(outer) or self._is_pushed_in_journal(outer):
             self._enter_inside(outer)
         else:
@@ -128,6 +131,7 @@ class FwdMode:
                 hint="leave clear_gradients=False out",
                 notes=outer.opened_notes(),
             )
+        base_of(outer).begin_all_duals()
         if takes_forward_blocks(outer):
             self._inner = ForwardInForward(outer, *self._given)
         elif isinstance(outer, Journal) and not outer.is_differentiated:
@@ -142,11 +146,13 @@ class FwdMode:
         if self._inner is not None:
             inner, self._inner = self._inner, None
             try:
+                self._block.end(failed=error is not None)
                 inner.leave(completed=error is None)
             finally:
                 inner.end()
             return
         try:
+            self._block.end(failed=error is not None)
             if self._leads and error is None:
                 losses, _, _ = self._given
                 own = self._several

@@ -54,6 +54,7 @@ from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, InnerEvents, Launch, NumberOf
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.sweep import Sweep
+from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import StandIn, stand_in
@@ -457,7 +458,7 @@ class _Record:
         return parts
 
     def _first(self, journal: Journal) -> tuple[list[_Part], list[list[_Part]], set[int]]:
-        kept = MemoryCopies()
+        kept = CompanionsBefore()
         blocks = self._blocks(journal)
         self.seeds = self._seeds()
         try:

@@ -29,11 +29,11 @@ from tinote.lang.ad.functional.seeds import store_seed
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.memory.states import clear_duals
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import held_now
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace
+from tinote.lang.session.owners import clear_own_duals
 from tinote.lang.session.state import session
 from tinote.runtime.memory import MemoryCopies
 from tinote.source import caller
@@ -73,7 +73,7 @@ class InnerForward:
         """The block begins."""
         self._outer.may_change_gradients()
         give_gradients_duals()
-        clear_duals()
+        clear_own_duals()
         for field, direction in zip(self._params, self._seeds, strict=True):
             store_seed(field.dual, direction)
         try:

@@ -53,6 +53,7 @@ from tinote.lang.ad.journal.from_python import Taken
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import outermost
 from tinote.lang.ad.journal.sweep import Sweep
+from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import (
     accumulate,
@@ -70,6 +71,7 @@ from tinote.lang.data.traced import Trace, Traced, arranged, constants, holds_tr
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of
+from tinote.lang.session.owners import own_duals
 from tinote.lang.session.state import Recorder, beside, memory_of, note_python_write, session, watching
 from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import unwinding
@@ -185,7 +187,7 @@ class Stretch:
             if region == whole_region(buffer):
                 self._fills(buffer)
 
-    def overwriting(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
+    def overwriting_outside(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
         """Elements of a field are about to be written by Python."""
         if self in _open.get():
             self._overwrites(buffer)
@@ -660,7 +662,7 @@ class Recorded:
         journal.is_inner = True
         journal.opened_within = self.outer.opened_notes()
         journal.from_python = []
-        kept = MemoryCopies()
+        kept = CompanionsBefore()
         try:
             journal.gradients_before = kept
             bound = self._bound(journal, duals=False)
@@ -886,18 +888,21 @@ def duals_apart(buffers: Iterable[Buffer] | None) -> Iterator[None]:
     """A block with duals of its own, zero at first: those of these buffers, by default of all fields, and of their
     gradients.
     """
-    if buffers is None:
-        buffers = [field.buffer for field in list(session.fields) if field.buffer.primal is None]
-    kept = MemoryCopies()
-    for buffer in buffers:
-        for one in (buffer.tangent, None if buffer.adjoint is None else buffer.adjoint.tangent):
-            if one is not None:
-                kept.add(memory_of(one))
-                memory_of(one).clear()
+    duals = list(own_duals()) if buffers is None else duals_of(buffers)
+    kept = CompanionsBefore()
+    kept.keep({dual: memory_of(dual) for dual in duals})
+    for dual in duals:
+        memory_of(dual).clear()
     try:
         yield
     finally:
         unwinding(kept.put_back)
+
+
+def duals_of(buffers: Iterable[Buffer]) -> list[Buffer]:
+    """Those of these buffers and of their gradients."""
+    found = [one for b in buffers for one in (b.tangent, None if b.adjoint is None else b.adjoint.tangent)]
+    return [one for one in found if one is not None]
 
 
 # ---- forward mode around

@@ -44,6 +44,7 @@ def refuse_capture(what: str) -> None:
 def _entered(outer: Recorder, inner: Inner) -> Iterator[None]:
     """A block in which an inner derivative runs."""
     base = base_of(outer)
+    base.begin_all_duals()
     around: AbstractContextManager[None]
     if isinstance(base, ForwardMode):
         base.nesting()

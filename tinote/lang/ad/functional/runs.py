@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 from tinote.errors import DifferentiationError, Note
 from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunction, number_in, number_or_array
 from tinote.lang.ad.functional.seeds import store_seed
-from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.journal import Journal, with_duals
 from tinote.lang.ad.journal.sweep import Sweep
+from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants
-from tinote.lang.session.state import gradient_memories, memory_of, recorder
-from tinote.runtime.memory import MemoryCopies
+from tinote.lang.session.owners import open_recording, own_gradients, refuse_same_values, use
+from tinote.lang.session.state import recorder
 from tinote.source import caller
 
 
@@ -28,7 +29,7 @@ class Run(NamedTuple):
         """Set the gradients that a sweep touches to zero."""
         before = self.journal.gradients_before
         if before is None:
-            for memory in gradient_memories():
+            for memory in own_gradients().values():
                 memory.clear()
             for one in self.bound.inputs:
                 if one.stand_in is not None:
@@ -37,10 +38,9 @@ class Run(NamedTuple):
         fields = [one.field for one in self.bound.inputs if one.field is not None and one.stand_in is None]
         fields += [one for one in self.results if isinstance(one, Field) and not one.stands_in]
         fresh = {one.stand_in.grad.buffer for one in self.bound.inputs if one.stand_in is not None}
-        changed = self.journal.changed_gradients() | {field.grad.buffer for field in fields}
-        for memory in map(memory_of, changed - fresh):
-            before.add(memory)
-            memory.clear()
+        changed = (self.journal.changed_gradients(perhaps=False) | {field.grad.buffer for field in fields}) - fresh
+        before.begin_anew()
+        before.begin(self.journal, with_duals(changed) if self.journal.derivative.has_tangents else changed)
 
     @property
     def values(self) -> list[Any]:
@@ -77,16 +77,29 @@ def recorded(
     task: DifferentiatedFunction,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    before: MemoryCopies | None = None,
+    before: CompanionsBefore | None = None,
     *,
     shares: bool = False,
+    zero: bool = False,
 ) -> Run:
     """Run `f` under a recording. `before`: gets the gradients that it and its sweep will change. `shares`: there is one
-    sweep, and launches save what it would compute too.
+    sweep, and launches save what it would compute too. `zero`: the loss begins at zero.
     """
     journal = Journal(shares=shares)
-    journal.gradients_before = before
+    if before is not None:
+        journal.leave_companions(before)
+        journal.opened = task.span
+        if task.loss is not None and zero:
+            journal.begin_loss(task.loss)
     return recorded_from(task, task.bound(args, journal.trace), journal, kwargs)
+
+
+def begin_along(journal: Journal, bound: Bound, directions: Sequence[Array]) -> None:
+    """A recording with tangents, which leaves duals as they were, begins with these of its inputs."""
+    open_recording(journal)
+    journal.begins_duals = True
+    journal.begin_duals([one.field.dual.buffer for one in bound.inputs if one.field is not None])
+    bound.point(directions)
 
 
 def recorded_from(
@@ -96,6 +109,7 @@ def recorded_from(
     in the loss of `task`.
     """
     journal.opened = task.span
+    journal.is_swept = True
     journal.starts_from([one.field.buffer for one in bound.inputs if one.field is not None])
     try:
         with journal.recording(), bound.running():
@@ -106,7 +120,12 @@ def recorded_from(
             if isinstance(result, Traced):
                 lost.refuse_number(result.number, Note("from there the function returns them", task.span))
         journal.take_gradients_back()
-        journal.claim(clear=True)
+        if journal.gradients_before is None:
+            journal.claim(clear=True)
+        elif not journal.leaves_companions:
+            use(journal)
+        else:
+            refuse_same_values(journal)
     except BaseException:
         journal.forget()
         raise
@@ -141,6 +160,7 @@ def pull_back(run: Run, *seeds: Array, keep: bool = False) -> Sweep:
             else:
                 sweep.seed(result, seed.item())
         sweep.run()
+        refuse_same_values(run.journal)
         return sweep
     finally:
         if not keep:

@@ -11,24 +11,22 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
-from threading import get_ident
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.compiler.launch.native import BoundArray
 from tinote.errors import CaptureError, DifferentiationError, TinoteError, at_users_frames, users_trace
 from tinote.lang.ad.functional.inputs import shape_of
 from tinote.lang.ad.functional.runs import refuse_open_recorder
+from tinote.lang.ad.memory.states import CompanionsBefore, State
 from tinote.lang.capture.explore import captured
 from tinote.lang.capture.worlds import Worlds, in_world
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
-from tinote.lang.data.ndarrays import CopiedArray
-from tinote.lang.session.state import is_only_owner, session, watching
-from tinote.runtime.memory import Memory, MemoryCopies
+from tinote.lang.session.owners import own_duals, own_gradients
+from tinote.lang.session.state import session
+from tinote.runtime.memory import Memory
 from tinote.runtime.seam import heard
 from tinote.source import Span, caller
 
@@ -167,7 +165,6 @@ class _Batched:
         if (
             heard() is not None
             or session.watchers
-            or not is_only_owner()
             or config.arch != "cpu"
             or config.kernel_profiler
             or any(leaf.is_array and leaf.values[:1].size == 0 for leaf in leaves)
@@ -221,9 +218,9 @@ class _Batched:
 
     def _loop(self, shape: Any, leaves: Sequence[_Leaf], count: int, span: Span) -> Any:
         """The same, a world after the other in Python."""
-        before, found = _Before(), []
-        is_captured = heard() is not None  # which refuses to write to arrays of others
-        with nullcontext() if is_captured else watching(before):
+        found, is_captured = [], heard() is not None  # which refuses to write to arrays of others
+        with State(arrays=not is_captured) as before, CompanionsBefore() as companions:
+            companions.keep({**own_gradients(), **own_duals()})
             try:
                 for world in range(count):
                     # What a world writes to its arguments is its own.
@@ -238,9 +235,10 @@ class _Batched:
                         error.add_note(f"in world {world} of {count}")
                         raise
                     found.append(returned if is_captured else _each_array(returned, np.ndarray.copy))
-                    before.put_back()
+                    before.put_back_memory()
+                    companions.put_back()
             finally:
-                before.put_back()
+                before.put_back_memory()
         return _stacked(found)
 
     def _placed(self, found: Any) -> Any:
@@ -290,38 +288,6 @@ class _Batched:
         ]
         named = [(name, _shape(one, 0, f"argument '{name}'", leaves)) for name, one in sorted(kwargs.items())]
         return "tuple", (("tuple", tuple(begins)), ("tuple", tuple(given)), ("dict", tuple(named)))
-
-
-class _Before:
-    """What worlds begin with: what fields hold, and, noted before a launch of this thread's that writes to them,
-    NumPy's arrays and others of which the memory is not the session's. `strided`: those that launches get as copies.
-    """
-
-    def __init__(self) -> None:
-        self._copies = MemoryCopies({field.memory.whole: None for field in list(session.fields)})
-        self._strided: dict[int, tuple[Array, Array]] = {}
-        self._thread = get_ident()
-
-    def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
-        """A kernel is about to be launched."""
-        if get_ident() != self._thread:
-            return
-        for at, array in enumerate(values):
-            if not isinstance(array, BoundArray) or array.buffer is not None or not instance.primal.writes_array(at):
-                continue
-            if isinstance(array, CopiedArray):
-                self._strided.setdefault(id(array.original), (array.original, array.original.copy()))
-            else:
-                self._copies.add(array.memory)
-
-    def overwriting(self, buffer: Any, region: Any = None) -> None:
-        """Fields have copies from the beginning."""
-
-    def put_back(self) -> None:
-        """Give all of it what it held."""
-        self._copies.put_back()
-        for array, held in self._strided.values():
-            array[...] = held
 
 
 _LEAF = "leaf", ()

@@ -78,6 +78,12 @@ class StepFacts(NamedTuple):
     lent: frozenset[Buffer]
     activated: Mapping[Buffer, Span]
 
+    @property
+    def gradients(self) -> set[Buffer]:
+        """The gradients that its gradient reads or writes."""
+        found = {buffer for one in self.launches for buffer in one.gradients}
+        return found | {buffer.adjoint for buffer in self.loaded | self.written if buffer.adjoint is not None}
+
     def regions(self, inputs: Sequence[Any]) -> tuple[BufferRegions, BufferRegions] | None:
         """`live_in` and `overwritten` of a call that begins with these numbers; None where it overwrites what its own
         gradient needs.
@@ -325,6 +331,4 @@ class CapturedStep:
     @property
     def gradients(self) -> set[Buffer]:
         """The gradients that its gradient reads or writes."""
-        facts = self.way.facts
-        found = {buffer for one in facts.launches for buffer in one.gradients}
-        return found | {buffer.adjoint for buffer in facts.loaded | facts.written if buffer.adjoint is not None}
+        return self.way.facts.gradients

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from tinote.compiler.requests import Request
@@ -31,6 +31,8 @@ class CustomSweep(Recorder):
     """
 
     observer: SweepObserver | None = None
+    #: is told of gradients that are about to be used
+    begin: Callable[[Iterable[Buffer]], None] | None = None
     lets_record = True
 
     def __init__(
@@ -48,7 +50,7 @@ class CustomSweep(Recorder):
         self.adjoints = adjoints
         self.temporaries = temporaries
         self._name = name
-        self._span = span
+        self._span = self.opened = span
         self._stale = {buffer: IndexRegions(*regions) for buffer, regions in stale.items()}
         self._before = MemoryCopies()
         #: fields that Python has read
@@ -62,9 +64,18 @@ class CustomSweep(Recorder):
                 self._refresh(buffer, region)
         for buffer in own(arguments.accesses.written):
             self.overwriting(buffer)
+        self.use_gradients(arguments.accesses.loaded | arguments.accesses.written)
+
+    def use_gradients(self, buffers: Iterable[Buffer]) -> None:
+        """These are about to be used, gradients among them."""
+        if self.begin is not None:
+            found = [one for one in buffers if one.primal is not None and one.primal.adjoint is one]
+            if found:
+                self.begin(found)
 
     def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         self.refuse_stale_gradient(instance, values)
+        self.use_gradients(arguments_of(instance, values, self.gradients).gradients)
         return super().launching_gradient(instance, values)
 
     def refuse_stale_gradient(self, instance: Instance, values: tuple[Any, ...]) -> None:
@@ -80,22 +91,26 @@ class CustomSweep(Recorder):
         if position is ... or (isinstance(position, tuple) and is_element(buffer, position)):
             self._refresh(buffer, region_at(buffer, position))
         self.overwriting(buffer)
+        self.use_gradients([buffer] if source is None else [buffer, source])
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         region = region_at(buffer, position)
         self.read.add(buffer)
+        self.use_gradients([buffer])
         if region is not None:
             self._refuse_stale([(buffer, region)])
         return value
 
     def taking(self, buffer: Buffer) -> None:
         self.read.add(buffer)
+        self.use_gradients([buffer])
         region = whole_region(buffer)
         if region is not None:
             self._refuse_stale([(buffer, region)])
 
     def sharing(self, buffer: Buffer) -> None:
         self.overwriting(buffer)
+        self.use_gradients([buffer])
 
     def overwriting(self, buffer: Buffer) -> None:
         """A field is about to be written. Gradients are what this is for."""

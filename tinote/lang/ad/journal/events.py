@@ -182,7 +182,8 @@ class Custom:
     `reads_active`: of a stretch that passes adjoints of such memory on: from where those are that something after it
     needs, also where those are that it needs itself. `kept_bytes`: what it keeps for its gradient at most, as far as it
     says. `made`: ndarrays that hold its results, and were not there before. `carries_tangents`: in a sweep that carries
-    tangents, its gradient does so too. `gradients`: those that `gradient` reads or writes; None: perhaps all. `again`
+    tangents, its gradient does so too. `gradients`: those that `gradient` reads or writes; None: perhaps
+    all, or, if it `tells_gradients`, those of which it tells the sweep before. `again`
     runs it once more in another recording, with the numbers of that in place of its own, if that is known;
     `is_function`: whether it is a function with a custom gradient, of the user's.
     """
@@ -207,6 +208,7 @@ class Custom:
     made: frozenset[Buffer] = frozenset()
     carries_tangents: bool = False
     gradients: frozenset[Buffer] | None = None
+    tells_gradients: bool = False
     again: Callable[[Any, NumberOf], dict[int, Any]] | None = None
     is_function: bool = False
 

@@ -7,7 +7,7 @@ swept in reverse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -34,8 +34,10 @@ from tinote.lang.ad.journal.temporary_adjoints import (
     temporary_companion,
     write_tangents,
 )
+from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import element_at
+from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, stored, traced_array
 from tinote.lang.index_regions import IndexRegion, is_element, region_at
 from tinote.lang.kernels.arguments import (
@@ -49,14 +51,22 @@ from tinote.lang.kernels.arguments import (
     remembered,
 )
 from tinote.lang.kernels.kernel import Instance
+from tinote.lang.session.owners import (
+    both_use,
+    claim,
+    close_recording,
+    needs_no_claims,
+    open_recording,
+    own_gradients,
+    refuse_same_values,
+    use,
+)
 from tinote.lang.session.state import (
     OutsideWatcher,
     Recorder,
     are_viewed,
-    claim_gradients,
     end_watch,
-    gradient_memories,
-    is_only_owner,
+    may_replay,
     memory_of,
     note_overwriting,
     own_watcher,
@@ -64,7 +74,8 @@ from tinote.lang.session.state import (
     session,
     watch,
 )
-from tinote.runtime.memory import MemoryCopies
+from tinote.runtime.memory import Memory
+from tinote.runtime.owner import present_owner
 from tinote.runtime.seam import heard
 from tinote.source import NOWHERE, Span, caller
 
@@ -90,6 +101,8 @@ class Journal(Recorder):
     trace: Trace
     #: what has been used so far, and whether a recorded launch has written to it
     _uses: dict[Buffer, bool]
+    #: the same of all that events, and nothing else, have used
+    _met: dict[Buffer, bool]
     _looked_at = 0  # the number of events that are counted there
     #: fields of which Python has numbers
     _read: set[Buffer]
@@ -108,14 +121,23 @@ class Journal(Recorder):
     _lent: dict[tuple[Instance, Request], tuple[int, Arguments]]
     #: what was the recorder before it, and who watched, as long as it records
     _around: tuple[Recorder | None, OutsideWatcher | None] | None = None
-    #: gets what gradients held before they change, if they are to hold it again in the end
-    gradients_before: MemoryCopies | None = None
+    #: gets what gradients and duals held before they change, if they are to hold it again in the end
+    gradients_before: CompanionsBefore | None = None
+    #: whether the duals that launches, Python and sweeps use begin at zero
+    begins_duals = False
+    #: whether gradients that another owner has computed begin at zero
+    clear_gradients = True
+    #: whether it goes on when it records no longer: until it is swept and forgotten, or gradients are back
+    is_swept = False
+    leaves_companions = False
+    #: the gradients that custom VJPs have used
+    _begun: frozenset[Buffer] = frozenset()
     #: whether gradients and duals become what a block inside has computed
     _leaves_values = False
     #: of duals that hold what a block inside has computed: where that lies if their own memory holds tangents
     duals_apart: dict[Buffer, Buffer] = _NOTHING_APART
     #: what gradients and duals held when the first block inside of this one put its own there
-    companions_before: MemoryCopies | None = None
+    companions_before: CompanionsBefore | None = None
     #: whether everything is noted that it takes to do the same again
     runs_again = False
     #: which kernels were launched, and the numbers that Python gave them or wrote to fields, where that is noted
@@ -149,6 +171,7 @@ class Journal(Recorder):
         has_tangents = self.derivative.has_tangents
         self.saved = SavedValues(self._observers, saves, keep, has_tangents, fit)
         self._uses: dict[Buffer, bool] = {}
+        self._met: dict[Buffer, bool] = {}
         self._read: set[Buffer] = set()
         self.looked_at: set[Buffer] = set()  # whatever Python has seen something of
         if has_tangents:
@@ -180,6 +203,11 @@ class Journal(Recorder):
         """Whether it is the recorder of a context."""
         return self._around is not None
 
+    def leave_companions(self, before: CompanionsBefore) -> None:
+        """Gradients and duals hold in the end what they held before."""
+        self.gradients_before, self.leaves_companions = before, True
+        before.hold_for(self)
+
     def start(self) -> None:
         """Become the recorder of this context, and hear what other contexts write."""
         if self._observers and (listener := heard()) is not None:
@@ -189,7 +217,9 @@ class Journal(Recorder):
             end_watch(watching, None)
             watching = None
         self._around = outer, watching
+        self.has_ended = False
         try:
+            open_recording(self)
             recorder.set(self)
             watch(self)
         except BaseException:  # an interrupt
@@ -201,13 +231,16 @@ class Journal(Recorder):
         if self._around is None:
             return
         outer, watching = self._around
+        self.has_ended = True
         try:
-            recorder.set(outer)
+            recorder.set(None if outer is not None and outer.has_ended else outer)
         finally:
             try:
                 end_watch(self, watching)
             finally:
                 self.trace.close()
+                if not self.is_swept:
+                    close_recording(self)
         self._around = None
 
     @contextmanager
@@ -265,6 +298,8 @@ class Journal(Recorder):
         if self.gradients_before is not None and arguments.writes_companions:
             for buffer in arguments.accesses.written:
                 self._keep_gradient(buffer)
+        if self.begins_duals:
+            self.begin_duals(arguments.duals)
         if self.trace.root.taken_out is not None:
             look_for_plain(self.trace, given, arguments)
         native = None if launch is None else launch.old_values
@@ -429,9 +464,8 @@ class Journal(Recorder):
     def keep_gradients_apart(self) -> None:
         """A block inside of this one is about to compute gradients of its own."""
         if self.companions_before is None:
-            self.companions_before = MemoryCopies()
-        for memory in gradient_memories():
-            self.companions_before.add(memory)
+            self.companions_before = CompanionsBefore()
+        self.companions_before.keep(own_gradients())
         if self.derivative.has_tangents:
             for field in list(session.fields):
                 if field.buffer.primal is None and field.has_grad and field.grad.has_dual:
@@ -462,7 +496,11 @@ class Journal(Recorder):
         elif self.is_inner and self.companions_before is not None:
             self.companions_before.add(memory_of(dual))
 
-    def take_tangents(self, temporary: dict[Buffer, Buffer], span: Span) -> None:
+    def take_tangents(
+        self,
+        temporary: dict[Buffer, Buffer],
+        span: Span,
+    ) -> None:
         """Launches carry tangents that there are already: these, of memory without a dual, and those of fields."""
         self.tangents = self.saved.temporary_tangents = temporary
         if temporary:
@@ -514,9 +552,8 @@ class Journal(Recorder):
             or self.derivative not in (GRADIENT, SHARED_GRADIENT)
             or not self.saved.between_launches
             or self.trace.has_taken_out
-            or session.watchers != [self]
+            or not may_replay((), self)
             or (session.has_views and are_viewed())
-            or not is_only_owner()
         )
 
     def run_captured(self, step: StepUnderTape, args: Sequence[Any]) -> Any:
@@ -527,6 +564,7 @@ class Journal(Recorder):
         regions = step.fixed or step.regions(args)
         assert regions is not None, "who calls it has asked"
         event = self.saved.running(step, regions)
+        may_replay(step.forward.premises.memories, self)
         try:
             returned = event.run(constants(args) if Traced in map(type, args) else args)
         except BaseException:
@@ -552,8 +590,35 @@ class Journal(Recorder):
 
     def launching_outside(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched in another thread or task, which is not part of this."""
-        for buffer in own(arguments_of(instance, values).accesses.written):
-            self.overwriting(buffer)
+        touched = arguments_of(instance, values).accesses
+        other = self._other_recording()
+        if other is not None:
+            for buffer in (*touched.loaded, *touched.written):
+                is_written = self._is_written(buffer)
+                if is_written or (is_written is not None and buffer in touched.written):
+                    raise both_use(other, f"'{buffer.name}'", self.opened or NOWHERE)
+        for buffer in own(touched.written):
+            self._overwritten_outside(buffer, None)
+
+    def overwriting_outside(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
+        other = self._other_recording()
+        if other is not None and self._is_written(buffer) is not None:
+            raise both_use(other, f"'{buffer.name}'", self.opened or NOWHERE)
+        self._overwritten_outside(buffer, region)
+
+    def replaying_outside(self, memories: Iterable[Memory]) -> bool:
+        return False
+
+    def _other_recording(self) -> Recorder | None:
+        """The recording of another thread or task, in which something happens now."""
+        found = recorder.get()
+        return None if found is None or present_owner() is self.owner else found
+
+    def _overwritten_outside(self, buffer: Buffer, region: IndexRegion | None) -> None:
+        if self._is_written(buffer) is not None:
+            self.saved.overwriting(buffer, region, exempt=True)
+        elif self.saved.log.keeps(buffer):  # for what may read anything
+            self.saved.log.lose(buffer)
 
     def custom(self, custom: Custom) -> None:
         """A stretch with a custom VJP has completed."""
@@ -567,10 +632,11 @@ class Journal(Recorder):
             self.saved.distrust(kept)
 
     def computing(self, computation: Computation) -> None:
-        self.may_change_gradients()
         inputs, tangents = computation.inputs, None
         followed = [self.is_followed(buffer) for buffer in inputs]
         values = computation.values()
+        if self.begins_duals:
+            self.begin_duals([b.tangent for b in (*inputs, *computation.written) if b.tangent is not None])
         given = None if self.tangents is None else [tangent_of(buffer, self.tangents) for buffer in inputs]
         for buffer in computation.written:
             note_overwriting(buffer)
@@ -619,6 +685,8 @@ class Journal(Recorder):
         if followed and buffer.no_adjoint:
             self._may_lose = True
         if self.tangents is not None:
+            if self.begins_duals:
+                self.begin_duals([b.tangent for b in (buffer, source) if b is not None and b.tangent is not None])
             write_tangents(buffer, position, value, source, self.tangents)
         if not (records or self.keep or self.runs_again or self._observers or buffer in self._read):
             return
@@ -699,6 +767,8 @@ class Journal(Recorder):
         found = self.trace.new(value if apart is None else element_at(apart, position))
         tangent = None if self.tangents is None else tangent_of(buffer, self.tangents)
         if tangent is not None:
+            if self.begins_duals and tangent is buffer.tangent:
+                self.begin_duals([tangent])
             found.tangent = element_at(tangent, position)
         self.events.append(Read(found.number, buffer, position))
         return found
@@ -712,14 +782,47 @@ class Journal(Recorder):
         if self.gradients_before is not None and buffer.primal is not None and buffer.primal.adjoint is buffer:
             self.gradients_before.add(memory_of(buffer))
 
+    def keep_gradients(self, gradients: Iterable[Buffer]) -> None:
+        """Something that is not recorded is about to change these."""
+        for buffer in gradients:
+            self._keep_gradient(buffer)
+
+    def begin_duals(self, duals: Iterable[Buffer]) -> None:
+        """These are about to be used: if they hold in the end what they held before, they begin at zero."""
+        if self.begins_duals and self.gradients_before is not None:
+            self.gradients_before.begin_duals(self, duals)
+
+    def begin_all_duals(self) -> None:
+        if self.begins_duals and self.gradients_before is not None:
+            self.gradients_before.begin_all_duals(self)
+
     def may_change_gradients(self) -> None:
         """What follows is not recorded launch by launch, and may change the gradient of any field."""
         if self.gradients_before is not None:
-            for memory in gradient_memories():
-                self.gradients_before.add(memory)
+            self.gradients_before.keep(own_gradients())
 
-    def changed_gradients(self) -> set[Buffer]:
-        """The gradients that a reverse sweep reads or writes."""
+    @property
+    def companions(self) -> Set[Buffer]:
+        """The gradients that its reverse sweep reads or writes, as far as it is known."""
+        return self.changed_gradients(perhaps=False) | self._begun
+
+    def begin_gradients(self, gradients: Iterable[Buffer]) -> None:
+        """The reverse sweep is about to use these, in a custom VJP."""
+        gradients = frozenset(gradients)
+        if not gradients <= self._begun:
+            self._begun |= gradients
+        elif self.gradients_before is None:
+            return
+        if self.gradients_before is not None:
+            self.gradients_before.begin(self, with_duals(gradients) if self.derivative.has_tangents else gradients)
+        else:
+            use(self, gradients)
+            claim(gradients, clear=self.clear_gradients)
+
+    def changed_gradients(self, *, perhaps: bool = True) -> set[Buffer]:
+        """The gradients that a reverse sweep reads or writes. `perhaps`: also those of which it only tells later
+        (`Custom.tells_gradients`).
+        """
         found: set[Buffer | None] = set()
         for event in self.events:
             if isinstance(event, Launch):
@@ -735,8 +838,8 @@ class Journal(Recorder):
             elif isinstance(event, Custom):
                 if event.gradients is not None:
                     found |= event.gradients
-                else:
-                    found.update([f.grad.buffer for f in list(session.fields) if f.has_grad])
+                elif perhaps or not event.tells_gradients:
+                    found.update(own_gradients())
         return {buffer for buffer in found if buffer is not None}
 
     @property
@@ -756,6 +859,34 @@ class Journal(Recorder):
         self._look()
         return buffer in self._uses
 
+    def meeting(self, other: Recorder) -> Buffer | None:
+        if not isinstance(other, Journal):
+            return None
+        self._look()
+        other._look()
+        both = self._met.keys() & other._met.keys()
+        return next((buffer for buffer in both if self._met[buffer] or other._met[buffer]), None)
+
+    def begin_loss(self, loss: Field) -> None:
+        """Set the loss to zero, which it begins with. Raises `DifferentiationError` where others use it."""
+        self._met[loss.buffer] = True
+        try:
+            open_recording(self)
+            refuse_same_values(self)
+            loss.fill(0)
+        except BaseException:
+            close_recording(self, failed=True)
+            raise
+
+    def _is_written(self, buffer: Buffer) -> bool | None:
+        """Whether anything recorded, or the launch under way, writes to a field; None: it does not use it."""
+        self._look()
+        found = self._met.get(buffer)
+        if not found and self.announced is not None:
+            touched = arguments_of(*self.announced).accesses
+            found = True if buffer in touched.written else False if buffer in touched.loaded else found
+        return found
+
     def starts_from(self, buffers: Iterable[Buffer]) -> None:
         """The present values of these fields are what is differentiated with respect to: whatever Python writes to them
         takes their place, also where nothing has used them yet.
@@ -773,15 +904,20 @@ class Journal(Recorder):
         return set(self._uses)
 
     def _look(self) -> None:
-        if self._looked_at == len(self.events):
+        count = len(self.events)
+        if self._looked_at == count:
             return
-        for event in self.events[self._looked_at :]:
+        for event in self.events[self._looked_at : count]:  # others may look at the same time
             if isinstance(event, Launch | Custom | CapturedStep):
                 for buffer in event.touched:
                     self._uses.setdefault(buffer, False)
                 for buffer in event.written:
                     self._uses[buffer] = True
-        self._looked_at = len(self.events)
+                self._met.update(dict.fromkeys(event.touched - self._met.keys(), False))
+                self._met.update(dict.fromkeys(event.written, True))
+            elif isinstance(event, Write):
+                self._met[event.target] = True
+        self._looked_at = count
 
     # ---- at its end
 
@@ -803,14 +939,16 @@ class Journal(Recorder):
         """The gradients that `reverse` will touch belong to the present owner from now on. `clear`: those that were
         another's start at zero.
         """
-        if not is_only_owner():
-            for event in self.records:
-                claim_gradients(event.gradient_tasks, clear=clear)
+        refuse_same_values(self)
+        use(self)
+        if not needs_no_claims():
+            claim(self.companions, clear=clear)
 
     def reverse(self) -> None:
         """Run the gradients of all that was recorded."""
         if self.events:
             self.sweep().run()
+        refuse_same_values(self)
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
         """A reverse sweep through all that was recorded, to be run; by default of `derivative`."""
@@ -822,6 +960,7 @@ class Journal(Recorder):
             self._has_initialising_writes,
             self.active,
             self.tangents,
+            self.begin_gradients,
         )
 
     def sweep_along(self, kind: Callable[..., Sweep], events: Sequence[Event], *how: Any) -> Sweep:
@@ -836,3 +975,10 @@ class Journal(Recorder):
             self.saved.let_go()
         for one in self._observers:
             one.release()
+        if not self.leaves_companions:
+            close_recording(self)
+
+
+def with_duals(gradients: Iterable[Buffer]) -> list[Buffer]:
+    """These and their duals."""
+    return [one for gradient in gradients for one in (gradient, gradient.tangent) if one is not None]

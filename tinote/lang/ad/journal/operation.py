@@ -177,6 +177,7 @@ class Computation:
             lost={},
             reads_active=reads_active,
             computation=self,
+            gradients=frozenset([b.adjoint for b in (*self.inputs, *self.written) if b.adjoint is not None]),
         )
 
     def _reverse(self, sweep: CustomSweep, followed: Sequence[bool], tangents: tuple[Arrays, Arrays] | None) -> None:

@@ -39,7 +39,7 @@ from tinote.lang.capture.plan import (
 )
 from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.program import Program
-from tinote.lang.capture.recording import Listening, Recording, Symbol, Tables
+from tinote.lang.capture.recording import Recording, Symbol, Tables
 from tinote.lang.capture.simplify import blocks_used
 from tinote.lang.capture.trial import CALLS, VARIATIONS, Left, Trial, place_of_function, vary
 from tinote.lang.data.fields import Field
@@ -191,9 +191,9 @@ class _Trial(Trial):
     def begin(self, variation: tuple[float, int] = VARIATIONS[0]) -> None:
         super().begin(variation)
         if self.is_open:
-            for field in self._fields:
-                if field.has_grad and field.buffer.primal is None:
-                    vary(array_over(field.grad.buffer, field.grad.memory), variation)
+            for field in self.varied:
+                if field.buffer.primal is not None and field.buffer.primal.adjoint is field.buffer:
+                    vary(array_over(field.buffer, field.memory), variation)
 
     # ---- the call that is recorded
 
@@ -246,11 +246,12 @@ class _Trial(Trial):
         """Raise `CaptureError` unless calls and their gradients do what those of the function do."""
         dependencies = step.forward.premises.dependencies
         self.refuse_changes(dependencies)
+        self.settle(step.forward, [memory_of(buffer) for way in step.ways for buffer in way.facts.gradients])
         step.use(1)
         agreement = self.agreement(step.forward)
 
         def by_function(journal: Any, given: Sequence[Any]) -> Any:
-            return _listened(lambda: self._run(journal, given))
+            return self._listened(lambda: self._run(journal, given))
 
         def by_program(journal: Any, given: Sequence[Any]) -> Any:
             may_run = step.regions(given) is not None
@@ -275,6 +276,14 @@ class _Trial(Trial):
                 if not self.agree(agreement, a, b):
                     raise CaptureError(f"this cannot be captured: replayed, {name} does something else", step.span)
 
+    def _listened(self, act: Callable[[], Any]) -> Any:
+        """Do something with launches on one thread, as in a capture."""
+        seam.listener = self.listening()
+        try:
+            return act()
+        finally:
+            seam.listener = None
+
     def _outcome(
         self, first: Callable[[Any, Sequence[Any]], Any], again: Callable[[Any, Sequence[Any]], Any]
     ) -> list[Left]:
@@ -293,19 +302,10 @@ class _Trial(Trial):
         journal.trace.close()
         for k, one in enumerate(outputs):
             sweep.add(one.number, Dual(0.5 + 0.25 * k))
-        _listened(sweep.run)
+        self._listened(sweep.run)
         adjoints = [sweep.adjoint(one).value for one in inputs]
         journal.forget()
         return [*calls, self.left(adjoints)]
-
-
-def _listened(act: Callable[[], Any]) -> Any:
-    """Do something with launches on one thread, as in a capture."""
-    seam.listener = Listening()
-    try:
-        return act()
-    finally:
-        seam.listener = None
 
 
 # ---- what a call returns

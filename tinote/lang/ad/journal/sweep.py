@@ -4,7 +4,7 @@ it, and what Python and custom VJPs did between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ class Sweep:
     has run. `initialising_writes`: whether there may be any (`Write.initialises`). `active`: memory without a gradient
     that holds active values; `tangents`: its temporary duals. `at`: the launch or custom stretch that was run last.
     `adjoints`: of traced numbers; they may be seeded. `temporaries`: of memory without a gradient, while it runs.
-    `observer`: who looks on, if anybody does.
+    `begin`: is told of gradients that custom VJPs are about to use. `observer`: who looks on, if anybody does.
     """
 
     __slots__ = (
@@ -51,6 +51,7 @@ class Sweep:
         "_tangents",
         "adjoints",
         "at",
+        "begin",
         "observer",
         "temporaries",
     )
@@ -64,8 +65,10 @@ class Sweep:
         initialising_writes: bool,
         active: Collection[Buffer] = (),
         tangents: Mapping[Buffer, Buffer] | None = None,
+        begin: Callable[[Iterable[Buffer]], None] | None = None,
     ) -> None:
         self._active = active
+        self.begin = begin
         self._tangents = tangents
         self.temporaries = NO_ADJOINTS
         self.observer: SweepObserver | None = None
@@ -277,6 +280,7 @@ class Sweep:
             self.temporaries,
             self._tangents,
         )
+        inner.begin = self.begin
         inner.observer = self.observer
         for buffer in custom.scratch:
             if buffer.dtype.kind == "f":  # a read before it is computed shows

@@ -1,37 +1,39 @@
-"""What fields held at an earlier time, to be put back."""
+"""What memory held at an earlier time, to be put back: of all that there is, what is used."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from threading import get_ident
+from typing import Any
 
-from tinote.lang.session.state import gradient_memories, is_viewed, memory_of, session
+from tinote.compiler.launch.native import BoundArray
+from tinote.ir.nodes import Buffer
+from tinote.lang.data.ndarrays import CopiedArray
+from tinote.lang.kernels.arguments import arguments_of, own
+from tinote.lang.kernels.stand_ins import stand_ins
+from tinote.lang.session.owners import claim, close_recording, give_back, own_duals, owner_of, use
+from tinote.lang.session.state import Recorder, is_viewed, memory_of, session
 from tinote.runtime.memory import Memory, MemoryCopies
+from tinote.runtime.owner import Owner, present_owner
 from tinote.runtime.seam import unwinding
 
 
-class State(MemoryCopies):
-    """The values of all fields as they are now, with their `gradients` or without, and how many random launches there
-    were: when it is put back, kernels draw the same random numbers again. Duals are left out.
+class CompanionsBefore(MemoryCopies):
+    """A block that leaves gradients and duals as they were: what is about to change is added, and what is to be
+    computed begins at zero (`begin`). Those that others may write to unnoticed are there from the start.
     """
 
-    def __init__(self, *, gradients: bool = False) -> None:
-        super().__init__(f.memory for f in list(session.fields) if f.buffer.primal is None)
-        for memory in gradient_memories() if gradients else ():
-            self.add(memory)
-        self._launches = session.launches
+    __slots__ = ("_begun", "_has_all_duals", "_kept", "_owners", "_recordings")
 
-    def put_back(self, only: Iterable[Memory] | None = None) -> None:
-        super().put_back(only)
-        session.launches = self._launches
+    def __init__(self) -> None:
+        super().__init__()
+        self._begun: set[Memory] = set()
+        self._kept: dict[Memory, Buffer] = {}
+        self._has_all_duals = False
+        self._owners: dict[Buffer, Owner] = {}
+        self._recordings: list[Recorder] = []
 
-
-class GradientsBefore(MemoryCopies):
-    """A block that leaves the gradients of all fields as they were: it is to add each of them before it changes. Those
-    that others may write to unnoticed are there from the start.
-    """
-
-    def __enter__(self) -> GradientsBefore:
+    def __enter__(self) -> CompanionsBefore:
         if session.has_views:
             for buffer in list(session.views):
                 if buffer.primal is not None and is_viewed(buffer):
@@ -39,33 +41,134 @@ class GradientsBefore(MemoryCopies):
         return self
 
     def __exit__(self, *error: object) -> None:
-        unwinding(self.put_back)
+        try:
+            unwinding(self.put_back)
+        finally:
+            if self._owners:
+                give_back(self._owners)
+            for recording in self._recordings:
+                close_recording(recording)
+            self._recordings.clear()  # they know this
+
+    def hold_for(self, recording: Recorder) -> None:
+        """This recording computes them: they are its own until the end of the block."""
+        self._recordings.append(recording)
+
+    def begin(self, recording: Recorder, companions: Iterable[Buffer]) -> None:
+        """The recording is about to compute these gradients or duals, if it does not yet."""
+        found = {memory: buffer for buffer in companions if (memory := memory_of(buffer)) not in self._begun}
+        if not found:
+            return
+        use(recording, found.values())
+        for buffer, owner in claim(found.values()).items():
+            self._owners.setdefault(buffer, owner)
+        for memory in found:
+            self.add(memory)
+            memory.clear()
+        self._begun.update(found)
+
+    def begin_duals(self, recording: Recorder, duals: Iterable[Buffer]) -> None:
+        """The same of duals; after `begin_all_duals`, of those that another owner has computed."""
+        if self._has_all_duals:
+            mine = present_owner()
+            duals = [dual for dual in duals if not mine.includes(owner_of(dual))]
+        self.begin(recording, duals)
+
+    def begin_all_duals(self, recording: Recorder) -> None:
+        """A derivative inside is about to use any of the present owner's duals: they begin at zero, and there may be
+        further ones.
+        """
+        if not self._has_all_duals:
+            self.begin(recording, own_duals())
+            self._has_all_duals = True
+
+    def begin_anew(self) -> None:
+        """Another sweep, or another run, comes: what it computes begins at zero again."""
+        self._begun.clear()
+        self._has_all_duals = False
+
+    def keep(self, companions: Mapping[Buffer, Memory]) -> None:
+        """These may change, of which others may compute some in the meantime."""
+        for buffer, memory in companions.items():
+            if memory not in self:
+                self.add(memory)
+                self._kept[memory] = buffer
+
+    def put_back(self, only: Iterable[Memory] | None = None) -> None:
+        if self._kept:
+            mine = present_owner()
+            others = {memory for memory, buffer in self._kept.items() if not mine.includes(owner_of(buffer))}
+            only = [memory for memory in (self if only is None else only) if memory not in others]
+        super().put_back(only)
 
 
-@contextmanager
-def preserving_gradients() -> Iterator[None]:
-    """A block that leaves the gradients of all fields as they were."""
-    with _preserving(gradient_memories()):
-        yield
+class State:
+    """A block that knows what fields and ndarrays held at its beginning, of all that this thread changes in it, and how
+    many random launches there were: when it is put back, kernels draw the same random numbers again. `arrays`: also
+    what launches change of NumPy's arrays, and of others of which the memory is not the session's.
+    """
 
+    def __init__(self, *, arrays: bool = False) -> None:
+        self._arrays = arrays
+        self._copies = MemoryCopies()
+        self._strided: dict[int, tuple[Any, Any]] = {}  # arrays that launches get as copies
+        self._thread = get_ident()
+        self._launches = session.launches
 
-def clear_duals() -> None:
-    """Set the duals of all fields to zero, and those of gradients."""
-    for memory in [f.dual.memory for f in list(session.fields) if f.has_dual]:
-        memory.clear()
+    def __enter__(self) -> State:
+        session.watchers.append(self)
+        return self
 
+    def __exit__(self, *error: object) -> None:
+        if self in session.watchers:
+            session.watchers.remove(self)
 
-@contextmanager
-def preserving_duals() -> Iterator[None]:
-    """A block that leaves the duals of all fields as they were; those of stand-ins are nobody's."""
-    with _preserving([f.dual.memory for f in list(session.fields) if f.has_dual and not f.stands_in]):
-        yield
+    def add(self, buffer: Buffer) -> None:
+        """It is about to change. (Of gradients and duals, `CompanionsBefore` knows.)"""
+        standing = stand_ins.get()
+        if buffer.primal is None and (standing is None or not standing.has(buffer)):
+            self._copies.add(memory_of(buffer))
 
+    def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
+        """A kernel is about to be launched."""
+        if get_ident() != self._thread:
+            return
+        for buffer in own(arguments_of(instance, values).accesses.written):
+            self.add(buffer)
+        for at, array in enumerate(values if self._arrays else ()):
+            if not isinstance(array, BoundArray) or array.buffer is not None or not instance.primal.writes_array(at):
+                continue
+            if isinstance(array, CopiedArray):
+                self._strided.setdefault(id(array.original), (array.original, array.original.copy()))
+            else:
+                self._copies.add(array.memory)
 
-@contextmanager
-def _preserving(memories: Iterable[Memory]) -> Iterator[None]:
-    copies = MemoryCopies(memories)
-    try:
-        yield
-    finally:
-        unwinding(copies.put_back)
+    def overwriting_outside(self, buffer: Buffer, region: Any = None) -> None:
+        """Python is about to write to a field."""
+        if get_ident() == self._thread:
+            self.add(buffer)
+
+    def replaying_outside(self, memories: Iterable[Memory]) -> bool:
+        """A captured step is about to be replayed."""
+        if get_ident() == self._thread:
+            for memory in memories:
+                self._copies.add(memory)
+        return True
+
+    def now(self) -> State:
+        """What holds now of all that it knows of."""
+        found = State()
+        for memory in self._copies:
+            found._copies.add(memory)
+        return found
+
+    def put_back(self) -> None:
+        """Give all of it what it held."""
+        self.put_back_memory()
+        session.launches = self._launches
+
+    def put_back_memory(self) -> None:
+        """The same, but draw other random numbers."""
+        self._copies.put_back()
+        for array, held in self._strided.values():
+            array[...] = held

@@ -217,6 +217,16 @@ class UndoLog:
                 nbytes += self._keep_wanted(buffer, wanted, region, met, make_room, most_wanted())
             return nbytes
 
+    def lose(self, buffer: Buffer) -> None:
+        """A field that nothing recorded has used is about to be written elsewhere: what it holds is gone, for all that
+        might have read it.
+        """
+        with self._lock:
+            for whole in (self._needed, self._wanted):
+                for region in whole.pop(buffer, ()):
+                    self.entries.append(_Entry(buffer, region, self.view_of(buffer, region), None))
+            self._settled.clear()
+
     def keep(self, buffer: Buffer, parts: Sequence[IndexRegion], make_room: MakeRoom) -> int:
         """These parts are about to be overwritten, by a launch of which that is known. Gives the bytes that were
         kept.
@@ -310,7 +320,8 @@ class Rewind:
         while self.shown > length:
             self.shown -= 1
             entry = self._log.entries[self.shown]
-            self.disturb(entry.buffer, entry.region)
+            if entry.values is not None:
+                self.disturb(entry.buffer, entry.region)
             if not entry.bring_back():
                 self.stale.setdefault(entry.buffer, IndexRegions()).add(entry.region)
             elif self.stale:

@@ -15,7 +15,7 @@ Methods Softw. 1, 1992.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,7 +33,7 @@ from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjo
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.kernels.arguments import lendable
-from tinote.lang.session.state import gradient_memories, memory_of, note_overwriting, recorder, recording_as
+from tinote.lang.session.state import memory_of, note_overwriting, recorder, recording_as
 from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import heard
 from tinote.source import Span
@@ -96,7 +96,6 @@ class ImplicitSolve:
 
     def _on_journal(self, tape: Journal) -> None:
         custom = Custom(self._name, self._span, lambda _: None)
-        tape.may_change_gradients()
         unknown = self._unknown.buffer
         with recording_as(Inside(tape, custom)):
             self._run()  # says what it reads and writes
@@ -128,6 +127,7 @@ class ImplicitSolve:
         custom.fully_overwritten = {unknown} | scratch
         custom.scratch = frozenset(field.buffer for field in (self._point, self._result) if field.buffer is not unknown)
         custom.again = self._perform_again
+        custom.tells_gradients = True
         if followed or tape.is_followed(unknown):
             tape.custom(custom)
 
@@ -151,15 +151,16 @@ class ImplicitSolve:
 
         def record() -> _Recorded:
             self._point.held()[...] = solution
-            return _Recorded(self._run, self._point, self._result, active, temporaries)
+            return _Recorded(self._run, self._point, self._result, active, temporaries, sweep.use_gradients)
 
         def transposed(vector: Array) -> Array:
             nonlocal recorded
             if recorded is None:
                 recorded = record()
+                kept.add_all(recorded.gradients)
             return recorded.transposed(vector)
 
-        with self._leaving_gradients(active, temporaries):
+        with self._leaving_gradients(active, temporaries) as kept:
             found = self._linear(transposed, True)(given)
         if recorded is not None:
             recorded.journal.forget()
@@ -174,15 +175,15 @@ class ImplicitSolve:
             array += found.reshape(array.shape).astype(array.dtype)
 
     @contextmanager
-    def _leaving_gradients(self, active: dict[Buffer, Span], temporaries: TemporaryAdjoints) -> Iterator[None]:
-        """A block after which all gradients are what they were."""
-        copies = MemoryCopies(gradient_memories())
+    def _leaving_gradients(self, active: dict[Buffer, Span], temporaries: TemporaryAdjoints) -> Iterator[MemoryCopies]:
+        """A block after which gradients are what they were: those of `active` memory, and what is added."""
+        copies = MemoryCopies()
         for buffer in active:
             bar = temporaries.of(buffer)
             if bar is not None:
                 copies.add(memory_of(bar))
         try:
-            yield
+            yield copies
         finally:
             copies.put_back()
 
@@ -194,7 +195,6 @@ class ImplicitSolve:
 
     def _record_steps(self, tape: Journal) -> None:
         custom = Custom(self._name, self._span, lambda _: None)
-        tape.may_change_gradients()
         with recording_as(Inside(tape, custom)):
             self._run()  # says what it reads and writes
         tape.writing(self._unknown.buffer, ..., 0.0)
@@ -264,9 +264,11 @@ class _Correction:
         #: what F reads and writes
         self.loaded, self.written = set(touched.loaded), set(touched.written)
         self._solution = solve._unknown.held().copy()
+        self._kept = MemoryCopies()
         self._linear_transposed: Product | None = None
         self._recorded: _Recorded | None = None
         self._of: tuple[dict[Buffer, Span], TemporaryAdjoints] = {}, NO_ADJOINTS
+        self._use: Callable[[Iterable[Buffer]], None] = _nothing
 
     def values(self, inputs: Arrays) -> Arrays:
         """Those of the solution."""
@@ -287,19 +289,19 @@ class _Correction:
         return self.adjoints(adjoint_tangents)
 
     @contextmanager
-    def within(self, active: dict[Buffer, Span], temporaries: TemporaryAdjoints) -> Iterator[None]:
-        """A part of a reverse sweep, in which memory without a gradient has these adjoints."""
-        self._of = active, temporaries
+    def within(self, active: dict[Buffer, Span], sweep: CustomSweep) -> Iterator[None]:
+        """A part of a reverse sweep, in which memory without a gradient has its adjoints."""
+        self._of, self._use = (active, sweep.temporaries), sweep.use_gradients
         try:
             yield
         finally:
-            self._of = {}, NO_ADJOINTS
+            self._of, self._use = ({}, NO_ADJOINTS), _nothing
 
     def _back(self, adjoint: Array) -> Array:
         if not adjoint.any():
             return np.zeros_like(adjoint)
         solve = self._solve
-        with self._untouched(), solve._leaving_gradients(*self._of):
+        with self._untouched(), solve._leaving_gradients(*self._of) as self._kept:
             solve._point.held()[...] = self._solution
             try:
                 if self._linear_transposed is None:
@@ -314,7 +316,8 @@ class _Correction:
         solve = self._solve
         if self._recorded is None:
             solve._point.held()[...] = self._solution
-            self._recorded = _Recorded(solve._run, solve._point, solve._result, *self._of)
+            self._recorded = _Recorded(solve._run, solve._point, solve._result, *self._of, self._use)
+            self._kept.add_all(self._recorded.gradients)
         return self._recorded.transposed(vector)
 
     @contextmanager
@@ -347,11 +350,15 @@ class _Step(Computation):
         reverse, active = found.gradient, dict(self._tape.active)
 
         def within(sweep: CustomSweep) -> None:
-            with self._correction.within(active, sweep.temporaries), recording_as(None):
+            with self._correction.within(active, sweep), recording_as(None):
                 reverse(sweep)
 
         found.gradient = within
         return found
+
+
+def _nothing(_: Iterable[Buffer]) -> None:
+    pass
 
 
 def _difference(parts: Arrays) -> Array:
@@ -368,10 +375,12 @@ class _Recorded:
         result: Field,
         active: dict[Buffer, Span],
         temporaries: TemporaryAdjoints,
+        use: Callable[[Iterable[Buffer]], None],
     ) -> None:
         self._point = point
         self._result = result
         self._temporaries = temporaries
+        self._use = use
         self.journal = Journal()
         if active:
             self.journal.active = dict(active)
@@ -379,13 +388,19 @@ class _Recorded:
         with self.journal.recording():
             run()
         self.journal.lost_values()
+        gradients = self.journal.companions | {point.grad.buffer, result.grad.buffer}
+        use(gradients)
+        #: the memory of the gradients that it adds to
+        self.gradients = [memory_of(buffer) for buffer in gradients]
 
     def transposed(self, adjoint: Array) -> Array:
         """The adjoint of the point, and those of all that F reads, grown by what this adjoint of F gives them."""
         bar, given = self._point.grad.held(), self._result.grad.held()
         bar[...] = 0
         given[...] = adjoint.reshape(given.shape)
-        self.journal.sweep().run_within(self._temporaries, (), restore=True)
+        sweep = self.journal.sweep()
+        sweep.begin = self._use
+        sweep.run_within(self._temporaries, (), restore=True)
         return bar.astype(np.float64).ravel()
 
     def clear(self) -> None:

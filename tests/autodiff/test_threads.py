@@ -1,0 +1,669 @@
+"""Derivatives in threads, asyncio tasks and generators: with memory of their own they give what they give one after the
+other, bit for bit; where two recordings use the same memory at the same time, an error has the lines of both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tinote.errors import DifferentiationError
+
+N = 8
+THREADS = 4
+Array1 = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+
+@pytest.fixture(autouse=True)
+def session() -> Iterator[None]:
+    ti.init(default_fp=ti.f64)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(2e-5)  # threads meet at more places
+    yield
+    sys.setswitchinterval(interval)
+
+
+class Own:
+    """Fields and kernels of one thread: `x`, which is differentiated by, what it becomes, and a loss. `shared` is read
+    by all.
+    """
+
+    def __init__(self, number: int, shared: Any) -> None:
+        both = {"needs_grad": True, "needs_dual": True}
+        self.x, self.y = x, y = [ti.field(ti.f64, N, **both) for _ in range(2)]
+        self.residual = residual = ti.field(ti.f64, N, **both)
+        self.loss = loss = ti.field(ti.f64, (), **both)
+        self.start = np.random.default_rng(number).uniform(0.2, 1, N)
+        x.from_numpy(self.start)
+
+        @ti.kernel
+        def begin():
+            for i in x:
+                y[i] = x[i] * shared[i]
+
+        @ti.kernel
+        def step():
+            for i in y:
+                y[i] = y[i] + 0.1 * ti.sin(y[i] * x[i])
+
+        @ti.kernel
+        def scaled(a: ti.f64):
+            for i in y:
+                y[i] *= a
+
+        @ti.kernel
+        def measure():
+            for i in y:
+                loss[None] += y[i] ** 2
+
+        @ti.kernel
+        def residuals():
+            for i in y:
+                residual[i] = y[i] ** 3 + y[i] - x[i]
+
+        @ti.kernel
+        def energy(v: Array1) -> ti.f64:
+            found = 0.0
+            for i in range(v.shape[0]):
+                found += ti.sin(v[i] * shared[i]) * (i + 1)
+            return found
+
+        self.begin, self.step, self.scaled, self.measure = begin, step, scaled, measure
+        self.residuals, self.energy = residuals, energy
+        self.solve = ti.ad.implicit(residuals, y, residual)
+        self.captured = ti.capture(self.differentiated)
+
+        @ti.kernel
+        def lift():
+            for i in y:
+                residual[i] = ti.sin(y[i]) + y[i]
+
+        @ti.kernel
+        def measure_lifted():
+            for i in residual:
+                loss[None] += residual[i] ** 2
+
+        @ti.ad.grad_replaced
+        def replaced():
+            lift()
+
+        @ti.ad.grad_for(replaced)
+        def back():
+            lift()
+            lift.grad()
+
+        self.replaced, self.measure_lifted = replaced, measure_lifted
+
+    def program(self) -> None:
+        """An `if` keeps it from becoming a plan."""
+        if self.x.shape:
+            self.straight()
+
+    def straight(self) -> None:
+        self.begin()
+        self.step()
+        self.step()
+        self.measure()
+
+    def two_steps(self) -> None:
+        self.step()
+        self.step()
+
+    def differentiated(self) -> None:
+        with ti.ad.Tape(self.loss):
+            self.begin()
+            self.step()
+            self.measure()
+
+
+def in_tape(own: Own, program: Callable[[], object], **options: Any) -> np.ndarray:
+    with ti.ad.Tape(own.loss, **options):
+        program()
+    return own.x.grad.to_numpy()
+
+
+def by_tape(own: Own) -> Any:
+    return in_tape(own, own.program)
+
+
+def by_custom(own: Own) -> Any:
+    def program() -> None:
+        own.begin()
+        own.replaced()
+        own.measure_lifted()
+
+    return in_tape(own, program)
+
+
+def by_custom_function(own: Own) -> Any:
+    def program() -> None:
+        own.begin()
+        own.replaced()
+        own.measure_lifted()
+
+    return ti.ad.grad(program, wrt=own.x, loss=own.loss)()
+
+
+def by_tape_with_python(own: Own) -> Any:
+    def program() -> None:
+        own.begin()
+        own.y[1] = own.y[2] * 2
+        own.scaled(own.x[0])
+        own.measure()
+
+    return in_tape(own, program)
+
+
+def by_checkpoint(own: Own) -> Any:
+    def program() -> None:
+        own.begin()
+        ti.ad.checkpoint(lambda t: own.step(), 9, snapshots=2)
+        own.measure()
+
+    return in_tape(own, program)
+
+
+def by_checkpoint_function(own: Own) -> Any:
+    def program() -> None:
+        own.begin()
+        ti.ad.checkpoint(lambda t: own.step(), 9, snapshots=2)
+        own.measure()
+
+    return ti.ad.grad(program, wrt=own.x, loss=own.loss)()
+
+
+def by_implicit(own: Own) -> Any:
+    def program() -> None:
+        own.solve()
+        own.measure()
+
+    return in_tape(own, program)
+
+
+def by_nested(own: Own) -> Any:
+    slope = ti.ad.grad(own.energy)
+
+    @ti.kernel
+    def squares(v: Array1) -> ti.f64:
+        found = 0.0
+        for i in range(v.shape[0]):
+            found += v[i] ** 2
+        return found
+
+    return ti.ad.grad(lambda v: squares(slope(v)))(own.start)
+
+
+def by_kernel_gradient(own: Own) -> Any:
+    own.loss[None] = 0
+    own.y.fill(0)
+    own.begin()
+    own.measure()
+    for one in (own.x, own.y):
+        one.grad.fill(0)
+    own.loss.grad[None] = 1
+    own.measure.grad()
+    own.begin.grad()
+    return own.x.grad.to_numpy()
+
+
+def by_fwd_mode(own: Own) -> Any:
+    own.loss[None] = 0
+    with ti.ad.FwdMode(loss=own.loss, param=own.x, seed=own.start):
+        own.program()
+    return own.loss.dual[None]
+
+
+def by_several_seeds(own: Own) -> Any:
+    own.loss[None] = 0
+    with ti.ad.FwdMode(loss=own.y, param=own.x, seed=np.eye(N)[:3]) as mode:
+        own.program()
+    return mode.duals
+
+
+def by_captured_step(own: Own) -> Any:
+    own.captured()
+    return own.x.grad.to_numpy()
+
+
+def by_captured_step_in_tape(own: Own) -> Any:
+    return in_tape(own, lambda: (own.begin(), own.steps(), own.measure()))
+
+
+WAYS: dict[str, Callable[[Own], Any]] = {
+    "a tape": by_tape,
+    "a tape around Python": by_tape_with_python,
+    "a tape that checks": lambda own: in_tape(own, own.program, grad_check=[own.x]),
+    "a tape around a custom gradient": by_custom,
+    "a function with a custom gradient": by_custom_function,
+    "a tape around checkpoints": by_checkpoint,
+    "a function with checkpoints": by_checkpoint_function,
+    "a tape around an implicit function": by_implicit,
+    "the gradient of a kernel": by_kernel_gradient,
+    "forward mode": by_fwd_mode,
+    "forward mode along several seeds": by_several_seeds,
+    "grad": lambda own: ti.ad.grad(own.program, wrt=own.x, loss=own.loss)(),
+    "grad of an array": lambda own: ti.ad.grad(own.energy)(own.start),
+    "value_and_grad by a plan": lambda own: own.planned(),
+    "vjp": lambda own: ti.ad.vjp(own.program, wrt=own.x, loss=own.y)(own.start),
+    "jvp": lambda own: ti.ad.jvp(own.program, wrt=own.x, loss=own.y)(own.start),
+    "hvp": lambda own: ti.ad.hvp(own.program, wrt=own.x, loss=own.loss)(own.start),
+    "hvp of an array": lambda own: ti.ad.hvp(own.energy)(own.start, own.start),
+    "jacobian, forward": lambda own: ti.ad.jacobian(own.program, wrt=own.x, loss=own.y, mode="forward")(),
+    "jacobian, reverse": lambda own: ti.ad.jacobian(own.program, wrt=own.x, loss=own.y, mode="reverse")(),
+    "sparse jacobian": lambda own: ti.ad.jacobian(own.program, wrt=own.x, loss=own.y, sparse=True)().toarray(),
+    "a gradient of a gradient": by_nested,
+    "vmap": lambda own: own.batched(np.stack([own.start, 2 * own.start])),
+    "vmap of a gradient": lambda own: own.batched_gradient(np.stack([own.start, 2 * own.start])),
+    "gradcheck": lambda own: ti.ad.gradcheck(own.program, own.x, own.loss).elements,
+    "a captured step": by_captured_step,
+    "a captured step in a tape": by_captured_step_in_tape,
+}
+
+
+def made(count: int) -> list[Own]:
+    shared = ti.field(ti.f64, N)
+    shared.from_numpy(np.linspace(0.5, 1.5, N))
+    found = [Own(number, shared) for number in range(count)]
+    for own in found:
+        own.planned = ti.ad.value_and_grad(own.straight, wrt=own.x, loss=own.loss)
+        own.batched, own.batched_gradient = ti.ad.vmap(own.energy), ti.ad.vmap(ti.ad.grad(own.energy))
+        own.steps = ti.capture(own.two_steps)
+    return found
+
+
+def flat(found: Any) -> bytes:
+    if isinstance(found, tuple | list):
+        return b"".join(map(flat, found))
+    return found.tobytes() if isinstance(found, np.ndarray) else repr(found).encode()
+
+
+def left(own: Own) -> bytes:
+    return b"".join([one.to_numpy().tobytes() for one in (own.x, own.y, own.residual, own.loss)])
+
+
+def again_and_again(own: Own, way: Callable[[Own], Any], count: int) -> set[bytes]:
+    found = set()
+    for _ in range(count):
+        own.x.from_numpy(own.start)
+        own.y.fill(0)
+        own.residual.fill(0)
+        own.loss[None] = 0
+        found.add(flat(way(own)) + left(own))
+    return found
+
+
+SLOW = (
+    "a tape that checks",
+    "sparse jacobian",
+    "gradcheck",
+    "a tape around checkpoints",
+    "a function with checkpoints",
+)
+
+
+def count_of(name: str) -> int:
+    return 6 if name in SLOW else 25
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_pool_gives_what_one_thread_gives(name: str) -> None:
+    way = WAYS[name]
+    every = made(THREADS)
+    wanted = [again_and_again(own, way, 6) for own in every]
+    assert all(len(one) == 1 for one in wanted)
+    every = made(THREADS)
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = list(pool.map(lambda own: again_and_again(own, way, count_of(name)), every))
+    assert found == wanted
+
+
+@pytest.mark.parametrize("names", [("grad", "a tape", "hvp", "forward mode"), tuple(WAYS)], ids=["four", "all"])
+def test_different_ways_next_to_each_other(names: tuple[str, ...]) -> None:
+    def work(own: Own, first: int) -> list[bytes]:
+        found = []
+        for k in range(len(names)):
+            name = names[(first + k) % len(names)]
+            (one,) = again_and_again(own, WAYS[name], 3)
+            found.append(one)
+        return found
+
+    wanted = [work(own, k) for k, own in enumerate(made(THREADS))]
+    every = made(THREADS)
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert list(pool.map(work, every, range(THREADS))) == wanted
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_another_thread_counts_meanwhile(name: str) -> None:
+    way = WAYS[name]
+    (own,) = made(1)
+    counts, marks = ti.field(ti.i64, 256), ti.field(ti.f64, 4, needs_grad=True, needs_dual=True)
+
+    @ti.kernel
+    def count():
+        for i in counts:
+            counts[i] += 1
+
+    count()
+    counts.fill(0)
+    wanted = again_and_again(own, way, 4)
+    stop, done = threading.Event(), [0]
+
+    def work() -> None:
+        while not stop.is_set():
+            count()
+            done[0] += 1
+            marks[1] = done[0]
+            marks.grad[2] = marks.dual[3] = done[0]
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        found = again_and_again(own, way, count_of(name))
+    finally:
+        stop.set()
+        thread.join()
+    assert found == wanted
+    assert (counts.to_numpy() == done[0]).all()
+    assert marks[1] == done[0]
+
+
+def test_what_is_left_for_others_to_read_stays() -> None:
+    """Tapes and blocks of forward mode of two threads, one after the other."""
+    a, b = made(2)
+    turns = [threading.Event(), threading.Event()]
+    found: list[Any] = []
+
+    def first() -> None:
+        by_tape(a)
+        by_fwd_mode(a)
+        a.y.grad[3] = 5
+        turns[0].set()
+        assert turns[1].wait(60)
+        found.extend([a.x.grad.to_numpy(), a.loss.dual[None]])
+
+    def second() -> None:
+        assert turns[0].wait(60)
+        by_tape(b)
+        by_fwd_mode(b)
+        turns[1].set()
+
+    wanted = [by_tape(a), by_fwd_mode(a)]
+    threads = [threading.Thread(target=one) for one in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found[0].tobytes() == wanted[0].tobytes()
+    assert found[1] == wanted[1]
+
+
+def test_what_an_ended_thread_has_computed_is_cleared_as_any() -> None:
+    a, b = made(2)
+    thread = threading.Thread(target=lambda: by_tape(a))
+    thread.start()
+    thread.join()
+    assert a.x.grad.to_numpy().any()
+    by_tape(b)
+    assert not a.x.grad.to_numpy().any()
+
+
+@pytest.mark.parametrize("name", ["a tape", "forward mode", "grad", "hvp", "the gradient of a kernel"])
+def test_tasks(name: str) -> None:
+    way = WAYS[name]
+    wanted = [flat(way(own)) for own in made(3)]
+    every = made(3)
+
+    async def work(own: Own) -> list[bytes]:
+        found = []
+        for _ in range(10):
+            way(own)
+            await asyncio.sleep(0)
+            # What a tape or a block has left is there until the same task goes on.
+            if name == "a tape":
+                found.append(own.x.grad.to_numpy().tobytes())
+            elif name == "forward mode":
+                found.append(flat(own.loss.dual[None]))
+            else:
+                found.append(flat(way(own)))
+        return found
+
+    async def main() -> list[list[bytes]]:
+        return await asyncio.gather(*map(work, every))
+
+    assert asyncio.run(main()) == [[one] * 10 for one in wanted]
+
+
+def test_tasks_with_open_blocks() -> None:
+    wanted = [(by_tape(own).tobytes(), by_fwd_mode(own)) for own in made(3)]
+    every = made(3)
+
+    async def work(own: Own) -> tuple[bytes, float]:
+        with ti.ad.Tape(own.loss):
+            await asyncio.sleep(0)
+            own.begin()
+            await asyncio.sleep(0)
+            own.step()
+            own.step()
+            await asyncio.sleep(0)
+            own.measure()
+        await asyncio.sleep(0)
+        gradient = own.x.grad.to_numpy().tobytes()
+        own.loss[None] = 0
+        with ti.ad.FwdMode(loss=own.loss, param=own.x, seed=own.start):
+            await asyncio.sleep(0)
+            own.begin()
+            own.step()
+            await asyncio.sleep(0)
+            own.step()
+            own.measure()
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return gradient, own.loss.dual[None]
+
+    async def main() -> list[Any]:
+        return await asyncio.gather(*map(work, every))
+
+    assert asyncio.run(main()) == wanted
+
+
+# ---- the same memory
+
+
+def place_of(error: BaseException) -> tuple[int, list[int]]:
+    assert isinstance(error, DifferentiationError)
+    return error.span.line, [note.span.line for note in error.notes]
+
+
+def at_the_same_time(*programs: Callable[[threading.Barrier], object]) -> list[BaseException]:
+    """The errors of programs that wait for each other."""
+    barrier, errors = threading.Barrier(len(programs), timeout=30), list[BaseException]()
+
+    def run(program: Callable[[threading.Barrier], object]) -> None:
+        try:
+            program(barrier)
+        except threading.BrokenBarrierError:
+            pass
+        except BaseException as error:
+            barrier.abort()
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(one,)) for one in programs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return errors
+
+
+def test_two_tapes_over_the_same_values() -> None:
+    (own,) = made(1)
+    other = ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def measure():
+        for i in own.y:
+            other[None] += own.y[i]
+
+    def first(barrier: threading.Barrier) -> None:
+        with ti.ad.Tape(own.loss):  # first
+            own.begin()
+            barrier.wait()
+            barrier.wait()
+
+    def second(barrier: threading.Barrier) -> None:
+        barrier.wait()
+        with ti.ad.Tape(other):  # second
+            measure()
+            barrier.wait()
+
+    (error,) = at_the_same_time(first, second)
+    assert "'field' is used by two recordings" in str(error) or "is used by two recordings" in str(error)
+    line, notes = place_of(error)
+    assert (line, notes) == (line_of("second"), [line_of("first")])
+
+
+def test_two_tapes_over_the_same_gradient() -> None:
+    (own,) = made(1)
+    losses = [ti.field(ti.f64, (), needs_grad=True) for _ in range(2)]
+
+    def of(loss: Any) -> Any:
+        @ti.kernel
+        def measure():
+            for i in own.x:
+                loss[None] += own.x[i] ** 2
+
+        return measure
+
+    kernels = list(map(of, losses))
+
+    def program(k: int) -> Callable[[threading.Barrier], None]:
+        def run(barrier: threading.Barrier) -> None:
+            with ti.ad.Tape(losses[k]):  # both
+                kernels[k]()
+                barrier.wait()
+
+        return run
+
+    (error,) = at_the_same_time(program(0), program(1))
+    assert "the gradient of " in str(error)
+    assert place_of(error) == (line_of("both"), [line_of("both")])
+
+
+def test_two_blocks_of_forward_mode_over_the_same_dual() -> None:
+    (own,) = made(1)
+
+    def program(barrier: threading.Barrier) -> None:
+        with ti.ad.FwdMode(loss=own.loss, param=own.x, seed=own.start):  # forward
+            barrier.wait()
+
+    (error,) = at_the_same_time(program, program)
+    assert "the dual of " in str(error)
+    assert place_of(error) == (line_of("forward"), [line_of("forward")])
+
+
+def test_functions_take_turns_with_a_gradient_of_both() -> None:
+    """They leave nothing in the gradient of a field that both only read."""
+    (own,) = made(1)
+    weights = ti.field(ti.f64, N, needs_grad=True)
+    weights.from_numpy(own.start)
+    weights.grad.fill(3)
+
+    @ti.kernel
+    def energy(v: Array1) -> ti.f64:
+        found = 0.0
+        for i in range(v.shape[0]):
+            found += ti.sin(v[i]) * weights[i]
+        return found
+
+    def gradient(v: np.ndarray) -> Any:
+        return ti.ad.grad(lambda one: energy(one) if v.size else None)(v)
+
+    inputs = [np.random.default_rng(k).random(N) for k in range(200)]
+    wanted = [gradient(one).tobytes() for one in inputs]
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert [one.tobytes() for one in pool.map(gradient, inputs)] == wanted
+    assert (weights.grad.to_numpy() == 3).all()
+
+
+def test_one_derivative_of_fields_in_several_threads_is_an_error_or_right() -> None:
+    (own,) = made(1)
+    gradient = ti.ad.grad(own.straight, wrt=own.x, loss=own.loss)
+    for _ in range(6):
+        wanted = gradient().tobytes()
+    wrong, refused = [], []
+    end = time.monotonic() + 1
+
+    def work(_: int) -> None:
+        while time.monotonic() < end:
+            try:
+                if gradient().tobytes() != wanted:
+                    wrong.append(1)
+            except DifferentiationError as error:
+                refused.append(place_of(error))
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(work, range(THREADS)))
+    assert not wrong
+    assert all(line > 0 and notes and notes[0] > 0 for line, notes in refused)
+    assert gradient().tobytes() == wanted
+
+
+# ---- generators
+
+
+def test_generators_one_after_the_other() -> None:
+    wanted = [flat(WAYS["grad"](own)) for own in made(2)]
+
+    def work(own: Own) -> Iterator[bytes]:
+        for _ in range(3):
+            yield flat(WAYS["grad"](own))
+            gradient = by_tape(own)
+            by_fwd_mode(own)
+            yield gradient.tobytes()
+
+    a, b = map(work, made(2))
+    for _ in range(6):
+        assert [next(a), next(b)] == wanted
+
+
+@pytest.mark.parametrize("name", ["tape", "forward"])
+def test_generators_whose_blocks_do_not_nest(name: str) -> None:
+    def work(own: Own) -> Iterator[None]:
+        if name == "tape":
+            with ti.ad.Tape(own.loss):  # generator tape
+                own.begin()
+                yield
+                own.measure()
+        else:
+            with ti.ad.FwdMode(loss=own.loss, param=own.x, seed=own.start):  # generator forward
+                own.begin()
+                yield
+                own.measure()
+        yield
+
+    a, b = map(work, made(2))
+    next(a)
+    next(b)
+    for one in (a, b):
+        with pytest.raises(DifferentiationError, match="the block ends") as error:
+            next(one)
+        assert error.value.span.line == line_of(f"generator {name}")
+    # Nothing records any longer.
+    own = made(1)[0]
+    assert by_tape(own).tobytes() == flat(WAYS["grad"](own))
+
+
+def line_of(mark: str) -> int:
+    with open(__file__, encoding="utf-8") as file:
+        (found,) = [k for k, line in enumerate(file, 1) if line.rstrip().endswith(f":  # {mark}")]
+    return found

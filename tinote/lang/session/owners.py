@@ -1,0 +1,323 @@
+"""Whose gradients and duals there are: what one thread, task or live view has computed, no other sets to zero.
+
+A gradient or dual belongs to the owner (`runtime/owner.py`) that last computed it, and to the session if that is not
+known. While recordings of several owners are open, each also says what it uses: where two of them use the same, one
+gets an error with the lines of both.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Collection, Iterable, Mapping
+from threading import get_ident
+from typing import Any
+
+from tinote.errors import DifferentiationError, Note
+from tinote.ir.nodes import Buffer
+from tinote.lang.session.state import Recorder, forget_gradients, memory_of, session
+from tinote.runtime.clearing import clear_memories
+from tinote.runtime.memory import Memory
+from tinote.runtime.owner import SESSION, Owner, present_owner
+from tinote.source import NOWHERE, Span
+
+# ---- what is whose
+
+
+def own_gradients() -> dict[Buffer, Memory]:
+    """Every living field's gradient, but those that another owner computed, and those of arrays that stand in for the
+    caller's in a function that is differentiated.
+    """
+    mine, known = present_owner(), session.gradients
+    found: dict[Buffer, Memory] | None = known.get(("grad", mine))
+    if found is None:
+        gradients = [f.grad for f in list(session.fields) if f.has_grad and not f.stands_in]
+        found = known["grad", mine] = _owned(mine, gradients)
+    return found
+
+
+def own_duals() -> dict[Buffer, Memory]:
+    """Every living field's dual, those of gradients included, but those that another owner computed."""
+    return _owned(present_owner(), [f.dual for f in list(session.fields) if f.has_dual])
+
+
+def _owned(mine: Owner, companions: Iterable[Any]) -> dict[Buffer, Memory]:
+    return {one.buffer: one.memory for one in companions if mine.includes(owner_of(one.buffer))}
+
+
+def owner_of(companion: Buffer) -> Owner:
+    """Who has computed a gradient or dual."""
+    if not session.has_owners:
+        return SESSION
+    return session.owners.get(companion, SESSION).successor
+
+
+def is_only_owner() -> bool:
+    """Whether all gradients and duals are the present owner's."""
+    mine = present_owner()
+    if not (session.has_owners and session.owners):
+        return mine.includes(SESSION)
+    known = session.gradients
+    found: bool | None = known.get(mine)
+    if found is None:
+        owners = {SESSION, *[one.successor for one in list(session.owners.values())]}
+        found = known[mine] = all(map(mine.includes, owners))
+    return found
+
+
+def needs_no_claims() -> bool:
+    """Whether it goes without saying that the present owner computes a gradient: the session does, and nobody else."""
+    return not session.has_owners and present_owner() is SESSION
+
+
+def claim(companions: Iterable[Buffer], *, clear: bool = False) -> dict[Buffer, Owner]:
+    """These gradients and duals belong to the present owner from now on. Gives those to whom they belonged. `clear`:
+    what was another's is set to zero first.
+    """
+    found: dict[Buffer, Owner] = {}
+    if needs_no_claims():
+        return found
+    mine = present_owner()
+    with _lock:
+        for buffer in companions:
+            owner = session.owners.get(buffer, SESSION)
+            if owner is not mine:
+                found[buffer] = owner
+                session.owners[buffer] = mine
+                session.has_owners = True
+                if clear and not mine.includes(owner.successor):
+                    memory_of(buffer).clear()
+        if found:
+            forget_gradients()
+    return found
+
+
+def give_back(owners: Mapping[Buffer, Owner]) -> None:
+    """These gradients and duals belong to these owners again."""
+    with _lock:
+        session.owners.update(owners)
+        forget_gradients()
+
+
+def clear_own_gradients(num_threads: int) -> None:
+    """Set those gradients to zero that no other owner computes."""
+    with _lock:
+        clear_memories(own_gradients().values(), num_threads)
+
+
+def clear_own_duals() -> None:
+    """The same of duals, those of gradients included."""
+    with _lock:
+        clear_memories(own_duals().values(), 1)
+
+
+def take_all_gradients() -> None:
+    """Every living field's gradient belongs to the present owner from now on."""
+    if not is_only_owner():
+        claim([f.grad.buffer for f in list(session.fields) if f.has_grad], clear=False)
+
+
+# ---- what open recordings use
+
+
+class Replay:
+    """What was recorded, as one native call: the memory that it reads or writes, and what it writes."""
+
+    __slots__ = ("thread", "touched", "written")
+
+    def __init__(self, touched: Iterable[Memory], written: Iterable[Memory]) -> None:
+        self.touched = frozenset(map(id, touched))
+        self.written = frozenset(map(id, written))
+        self.thread = 0
+
+    def begin(self) -> bool:
+        """It is about to run, until `end`; waits for others in the same memory. Gives whether it may: no recording is
+        open.
+        """
+        self.thread = get_ident()
+        _replays.append(self)
+        if len(_replays) > 1:
+            _wait_for_replays(self)
+        return not _open
+
+    def end(self) -> None:
+        """It is over."""
+        _replays.remove(self)
+        if _waiting:
+            with _change:
+                _change.notify_all()
+
+    def meets(self, other: Replay) -> bool:
+        """Whether one of them writes what the other one uses."""
+        return not (self.written.isdisjoint(other.touched) and self.touched.isdisjoint(other.written))
+
+
+class _Ended:
+    """A recording that has ended beside others that are still open, which must not use what it has computed."""
+
+    __slots__ = ("beside", "companions", "owner", "span")
+
+    def __init__(self, recording: Recorder, beside: Iterable[Recorder]) -> None:
+        self.owner = recording.owner
+        self.span = recording.opened or NOWHERE
+        self.companions = frozenset(recording.companions)
+        self.beside = weakref.WeakSet(beside)
+
+
+#: Of all owners: recordings that are open, and those that have ended beside some of them.
+_open: list[weakref.ref[Recorder]] = []
+_ended: list[_Ended] = []
+#: what is replayed of what was recorded before, which nobody is told of, and how many wait for that
+_replays: list[Replay] = []
+_waiting = 0
+_lock = threading.RLock()
+_change = threading.Condition(_lock)
+
+
+def _after_fork() -> None:
+    """Other threads, one of which may have had the lock, are not in this process."""
+    global _lock, _change, _waiting
+    _lock = threading.RLock()
+    _change = threading.Condition(_lock)
+    _waiting = 0
+    _ended.clear()
+    _replays[:] = [one for one in _replays if one.thread == get_ident()]
+    own = present_owner()
+    _open[:] = [one for one in _open if (found := one()) is not None and found.owner is own]
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def open_recording(recording: Recorder) -> None:
+    """A recording begins, or goes on: when no other thread replays any longer."""
+    if recording.reference is None:
+        recording.owner = present_owner()
+        recording.reference = weakref.ref(recording, _is_gone)
+    if recording.reference not in _open:
+        _open.append(recording.reference)
+        if _replays:
+            _wait_for_replays()
+
+
+def _is_gone(reference: weakref.ref[Recorder]) -> None:
+    """An interrupt has kept a recording from its end."""
+    if reference in _open:
+        _open.remove(reference)
+
+
+def _wait_for_replays(replay: Replay | None = None) -> None:
+    """Wait until none runs in another thread; of one of them, none that began before in the same memory."""
+    global _waiting
+    own = get_ident()
+    with _change:
+        _waiting += 1
+        try:
+            while any(one.thread != own for one in _before(replay)):
+                _change.wait()
+        finally:
+            _waiting -= 1
+
+
+def _before(replay: Replay | None) -> list[Replay]:
+    known = list(_replays)
+    return known if replay is None else [one for one in known[: known.index(replay)] if one.meets(replay)]
+
+
+def close_recording(recording: Recorder, *, failed: bool = False) -> None:
+    """It is over. `failed`: nobody will read what it has computed."""
+    own = recording.reference
+    if own is None or own not in _open:
+        return
+    if len(_open) == 1 and not _ended:
+        recording.is_using = False
+        _open.remove(own)
+        if not _open:  # else another one has come, and may wait
+            return
+    with _change:
+        if own in _open:
+            _open.remove(own)
+        if recording.is_using and recording.leaves and not failed and (others := _others(recording)):
+            _ended.append(_Ended(recording, others))
+        recording.is_using = False
+        for one in list(_ended):
+            one.beside.discard(recording)
+            if not one.beside:
+                _ended.remove(one)
+        _change.notify_all()
+
+
+def use(recording: Recorder, companions: Collection[Buffer] | None = None) -> None:
+    """An open recording is about to compute these of its `companions`, by default all. Waits for others to be through
+    with them, where they leave nothing there. Raises `DifferentiationError` where another owner's recording computes
+    some of them, too.
+    """
+    holds, recording.is_using = recording.is_using, True
+    if len(_open) == 1 and not _ended:
+        return
+    if companions is None:
+        companions = recording.companions
+    with _change:
+        # Who waits uses nothing meanwhile, so that nobody waits for it.
+        while (met := _met(recording, companions)) is not None:
+            recording.is_using = holds
+            buffer, other, leaves = met
+            if holds or leaves or any(one.is_using for one in _all_open() if one.owner is recording.owner):
+                raise _both(recording, buffer, other)
+            _change.wait()
+            recording.is_using = True
+
+
+def refuse_same_values(recording: Recorder) -> None:
+    """Raise `DifferentiationError` where an open recording of another owner has read or written what this one writes,
+    or has written what it reads. That one is told, too, when it asks.
+    """
+    if len(_open) > 1:
+        for other in _others(recording):
+            buffer = recording.meeting(other)
+            if buffer is not None:
+                other.met = buffer, recording.opened or NOWHERE
+                raise both_use(recording, f"'{buffer.name}'", other.opened or NOWHERE)
+    if recording.met is not None:
+        buffer, span = recording.met
+        raise both_use(recording, f"'{buffer.name}'", span)
+
+
+def _met(recording: Recorder, companions: Collection[Buffer]) -> tuple[Buffer, Span, bool] | None:
+    """What another recording computes of these, where that was opened, and whether it leaves it there."""
+    for other in _others(recording):
+        if other.is_using and (both := set(companions).intersection(other.companions)):
+            return min(both, key=_name), other.opened or NOWHERE, other.leaves
+    for ended in _ended if recording.leaves else ():
+        if recording in ended.beside and (both := ended.companions.intersection(companions)):
+            return min(both, key=_name), ended.span, True
+    return None
+
+
+def _all_open() -> list[Recorder]:
+    return [found for one in list(_open) if (found := one()) is not None]
+
+
+def _others(recording: Recorder) -> list[Recorder]:
+    return [one for one in _all_open() if one.owner is not recording.owner]
+
+
+def _name(buffer: Buffer) -> str:
+    return buffer.name
+
+
+def both_use(recording: Recorder, what: str, other: Span) -> DifferentiationError:
+    """The error of two recordings that use the same memory at the same time."""
+    return DifferentiationError(
+        f"{what} is used by two recordings of different threads or tasks at the same time",
+        recording.opened or NOWHERE,
+        hint="give each of them fields of its own, or run one after the other",
+        notes=[Note("the other one", other)],
+    )
+
+
+def _both(recording: Recorder, buffer: Buffer, other: Span) -> DifferentiationError:
+    kind = "dual" if buffer.primal is not None and buffer.primal.tangent is buffer else "gradient"
+    name = buffer.name if buffer.primal is None else buffer.primal.name
+    return both_use(recording, f"the {kind} of '{name}'", other)
