@@ -77,8 +77,8 @@ class Tape(Journal):
     the fields.
 
     `loss`: a field or ndarray of a single number, of shape () or (1,), with a gradient; it is set to 0 at entry and its
-    gradient to 1 at exit. `clear_gradients`: set all gradients to zero at entry. An exception inside of the block
-    leaves everything as it is and no gradient is computed. `fill`, `from_numpy` and `copy_from` in the block are
+    gradient to 1 at exit. `clear_gradients`: set all gradients to zero at entry that no other thread or task computed.
+    An exception inside of the block leaves everything as it is and no gradient is computed. `fill`, `from_numpy` and `copy_from` in the block are
     differentiated: after them a field's gradient is that of its new values only until the first launch that uses the
     field. The same holds for a single element, or a component or member of one, that Python assigns. What Python reads
     of fields, and what kernels return, are traced numbers (`lang/data/traced.py`): arithmetic with them, writing them
@@ -118,6 +118,9 @@ class Tape(Journal):
     The gradients that it computes are values there, for kernels and for Python, and have derivatives themselves; when
     the outer block ends, the gradients are its own. Within `ti.ad.FwdMode` they have tangents in their duals. Inside of
     two recordings, or more, it cannot keep gradients (`clear_gradients=False`), and runs again when it ends.
+
+    Several threads and asyncio tasks may differentiate at the same time, each with memory that the others only read:
+    where two open recordings use the same memory, one of them raises a `DifferentiationError` with the lines of both.
 
     `repeats`: tapes are opened here again and again whose blocks launch the same each time. From about the fifth on
     they run faster: launches wait until the end of the block, or until anything is read, written or asked for, and run
