@@ -78,14 +78,14 @@ class Tape(Journal):
 
     `loss`: a field or ndarray of a single number, of shape () or (1,), with a gradient; it is set to 0 at entry and its
     gradient to 1 at exit. `clear_gradients`: set all gradients to zero at entry that no other thread or task computed.
-    An exception inside of the block leaves everything as it is and no gradient is computed. `fill`, `from_numpy` and `copy_from` in the block are
-    differentiated: after them a field's gradient is that of its new values only until the first launch that uses the
-    field. The same holds for a single element, or a component or member of one, that Python assigns. What Python reads
-    of fields, and what kernels return, are traced numbers (`lang/data/traced.py`): arithmetic with them, writing them
-    to fields and passing them to launches is differentiated, and looking at them changes nothing. Plain numbers that
-    were taken out of them (`float(x[0])`, `x.to_numpy()`) are constants; where one may have come back, a warning says
-    so, an error with `validation=True`. Raises `DifferentiationError` for a loss that cannot be differentiated and for
-    what cannot be differentiated right.
+    An exception inside of the block leaves everything as it is and no gradient is computed. `fill`, `from_numpy` and
+    `copy_from` in the block are differentiated: after them a field's gradient is that of its new values only until the
+    first launch that uses the field. The same holds for a single element, or a component or member of one, that Python
+    assigns. What Python reads of fields, and what kernels return, are traced numbers (`lang/data/traced.py`):
+    arithmetic with them, writing them to fields and passing them to launches is differentiated, and looking at them
+    changes nothing. Plain numbers that were taken out of them (`float(x[0])`, `x.to_numpy()`) are constants; where one
+    may have come back, a warning says so, an error with `validation=True`. Raises `DifferentiationError` for a loss
+    that cannot be differentiated and for what cannot be differentiated right.
 
     A field or ndarray that was made without `needs_grad`, and that differentiated values go through on their way to the
     loss, gets a temporary adjoint for the reverse sweep; it still has no `grad`. One under `ti.stop_grad` is constant.
