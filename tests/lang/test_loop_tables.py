@@ -136,3 +136,28 @@ def test_a_loop_of_thousands_of_operations_is_left_alone_and_says_so() -> None:
         assert (verdict.width > 1) == vectorised
         assert bool(verdict.reasons) != vectorised
         assert ("so long" in verdict.advice) != vectorised
+
+
+def test_iterations_that_may_meet_are_named_with_both_accesses() -> None:
+    ti.init(arch=ti.cpu, offline_cache=False, opt_level=1)
+    x, seen, h = ti.field(ti.f32, 64), ti.field(ti.i32, 64), ti.field(ti.i32, 8)
+
+    @ti.kernel
+    def visit():
+        for i in x:
+            k = int(x[i])
+            if seen[k] == 0:
+                seen[k] = 1
+        for i in x:
+            h[seen[i]] = h[seen[i]] + 1
+        for i in x:
+            h[seen[i]] = i
+
+    visit()
+    first = visit.source.span.line
+    reasons = {v.line - first: v.reasons[0] for v in visit.loops() if "may meet" in "".join(v.reasons)}
+    assert reasons == {
+        1: f"iterations may meet: what an iteration writes of `seen` in line {first + 4}, another one may read in line "
+        f"{first + 3}",
+        7: f"iterations may meet: several iterations may write one element of `h` in line {first + 8}",
+    }

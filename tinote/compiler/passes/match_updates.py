@@ -36,13 +36,18 @@ class Update(NamedTuple):
     loc: Span = NOWHERE
 
 
+def changed_in(region: ir.Region) -> set[ir.Buffer]:
+    """The buffers that a region changes."""
+    return {op.buffer for op in walk(region) if isinstance(op, ir.Store | ir.Atomic)}
+
+
 class UpdateMatcher:
     """Looks for the updates that stores in a region amount to."""
 
     def __init__(self, region: ir.Region) -> None:
         self.definitions = definitions(region)
         self.counts = uses(region)
-        self.changed = {op.buffer for op in walk(region) if isinstance(op, ir.Store | ir.Atomic)}
+        self.changed = changed_in(region)
         self.forget()
 
     def forget(self) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from tinote.compiler.passes.match_updates import UpdateMatcher
+from tinote.compiler.passes.match_updates import UpdateMatcher, changed_in
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses, buffers_may_meet
@@ -66,6 +66,7 @@ class _Matcher(UpdateMatcher):
     def updates_in(self, loop: ir.For) -> list[_Found]:
         """The updates in a parallel loop."""
         self.found = {}
+        self.changed = changed_in(loop.body)
         self.region(loop.body, loop, {})
         while True:
             reads = {load: one.prim for one in self.found.values() for load in one.reads}
