@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tarfile
+import termios
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -123,6 +124,7 @@ def test_every_example_runs_without_arguments(checkout: Path, tmp_path: Path, na
 @pytest.mark.parametrize("name", ["maml.py", "implicit_cloth.py", "checkpointed_mpm.py"])
 def test_a_long_example_shows_its_progress_on_a_terminal(checkout: Path, name: str) -> None:
     ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))  # A terminal without width gets no bar.
     command = [checkout / ".venv/bin/python", checkout / "examples" / name]
     with subprocess.Popen(command, env=environment(), stdin=theirs, stdout=theirs, stderr=theirs) as program:
         os.close(theirs)
