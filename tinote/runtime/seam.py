@@ -68,6 +68,10 @@ class Listener:
         self.taking(what)
         return numbers
 
+    def sharing(self, memory: Any, name: str) -> None:
+        """Python is about to get an array that shares the memory of the field `name`."""
+        self.taking(f"an array that shares the memory of '{name}'")
+
     def taking(self, what: str) -> None:
         """Something is done to numbers in memory that nobody could do again: `what`."""
 

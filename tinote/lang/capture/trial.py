@@ -426,6 +426,9 @@ class _Touching(Listening):
     def assigning(self, array: Any, position: Any, numbers: Any, value: Any) -> None:
         self._touch(array.__array_interface__["data"][0])
 
+    def sharing(self, memory: Any, name: str) -> None:
+        self._touch(memory.begin)
+
     def reading(self, array: Any, position: Any, value: Any) -> Any:
         self._touch(array.__array_interface__["data"][0], changes=False)
         return value

@@ -576,7 +576,7 @@ class Field(Located, Exchanged, Tokenised):
         """
         self._require_alive()
         if (listener := heard()) is not None:
-            listener.taking(f"an array that shares the memory of '{self.name}'")
+            listener.sharing(self.memory, self.name)
         note_shared(self.buffer)
         if self._dual is not None and clears_duals():
             self._dual._array[...] = 0
