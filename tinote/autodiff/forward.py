@@ -74,7 +74,7 @@ def forward(
     duals. Raises `DifferentiationError`, located, for what has no derivative yet.
     """
     # Values and tangents are computed together: any order will do for what the iterations of a parallel loop share.
-    unfolded = unfold_atomics(fn, lambda op, conflicts: _may_be_active(op.buffer, companions))
+    unfolded = unfold_atomics(fn, lambda op, _: _may_be_active(op.buffer, companions))
     transform = _Forward(unfolded, defaults, arguments, directions, companions)
     tangent = transform.function()
     return Pushforward(

@@ -14,7 +14,7 @@ An accumulation whose old value is not used stays as it is: it is linear, and it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tinote.autodiff.activity import may_be_active
 from tinote.autodiff.sequential_reverse import SerialiseLoops, loops_of
@@ -27,12 +27,11 @@ from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import KEEP, Decision
 
 
-def unfold_atomics(fn: Function, may_serialise: Callable[[Atomic, Sequence[Access]], bool]) -> Function:
+def unfold_atomics(fn: Function, may_serialise: Callable[[Atomic, Accesses], bool]) -> Function:
     """`fn` with those atomic operations unfolded that have their element to themselves, or whose loop may be
     serialised.
 
-    `may_serialise` decides about an operation that has conflicts, given the accesses of other iterations to its
-    elements.
+    `may_serialise` decides about an operation that has conflicts.
     """
     wanted = [op for op in walk(fn.region) if isinstance(op, Atomic) and (op.prim is not p.add or op.outs)]
     if not wanted:
@@ -41,39 +40,43 @@ def unfold_atomics(fn: Function, may_serialise: Callable[[Atomic, Sequence[Acces
     chosen: set[Op] = set()
     serial: set[Op] = set()
     for op in wanted:
-        conflicts = conflicts_of(accesses.of(op), accesses)
-        if not any(conflict.writes for conflict in conflicts):
+        if not any(conflict.writes for conflict in conflicts_of(accesses.of(op), accesses)):
             chosen.add(op)
-        elif may_serialise(op, conflicts):
+        elif may_serialise(op, accesses):
             chosen.add(op)
             serial.update(loops_of(_parallel_loops(accesses.of(op))[0].op))
     return _Unfold(chosen, serial).run(fn) if chosen else fn
 
 
-def may_serialise(op: Atomic, conflicts: Sequence[Access]) -> bool:
-    """Whether a gradient may choose one of the orders in which `op` and `conflicts` run."""
-    return may_be_active(op.buffer) and is_commutative(op, conflicts)
+def may_serialise(op: Atomic, accesses: Accesses) -> bool:
+    """Whether a gradient may choose one of the orders in which `op` and what conflicts with it run."""
+    return may_be_active(op.buffer) and is_commutative(op, accesses)
 
 
-def is_commutative(op: Atomic, conflicts: Sequence[Access]) -> bool:
-    """Whether the result that `op` and `conflicts` leave in memory is the same in all orders."""
-    return op.prim in (p.mul, p.minimum, p.maximum) and all(
-        isinstance(conflict.op, Atomic) and conflict.op.prim is op.prim and not conflict.op.outs
-        for conflict in conflicts
-    )
+def is_commutative(op: Atomic, accesses: Accesses) -> bool:
+    """Whether the result that `op` and its conflicts leave in memory is the same in all orders."""
+
+    def differs(other: Access) -> bool:
+        return not isinstance(other.op, Atomic) or other.op.prim is not op.prim or bool(other.op.outs)
+
+    conflicts = conflicts_of(accesses.of(op), accesses, differs)
+    return op.prim in (p.mul, p.minimum, p.maximum) and not any(True for _ in conflicts)
 
 
-def conflicts_of(access: Access, accesses: Accesses) -> list[Access]:
+def conflicts_of(
+    access: Access, accesses: Accesses, asked: Callable[[Access], bool] = lambda other: True
+) -> Iterator[Access]:
     """The accesses that may touch the elements of `access` in other iterations of the parallel loops around it, itself
-    included.
+    included, among those that `asked` is true of.
     """
     loops = _parallel_loops(access)
-    return [
-        other
-        for other in (accesses.within(loops[0]) if loops else ())
-        if root_of(other.buffer) is root_of(access.buffer)
-        and any(other.inside(loop) and accesses.may_meet_across(access, other, loop) for loop in loops)
-    ]
+    for other in accesses.near(access, loops[0]) if loops else ():
+        if (
+            root_of(other.buffer) is root_of(access.buffer)
+            and asked(other)
+            and any(other.inside(loop) and accesses.may_meet_across(access, other, loop) for loop in loops)
+        ):
+            yield other
 
 
 def _parallel_loops(access: Access) -> list[Loop]:

@@ -12,7 +12,7 @@ true only if proved, `may_meet` and its like are false only if proved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import gcd
 
 from tinote.ir import nodes as ir
@@ -80,6 +80,49 @@ class _Pair:
         self.forms = list(zip(a.forms, b.forms, strict=False))  # a whole element meets each of its components
 
 
+class Touched:
+    """Accesses by what they touch, so that those which may meet one are found without a look at all of them."""
+
+    __slots__ = ("_cells", "_shared")
+
+    def __init__(self, accesses: Iterable[Access]) -> None:
+        #: by buffer, by which indices are literals, and by their values
+        self._cells: dict[ir.Buffer, dict[tuple[bool, ...], dict[tuple[int, ...], list[Access]]]] = {}
+        for access in accesses:
+            axes, values = _literals(access)
+            cells = self._cells.setdefault(access.buffer, {}).setdefault(axes, {})
+            cells.setdefault(values, []).append(access)
+        self._shared = shared_memory(self._cells)
+
+    def near(self, access: Access) -> Iterator[Access]:
+        """The accesses that may meet one, as far as buffers and literal indices tell."""
+        axes, values = _literals(access)
+        for other_axes, cells in self._cells.get(access.buffer, {}).items():
+            if other_axes == axes:
+                yield from cells.get(values, ())
+            else:
+                for several in cells.values():
+                    yield from several
+        for buffer in self.sharing(access.buffer):
+            for cells in self._cells[buffer].values():
+                for several in cells.values():
+                    yield from several
+
+    def sharing(self, buffer: ir.Buffer) -> list[ir.Buffer]:
+        """The other buffers that may share memory with one."""
+        found = self._cells if buffer.kind is ir.BufferKind.ARRAY else self._shared
+        return [other for other in found if other is not buffer and buffers_may_meet(other, buffer)]
+
+
+def _literals(access: Access) -> tuple[tuple[bool, ...], tuple[int, ...]]:
+    """Which indices are literals, and their values. Accesses that differ in the values alone never meet."""
+    if access.op.buffer.flat is not None:
+        return (), ()
+    index = access.op.index
+    axes = tuple([type(a) is ir.Lit for a in index])
+    return axes, tuple([int(a.value) for a in index if type(a) is ir.Lit])
+
+
 class Accesses(Ranges):
     """Every access of a function (or region), in order, and what may be asked about them."""
 
@@ -88,6 +131,7 @@ class Accesses(Ranges):
         self._contexts: dict[ir.Op, tuple[Loop | None, Known | None]] = {}
         self._made: dict[ir.Op, Access] = {}
         self._inside: dict[Loop, tuple[int, int]] = {}  # where in `_found` the accesses of a loop begin and end
+        self._touched: dict[Loop, Touched] = {}
         super().__init__(fn.region if isinstance(fn, ir.Function) else fn)
 
     def visit(self, op: ir.Op, loop: Loop | None, known: Known | None) -> None:
@@ -132,6 +176,13 @@ class Accesses(Ranges):
         """The accesses inside a loop, in order."""
         first, end = self._inside[loop]
         return [self.of(op) for op in self._found[first:end]]
+
+    def near(self, access: Access, loop: Loop) -> Iterator[Access]:
+        """The accesses inside a loop that may meet one, as far as buffers and literal indices tell."""
+        found = self._touched.get(loop)
+        if found is None:
+            found = self._touched[loop] = Touched(self.within(loop))
+        return found.near(access)
 
     def first_within(self, loop: Loop) -> Access:
         """The first access inside a loop that has one."""
@@ -387,6 +438,11 @@ def buffers_may_meet(a: ir.Buffer, b: ir.Buffer) -> bool:
         return False
     kinds = (ir.BufferKind.ARRAY, ir.BufferKind.FIELD)
     return ir.BufferKind.ARRAY in (a.kind, b.kind) and a.kind in kinds and b.kind in kinds
+
+
+def shared_memory(buffers: Iterable[ir.Buffer]) -> list[ir.Buffer]:
+    """Those roots among `buffers` that may share memory with others."""
+    return [buffer for buffer in buffers if buffer.kind is ir.BufferKind.ARRAY and not buffer.noalias]
 
 
 def base_and_offset(atom: ir.Atom, definitions: Mapping[ir.Var, ir.Op]) -> tuple[ir.Var | None, int]:

@@ -14,9 +14,9 @@ iteration may meet it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from tinote.ir.access import Access, Accesses, buffers_may_meet
+from tinote.ir.access import Access, Accesses, Touched
 from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Function, Op, Task
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
@@ -40,16 +40,15 @@ class _Demoter(Rewriter):
         self.accesses = accesses
         self.one_thread = one_thread
         self.loop: Loop | None = None
-        self.inside: list[Access] = []
         #: The elements that are accessed, one access each, without what is known there.
-        self.places: list[Access] = []
+        self.places = Touched(())
         self.apart: dict[_Element, bool] = {}
 
     def nest(self, op: Op) -> None:
         if isinstance(op, Task):
             self.loop = self.accesses.loops.get(op)
-            self.inside = self.accesses.within(self.loop) if self.loop else []
-            self.places = list({_element(a): Access(a.op, a.forms, a.loop, None) for a in self.inside}.values())
+            inside = self.accesses.within(self.loop) if self.loop else []
+            self.places = Touched({_element(a): Access(a.op, a.forms, a.loop, None) for a in inside}.values())
             self.apart = {}
         super().nest(op)
 
@@ -71,13 +70,9 @@ class _Demoter(Rewriter):
         place = _element(here)
         if place not in self.apart:
             unaware = Access(op, here.forms, here.loop, None)
-            self.apart[place] = not self.meets_any(unaware, self.places, loop)
-        return self.apart[place] or not self.meets_any(here, self.inside, loop)
+            self.apart[place] = not self.meets_any(unaware, self.places.near(unaware), loop)
+        return self.apart[place] or not self.meets_any(here, self.accesses.near(here, loop), loop)
 
-    def meets_any(self, here: Access, others: Sequence[Access], loop: Loop) -> bool:
+    def meets_any(self, here: Access, others: Iterable[Access], loop: Loop) -> bool:
         """Whether another iteration may touch in one of `others` what `here` touches."""
-        return any(
-            self.accesses.may_meet_across(here, other, loop)
-            for other in others
-            if buffers_may_meet(other.buffer, here.buffer)
-        )
+        return any(self.accesses.may_meet_across(here, other, loop) for other in others)

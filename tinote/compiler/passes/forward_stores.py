@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tinote.ir import nodes as ir
-from tinote.ir.access import buffers_may_meet, indices_differ
+from tinote.ir.access import buffers_may_meet, indices_differ, shared_memory
 from tinote.ir.buffers import root_of
 from tinote.ir.query import walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
@@ -34,17 +34,8 @@ _REMEMBERED = 48
 
 def forward_stores(fn: ir.Function) -> ir.Function:
     """`fn` with loads of known elements replaced and useless stores dropped."""
-    return _Forwarder().run(fn)
-
-
-def _meeting(root: ir.Buffer, known: Collection[ir.Buffer]) -> list[ir.Buffer]:
-    """Those of the roots `known` that may share memory with another one."""
-    if root.kind is ir.BufferKind.ARRAY:
-        return [other for other in known if buffers_may_meet(other, root)]
-    arrays: list[ir.Buffer] = []
-    if root.kind is ir.BufferKind.FIELD:
-        arrays = [other for other in known if other.kind is ir.BufferKind.ARRAY and not other.noalias]
-    return [*arrays, root] if root in known else arrays
+    touched = dict.fromkeys([root_of(op.buffer) for op in walk(fn.region) if isinstance(op, ir.MemoryOp)])
+    return _Forwarder(shared_memory(touched)).run(fn)
 
 
 def _index_of(op: ir.MemoryOp) -> Index:
@@ -52,13 +43,21 @@ def _index_of(op: ir.MemoryOp) -> Index:
 
 
 class _Forwarder(Rewriter):
-    def __init__(self) -> None:
+    def __init__(self, shared: Sequence[ir.Buffer]) -> None:
         super().__init__()
+        self.shared = shared
         self.known: Contents = {}
         self.saved: list[Contents] = []
         self.ended: Contents = {}
         self.definitions: dict[ir.Var, ir.Op] = {}
         self.writes: dict[ir.Op, frozenset[ir.Buffer]] = {}
+
+    def meeting(self, root: ir.Buffer, known: Collection[ir.Buffer]) -> list[ir.Buffer]:
+        """Those of the roots `known` that may share memory with another one."""
+        if root.kind is ir.BufferKind.ARRAY:
+            return [other for other in known if buffers_may_meet(other, root)]
+        arrays = [other for other in self.shared if other in known] if root.kind is ir.BufferKind.FIELD else []
+        return [*arrays, root] if root in known else arrays
 
     # what is known
 
@@ -71,7 +70,7 @@ class _Forwarder(Rewriter):
     def forget(self, buffer: ir.Buffer, index: Index | None = None) -> None:
         """Forget what a write to `buffer` may change; to all of it, or at one index."""
         root = root_of(buffer)
-        for other in _meeting(root, self.known):
+        for other in self.meeting(root, self.known):
             if index is None or other is not root:
                 del self.known[other]
                 continue
@@ -176,13 +175,13 @@ def _without_overwritten(body: list[ir.Op], forwarder: _Forwarder) -> list[ir.Op
                 del indices[next(iter(indices))]
         elif covered:
             if isinstance(op, ir.Load | ir.Atomic):
-                _uncover(covered, op, forwarder)
+                _uncover(covered, op, forwarder, compare=True)
             elif isinstance(op, ir.Check | ir.While | ir.Task):
                 covered.clear()  # here the launch may end, and then what was stored stays
             elif op.regions:
                 for inner in (i for r in op.regions for i in walk(r)):
                     if isinstance(inner, ir.Load | ir.Atomic):
-                        _uncover(covered, inner, None)
+                        _uncover(covered, inner, forwarder, compare=False)
                     elif isinstance(inner, ir.Check | ir.While):
                         covered.clear()
         kept.append(op)
@@ -190,11 +189,13 @@ def _without_overwritten(body: list[ir.Op], forwarder: _Forwarder) -> list[ir.Op
     return kept
 
 
-def _uncover(covered: dict[ir.Buffer, dict[Index, None]], op: ir.MemoryOp, forwarder: _Forwarder | None) -> None:
-    """Take out what `op` reads. Without the forwarder, indices are not compared: they are bound elsewhere."""
+def _uncover(
+    covered: dict[ir.Buffer, dict[Index, None]], op: ir.MemoryOp, forwarder: _Forwarder, *, compare: bool
+) -> None:
+    """Take out what `op` reads. Unless `compare`, indices are not: they are bound elsewhere."""
     root = root_of(op.buffer)
-    for buffer in _meeting(root, covered):
-        if forwarder is not None and buffer is root:
+    for buffer in forwarder.meeting(root, covered):
+        if compare and buffer is root:
             here = _index_of(op)
             covered[buffer] = {index: None for index in covered[buffer] if forwarder.differ(index, here, root)}
         else:

@@ -26,12 +26,12 @@ adjoint stencil loops", 2019.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Access, Accesses, base_and_offset, buffers_may_meet
+from tinote.ir.access import Access, Accesses, Touched, base_and_offset
 from tinote.ir.affine import contains, span_of_type
 from tinote.ir.build import Builder
 from tinote.ir.query import walk
@@ -61,11 +61,16 @@ class _Nest:
         self.work = work
         self.indices = tuple([loop.index for loop in loops])
         self.definitions: dict[ir.Var, ir.Op] = {op.out: op for op in work if op.outs}
+        self.positions = {op: k for k, op in enumerate(work)}
 
 
 #: One dimension of an update's index: the level of the loop whose index stands there, or what has one value in the nest
 #: (a variable or None for zero, and a number that is added to it).
 _Dimension = int | tuple[ir.Var | None, int]
+
+
+#: A buffer and the index of an element of it.
+_Element = tuple[ir.Buffer, tuple[_Dimension, ...]]
 
 
 class _Update(NamedTuple):
@@ -116,13 +121,16 @@ class _Gatherer(Rewriter):
     def updates(self, nest: _Nest) -> list[_Update]:
         """The updates of a nest to gather; empty unless that pays."""
         found = [u for op in nest.work if isinstance(op, ir.Atomic) and (u := self.update_of(op, nest)) is not None]
-        found = [u for u in found if self.alone(u, found, nest) and self.repeatable(u, nest)]
-        offsets: dict[tuple[ir.Buffer, tuple[_Dimension, ...]], set[tuple[int, ...]]] = {}
-        for u in found:
-            offsets.setdefault((u.op.buffer, u.element), set()).add(u.offsets)
-        # What each iteration adds to an element of its own is well where it is, unless it needs the same computations.
-        candidates = found
-        found = [u for u in candidates if len(offsets[u.op.buffer, u.element]) > 1]
+        if not _scattered(found):
+            return []
+        inside = [op for op in nest.work if isinstance(op, ir.Load | ir.Store | ir.Atomic)]
+        touched = Touched(map(self.accesses.of, inside))
+        elements: dict[ir.Op, _Element] = {u.op: _element(u) for u in found}
+        steady: dict[ir.Op, bool] = {}
+        candidates = [
+            u for u in found if self.alone(u, elements, touched) and self.repeatable(u, touched, nest, steady)
+        ]
+        found = _scattered(candidates)
         if not found or not self.loops_can_grow(nest, found):
             return []
         contributions: dict[tuple[int, ...], dict[ir.Op, None]] = {}
@@ -181,34 +189,37 @@ class _Gatherer(Rewriter):
             return None
         return _Update(op, tuple(element), tuple([offsets[level] for level in range(len(nest.loops))]))
 
-    def alone(self, update: _Update, found: Sequence[_Update], nest: _Nest) -> bool:
+    def alone(self, update: _Update, elements: Mapping[ir.Op, _Element], touched: Touched) -> bool:
         """Whether the nest touches the elements in no other way than by updates of the same sort."""
         mine = self.accesses.of(update.op)
-        alike = {other.op for other in found if _congruent(update, other)}
         return not any(
-            self.accesses.may_meet(mine, other)
-            for other in self.of_nest(nest)
-            if other.op not in alike and buffers_may_meet(mine.buffer, other.buffer)
+            elements.get(other.op) != _element(update) and self.accesses.may_meet(mine, other)
+            for other in touched.near(mine)
         )
 
-    def of_nest(self, nest: _Nest) -> list[Access]:
-        return [self.accesses.of(op) for op in nest.work if isinstance(op, ir.Load | ir.Store | ir.Atomic)]
-
-    def repeatable(self, update: _Update, nest: _Nest) -> bool:
-        """Whether the nest does not change what a contribution is computed from before it is."""
-        writes = [(k, self.accesses.of(op)) for k, op in enumerate(nest.work) if isinstance(op, ir.Store | ir.Atomic)]
+    def repeatable(self, update: _Update, touched: Touched, nest: _Nest, steady: dict[ir.Op, bool]) -> bool:
+        """Whether the nest does not change what a contribution is computed from before it is. `steady`: the loads that
+        were asked about."""
         for op in _needed(update.op.args, nest):
             if isinstance(op, ir.Load):
-                access, position = self.accesses.of(op), nest.work.index(op)
-                around = [loop for loop in access.loops if loop.op in nest.loops]
-                for k, write in writes:
-                    if not buffers_may_meet(access.buffer, write.buffer):
-                        continue
-                    if any(self.accesses.may_meet_across(access, write, loop) for loop in around):
-                        return False
-                    if k < position and self.accesses.may_meet_within(access, write, around[-1]):
-                        return False
+                if op not in steady:
+                    steady[op] = self.is_steady(self.accesses.of(op), touched, nest)
+                if not steady[op]:
+                    return False
         return True
+
+    def is_steady(self, load: Access, touched: Touched, nest: _Nest) -> bool:
+        """Whether the nest does not change what it loads before it does."""
+        around = [loop for loop in load.loops if loop.op in nest.loops]
+        return not any(
+            any(self.accesses.may_meet_across(load, write, loop) for loop in around)
+            or (
+                nest.positions[write.op] < nest.positions[load.op]
+                and self.accesses.may_meet_within(load, write, around[-1])
+            )
+            for write in touched.near(load)
+            if write.writes
+        )
 
     def loops_can_grow(self, nest: _Nest, updates: Sequence[_Update]) -> bool:
         """Whether the bounds plus any of the offsets are numbers of their type, and far enough apart if literal."""
@@ -231,8 +242,18 @@ class _Gatherer(Rewriter):
         return True
 
 
-def _congruent(a: _Update, b: _Update) -> bool:
-    return a.op.buffer is b.op.buffer and a.element == b.element
+def _element(update: _Update) -> _Element:
+    return update.op.buffer, update.element
+
+
+def _scattered(updates: Sequence[_Update]) -> list[_Update]:
+    """Those whose elements get something at several offsets. What each iteration adds to an element of its own is well
+    where it is, unless it needs the same computations.
+    """
+    offsets: dict[_Element, set[tuple[int, ...]]] = {}
+    for u in updates:
+        offsets.setdefault(_element(u), set()).add(u.offsets)
+    return [u for u in updates if len(offsets[_element(u)]) > 1]
 
 
 def _nest_of(op: ir.For) -> _Nest | None:
@@ -300,7 +321,7 @@ def _needed(atoms: Sequence[ir.Atom], nest: _Nest) -> list[ir.Op]:
         if op is not None and op not in found:
             found.add(op)
             pending += op.args
-    return [op for op in nest.work if op in found]
+    return sorted(found, key=nest.positions.__getitem__)
 
 
 class _Emitter:

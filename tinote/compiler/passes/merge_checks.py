@@ -19,7 +19,7 @@ from tinote.ir import primitives as p
 from tinote.ir.access import base_and_offset
 from tinote.ir.nodes import Atom, Check, FaultKind, Function, Lit, Op, Prim, Print, Region, Var, While
 from tinote.ir.primitives import Primitive
-from tinote.ir.query import definitions, walk
+from tinote.ir.query import definitions
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, i32, u1
 from tinote.source import Span
@@ -60,6 +60,7 @@ class _Merger(Rewriter):
         #: the first check of each window, and those that it stands for
         self.windows: dict[Op, _Window] = {}
         self.merged: set[Op] = set()
+        self.seen: dict[Op, bool] = {}
 
     def enter(self, region: Region) -> None:
         groups: dict[_Key, list[tuple[Check, int]]] = {}
@@ -68,9 +69,18 @@ class _Merger(Rewriter):
                 key, distance = self.key_of(op)
                 if key is not None:
                     groups.setdefault(key, []).append((op, distance))
-            elif _can_be_seen(op) or any(_can_be_seen(inner) for r in op.regions for inner in walk(r)):
+            elif self.can_be_seen(op):
                 self.close(groups)
         self.close(groups)
+
+    def can_be_seen(self, op: Op) -> bool:
+        """Whether somebody sees that an operation, or one inside it, happened before a fault."""
+        if not op.regions:
+            return _can_be_seen(op)
+        if op not in self.seen:
+            inside = (inner for region in op.regions for inner in region.body)
+            self.seen[op] = _can_be_seen(op) or any(map(self.can_be_seen, inside))
+        return self.seen[op]
 
     def close(self, groups: dict[_Key, list[tuple[Check, int]]]) -> None:
         """No check that comes later joins these."""

@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Access, Accesses, buffers_may_meet
+from tinote.ir.access import Access, Accesses, Touched
 from tinote.ir.buffers import bytes_of
 from tinote.ir.build import Builder
 from tinote.ir.primitives import Primitive
@@ -188,20 +188,23 @@ def _copy_of(c: _Candidate, loop: Loop) -> ir.Buffer:
 
 def _candidates(task: ir.Task, accesses: Accesses) -> Iterator[_Candidate]:
     loop = accesses.loops[task]
+    inside = accesses.within(loop)
+    touched = Touched(inside)
     found: dict[ir.Buffer, list[Access]] = {}
-    for access in accesses.within(loop):
+    for access in inside:
         found.setdefault(access.buffer, []).append(access)
     for buffer, updates in found.items():
         prim = _only_updates(updates)
         if prim is None or buffer.kind is ir.BufferKind.PRIVATE:
             continue
-        if any(other is not buffer and buffers_may_meet(other, buffer) for other in found):
+        if touched.sharing(buffer):
             continue
         if buffer.dtype is u1 and prim not in (p.and_, p.or_, p.xor):
             continue
         # Updates with the same index meet in the same cases.
-        distinct = list({access.op.args[:-1]: access for access in updates}.values())
-        if any(accesses.may_meet_across(a, b, loop) for k, a in enumerate(distinct) for b in distinct[k:]):
+        distinct = {access.op.args[:-1]: access for access in updates}.values()
+        alike = Touched(distinct)
+        if any(accesses.may_meet_across(a, b, loop) for a in distinct for b in alike.near(a)):
             yield _Candidate(buffer, prim, updates)
 
 
