@@ -8,7 +8,7 @@ from tinote.errors import CompilerBug
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Lit, Region, Store, Var
 from tinote.ir.query import walk
-from tinote.ir.types import Scalar, i32, i64, u1
+from tinote.ir.types import Lanes, Scalar, i32, i64, u1
 from tinote.source import Span
 
 
@@ -20,6 +20,7 @@ class FunctionEmitter(FunctionText):
         self.numeric_extrema = module.options.numeric_extrema
         self.module = module
         self.debug_scope = module.debug.function(module.fn.name, module.fn.loc)
+        self.scope = self.debug_scope.number
         self.mark = module.debug.location(loc, self.debug_scope)
         self.tid = tid
         self.env: dict[Var, str] = {}
@@ -36,6 +37,9 @@ class FunctionEmitter(FunctionText):
         #: what accesses to the memory of each tile alias
         self.tiles: dict[Var, str] = {}
         self.written = {root_of(op.buffer) for op in walk(region) if isinstance(op, Store | Atomic)}
+        #: the function that a part is called by, and what it gets from there: the text there to type and own name
+        self.caller: FunctionEmitter | None = None
+        self.captured: dict[str, tuple[str, str]] = {}
         self._pointers: dict[Buffer, str] = {}
         self._constants: dict[tuple[Buffer, int], str] = {}
         #: the most words that a fault or print of this function shows
@@ -51,11 +55,24 @@ class FunctionEmitter(FunctionText):
         if found is not None:
             return found
         offset = self.module.layout.parameters.get(atom)  # type: ignore[arg-type]
-        if offset is None:
+        if offset is not None:
+            text = self.slot(atom.type, offset)  # type: ignore[arg-type]
+        elif self.caller is not None:
+            text = self.capture(
+                TYPES[atom.type] if isinstance(atom.type, Scalar | Lanes) else "ptr", self.caller.use(atom)
+            )
+        else:
             raise CompilerBug("LLVM code", f"{atom!r} is not bound in this task")
-        text = self.slot(atom.type, offset)  # type: ignore[arg-type]
         self.env[atom] = text  # type: ignore[index]
         return text
+
+    def capture(self, ty: str, text: str) -> str:
+        """What a part calls what is `text` in the function that calls it, which hands it over."""
+        if not text.startswith("%"):
+            return text
+        if text not in self.captured:
+            self.captured[text] = ty, self.name()
+        return self.captured[text][1]
 
     def slot(self, t: Scalar, offset: int, notes: str = ", !invariant.load !0") -> str:
         """A scalar in the launch block, loaded once at the start. `notes`: that nothing in the launch writes it."""
@@ -84,9 +101,11 @@ class FunctionEmitter(FunctionText):
         found = self._pointers.get(buffer)
         if found is None:
             layout = self.module.layout
-            if buffer.kind is BufferKind.PRIVATE:
+            if buffer.kind is BufferKind.PRIVATE and self.caller is not None:
+                found = self.capture("ptr", self.caller.pointer(buffer))
+            elif buffer.kind is BufferKind.PRIVATE:
                 raise CompilerBug("LLVM code", f"{buffer!r} is not private to this task")
-            if buffer.kind is BufferKind.TEMPORARY:
+            elif buffer.kind is BufferKind.TEMPORARY:
                 found = self.first(f"getelementptr i8, ptr %block, i64 {layout.temporaries[buffer]}")
             else:
                 at = self.first(f"getelementptr i8, ptr %block, i64 {layout.pointers[buffer]}")

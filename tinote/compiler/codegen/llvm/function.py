@@ -12,6 +12,7 @@ from tinote.compiler.codegen.llvm import memory as llvm_memory
 from tinote.compiler.codegen.llvm.cost import BETWEEN_POLLS, LoopPlan, Loops, Polling, is_latency_bound, is_too_long
 from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
 from tinote.compiler.codegen.llvm.offsets import offset_arithmetic
+from tinote.compiler.codegen.llvm.parts import Parts
 from tinote.compiler.codegen.llvm.primitives import emit_prim
 from tinote.compiler.codegen.llvm.ranges import range_of, result_range
 from tinote.compiler.codegen.llvm.shared import Shared
@@ -27,7 +28,7 @@ from tinote.ir.checks import checks_alone, without_checks
 from tinote.ir.float_ranges import as_integer
 from tinote.ir.lanes import Broadcast, LoadTile, MaskedLoad, MaskedStore, Ramp, Reduce, StoreTile, lanes_of
 from tinote.ir.query import walk
-from tinote.ir.types import Lanes, Scalar, i64, u64
+from tinote.ir.types import Lanes, Scalar, element_type, i64, u64
 from tinote.source import NOWHERE, Span
 
 
@@ -36,6 +37,9 @@ class TaskText(FunctionEmitter):
 
     def __init__(self, module: Shared, region: ir.Region, tid: str, loc: Span) -> None:
         super().__init__(module, region, tid, loc)
+        #: where this is cut, and how many bytes the results of a part take
+        self.parts: Parts = {}
+        self._room = 0
         self.stacks = Stacks(self)
         self.loops = Loops()
         #: access groups of the parallel loops around the code under construction
@@ -51,7 +55,15 @@ class TaskText(FunctionEmitter):
         self.stacks.enter()
         outer = self.mark
         location, scope = self.module.debug.location, self.debug_scope
-        for op in region.body:
+        parts = {} if self.gathered else {part.first: part for part in self.parts.get(region, ())}
+        done = 0
+        for k, op in enumerate(region.body):
+            if k < done:
+                continue
+            if k in parts:
+                done = parts[k].end
+                self._call_part(region.body[k:done], parts[k].results)
+                continue
             handler = _HANDLERS.get(type(op))
             if handler is None:
                 raise CompilerBug("LLVM code", f"no code for {op!r}")
@@ -61,6 +73,51 @@ class TaskText(FunctionEmitter):
         yields = [self.use(y) for y in region.yields]
         self.stacks.leave(region)
         return yields
+
+    def _call_part(self, body: tuple[ir.Op, ...], results: tuple[ir.Var, ...]) -> None:
+        """Emit operations as a function of their own and call it. `results`: what is used of theirs afterwards."""
+        part = self._begin_part(body[0].loc)
+        part.region(ir.Region((), body))
+        room, places = 0, list[tuple[ir.Var, int]]()
+        for v in results:
+            assert isinstance(v.type, Scalar | Lanes)
+            size = element_type(v.type).size * (v.type.lanes if isinstance(v.type, Lanes) else 1)
+            room = -(-room // size) * size
+            places.append((v, room))
+            room += size
+        self._room = max(self._room, room)
+        for v, offset in places:
+            at = part.value(f"getelementptr i8, ptr %results, i64 {offset}")
+            llvm_memory.store_cell(part, v.type, part.use(v), at)  # type: ignore[arg-type]
+        part.do("ret i32 0")
+        part.finish()
+        given = [f"{ty} {text}" for text, (ty, _) in part.captured.items()]
+        taken = [f"{ty} {name}" for ty, name in part.captured.values()]
+        here = ", ".join(["ptr %block", f"i32 {self.tid}", "ptr %room" if room else "ptr null", *given])
+        called = self.module.add_part(", ".join(["ptr %block", "i32 %tid", "ptr %results", *taken]), part)
+        self.leave_if_failed(self.value(f"call i32 {called}({here})"))
+        for v, offset in places:
+            at = self.value(f"getelementptr i8, ptr %room, i64 {offset}")
+            self.env[v] = llvm_memory.load_cell(self, v.type, at)  # type: ignore[arg-type]
+
+    def _begin_part(self, loc: Span) -> TaskText:
+        """A function that goes on with what is known here."""
+        part = TaskText(self.module, ir.Region((), ()), "%tid", loc)
+        part.caller, part.stacks = self, Stacks(part, self.stacks)
+        part.ranges, part.definitions, part.magnitudes = self.ranges, self.definitions, self.magnitudes
+        part.written, part.tiles, part.one_lane = self.written, self.tiles, self.one_lane
+        part.parts, part.loops, part._offsets, part._sums = self.parts, self.loops, self._offsets, self._sums
+        part.groups, part.group_text, part.proved_text = self.groups, self.group_text, self.proved_text
+        part._stack_left = self._stack_left
+        return part
+
+    def leave_if_failed(self, status: str) -> None:
+        """Go on only if what was called has given 0."""
+        on, failed = self.label(), self.label()
+        good = self.value(f"icmp eq i32 {status}, 0")
+        self.do(f"br i1 {good}, label %{on}, label %{failed}, !prof !{self.module.likely}")
+        self.cold_block(failed, f"ret i32 {status}")
+        self.begin(on)
 
     def prim(self, op: ir.Prim) -> None:
         out = op.outs[0]
@@ -196,7 +253,7 @@ class TaskText(FunctionEmitter):
         lanes: int,
     ) -> list[str]:
         """The loop itself: entered if it has an iteration, left at its bottom."""
-        if vectorize and any(isinstance(op, ir.Check) for op in walk(body)):
+        if vectorize and not is_too_long(body) and any(isinstance(op, ir.Check) for op in walk(body)):
             self._checks_first(body, lo, hi)
             body = without_checks(body)
         index = body.params[0]
@@ -367,18 +424,16 @@ class TaskText(FunctionEmitter):
 
     def _burn(self, work: str, loc: Span) -> None:
         """Account for work of the loop at `loc`; look at the stop word when enough has come together."""
-        if not self._fuel:
-            self._fuel = self.first("alloca i64")
-            self.head.append(f"store i64 0, ptr {self._fuel}")
-        total = self.value(f"add nuw nsw i64 {self.value(f'load i64, ptr {self._fuel}')}, {work}")
-        self.do(f"store i64 {total}, ptr {self._fuel}")
+        fuel = self.fuel()
+        total = self.value(f"add nuw nsw i64 {self.value(f'load i64, ptr {fuel}')}, {work}")
+        self.do(f"store i64 {total}, ptr {fuel}")
         poll, on = self.label(), self.label()
         little = self.value(f"icmp ult i64 {total}, {BETWEEN_POLLS}")
         self.do(f"br i1 {little}, label %{on}, label %{poll}, !prof !{self.module.likely}")
         status, stop, stopped = self.name(), self.name(), self.label()
         self.cold_block(
             poll,
-            f"store i64 0, ptr {self._fuel}",
+            f"store i64 0, ptr {fuel}",
             f"{status} = call i32 @tn_poll(ptr %block, i32 {self.module.loop_site(loc)})",
             f"{stop} = icmp eq i32 {status}, 0",
             f"br i1 {stop}, label %{on}, label %{stopped}, !prof !{self.module.likely}",
@@ -386,8 +441,19 @@ class TaskText(FunctionEmitter):
         self.cold_block(stopped, f"ret i32 {status}")
         self.begin(on)
 
+    def fuel(self) -> str:
+        """Where work is counted."""
+        if not self._fuel and isinstance(self.caller, TaskText):
+            self._fuel = self.capture("ptr", self.caller.fuel())
+        elif not self._fuel:
+            self._fuel = self.first("alloca i64")
+            self.head.append(f"store i64 0, ptr {self._fuel}")
+        return self._fuel
+
     def finish(self) -> None:
         """Call once when the body is complete."""
+        if self._room:
+            self.head.insert(0, f"%room = alloca [{self._room} x i8], align 64")
         if self.words:
             self.head.insert(0, f"%words = alloca [{self.words} x i64]")
 

@@ -18,6 +18,7 @@ from tinote.compiler.codegen.llvm.cost import PARALLEL_WORTH
 from tinote.compiler.codegen.llvm.function import TaskText
 from tinote.compiler.codegen.llvm.layout import FIRST, BlockLayout
 from tinote.compiler.codegen.llvm.memory import access, load_cell
+from tinote.compiler.codegen.llvm.parts import cut
 from tinote.compiler.codegen.llvm.ranges import range_of
 from tinote.compiler.codegen.llvm.shared import Options, Shared
 from tinote.compiler.codegen.llvm.text import TYPES
@@ -72,7 +73,6 @@ class _ModuleText(Shared):
 
     def __init__(self, fn: Function, options: Options) -> None:
         super().__init__(fn, options)
-        self._functions: list[tuple[str, TaskText]] = []
         self._attributes = "nounwind" + (
             f' "prefer-vector-width"="{options.vector_width}"' if options.vector_width else ""
         )
@@ -92,10 +92,8 @@ class _ModuleText(Shared):
 
     def _assemble(self, with_debug: bool) -> str:
         lines: list[str] = []
-        for header, function in self._functions:
-            lines += function.assemble(
-                f"{header} !dbg !{function.debug_scope.number}" if with_debug else header, with_debug
-            )
+        for header, function in self.functions:
+            lines += function.assemble(header, with_debug)
             lines.append("")
         lines += self.helpers.values()
         lines.append(_DECLARATIONS)
@@ -107,14 +105,12 @@ class _ModuleText(Shared):
             lines += self.debug.lines()
         return "\n".join(lines) + "\n"
 
-    def add(self, header: str, function: TaskText) -> None:
-        self._functions.append((header, function))
-
     # tasks
 
     def serial(self, task: Task, number: int) -> str:
         """A serial task as a function; returns its name."""
         e = TaskText(self, task.body, "0", task.loc)
+        e.parts = cut(task.body)
         e.loops.plan(task.body, 1, e.ranges)
         e.region(task.body)
         e.do("ret i32 0")
@@ -124,6 +120,7 @@ class _ModuleText(Shared):
 
     def parallel(self, task: Task, number: int, places: llvm_privates.Slice) -> str:
         e = TaskText(self, task.body, "%tid", task.loc)
+        e.parts = cut(task.body)
         index = task.body.params[0]
         lows, highs = range_of(e.ranges, task.args[0]), range_of(e.ranges, task.args[1])
         e.ranges[index] = (lows[0], max(highs[1] - 1, lows[0]))
@@ -203,7 +200,7 @@ class _Entry:
             self._parallel(op, number)
         else:
             name = module.serial(op, number)
-            self._leave_if_failed(e.value(f"call i32 {name}(ptr %block)"))
+            e.leave_if_failed(e.value(f"call i32 {name}(ptr %block)"))
         if module.options.profile:
             at = e.value(f"getelementptr i8, ptr %block, i64 {self.clocks[number]}")
             e.do(f"store i64 {e.value(f'sub i64 {self._now()}, {started}')}, ptr {at}, align 8")
@@ -226,13 +223,6 @@ class _Entry:
         part = e.value(f"load i64, ptr {e.value(f'getelementptr i8, ptr {self._timespec}, i64 8')}")
         return e.value(f"add i64 {e.value(f'mul i64 {seconds}, 1000000000')}, {part}")
 
-    def _leave_if_failed(self, status: str) -> None:
-        e = self.e
-        on, failed = e.label(), e.label()
-        e.do(f"br i1 {e.value(f'icmp eq i32 {status}, 0')}, label %{on}, label %{failed}, !prof !{self.module.likely}")
-        e.cold_block(failed, f"ret i32 {status}")
-        e.begin(on)
-
     def _parallel(self, task: Task, number: int) -> None:
         e, module = self.e, self.module
         places = llvm_privates.place_copies(task)
@@ -247,7 +237,7 @@ class _Entry:
             here, e.mark = e.mark, module.debug.location(module.fn.loc, e.debug_scope)  # as `merger`
             module.clear_flags(e)
             e.mark = here
-        self._leave_if_failed(self._run(task, name, lo, hi))
+        e.leave_if_failed(self._run(task, name, lo, hi))
         for which, (private, offset) in enumerate(zip(task.privates, places.offsets, strict=True)):
             merger = module.merger(task, number, which, offset)
             count = llvm_privates.merge_count(e, private)

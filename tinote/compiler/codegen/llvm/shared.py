@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tinote.compiler.codegen.llvm.alias import Aliasing
 from tinote.compiler.codegen.llvm.debug import DebugInfo
 from tinote.compiler.codegen.llvm.layout import make_layout
-from tinote.compiler.codegen.llvm.text import Metadata
+from tinote.compiler.codegen.llvm.text import FunctionText, Metadata
 from tinote.ir.lanes import LoadTile
 from tinote.ir.nodes import Function, NewStack
 from tinote.ir.query import buffers_of, walk
@@ -39,7 +39,7 @@ class Options(NamedTuple):
 
 
 class Shared:
-    """Layout, metadata, sites and helper functions of a module."""
+    """Layout, metadata, sites and functions of a module."""
 
     def __init__(self, fn: Function, options: Options) -> None:
         self.fn = fn
@@ -58,6 +58,18 @@ class Shared:
         self.unlikely = self.metadata.add('!{!"branch_weights", i32 1, i32 2000}')
         self.sites: list[Site] = []
         self._loop_sites: dict[Span, int] = {}
+        self.functions: list[tuple[str, FunctionText]] = []
+        self._parts = 0
+
+    def add(self, header: str, function: FunctionText) -> None:
+        """A complete function; `header` is its `define` up to the brace."""
+        self.functions.append((header, function))
+
+    def add_part(self, parameters: str, part: FunctionText) -> str:
+        """A part of a task (`parts.py`); returns its name."""
+        self._parts += 1
+        self.add(f"define internal i32 @part_{self._parts}({parameters}) noinline #0", part)
+        return f"@part_{self._parts}"
 
     def site(self, site: Site) -> int:
         """The number of a site."""

@@ -47,10 +47,11 @@ def _size(t: Scalar | Lanes) -> int:
 class Stacks:
     """The stacks of one function under construction."""
 
-    __slots__ = ("_e", "_marks", "_open")
+    __slots__ = ("_e", "_marks", "_open", "_outer")
 
-    def __init__(self, emitter: FunctionEmitter) -> None:
+    def __init__(self, emitter: FunctionEmitter, outer: Stacks | None = None) -> None:
         self._e = emitter
+        self._outer = outer
         self._open: dict[Var, _Open] = {}
         #: a mark for each open region that took something from the arena
         self._marks: list[str | None] = []
@@ -73,7 +74,7 @@ class Stacks:
         inner = {op.out for op in walk(region) if isinstance(op, NewStack)}
         for op in walk(region):
             if isinstance(op, Push) and op.args[0] not in inner:
-                stack = self._open.get(op.args[0])  # type: ignore[arg-type]
+                stack = self._find(op.args[0])  # type: ignore[arg-type]
                 if stack is not None and stack.chained:
                     return True
         return False
@@ -129,10 +130,20 @@ class Stacks:
         return e.value(f"mul nuw nsw i64 {values}, {_size(t)}")
 
     def _of(self, op: Op) -> _Open:
-        stack = self._open.get(op.args[0])  # type: ignore[arg-type]
+        stack = self._find(op.args[0])  # type: ignore[arg-type]
         if stack is None:
             raise CompilerBug("LLVM code", f"a stack that another task made: {op!r}")
         return stack
+
+    def _find(self, stack: Var) -> _Open | None:
+        """A stack of this function's, or of the one that calls this part."""
+        found = self._open.get(stack)
+        if found is None and self._outer is not None:
+            found = self._outer._find(stack)
+            if found is not None:
+                memory, top = (self._e.capture("ptr", text) for text in (found.memory, found.top))
+                found = self._open[stack] = found._replace(memory=memory, top=top)
+        return found
 
     def push(self, op: Push) -> None:
         e = self._e

@@ -116,6 +116,7 @@ class FunctionText:
         "numeric_extrema",
         "ranges",
         "roots",
+        "scope",
         "summing",
     )
 
@@ -147,6 +148,8 @@ class FunctionText:
         self.cold: list[str] = []
         self.cold_marks: list[int] = []
         self.mark = 0
+        #: the number of its own debug information
+        self.scope = 0
         self.block = "entry"
         self._values = 0
         self._labels = 0
@@ -279,7 +282,7 @@ class FunctionText:
 
     def assemble(self, header: str, with_debug: bool) -> list[str]:
         """The function's lines. `header` is the `define` up to the brace."""
-        lines = [header + " {", "entry:"]
+        lines = [f"{header} !dbg !{self.scope} {{" if with_debug else header + " {", "entry:"]
         lines += ["  " + line for line in self.head]
         for body, marks in ((self.lines, self.marks), (self.cold, self.cold_marks)):
             if with_debug:
