@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import tinote as ti
+from tinote.compiler.codegen.llvm import parts
 from tinote.compiler.codegen.llvm.module import generate
 from tinote.runtime import jit
 
@@ -35,6 +36,18 @@ BEFORE: dict[str, str] = {
     "whiles": "    for q in a:\n        s = a[q]\n",
     "statements": "    for q in a:\n",
     "variables in a branch": "    for q in a:\n        s = 0.0\n",
+    "fields of their own": "    for q in a:\n",
+    "maxima of integers": "    for q in a:\n",
+    "maxima": "    for q in a:\n",
+    "remainders": "    for q in a:\n        j = q\n        s = a[q]\n",
+    "choices": "    for q in a:\n        s = a[q]\n",
+    "truth values": "    for q in a:\n        s = a[q]\n        t = s > 0.5\n",
+    "calls": "    for q in a:\n        s = a[q]\n",
+    "searches": "    for q in a:\n        s = a[q]\n",
+    "local arrays": "    for q in a:\n        s = a[q]\n",
+    "products of matrices": "    for q in a:\n        s = a[q]\n        m = ti.Matrix([[a[q], b[q]], [c[q], 1.5]])\n",
+    "prints": "    for q in a:\n",
+    "assertions": "    for q in a:\n",
     "doublings under a root": "    for q in a:\n        s = a[q] * a[q]\n",
     "positive terms under a logarithm": "    for q in a:\n        s = a[q]\n",
 }
@@ -58,6 +71,22 @@ PARTS: dict[str, str] = {
     "variables in a branch": (
         "        t{k} = a[q] * {k}.5\n        if a[q] > 0.5:\n            t{k} *= 2.0\n        s += t{k}\n"
     ),
+    "fields of their own": "        y{k}[q] = x{k}[q] * {k}.5\n",
+    "maxima of integers": "        ti.atomic_max(n[(q * 3 + {k}) % 64], q * {k})\n",
+    "maxima": "        ti.atomic_max(b[(q * 3 + {k}) % 64], a[q] * {k}.5)\n",
+    "remainders": "        j = (j * 3 + {k}) % 1009\n",
+    "choices": "        s = s * 0.5 if s > {k}.5 else ti.max(s, b[q]) + {k}.5\n",
+    "truth values": "        t = (t and s > {k}.5) or (not t and b[q] > {k}.25)\n",
+    "calls": "        s = branching(s, b[q])\n",
+    "searches": (
+        "        for i in range(10):\n            if s > {k}.5:\n                break\n            s += a[i]\n"
+    ),
+    "local arrays": (
+        "        l{k} = ti.Vector([a[q], b[q], {k}.5])\n        l{k}[q % 3] = 1.5\n        s += l{k}[(q + 1) % 3]\n"
+    ),
+    "products of matrices": "        m = m @ m + m\n        s += m[0, 1]\n",
+    "prints": "        print({k}, a[q])\n",
+    "assertions": "        assert a[q] != {k}.5\n",
     "doublings under a root": "        s = s + s\n",
     "positive terms under a logarithm": "        s = s + (b[q] * b[q] + {k}.5)\n",
 }
@@ -68,9 +97,23 @@ AFTER: dict[str, str] = {
     "branches": KEEP,
     "whiles": KEEP,
     "variables in a branch": KEEP,
+    "remainders": "        b[j % 64] += s\n",
+    "choices": KEEP,
+    "truth values": "        if t:\n            c[q] = s\n",
+    "calls": KEEP,
+    "searches": KEEP,
+    "local arrays": KEEP,
+    "products of matrices": KEEP,
     "doublings under a root": "        c[q] = ti.sqrt(s)\n",
     "positive terms under a logarithm": "        c[q] = ti.log(s)\n",
 }
+
+
+@ti.func
+def branching(x, y):
+    if x > y:
+        return x * y
+    return x + 0.5
 
 
 def repeated(name: str, times: int) -> Any:
@@ -81,6 +124,7 @@ def repeated(name: str, times: int) -> Any:
         shapes |= {f"x{k}": 64, f"y{k}": 64, f"s{k}": ()}
     space |= {field: ti.field(ti.f32, shape=shape, needs_grad=True) for field, shape in shapes.items()}
     space |= {field: ti.Vector.field(3, ti.f32, shape=64, needs_grad=True) for field in "vw"}
+    space |= {"n": ti.field(ti.i32, shape=64), "branching": branching}
     parts = "".join([PARTS[name].format(k=k, k1=k + 1) for k in range(times)])
     text = "@ti.kernel\ndef k():\n" + BEFORE.get(name, "") + parts + AFTER.get(name, "")
     file = f"{name}, {times} times"
@@ -115,8 +159,9 @@ def calls_of(work: Callable[[], str]) -> tuple[Counter[str], str]:
 
 @pytest.mark.parametrize("gradient", [False, True], ids=["primal", "gradient"])
 @pytest.mark.parametrize("name", PARTS)
-def test_passes_are_linear(name: str, gradient: bool) -> None:
+def test_passes_are_linear(name: str, gradient: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """No function is called noticeably more often for each repetition than it is in the shorter kernel."""
+    monkeypatch.setattr(parts, "LONGEST", 1 << 30)  # the longer kernel alone would be cut
     counts, texts = [], []
     for times in (2, FEW, FEW * FOLD):  # The first time, modules are loaded.
         specialisation = repeated(name, times).specialise()
@@ -136,6 +181,25 @@ def test_passes_are_linear(name: str, gradient: bool) -> None:
     }
     assert superlinear == {}
     assert len(texts[2]) < TOLERANCE * FOLD * len(texts[1])
+
+
+@pytest.mark.parametrize("gradient", [False, True], ids=["primal", "gradient"])
+def test_components_are_not_compared_in_pairs(gradient: bool) -> None:
+    """Elements of a matrix that differ in a literal index never meet, and nobody asks whether they do."""
+    asked = []
+    for size in (2, 4, 8):
+        m = ti.Matrix.field(size, size, ti.f32, shape=4, needs_grad=True)
+        loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+        @ti.kernel
+        def k():
+            for i in m:  # noqa: B023
+                loss[None] += (m[i] @ m[i]).norm_sqr()  # noqa: B023
+
+        specialisation = k.specialise()
+        found, _ = calls_of(lambda one=specialisation: str(one.snapshots(gradient=gradient)[-1].after))
+        asked.append(sum([number for function, number in found.items() if "may_meet" in function]))
+    assert asked[2] < TOLERANCE * 4 * max(asked[1], 16)  # four times as many elements
 
 
 @pytest.mark.parametrize("name", ["sums", "sums into fields of their own", "loops over one field"])

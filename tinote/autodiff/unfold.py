@@ -19,15 +19,16 @@ from collections.abc import Callable, Iterator, Sequence
 from tinote.autodiff.activity import may_be_active
 from tinote.autodiff.sequential_reverse import SerialiseLoops, loops_of
 from tinote.ir import primitives as p
-from tinote.ir.access import Access, Accesses
+from tinote.ir.access import Access, Accesses, Touched
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Atomic, For, Function, Load, Op, Prim, Store, Var
+from tinote.ir.primitives import Primitive
 from tinote.ir.query import walk
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import KEEP, Decision
 
 
-def unfold_atomics(fn: Function, may_serialise: Callable[[Atomic, Accesses], bool]) -> Function:
+def unfold_atomics(fn: Function, may_serialise: Callable[[Atomic, Differing], bool]) -> Function:
     """`fn` with those atomic operations unfolded that have their element to themselves, or whose loop may be
     serialised.
 
@@ -39,44 +40,61 @@ def unfold_atomics(fn: Function, may_serialise: Callable[[Atomic, Accesses], boo
     accesses = Accesses(fn)
     chosen: set[Op] = set()
     serial: set[Op] = set()
+    differing = Differing(accesses)
     for op in wanted:
         if not any(conflict.writes for conflict in conflicts_of(accesses.of(op), accesses)):
             chosen.add(op)
-        elif may_serialise(op, accesses):
+        elif may_serialise(op, differing):
             chosen.add(op)
             serial.update(loops_of(_parallel_loops(accesses.of(op))[0].op))
     return _Unfold(chosen, serial).run(fn) if chosen else fn
 
 
-def may_serialise(op: Atomic, accesses: Accesses) -> bool:
-    """Whether a gradient may choose one of the orders in which `op` and what conflicts with it run."""
-    return may_be_active(op.buffer) and is_commutative(op, accesses)
+class Differing:
+    """The accesses that are no updates of a certain sort."""
+
+    def __init__(self, accesses: Accesses) -> None:
+        self.accesses = accesses
+        self._found: dict[tuple[Loop, Primitive], Touched] = {}
+
+    def near(self, access: Access, loop: Loop, prim: Primitive) -> Iterator[Access]:
+        """Those inside a loop that may meet `access` and are no updates by `prim` whose old values nobody asks for."""
+        if (loop, prim) not in self._found:
+            others = [a for a in self.accesses.within(loop) if not _updates(a.op, prim)]
+            self._found[loop, prim] = Touched(others)
+        return self._found[loop, prim].near(access)
 
 
-def is_commutative(op: Atomic, accesses: Accesses) -> bool:
-    """Whether the result that `op` and its conflicts leave in memory is the same in all orders."""
-
-    def differs(other: Access) -> bool:
-        return not isinstance(other.op, Atomic) or other.op.prim is not op.prim or bool(other.op.outs)
-
-    conflicts = conflicts_of(accesses.of(op), accesses, differs)
-    return op.prim in (p.mul, p.minimum, p.maximum) and not any(True for _ in conflicts)
+def _updates(op: Op, prim: Primitive) -> bool:
+    return isinstance(op, Atomic) and op.prim is prim and not op.outs
 
 
-def conflicts_of(
-    access: Access, accesses: Accesses, asked: Callable[[Access], bool] = lambda other: True
-) -> Iterator[Access]:
+def may_serialise(op: Atomic, differing: Differing) -> bool:
+    """Whether a gradient may choose one of the orders in which `op` and what conflicts with it run: they all leave the
+    same in memory.
+    """
+    if not may_be_active(op.buffer) or op.prim not in (p.mul, p.minimum, p.maximum):
+        return False
+    access = differing.accesses.of(op)
+    loops = _parallel_loops(access)
+    others = differing.near(access, loops[0], op.prim)
+    return not any(_conflict(access, other, loops, differing.accesses) for other in others)
+
+
+def conflicts_of(access: Access, accesses: Accesses) -> Iterator[Access]:
     """The accesses that may touch the elements of `access` in other iterations of the parallel loops around it, itself
-    included, among those that `asked` is true of.
+    included.
     """
     loops = _parallel_loops(access)
     for other in accesses.near(access, loops[0]) if loops else ():
-        if (
-            root_of(other.buffer) is root_of(access.buffer)
-            and asked(other)
-            and any(other.inside(loop) and accesses.may_meet_across(access, other, loop) for loop in loops)
-        ):
+        if _conflict(access, other, loops, accesses):
             yield other
+
+
+def _conflict(access: Access, other: Access, loops: Sequence[Loop], accesses: Accesses) -> bool:
+    return root_of(other.buffer) is root_of(access.buffer) and any(
+        other.inside(loop) and accesses.may_meet_across(access, other, loop) for loop in loops
+    )
 
 
 def _parallel_loops(access: Access) -> list[Loop]:
