@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tinote.compiler.codegen.llvm.shared import Shared
 from tinote.compiler.codegen.llvm.text import MEMORY_TYPES, TYPES, FunctionText, literal
 from tinote.errors import CompilerBug
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Lit, Region, Store, Var
 from tinote.ir.query import walk
-from tinote.ir.types import Lanes, Scalar, i32, i64, u1
+from tinote.ir.types import Lanes, Scalar, element_type, i32, i64, u1
 from tinote.source import Span
 
 
@@ -40,6 +42,12 @@ class FunctionEmitter(FunctionText):
         #: the function that a part is called by, and what it gets from there: the text there to type and own name
         self.caller: FunctionEmitter | None = None
         self.captured: dict[str, tuple[str, str]] = {}
+        #: the function of the task, where the results of parts lie in its memory, and how many bytes they take
+        self.root: FunctionEmitter = self
+        self.places: dict[Atom, int] = {}
+        self.room_bytes = 0
+        #: the results of the parts that this function calls
+        self.made: set[Atom] = set()
         self._pointers: dict[Buffer, str] = {}
         self._constants: dict[tuple[Buffer, int], str] = {}
         #: the most words that a fault or print of this function shows
@@ -54,17 +62,40 @@ class FunctionEmitter(FunctionText):
         found = self.env.get(atom)  # type: ignore[arg-type]
         if found is not None:
             return found
+        if atom in self.made:
+            return self.load_place(atom, self.value)
         offset = self.module.layout.parameters.get(atom)  # type: ignore[arg-type]
         if offset is not None:
             text = self.slot(atom.type, offset)  # type: ignore[arg-type]
-        elif self.caller is not None:
-            text = self.capture(
-                TYPES[atom.type] if isinstance(atom.type, Scalar | Lanes) else "ptr", self.caller.use(atom)
-            )
-        else:
+        elif self.caller is None:
             raise CompilerBug("LLVM code", f"{atom!r} is not bound in this task")
+        elif atom in self.root.places:
+            text = self.load_place(atom, self.first)
+        else:
+            ty = TYPES[atom.type] if isinstance(atom.type, Scalar | Lanes) else "ptr"
+            text = self.capture(ty, self.caller.use(atom))
         self.env[atom] = text  # type: ignore[index]
         return text
+
+    def room(self) -> str:
+        """Where the results of parts lie: in the function of the task."""
+        return "%room" if self.caller is None else self.capture("ptr", self.caller.room())
+
+    def reserve(self, v: Var) -> int:
+        """Room for a result of a part: its offset."""
+        assert isinstance(v.type, Scalar | Lanes)
+        size = element_type(v.type).size * (v.type.lanes if isinstance(v.type, Lanes) else 1)
+        offset = self.root.places[v] = -(-self.root.room_bytes // size) * size
+        self.root.room_bytes = offset + size
+        return offset
+
+    def load_place(self, v: Atom, emit: Callable[[str], str]) -> str:
+        """A result of a part. `emit`: here, or at the start of the function."""
+        t = v.type
+        assert isinstance(t, Scalar | Lanes)
+        at = emit(f"getelementptr i8, ptr {self.room()}, i64 {self.root.places[v]}")
+        text = emit(f"load {MEMORY_TYPES[t]}, ptr {at}, align {element_type(t).alignment}")
+        return emit(f"icmp ne {MEMORY_TYPES[t]} {text}, zeroinitializer") if element_type(t) is u1 else text
 
     def capture(self, ty: str, text: str) -> str:
         """What a part calls what is `text` in the function that calls it, which hands it over."""

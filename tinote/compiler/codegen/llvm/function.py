@@ -12,7 +12,7 @@ from tinote.compiler.codegen.llvm import memory as llvm_memory
 from tinote.compiler.codegen.llvm.cost import BETWEEN_POLLS, LoopPlan, Loops, Polling, is_latency_bound, is_too_long
 from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
 from tinote.compiler.codegen.llvm.offsets import offset_arithmetic
-from tinote.compiler.codegen.llvm.parts import Parts
+from tinote.compiler.codegen.llvm.parts import Part, Parts
 from tinote.compiler.codegen.llvm.primitives import emit_prim
 from tinote.compiler.codegen.llvm.ranges import range_of, result_range
 from tinote.compiler.codegen.llvm.shared import Shared
@@ -28,7 +28,7 @@ from tinote.ir.checks import checks_alone, without_checks
 from tinote.ir.float_ranges import as_integer
 from tinote.ir.lanes import Broadcast, LoadTile, MaskedLoad, MaskedStore, Ramp, Reduce, StoreTile, lanes_of
 from tinote.ir.query import walk
-from tinote.ir.types import Lanes, Scalar, element_type, i64, u64
+from tinote.ir.types import Lanes, Scalar, i64, u64
 from tinote.source import NOWHERE, Span
 
 
@@ -37,9 +37,7 @@ class TaskText(FunctionEmitter):
 
     def __init__(self, module: Shared, region: ir.Region, tid: str, loc: Span) -> None:
         super().__init__(module, region, tid, loc)
-        #: where this is cut, and how many bytes the results of a part take
         self.parts: Parts = {}
-        self._room = 0
         self.stacks = Stacks(self)
         self.loops = Loops()
         #: access groups of the parallel loops around the code under construction
@@ -62,7 +60,7 @@ class TaskText(FunctionEmitter):
                 continue
             if k in parts:
                 done = parts[k].end
-                self._call_part(region.body[k:done], parts[k].results)
+                self._call_part(parts[k])
                 continue
             handler = _HANDLERS.get(type(op))
             if handler is None:
@@ -74,36 +72,27 @@ class TaskText(FunctionEmitter):
         self.stacks.leave(region)
         return yields
 
-    def _call_part(self, body: tuple[ir.Op, ...], results: tuple[ir.Var, ...]) -> None:
-        """Emit operations as a function of their own and call it. `results`: what is used of theirs afterwards."""
-        part = self._begin_part(body[0].loc)
-        part.region(ir.Region((), body))
-        room, places = 0, list[tuple[ir.Var, int]]()
-        for v in results:
-            assert isinstance(v.type, Scalar | Lanes)
-            size = element_type(v.type).size * (v.type.lanes if isinstance(v.type, Lanes) else 1)
-            room = -(-room // size) * size
-            places.append((v, room))
-            room += size
-        self._room = max(self._room, room)
-        for v, offset in places:
-            at = part.value(f"getelementptr i8, ptr %results, i64 {offset}")
-            llvm_memory.store_cell(part, v.type, part.use(v), at)  # type: ignore[arg-type]
+    def _call_part(self, cut: Part) -> None:
+        """Emit operations as a function of their own and call it."""
+        part = self._begin_part(cut.region.body[0].loc)
+        part.region(cut.region)
+        for v in cut.results:
+            value = part.use(v)
+            at = part.value(f"getelementptr i8, ptr {part.room()}, i64 {self.reserve(v)}")
+            llvm_memory.store_cell(part, v.type, value, at)  # type: ignore[arg-type]
+        self.made.update(cut.results, part.made)
         part.do("ret i32 0")
         part.finish()
         given = [f"{ty} {text}" for text, (ty, _) in part.captured.items()]
         taken = [f"{ty} {name}" for ty, name in part.captured.values()]
-        here = ", ".join(["ptr %block", f"i32 {self.tid}", "ptr %room" if room else "ptr null", *given])
-        called = self.module.add_part(", ".join(["ptr %block", "i32 %tid", "ptr %results", *taken]), part)
-        self.leave_if_failed(self.value(f"call i32 {called}({here})"))
-        for v, offset in places:
-            at = self.value(f"getelementptr i8, ptr %room, i64 {offset}")
-            self.env[v] = llvm_memory.load_cell(self, v.type, at)  # type: ignore[arg-type]
+        called = self.module.add_part(", ".join(["ptr %block", "i32 %tid", *taken]), part)
+        arguments = ", ".join(["ptr %block", f"i32 {self.tid}", *given])
+        self.leave_if_failed(self.value(f"call i32 {called}({arguments})"))
 
     def _begin_part(self, loc: Span) -> TaskText:
         """A function that goes on with what is known here."""
         part = TaskText(self.module, ir.Region((), ()), "%tid", loc)
-        part.caller, part.stacks = self, Stacks(part, self.stacks)
+        part.caller, part.root, part.stacks = self, self.root, Stacks(part, self.stacks)
         part.ranges, part.definitions, part.magnitudes = self.ranges, self.definitions, self.magnitudes
         part.written, part.tiles, part.one_lane = self.written, self.tiles, self.one_lane
         part.parts, part.loops, part._offsets, part._sums = self.parts, self.loops, self._offsets, self._sums
@@ -452,8 +441,8 @@ class TaskText(FunctionEmitter):
 
     def finish(self) -> None:
         """Call once when the body is complete."""
-        if self._room:
-            self.head.insert(0, f"%room = alloca [{self._room} x i8], align 64")
+        if self.room_bytes:
+            self.head.insert(0, f"%room = alloca [{self.room_bytes} x i8], align 64")
         if self.words:
             self.head.insert(0, f"%words = alloca [{self.words} x i64]")
 

@@ -1,13 +1,13 @@
 """Cuts long code into parts, each a function of its own.
 
-    define i32 @task_0(ptr %block, …) {        define i32 @task_0_part_1(ptr %block, i32 %tid, ptr %fuel, ptr %results,
-      … thousands of instructions …       ->                             float %v1) noinline { … }
-    }                                          define i32 @task_0(ptr %block, …) { … call i32 @task_0_part_1(…) … }
+    define i32 @task_0(ptr %block, …) {          define i32 @part_1(ptr %block, i32 %tid, ptr %room) noinline { … }
+      … thousands of instructions …       ->     define i32 @task_0(ptr %block, …) {
+    }                                              … call i32 @part_1(ptr %block, i32 %tid, ptr %room) …
 
 The time that LLVM takes grows with the square of a function's length, or faster (measured: 500 times
 `a = (a*3 + i) % 1009` in one function 4 s, 2,000 times 84 s). Code whose work for LLVM is more than `LONGEST` becomes
-functions of about `_PART` each, so that the time grows in proportion. Values go into a part as arguments, and out of it
-through memory; so vectors are found within a part alone. Shorter code stays whole.
+functions of about `_PART` each, so that the time grows in proportion. What a part computes for others goes through
+memory, the `room` of the function that calls them; so vectors are found within a part alone. Shorter code stays whole.
 """
 
 from __future__ import annotations
@@ -21,22 +21,27 @@ from tinote.ir.lanes import LoadTile
 LONGEST = 3_000
 #: Work of a part from which on it ends.
 _PART = 400
+#: Parts of one region from which on they are joined, so that what calls them is short.
+_MANY = 16
 #: What a part leaves of its work with the code that calls it.
 _CALL = 8
 _WORK: dict[type[ir.Op], int] = {
     ir.Check: 6, ir.For: 10, ir.While: 10, ir.If: 4, ir.Print: 8, ir.Load: 2, ir.Store: 2, ir.Atomic: 4, ir.Push: 5,
     ir.Pop: 5,
 }  # fmt: skip
-#: What takes memory that lasts to the end of its region.
+#: What takes memory that lasts to the end of its region, and how far away its last use may be in the same part.
 _LASTING = (ir.Local, ir.NewStack, LoadTile)
+_NEAR = 50
 
 
 class Part(NamedTuple):
-    """Operations of a region, from number `first` up to `end`, and the variables of theirs that are used afterwards."""
+    """Operations of a region, from number `first` up to `end`, as a region of their own, and the variables of theirs
+    that are used afterwards. (Those of parts that it consists of are theirs.)"""
 
     first: int
     end: int
-    results: tuple[ir.Var, ...]
+    region: ir.Region
+    results: tuple[ir.Var, ...] = ()
 
 
 #: The parts of each region that has some, in order.
@@ -70,35 +75,53 @@ class _Cutter:
         body = region.body
         if self.work_of(region) < _PART:
             return self.work_of(region)
-        bounds: list[tuple[int, int]] = []
-        left = work = first = 0
+        last = self._last_uses(region)
+        found: list[Part] = []
+        left = work = first = open_until = 0
         for k, op in enumerate(body):
             mine = _own_work(op) + sum(map(self.cut, op.regions))
             if isinstance(op, _LASTING):
-                left += work + mine
-                work, first = 0, k + 1
-                continue
+                end = last.get(op.out, k)
+                if end - k > _NEAR:
+                    left += work + mine
+                    work, first = 0, k + 1
+                    continue
+                open_until = max(open_until, end)
             work += mine
-            if work >= _PART:
-                bounds.append((first, k + 1))
+            if work >= _PART and k >= open_until:
+                results = [v for inner in body[first : k + 1] for v in inner.outs if last.get(v, k) > k]
+                found.append(Part(first, k + 1, ir.Region((), body[first : k + 1]), tuple(results)))
                 left += _CALL
                 work, first = 0, k + 1
-        if bounds:
-            self.parts[region] = self._described(region, bounds)
+        if found:
+            self.parts[region] = found = self._joined(body, found)
         return left + work
 
-    def _described(self, region: ir.Region, bounds: list[tuple[int, int]]) -> list[Part]:
-        """The parts with these bounds."""
+    def _joined(self, body: tuple[ir.Op, ...], parts: list[Part]) -> list[Part]:
+        """Few parts that consist of these, where they are many."""
+        while len(parts) > _MANY:
+            joined: list[Part] = []
+            for part in parts:
+                if joined and len(self.parts[joined[-1].region]) < _MANY and joined[-1].end == part.first:
+                    first, inner = joined[-1].first, self.parts.pop(joined.pop().region)
+                else:
+                    first, inner = part.first, []
+                region = ir.Region((), body[first : part.end])
+                self.parts[region] = [*inner, part._replace(first=part.first - first, end=part.end - first)]
+                joined.append(Part(first, part.end, region))
+            if len(joined) == len(parts):
+                break
+            parts = joined
+        return parts
+
+    def _last_uses(self, region: ir.Region) -> dict[ir.Var, int]:
+        """The number of the last operation of a region that uses each variable."""
         body = region.body
         last: dict[ir.Var, int] = {v: len(body) for v in region.yields if type(v) is ir.Var}
         for k in range(len(body) - 1, -1, -1):
             for v in self._free_in(body[k]):
                 last.setdefault(v, k)
-        found: list[Part] = []
-        for first, end in bounds:
-            results = [v for op in body[first:end] for v in op.outs if last.get(v, -1) >= end]
-            found.append(Part(first, end, tuple(results)))
-        return found
+        return last
 
     def _free_in(self, op: ir.Op) -> set[ir.Var]:
         """The variables that an operation takes from outside."""
