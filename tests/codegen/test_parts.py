@@ -157,6 +157,18 @@ def test_no_function_grows_with_the_code(name: str, gradient: bool, monkeypatch:
 def test_short_code_stays_whole() -> None:
     k, _ = _kernel("short", SHAPES["remainders"](100))
     assert "@part_" not in generate(k.specialise(3).snapshots()[-1].after).text
+    assert [task.functions for task in k.tasks()] == [1]
+
+
+def test_tasks_say_in_how_many_functions_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "LONGEST", 200)
+    monkeypatch.setattr(parts, "_PART", 50)
+    ti.init(arch=ti.cpu, offline_cache=False)
+    k, _ = _kernel("long", SHAPES["remainders"](100))
+    text = generate(k.specialise(3).snapshots()[-1].after).text
+    (task,) = k.tasks()
+    assert task.functions == 1 + text.count("define internal i32 @part_") > 10
+    assert f"serial, long: in {task.functions} functions" in str(k.tasks())
 
 
 def test_a_fault_in_a_part_names_its_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tinote.compiler.codegen.llvm.parts import cut
 from tinote.compiler.launch.access_summary import summarise
 from tinote.config import Config
 from tinote.ir.buffers import Buffer, bytes_of, root_of
@@ -50,7 +51,8 @@ class TaskPlan(NamedTuple):
     """One task. `iterations`: those that may run at once, None when known at launch only, 1 for a serial task.
     `vectorised`: the lines of the loops that our own pass asks LLVM to vectorise. `atomics`: accumulations outside of
     private copies. `checks`: how many faults can stop it. `because`: why a loop that might have been parallel runs in
-    order in it. `workgroups`: on a GPU.
+    order in it. `workgroups`: on a GPU. `functions`: how many its machine code consists of, several where it is so long
+    that LLVM would otherwise take seconds.
     """
 
     name: str
@@ -66,6 +68,12 @@ class TaskPlan(NamedTuple):
     span: Span
     because: str = ""
     workgroups: Workgroups | None = None
+    functions: int = 1
+
+    @property
+    def cut(self) -> str:
+        """What to add to the schedule of a task whose machine code is several functions."""
+        return f", long: in {self.functions} functions" if self.functions > 1 and self.workgroups is None else ""
 
 
 def plan_tasks(fn: Function, config: Config | None = None) -> tuple[TaskPlan, ...]:
@@ -99,6 +107,7 @@ def _plan(task: Task) -> TaskPlan:
         writes=tuple(sorted(written)),
         operations=len(operations),
         span=_span_of(task),
+        functions=1 + sum(map(len, cut(task.body).values())),
         because=next((op.because for op in operations if isinstance(op, For) and not op.parallel and op.because), ""),
     )
 

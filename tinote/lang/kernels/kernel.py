@@ -350,7 +350,8 @@ class Kernel(Tokenised):
         return LoopTable(self._latest().specialisation.loops(gradient=gradient))
 
     def tasks(self, *, gradient: bool = False) -> TaskTable:
-        """How a launch of the last instance runs: its tasks, what they share among threads, and what stays atomic."""
+        """How a launch of the last instance runs: its tasks, what they share among threads, what stays atomic,
+        and in how many functions long code is."""
         return TaskTable(self._latest().specialisation.tasks(gradient=gradient))
 
     def specialise(self, /, *args: Any, **kwargs: Any) -> Specialisation:

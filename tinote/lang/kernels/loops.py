@@ -51,7 +51,7 @@ class TaskTable(ShownAsTable, list["TaskPlan"]):
             (
                 str(number),
                 str(one.span.line) if one.span.line else "—",
-                "parallel" if one.parallel else f"serial: {one.because}" if one.because else "serial",
+                ("parallel" if one.parallel else f"serial: {one.because}" if one.because else "serial") + one.cut,
                 ("at launch" if one.iterations is None else f"{one.iterations:,}") if one.parallel else "—",
                 _own(one),
                 ", ".join(dict.fromkeys(f"{use.combine} {use.target}" for use in one.atomics if not use.plain)) or "—",

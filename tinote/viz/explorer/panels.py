@@ -53,6 +53,7 @@ def _task(plan: TaskPlan, number: int, rows: Rows) -> Json:
     schedule = "parallel" if plan.parallel else "serial"
     if plan.vectorised:
         schedule += ", vectorised"
+    schedule += plan.cut
     iterations = ("at launch" if plan.iterations is None else f"{plan.iterations:,}") if plan.parallel else "—"
     own = [f"{p.combine} {p.target}, {_size(p.nbytes)} a thread" for p in plan.privates]
     if plan.workgroups is not None:
