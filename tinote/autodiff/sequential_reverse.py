@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from tinote.autodiff.activity import may_be_active
 from tinote.autodiff.dependence_distance import CarriedDependence, find_carried_dependence, keeps_apart
-from tinote.ir.access import Access, Accesses
+from tinote.ir.access import Access, Accesses, Touched
 from tinote.ir.buffers import Buffer, root_of
 from tinote.ir.nodes import Atomic, For, Function, If, Load, MemoryOp, Op, Region, Store
 from tinote.ir.query import walk
@@ -108,12 +108,13 @@ class ConflictSearch:
             if (self.is_active(access.op.buffer) or not self.active_only) and not self._is_distinct(access):
                 touched.setdefault(root_of(access.buffer), []).append(access)
         for inside in touched.values():
-            everything, reads = _by_place(inside), _by_place([one for one in inside if isinstance(one.op, Load)])
-            for writes in _by_place([one for one in inside if one.writes]).values():
+            places = {alike[0].op: alike for alike in _by_place(inside).values()}
+            near = Touched([alike[0] for alike in places.values()]).near
+            for writes in [alike for alike in places.values() if alike[0].writes]:
                 # Additions may come in any order, and what only others read matters in none.
                 is_kept = isinstance(writes[0].op, Store) and self.is_active(writes[0].op.buffer)
-                for others in (everything if is_kept else reads).values():
-                    if self._meet(writes, others, loop):
+                for other in near(writes[0]):
+                    if (is_kept or isinstance(other.op, Load)) and self._meet(writes, places[other.op], loop):
                         return True
         return False
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.access import Access, Accesses, buffers_may_meet
+from tinote.ir.access import Access, Accesses, Touched, buffers_may_meet
 from tinote.ir.primitives import Primitive
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import Rewriter
@@ -55,8 +55,8 @@ def find_conflict(
     """
     found = accesses.within(loop) if inside is None else list(inside)
     written = {access.buffer for access in found if access.writes}
-    buffers = {access.buffer for access in found}
-    shared = {buffer for buffer in buffers if any(buffers_may_meet(buffer, other) for other in written)}
+    sharing = Touched([access for access in found if access.writes]).sharing
+    shared = {access.buffer for access in found if access.buffer in written or sharing(access.buffer)}
     #: by what they do, and then by where they do it
     kinds: dict[object, dict[object, list[Access]]] = {}
     for access in found:
@@ -70,9 +70,11 @@ def find_conflict(
                 continue  # they come to the same in all orders
             if kind is ir.Load and other is ir.Load:
                 continue
+            alike = {more[0].op: more for more in others.values()}
+            near = Touched([more[0] for more in others.values()]).near
             for some in places.values():
-                for more in others.values():
-                    conflict = _conflict_of(some, more, accesses, loop, unordered)
+                for one in near(some[0]):
+                    conflict = _conflict_of(some, alike[one.op], accesses, loop, unordered)
                     if conflict is not None:
                         return conflict
     return None
