@@ -73,7 +73,7 @@ from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of
 from tinote.lang.session.owners import own_duals
 from tinote.lang.session.state import Recorder, beside, memory_of, note_python_write, session, watching
-from tinote.runtime.memory import MemoryCopies
+from tinote.runtime.memory import Memory, MemoryCopies
 from tinote.runtime.seam import unwinding
 from tinote.source import Span, caller
 
@@ -193,6 +193,10 @@ class Stretch:
             self._overwrites(buffer)
             if region is not None and region == whole_region(buffer):
                 self._fills(buffer)
+
+    def replaying_outside(self, memories: Iterable[Memory]) -> bool:
+        """A captured step is about to be replayed: within this, its launches are recorded one by one."""
+        return self not in _open.get()
 
     def _fills(self, buffer: Buffer) -> None:
         if buffer not in self.loaded:
