@@ -358,14 +358,9 @@ def _run_passes(module: llvm.ModuleRef, level: int, effort: _Effort, machine: ll
     options.loop_unrolling = level >= 2 and effort.loops
     builder = llvm.create_pass_builder(machine, options)
     manager = builder.getModulePassManager()
-    careful = _mixes_conversions(module)
-    if careful:
-        llvm.set_option("tinote", "-disable-vector-combine=true")
     try:
         manager.run(module, builder)
     finally:
-        if careful:
-            llvm.set_option("tinote", "-disable-vector-combine=false")
         _end(manager)
     _settle_variants(module, builder)
 
@@ -395,19 +390,6 @@ def _settle_variants(module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
         manager.run(module, builder)
     finally:
         _end(manager)
-
-
-def _mixes_conversions(module: llvm.ModuleRef) -> bool:
-    """Whether floats of several widths are converted to one integer type. `VectorCombine` would join two such
-    conversions into one of both operands, which are of different types, and the process would end (LLVM 22:
-    "Invalid shuffle vector instruction operands").
-    """
-    sources: dict[str, set[str]] = {}
-    for function in module.functions:
-        if function.name.startswith(("llvm.fptosi.sat.", "llvm.fptoui.sat.")):
-            target, _, source = function.name.rpartition(".")
-            sources.setdefault(target, set()).add(source)
-    return any(len(widths) > 1 for widths in sources.values())
 
 
 @contextmanager
