@@ -377,7 +377,19 @@ def test_a_field_that_was_declared_constant_is() -> None:
         first()
         second()
 
-    single = ti.ad.jacobian(run, wrt=x, loss=y, mode="forward")()
+    with pytest.raises(DifferentiationError, match="'constant' was declared to have no dual"):
+        ti.ad.jacobian(run, wrt=x, loss=y, mode="forward")()
+
+    @ti.kernel
+    def stopping():
+        for i in x:
+            constant[i] = ti.stop_gradient(x[i])
+
+    def constantly() -> None:
+        stopping()
+        second()
+
+    single = ti.ad.jacobian(constantly, wrt=x, loss=y, mode="forward")()
     np.testing.assert_allclose(single, np.diag(x.to_numpy()), rtol=1e-12)
 
 

@@ -110,6 +110,7 @@ class SeveralDirections(ForwardMode):
         for buffer in arguments.lent:
             self._lend(buffer)
         arguments.refuse_broken_paths()
+        self._lost.stores_to_declared(arguments)
         return LendingLaunch(self._temporaries, arguments, request)
 
     def tangent(self, buffer: Buffer) -> Buffer | None:

@@ -200,6 +200,7 @@ class ForwardMode(Recorder):
             self._give_gradients_duals(instance)
         arguments = self._lending(arguments)
         self._lost.launch_forward(arguments, self._tangents, active=active)
+        self._lost.stores_to_declared(arguments)
         if self.trace.root.taken_out is not None:
             look_for_plain(self.trace, values, arguments)
         request = arguments.request

@@ -133,6 +133,9 @@ class LostValues:
             for buffer in touched.written:
                 if not self._is_declared(buffer):
                     self.lose(buffer, kernel_span)
+
+    def stores_to_declared(self, arguments: Arguments) -> None:
+        """What a launch in forward mode, with all its temporary duals, stores into what has none by declaration."""
         for path in arguments.broken_paths:
             if self._is_declared(path.buffer):
                 self.lose(path.buffer, path.span)
