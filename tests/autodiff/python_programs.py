@@ -71,8 +71,9 @@ class Program:
 
     @property
     def may_warn(self) -> bool:
-        """Whether plain numbers are taken out, if only to look at them."""
-        return self.lossy or any(isinstance(one, Stmt) and one.look and "float" in one.form for one in walk(self))
+        """Whether plain numbers are taken out, or written as text that may be read, if only to look at them."""
+        looks = [one.form for one in walk(self) if isinstance(one, Stmt) and one.look]
+        return self.lossy or any(word in form for form in looks for word in ("float(", "str(", "repr(", "(f'"))
 
     def without_looks(self) -> Program:
         return replace(self, body=_without_looks(self.body))

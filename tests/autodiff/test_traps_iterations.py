@@ -8,6 +8,9 @@ import pytest
 import tinote as ti
 from tests.autodiff.traps import Traps, session  # noqa: F401
 
+#: In debug mode a launch warns where iterations have met; what they do then is the subject here.
+pytestmark = pytest.mark.filterwarnings(r"ignore:iterations \d+ and \d+ of the parallel loop meet")
+
 trap = Traps()
 
 
