@@ -5,6 +5,7 @@ error says that the text is gone.
 from __future__ import annotations
 
 import ast
+import importlib.machinery
 import importlib.util
 import os
 import sys
@@ -13,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from _pytest.assertion.rewrite import AssertionRewritingHook
 
 import tinote as ti
 from tinote.compiler.protocol import function_source
@@ -196,3 +198,46 @@ def test_every_form_of_definition_compares(file: Path, future: str) -> None:
     file.write_text(text.replace("1e400", "1e300"))
     with pytest.raises(KernelSyntaxError, match="has changed"):
         function_source(function)
+
+
+ASSERTING = """\
+def positive(a: float) -> float:
+    assert a > 0, "positive"
+    return a * 2
+"""
+
+
+@pytest.mark.parametrize("hook", ["pytest", "another"])
+def test_what_an_import_hook_compiled_is_compared_too(
+    file: Path, hook: str, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Saved with the same text, the definition is taken; with another, even within the `assert`, it is refused."""
+    file.write_text(ASSERTING)
+    loader = Doubling("edited", str(file))
+    if hook == "pytest":
+        loader = AssertionRewritingHook(pytestconfig)
+        loader.set_session(None)
+    spec = importlib.util.spec_from_file_location("edited", file, loader=loader)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    plain: dict[str, Any] = {}
+    exec(compile(ASSERTING, str(file), "exec"), plain)
+    assert module.positive.__code__.co_code != plain["positive"].__code__.co_code
+    file.write_text(ASSERTING + "# saved\n")
+    assert function_source(module.positive).text == ASSERTING
+    for old, new in (("a > 0", "a > 1"), ('"positive"', '"negative"'), ("a * 2", "a * 3")):
+        file.write_text(ASSERTING.replace(old, new))
+        with pytest.raises(KernelSyntaxError, match="has changed"):
+            function_source(module.positive)
+
+
+class Doubling(importlib.machinery.SourceFileLoader):
+    """An import hook that changes the tree: every `return` gives a tuple of two."""
+
+    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> Any:  # pyright: ignore
+        tree = ast.parse(data, path)
+        for one in ast.walk(tree):
+            if isinstance(one, ast.Return) and one.value is not None:
+                one.value = ast.copy_location(ast.Tuple([one.value, one.value], ast.Load()), one.value)
+        return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)

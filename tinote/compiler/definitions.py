@@ -12,11 +12,14 @@ import ast
 import functools
 import inspect
 import os
+import sys
 import time
 import tokenize
 import types
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
 #: Lines that may turn out to stand inside a string or a bracket, before the tokenizer is asked instead.
 _MOST_TRIES = 16
@@ -109,17 +112,16 @@ def _parsed(text: str, first: int, file: str) -> list[ast.stmt]:
 # ---- a file that has changed
 
 
-def is_text_of(code: types.CodeType, lines: Sequence[str], file: str) -> bool:
-    """Whether the file's lines, as they are now, still hold what `code` was compiled from where it says it stood. Files
-    that have not changed since the process began are taken at their word: import hooks such as pytest's compile another
-    tree than the text gives.
+def is_text_of(code: types.CodeType, lines: Sequence[str], file: str, loader: Any) -> bool:
+    """Whether the file's lines, as they are now, still hold what `code` was compiled from where it says it stood.
+    `loader`: what loaded the module. Files that have not changed since the process began are not compared.
     """
     if not _may_have_changed(file):
         return True
     # The whole of it: what stands around a function, and even what the module imports, takes part in its code.
     return any(
         _same_code(one, code)
-        for compiled in (_compiled, _compiled_cells)
+        for compiled in (_compiled, _compiled_cells, functools.partial(_compiled_by, loader))
         for one in _codes_in(compiled("".join(lines), file, code.co_flags & _FUTURE))
         if one.co_qualname == code.co_qualname and one.co_firstlineno == code.co_firstlineno
     )
@@ -141,6 +143,21 @@ def _compiled_cells(text: str, file: str, flags: int) -> types.CodeType | None:
         body = [one for function in functions for one in function.body if not isinstance(one, ast.Return)]
         return compile(ast.Module(body, []), file, "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled_by(loader: Any, text: str, file: str, flags: int) -> types.CodeType | None:
+    """What the module's loader compiles of the file: import hooks, such as those that check types, change the tree."""
+    # pytest's hook, which rewrites `assert`, does so in a function of its module.
+    rewrite = getattr(sys.modules.get(type(loader).__module__), "rewrite_asserts", None)
+    try:
+        if rewrite is None:
+            return loader.source_to_code(Path(file).read_bytes(), file)
+        tree = ast.parse(text, file)
+        rewrite(tree, text.encode(), file, loader.config)
+        return compile(tree, file, "exec", flags, dont_inherit=True)
+    except Exception:  # the hook is somebody else's, and there may be none
         return None
 
 

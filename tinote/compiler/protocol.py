@@ -205,7 +205,7 @@ def _source(
     is_plain: bool = False,
 ) -> FunctionSource:
     code = function.__code__
-    if not is_text_of(code, lines, code.co_filename):
+    if not is_text_of(code, lines, code.co_filename, function.__globals__.get("__loader__")):
         raise KernelSyntaxError(
             f"the file has changed since Python read `{function.__name__}`: another definition stands here now",
             Span(code.co_filename, code.co_firstlineno),
