@@ -29,7 +29,11 @@ class ElementPlace:
         """The components at `index` get new values."""
         source = self._field._source(value)
         self._field._wrote(self._place(index), value)
-        self._field._assign(self._place(index), source, value)
+        try:
+            self._field._assign(self._place(index), source, value)
+        except (TypeError, ValueError) as error:
+            field = f"'{self._field.name}', a field of {self._field.dtype}"
+            raise FieldError(f"cannot store {value!r} as components of {field}: {error}") from None
 
     def _place(self, index: Any) -> tuple[Any, ...]:
         return (*self._position, *(index if isinstance(index, tuple) else (index,)))

@@ -22,7 +22,7 @@ from tinote.lang.data.captured_arrays import taken_copy
 from tinote.lang.data.components import ComponentField, ElementPlace
 from tinote.lang.data.exchange import Exchanged
 from tinote.lang.data.layout import LETTERS, Layout, Placement, array_over, array_shape, dense, part_of
-from tinote.lang.data.matrix import Matrix, Vector, as_stored
+from tinote.lang.data.matrix import Matrix, Vector, as_stored, is_number
 from tinote.lang.data.nodes import Located
 from tinote.lang.data.traced import stored
 from tinote.lang.session.missing import HABITS
@@ -660,13 +660,14 @@ class ScalarField(Field):
         position = self._position(key)
         number = stored(value)
         fits = _is_plain(number) and (self.dtype.kind == "f" or type(number) is int)
-        if not fits and isinstance(number, _NUMBERS):
-            number = self._source(number)
+        if not fits:
+            if isinstance(number, _NUMBERS):
+                number = self._source(number)
+            elif not is_number(number):
+                raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: it is no number")
         if self.noted is not None or recorder.get() is not None or session.watchers:
             self._wrote(position, value)
         try:
-            if value is None:  # which NumPy reads as NaN
-                raise TypeError("it is not a number")
             self._assign(position, number, value)
         except (TypeError, ValueError, OverflowError) as error:
             raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: {error}") from None

@@ -38,6 +38,23 @@ def numpy_type(dtype: Scalar) -> np.dtype[Any]:
     return np.dtype(np.bool_) if dtype.kind == "b" else np.dtype(f"{dtype.kind}{dtype.size}")
 
 
+def is_number(value: Any) -> bool:
+    """Whether one number may be made of it where numbers are stored or passed. Python and NumPy would also read text,
+    bytes and dates.
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        return value.dtype.kind in "biufO"
+    return hasattr(type(value), "__float__") or hasattr(type(value), "__index__")
+
+
+def require_numbers(value: Any) -> None:
+    """Raise `FieldError` for what is neither a number nor an array or list of them."""
+    if not is_number(value):
+        found = np.asarray(value)
+        if isinstance(value, bytearray | memoryview) or found.dtype.kind not in ("biufO" if found.ndim else "biuf"):
+            raise FieldError(f"components of vectors and matrices are numbers, and {value!r} is not", caller())
+
+
 def as_stored(values: np.ndarray[Any, Any], t: Scalar) -> np.ndarray[Any, Any]:
     """Numbers as memory of type `t` holds them; for integers, fractions are cut off. Raises `ValueError` for integers
     out of range, and for finite numbers that are too large for a float type.
@@ -232,6 +249,8 @@ class Matrix:
         part = _unwrap(value)
         if self._parent is not None:  # which refuses what does not fit
             self._parent.write(index, part)
+        else:
+            require_numbers(part)
         if isinstance(part, np.ndarray) and part.dtype == object:
             self.values = self.values.astype(object)
         self.values[index] = part

@@ -36,7 +36,7 @@ from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data import types
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout, offset_given, order_named, shape_given
-from tinote.lang.data.matrix import Matrix, Vector, as_stored, numpy_type
+from tinote.lang.data.matrix import Matrix, Vector, as_stored, is_number, numpy_type
 from tinote.lang.data.members import Members
 from tinote.lang.data.nodes import Node
 from tinote.lang.data.traced import holds_traced, plain, traced_array
@@ -317,10 +317,10 @@ def _plain(value: Any) -> Any:
 def _member(name: str, value: Any) -> Any:
     if isinstance(value, dict):
         return Struct(value)
+    if isinstance(value, np.generic | np.ndarray) and not value.ndim and is_number(value):
+        return value.item()
     if isinstance(value, list | tuple | np.ndarray):
         return Vector(value) if np.ndim(value) == 1 else Matrix(value)
-    if isinstance(value, np.generic):
-        return value.item()
     if isinstance(value, bool | int | float | Matrix | Struct):
         return value
     raise FieldError(

@@ -10,7 +10,7 @@ from tinote.compiler.protocol import adds_at
 from tinote.errors import FieldError
 from tinote.ir.types import Tensor, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from tinote.lang.data.fields import MatrixField
-from tinote.lang.data.matrix import Matrix, Vector, as_type
+from tinote.lang.data.matrix import Matrix, Vector, as_type, require_numbers
 from tinote.lang.data.ndarrays import ElementHint, NdarrayType
 from tinote.lang.session.missing import refusing
 from tinote.lang.session.state import scalar_type, session
@@ -136,7 +136,9 @@ class MatrixType:
 def _flat(component: Any) -> np.ndarray[Any, Any]:
     if isinstance(component, tuple | list):
         return np.concatenate([_flat(c) for c in component]) if component else np.zeros(0)
-    return np.ravel(np.asarray(component.values if isinstance(component, Matrix) else component))
+    numbers = component.values if isinstance(component, Matrix) else component
+    require_numbers(numbers)
+    return np.ravel(np.asarray(numbers))
 
 
 def vector(n: int | None = None, dtype: Any = None) -> Any:

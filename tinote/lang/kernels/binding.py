@@ -42,7 +42,7 @@ from tinote.config import Config
 from tinote.errors import KernelArgumentError, KernelTypeError
 from tinote.ir.types import Scalar, Tensor, f64, i64
 from tinote.lang.data.argpacks import ArgPack
-from tinote.lang.data.matrix import Matrix
+from tinote.lang.data.matrix import Matrix, is_number
 from tinote.lang.data.ndarrays import ArrayBuffers, argument_error
 from tinote.lang.data.structured import numbers_in
 from tinote.lang.data.traced import Traced
@@ -283,7 +283,7 @@ def _matrix_or_none(value: Any) -> Matrix | None:
 
 def _wider(t: Scalar, value: Any) -> str:
     """What to do about a number that does not fit `t`; nothing when it is not a number."""
-    if not isinstance(value, Real):
+    if not isinstance(value, Real) or not is_number(value):
         return ""
     if t.kind == "f":
         return "" if t is f64 else f"it is too large for {t}: annotate a wider type, such as `ti.f64`"
@@ -297,7 +297,7 @@ def _fits(t: Scalar, value: Any) -> bool:
     try:
         if t.kind == "f":
             number = float(value)
-            return not isinstance(value, str) and (not math.isfinite(number) or math.isfinite(t.round(number)))
+            return is_number(value) and (not math.isfinite(number) or math.isfinite(t.round(number)))
         number = value.__index__()
     except (TypeError, ValueError, AttributeError, OverflowError):
         return False
