@@ -52,6 +52,24 @@ def test_circles_take_colours_radii_and_a_palette(gui):
     assert image[30, 10].tolist() == [0, 0, 255]
 
 
+def test_get_image_gives_what_was_just_drawn(gui):
+    """Each way to draw begins a frame; until one does, the frame that was shown last stays."""
+    shape = (*gui.res, 3)
+    ways = [
+        lambda k: gui.set_image(np.full(shape, k / 4, np.float32)),
+        lambda k: gui.clear(int(255 * k / 4) * 0x010101),
+        lambda k: gui.rect((0, 0), (1, 1), radius=100, color=int(255 * k / 4) * 0x010101),
+        lambda k: gui.triangles([[-9, -9]], [[9, -9]], [[0.5, 9]], color=int(255 * k / 4) * 0x010101),
+        lambda k: gui.circles([[0.5, 0.5]], radius=100, color=int(255 * k / 4) * 0x010101),
+    ]
+    for draw in ways:
+        for k in (4, 1, 3, 0, 2):
+            draw(k)
+            for end in (lambda: None, gui.show):
+                end()
+                assert gui.get_image()[5, 5, :3] == pytest.approx(k / 4, abs=0.01)
+
+
 def test_show_begins_anew_from_the_background(gui):
     gui.circle((0.5, 0.5), radius=5)
     gui.show()

@@ -94,6 +94,7 @@ class GUI(KeyNames):
         self._panels: list[Panel] = []
         self._widgets = Widgets(self.pointer, self._events, self.res)
         self._drawn = self._blank()
+        self._is_begun = False  # whether anything was drawn into it
         self._scene: tuple[Content, Eye] | None = None  # Drawn into `_drawn` when something is drawn over it.
         self._shown: Picture | SceneFrame = self._drawn
         self._scenes: list[tuple[Content, Eye]] = []  # Of the frame that is being drawn,
@@ -154,6 +155,7 @@ class GUI(KeyNames):
         self._panels.clear()
         self.pointer.next_frame()
         self._drawn = self._blank()
+        self._is_begun = False
         self._shown = finished
         self._scenes_shown, self._scenes = self._scenes, []
         self.frame += 1
@@ -188,6 +190,7 @@ class GUI(KeyNames):
     @property
     def _canvas(self) -> Picture:
         """What is drawn into: the frame with its scene."""
+        self._is_begun = True
         if self._scene is not None:
             (content, eye), self._scene = self._scene, None
             draw_scene(self._drawn, content, eye, self._rasteriser)
@@ -356,10 +359,10 @@ class GUI(KeyNames):
 
     @_interruptible
     def get_image(self) -> np.ndarray:
-        """The last frame that was shown (before the first: the one being drawn), as set_image takes it: (width, height,
-        4), float32 in [0, 1].
+        """What has been drawn in this frame, without its controls; before anything is, the last frame that was shown.
+        As set_image takes it: (width, height, 4), float32 in [0, 1].
         """
-        picture = _picture_of(self._shown) if self.frame else self._canvas
+        picture = self._canvas if self._is_begun or not self.frame else _picture_of(self._shown)
         image = np.ones((*self.res, 4), np.float32)
         image[:, :, :3] = picture.pixels[::-1].swapaxes(0, 1) / np.float32(255.0)
         return image

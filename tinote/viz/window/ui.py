@@ -119,7 +119,9 @@ class Window:
         return self._gui.res
 
     def get_image_buffer_as_numpy(self) -> np.ndarray:
-        """The last frame that was shown (before the first: the one being drawn): (width, height, 4), float32."""
+        """What has been drawn in this frame; before anything is, the last one that was shown: (width, height, 4),
+        float32.
+        """
         return self._gui.get_image()
 
     def get_depth_buffer_as_numpy(self) -> np.ndarray:
