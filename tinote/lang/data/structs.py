@@ -23,6 +23,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import weakref
 from collections.abc import Mapping
 from types import FunctionType
 from typing import Any
@@ -73,6 +74,10 @@ class StructType(Tokenised):
 
     def _token_parts(self) -> Any:
         return self.__name__, self.members, self.methods
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type]:
+        """What `class Heavy(Particle)` inherits from, where this type is `Particle`."""
+        return (_class_of(self),)
 
     def type_of(self, member: str) -> Scalar | Tensor | StructType:
         """A member's type, with what the session means by `float` and `int`."""
@@ -196,26 +201,50 @@ def struct(**members: Any) -> StructType:
 
 def dataclass(cls: type) -> StructType:
     """Make a type of structs of a class: its annotations are the members, its `@ti.func`s take the struct first; its
-    other functions and properties are there in Python scope. Raises `FieldError` for what is not a class, and for
-    members without a type.
+    other functions and properties are there in Python scope. Of the types of structs that it inherits from, it has the
+    members, before its own, and the methods that it does not define itself, in Python's order. Raises `FieldError` for
+    what is not a class, and for members without a type.
     """
     where = caller()
     if not isinstance(cls, type):
         raise FieldError(f"ti.dataclass decorates a class, not {cls!r}", where)
     frame = sys._getframe(1)
     try:
-        members = inspect.get_annotations(cls, eval_str=True, locals={**frame.f_globals, **frame.f_locals})
+        own = inspect.get_annotations(cls, eval_str=True, locals={**frame.f_globals, **frame.f_locals})
     except Exception as error:
         raise FieldError(f"an annotation of '{cls.__name__}' cannot be evaluated: {error}", where) from None
-    for name in members:
+    members: dict[str, Any] = {}
+    methods: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        members |= vars(base).get(_MEMBERS, {}) if base is not cls else own
+        for name, value in vars(base).items():
+            methods.pop(name, None)
+            if _is_method(value):
+                methods[name] = value
+    members = {name: t for name, t in members.items() if not is_template(t)}
+    for name in members.keys() | own.keys():
         if name in vars(cls):
             raise FieldError(
                 f"member '{name}' of '{cls.__name__}' has a default value, which structs do not have", where
             )
-    methods = {name: value for name, value in vars(cls).items() if _is_method(value)}
-    made = StructType(cls.__name__, {name: t for name, t in members.items() if not is_template(t)}, methods, where)
+        methods.pop(name, None)
+    made = StructType(cls.__name__, members, methods, where)
     made.__module__, made.__doc__ = cls.__module__, cls.__doc__
+    setattr(cls, _MEMBERS, members)
+    _classes[made] = cls
     return made
+
+
+#: The classes that types of structs were made of, for classes that inherit from them.
+_classes: weakref.WeakKeyDictionary[StructType, type] = weakref.WeakKeyDictionary()
+_MEMBERS = "__tinote_struct_members__"
+
+
+def _class_of(struct: StructType) -> type:
+    """The class of a type of structs: one like it where it was made of none, or arrived from another process."""
+    if struct not in _classes:
+        _classes[struct] = type(struct.__name__, (), {**struct.methods, _MEMBERS: struct.members})
+    return _classes[struct]
 
 
 def _is_method(value: Any) -> bool:
