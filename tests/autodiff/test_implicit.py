@@ -323,7 +323,10 @@ def test_what_implicit_functions_refuse() -> None:
     system = Equations()
     x, r = system.x, system.r
     for make, message in (
-        (lambda: ti.ad.implicit(system.residual, x, x), "as many equations"),
+        (lambda: ti.ad.implicit(system.residual, x, x), "is both unknown and into"),
+        (lambda: ti.ad.implicit(system.residual, x), r"needs into, .*\n.*implicit\(residual, unknown=x, into=F\)"),
+        (lambda: ti.ad.implicit(system.residual, into=r), "needs unknown, the field that gets the solution"),
+        (lambda: ti.ad.implicit(system.residual, x, "r"), r"not 'r'\n.*implicit\(residual, unknown=x, into=F\)"),  # type: ignore[arg-type]
         (lambda: ti.ad.implicit(system.residual, x, system.loss), "has 6 numbers, and '.*' 1"),
         (lambda: ti.ad.implicit(system.residual, system.c, r), "has no gradient"),
         (lambda: ti.ad.implicit(system.residual, np.ones(3), r), "is a field of floats"),  # type: ignore[arg-type]
@@ -339,6 +342,36 @@ def test_what_implicit_functions_refuse() -> None:
     system.prepare()
     with pytest.raises(CaptureError, match="implicit function of 'residual', whose iterations are as many as it takes"):
         ti.capture(lambda: system.solve())()
+
+
+@pytest.mark.parametrize("recording", ["nothing", "tape"])
+@pytest.mark.parametrize("given", ["another field", "exchanged", "added to"])
+def test_a_residual_that_does_not_write_into_is_refused(given: str, recording: str) -> None:
+    """What `into` held before would be taken for F: zeros for a solution."""
+    ti.init(default_fp=ti.f64)
+    x, f, other = (ti.field(ti.f64, 3, needs_grad=True) for _ in range(3))
+    loss = ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def residual():
+        for i in x:
+            if ti.static(given == "added to"):
+                f[i] += x[i] * x[i] - 2
+            else:
+                f[i] = x[i] * x[i] - 2
+
+    x.fill(1.0)
+    other.fill(0.0)
+    unknown, into = {"another field": (x, other), "exchanged": (f, x), "added to": (x, f)}[given]
+    solve = ti.ad.implicit(residual, unknown, into)
+    held = into.to_numpy()
+    with pytest.raises(DifferentiationError, match=r"'residual' gives '.*', into of ti.ad.implicit, no new values"):
+        if recording == "tape":
+            with ti.ad.Tape(loss):
+                solve()
+        else:
+            solve()
+    assert given == "added to" or (into.to_numpy() == held).all()
 
 
 def test_newtons_method_tells_why_it_ends() -> None:

@@ -24,12 +24,15 @@ Array = np.ndarray[Any, Any]
 
 _JACOBIANS = ("dense", "sparse", "matrix-free")
 _MOST_HALVINGS = 12
+_CALL = "ti.ad.implicit(residual, unknown=x, into=F)"
+#: What no residual is: it stays where none is written.
+_UNWRITTEN = -1.2676506e30
 
 
 def implicit(
     residual: Callable[..., Any],
-    unknown: Field,
-    into: Field,
+    unknown: Field | None = None,
+    into: Field | None = None,
     *,
     jacobian: str = "sparse",
     sparsity: Any = None,
@@ -62,14 +65,13 @@ def implicit(
     Method: the implicit function theorem; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, chapter 15.
     """
     span = caller()
-    for field, name in ((unknown, "unknown"), (into, "into")):
-        if not isinstance(field, Field) or field.dtype.kind != "f":
-            raise DifferentiationError(f"{name} of ti.ad.implicit is a field of floats, not {field!r}", span)
-        if not field.has_grad:
-            raise DifferentiationError(
-                f"'{field.name}', {name} of ti.ad.implicit, has no gradient", span, hint="make it with needs_grad=True"
-            )
-    if unknown.held().size != into.held().size or unknown is into:
+    unknown = _field(unknown, "unknown", "the field that gets the solution", span)
+    into = _field(into, "into", "the field to which the residual writes F", span)
+    if unknown is into:
+        raise DifferentiationError(
+            f"'{unknown.name}' is both unknown and into of ti.ad.implicit", span, hint=f"into is another field: {_CALL}"
+        )
+    if unknown.held().size != into.held().size:
         raise DifferentiationError(
             f"ti.ad.implicit solves as many equations as there are unknowns: '{unknown.name}' has "
             f"{unknown.held().size} numbers, and '{into.name}' {into.held().size}",
@@ -86,6 +88,20 @@ def implicit(
     if jacobian == "sparse":
         scipy_sparse()
     return _Implicit(residual, unknown, into, jacobian, sparsity, solve, tolerance, most_iterations)
+
+
+def _field(given: Any, name: str, role: str, span: Span) -> Field:
+    """An argument of `implicit` that is a field of floats with a gradient. Raises `DifferentiationError`."""
+    if not isinstance(given, Field) or given.dtype.kind != "f":
+        hint = f"{role} is an argument: {_CALL}"
+        if given is None:
+            raise DifferentiationError(f"ti.ad.implicit needs {name}, {role}", span, hint=hint)
+        raise DifferentiationError(f"{name} of ti.ad.implicit is a field of floats, not {given!r}", span, hint=hint)
+    if not given.has_grad:
+        raise DifferentiationError(
+            f"'{given.name}', {name} of ti.ad.implicit, has no gradient", span, hint="make it with needs_grad=True"
+        )
+    return given
 
 
 class _Implicit:
@@ -113,6 +129,7 @@ class _Implicit:
         self._own = solve
         self._tolerance = tolerance
         self._most = most
+        self._is_written = False  # whether the residual was seen to write `into`
         unknown.ensure_dual()
         into.ensure_dual()
 
@@ -134,7 +151,7 @@ class _Implicit:
                 taken = self._newton(run, span)
             else:
                 self._own(*args, **kwargs)
-                norm = self._norm(run)
+                norm = self._first_norm(run, span)
                 if not norm <= self._least(norm):
                     raise _not_converged("the residual after `solve`", norm, self._least(norm), span)
 
@@ -147,7 +164,7 @@ class _Implicit:
 
     def _newton(self, run: Callable[[], Any], span: Span) -> int:
         x = self._unknown.held()
-        norm = self._norm(run)
+        norm = self._first_norm(run, span)
         least = self._least(norm if self._tolerance is None else 0.0)
         for taken in range(self._most):
             if norm <= least:
@@ -170,6 +187,28 @@ class _Implicit:
         if norm <= least:
             return self._most
         raise _not_converged(f"Newton's method, of {self._most} steps at most,", norm, least, span)
+
+    def _first_norm(self, run: Callable[[], Any], span: Span) -> float:
+        """The norm of F. Raises `DifferentiationError` where the residual does not write `into`: what it holds would be
+        taken for F.
+        """
+        if self._is_written:
+            return self._norm(run)
+        before = self._into.held().copy()
+        marked = np.full_like(before, _UNWRITTEN)
+        self._into.from_numpy(marked)
+        run()
+        after = self._into.held().copy()
+        self._into.from_numpy(np.where(after == marked, before, after))
+        if after.size and (after == marked).all():
+            name = getattr(self._residual, "__name__", "residual")
+            raise DifferentiationError(
+                f"'{name}' gives '{self._into.name}', into of ti.ad.implicit, no new values",
+                span,
+                hint=f"into is the field to which the residual writes F: {_CALL}",
+            )
+        self._is_written = True
+        return float(np.linalg.norm(self._into.held().astype(np.float64)))
 
     def _norm(self, run: Callable[[], Any]) -> float:
         run()
