@@ -220,7 +220,9 @@ def _get_engine() -> _Engine:
     if _engine is None:
         with _llvm_lock:
             if _engine is None:
-                _engine = _Engine()
+                made = _Engine()
+                if _engine is None:  # a signal handler may have made one meanwhile, whose machine code is in use
+                    _engine = made
     return _engine
 
 
