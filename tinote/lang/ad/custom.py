@@ -100,7 +100,7 @@ class CustomFunction:
         around = tape.opened_notes()
 
         def pull(sweep: CustomSweep) -> None:
-            following = _following(PushedGradient, sweep, dict(sweep.tangents), custom, around, sweep.gradients)
+            following = _following(PushedGradient, sweep, tape, dict(sweep.tangents), custom, around, sweep.gradients)
             with in_gradient(sweep.read), following:
                 gradient(*args, **kwargs)
 
@@ -116,7 +116,7 @@ class CustomFunction:
         custom = Custom(self._name, span, pull, scratch=_buffers(scratch, span), carries_tangents=True, again=again)
         custom.notices_stale = custom.is_function = custom.tells_gradients = True
         tangents = {} if tape.tangents is None else tape.tangents
-        with _following(PushedFunction, Inside(tape, custom), tangents, custom, around, tape.derivative):
+        with _following(PushedFunction, Inside(tape, custom), tape, tangents, custom, around, tape.derivative):
             result = self._function(*args, **kwargs)
         tape.custom(custom)
         if may_be_computed(result, {}):
@@ -154,6 +154,7 @@ class CustomFunction:
 def _following(
     kind: type[PushedFunction],
     told: Recorder,
+    journal: Journal,
     tangents: dict[Buffer, Buffer],
     custom: Custom,
     around: Sequence[Note],
@@ -162,7 +163,7 @@ def _following(
     """A block in which a function or its gradient runs: pushed forward where the recording has tangents."""
     if not derivative.has_tangents:
         return recording_as(told)
-    return kind(told, tangents, custom.name, custom.span, around).running()
+    return kind(told, journal, tangents, custom.name, custom.span, around).running()
 
 
 class _BoundCustomFunction:

@@ -8,7 +8,7 @@ tangents that the recording around has; whoever keeps what is overwritten hears 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.nested import Stretch
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
+from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced
@@ -27,20 +28,28 @@ from tinote.source import Span, caller
 
 class PushedFunction(ForwardMode):
     """What runs in a function with a custom gradient, in forward mode that goes on with the tangents that there are:
-    those of fields, and `tangents` of memory without a dual. `told` hears what is done to memory; `name` and `span` are
-    those of the call of the function, `around` is what differentiates it.
+    those of fields, and `tangents` of memory without a dual. `told` hears what is done to memory; `journal` is the
+    recording whose duals and gradients these are; `name` and `span` are those of the call of the function, `around` is
+    what differentiates it.
     """
 
     takes_blocks = False
     takes_custom = True
 
     def __init__(
-        self, told: Recorder, tangents: dict[Buffer, Buffer], name: str, span: Span, around: Sequence[Note]
+        self,
+        told: Recorder,
+        journal: Journal,
+        tangents: dict[Buffer, Buffer],
+        name: str,
+        span: Span,
+        around: Sequence[Note],
     ) -> None:
         self._follow([], [], Trace(refuses=True))
         self._tangents = tangents
         self._temporaries = TemporaryAdjoints((), tangents)
         self._told = told
+        self._journal = journal
         self._notes = [Note(f"'{name}' is differentiated along a direction here", span), *around]
 
     @contextmanager
@@ -65,6 +74,15 @@ class PushedFunction(ForwardMode):
         with stretch.listening():
             yield
         self._told.ran_beside(stretch.loaded, stretch.written)
+
+    def begin_duals(self, duals: Iterable[Buffer]) -> None:
+        self._journal.begin_duals(duals)
+
+    def begin_all_duals(self) -> None:
+        self._journal.begin_all_duals()
+
+    def keep_gradients(self, gradients: Iterable[Buffer]) -> None:
+        self._journal.keep_gradients(gradients)
 
     # ---- what runs
 
@@ -128,3 +146,6 @@ class PushedGradient(PushedFunction):
     def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         self._told.refuse_stale_gradient(instance, constants(values))
         return super().launching_gradient(instance, values)
+
+    def keep_gradients(self, gradients: Iterable[Buffer]) -> None:
+        self._told.use_gradients(gradients)

@@ -331,7 +331,7 @@ class Tape(Journal):
         refuses, self.trace = self.trace.refuses, inner_trace(outer)
         self.trace.events, self.trace.refuses = self.events, refuses
         self._usual = None
-        self.take_tangents(temporary, caller())
+        self.take_tangents(outer, temporary, caller())
         outer.keep_gradients(own_gradients())
 
     def custom(self, custom: Custom) -> None:
@@ -392,8 +392,7 @@ class Tape(Journal):
         open_recording(self)
         self.leave_companions(before)
         self._begun = frozenset()
-        before.begin_anew()
-        before.begin(self, self.companions | {self.loss.grad.buffer})
+        self.begin_sweep(self.companions | {self.loss.grad.buffer})
         self.loss.grad.fill(1)
 
     def _differentiate(self) -> None:

@@ -173,6 +173,8 @@ _replays: list[Replay] = []
 _waiting = 0
 _lock = threading.RLock()
 _change = threading.Condition(_lock)
+#: how many seconds a recording waits for others, of which none ends meanwhile: they may wait for this one
+PATIENCE = 300.0
 
 
 def _after_fork() -> None:
@@ -194,6 +196,7 @@ def open_recording(recording: Recorder) -> None:
     """A recording begins, or goes on: when no other thread replays any longer."""
     if recording.reference is None:
         recording.owner = present_owner()
+        recording.thread = get_ident()
         recording.reference = weakref.ref(recording, _is_gone)
     if recording.reference not in _open:
         _open.append(recording.reference)
@@ -251,8 +254,9 @@ def close_recording(recording: Recorder, *, failed: bool = False) -> None:
 def use(recording: Recorder, companions: Collection[Buffer] | None = None) -> None:
     """An open recording is about to compute these of its `companions`, by default all. Waits for others to be through
     with them, where they leave nothing there. Raises `DifferentiationError` where another owner's recording computes
-    some of them, too.
+    some of them, too, where waiting could last for ever, and where nothing has ended for `PATIENCE` seconds.
     """
+    assert recording.owner is not None, "it has been opened"
     holds, recording.is_using = recording.is_using, True
     if len(_open) == 1 and not _ended:
         return
@@ -262,10 +266,11 @@ def use(recording: Recorder, companions: Collection[Buffer] | None = None) -> No
         # Who waits uses nothing meanwhile, so that nobody waits for it.
         while (met := _met(recording, companions)) is not None:
             recording.is_using = holds
-            buffer, other, leaves = met
-            if holds or leaves or any(one.is_using for one in _all_open() if one.owner is recording.owner):
+            buffer, other, may_end = met
+            if holds or not may_end or any(one.is_using for one in _all_open() if one.owner is recording.owner):
                 raise _both(recording, buffer, other)
-            _change.wait()
+            if not _change.wait(PATIENCE):
+                raise _both(recording, buffer, other)
             recording.is_using = True
 
 
@@ -285,13 +290,16 @@ def refuse_same_values(recording: Recorder) -> None:
 
 
 def _met(recording: Recorder, companions: Collection[Buffer]) -> tuple[Buffer, Span, bool] | None:
-    """What another recording computes of these, where that was opened, and whether it leaves it there."""
+    """What another recording computes of these, where that was opened, and whether it will be over, and leave nothing
+    there: one of this thread cannot go on while this one waits.
+    """
     for other in _others(recording):
         if other.is_using and (both := set(companions).intersection(other.companions)):
-            return min(both, key=_name), other.opened or NOWHERE, other.leaves
+            may_end = not other.leaves and other.thread != recording.thread
+            return min(both, key=_name), other.opened or NOWHERE, may_end
     for ended in _ended if recording.leaves else ():
         if recording in ended.beside and (both := ended.companions.intersection(companions)):
-            return min(both, key=_name), ended.span, True
+            return min(both, key=_name), ended.span, False
     return None
 
 
@@ -300,7 +308,10 @@ def _all_open() -> list[Recorder]:
 
 
 def _others(recording: Recorder) -> list[Recorder]:
-    return [one for one in _all_open() if one.owner is not recording.owner]
+    """Those of other owners. A thread's recording goes on in a task that it has opened: that is no other one."""
+    own = recording.owner
+    found = [one for one in _all_open() if one.owner is not own]
+    return [one for one in found if not (own and one.owner and (own.includes(one.owner) or one.owner.includes(own)))]
 
 
 def _name(buffer: Buffer) -> str:

@@ -90,8 +90,9 @@ class Recorder:
     opened: Span | None = None
     #: the same for what is around it, as notes
     opened_within: Sequence[Note] = ()
-    #: of one that is open (`owners.py`): who has opened it, and how it is known there
+    #: of one that is open (`owners.py`): who has opened it, in which thread, and how it is known there
     owner: Owner | None = None
+    thread = 0
     reference: weakref.ref[Recorder] | None = None
     #: the gradients and duals that it computes, whether it does so now, and whether they are results, to be read later
     companions: Set[Buffer] = frozenset()
@@ -119,6 +120,9 @@ class Recorder:
     def meeting(self, other: Recorder) -> Buffer | None:
         """What one of the two writes and the other one uses, if that is known."""
         return None
+
+    def begin_duals(self, duals: Iterable[Any]) -> None:
+        """These are about to be used: they begin at zero, if this recording has not used them yet."""
 
     def begin_all_duals(self) -> None:
         """A derivative inside of this one is about to use duals: any."""

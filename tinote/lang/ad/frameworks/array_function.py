@@ -228,13 +228,12 @@ class ArrayFunction:
     @contextmanager
     def _without_effects(self) -> Iterator[None]:
         """The program runs: afterwards all fields are as they were."""
-        with _one_at_a_time:
-            refuse_open_recorder(self.what)
-            with State() as before:
-                try:
-                    yield
-                finally:
-                    before.put_back()
+        refuse_open_recorder(self.what)  # what is open here may be what another one waits for
+        with _one_at_a_time, State() as before:
+            try:
+                yield
+            finally:
+                before.put_back()
 
     def _facts(self, inputs: Sequence[Array]) -> list[ArrayFacts]:
         return self.results([ArrayFacts(one.shape, one.dtype) for one in inputs])

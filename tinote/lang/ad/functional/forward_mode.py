@@ -136,6 +136,7 @@ class ForwardMode(Recorder):
         give_gradients_duals()
         for buffer, temporary in list(self._tangents.items()):
             if buffer.tangent is not None:
+                self.begin_duals([buffer.tangent])
                 numbers(buffer.tangent)[...] = numbers(temporary)
                 del self._tangents[buffer]
         return self._tangents

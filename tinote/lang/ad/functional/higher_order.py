@@ -379,10 +379,10 @@ class _Record:
         journal.opened_within = self.outer.opened_notes()
         give_gradients_duals()
         if isinstance(base, ForwardMode):
-            journal.take_tangents(base.nesting(), self.inner.span)
+            journal.take_tangents(base, base.nesting(), self.inner.span)
         elif carries:
             assert isinstance(base, Journal)
-            journal.take_tangents(base.tangents or {}, self.inner.span)
+            journal.take_tangents(base, base.tangents or {}, self.inner.span)
         journal.starts_as_used()
         return journal
 
@@ -438,6 +438,7 @@ class _Record:
         """Call f, and give its result's parts: numbers and plain floats, or fields."""
         journal, bound, task = run.journal, run.bound, self.inner.task
         journal.opened = task.span
+        journal.is_swept = True
         top: Recorder = blocks[-1] if blocks else journal
         fields = [
             part.buffer for one in bound.inputs if one.field is not None for part in self._fields(one.field, blocks)
@@ -458,33 +459,30 @@ class _Record:
         return parts
 
     def _first(self, journal: Journal) -> tuple[list[_Part], list[list[_Part]], set[int]]:
-        kept = CompanionsBefore()
         blocks = self._blocks(journal)
         self.seeds = self._seeds()
-        try:
-            journal.gradients_before = kept
-            run = self._run(journal, blocks, self.inner.args, repeats=False)
-            results = self._called(run, blocks)
-            taken = set(journal.trace.taken_in)
-            values = [self._value(one) for one in results]
-            fields = [f for one in run.bound.inputs if one.field is not None for f in self._fields(one.field, blocks)]
-            touched = changed_gradients_of(journal, [*fields, *[one for one in results if isinstance(one, Field)]])
-            for gradient in touched:
-                for one in (gradient, gradient.tangent):
-                    if one is not None:
-                        kept.add(memory_of(one))
-                        memory_of(one).clear()
-            sweep = journal.sweep()
-            for result, seed in zip(results, reversed(self.seeds), strict=True):
-                _start(sweep, result, seed.value, seed.tangent)
-            sweep.run()
-            gradients = [self._gradient(k, run.bound, sweep, blocks) for k in range(len(run.bound.inputs))]
-            self.kernels = [launch.kernel_name for launch in _launches(journal)]
-        finally:
-            for block in blocks:
-                block.forget()
-            journal.forget()
-            unwinding(kept.put_back)
+        with CompanionsBefore() as before:
+            journal.leave_companions(before)
+            try:
+                run = self._run(journal, blocks, self.inner.args, repeats=False)
+                results = self._called(run, blocks)
+                taken = set(journal.trace.taken_in)
+                values = [self._value(one) for one in results]
+                inputs = [one.field for one in run.bound.inputs if one.field is not None]
+                fields = [part for field in inputs for part in self._fields(field, blocks)]
+                fields += [one for one in results if isinstance(one, Field)]
+                touched = changed_gradients_of(journal, fields)
+                journal.begin_sweep([one for g in touched for one in (g, g.tangent) if one is not None])
+                sweep = journal.sweep()
+                for result, seed in zip(results, reversed(self.seeds), strict=True):
+                    _start(sweep, result, seed.value, seed.tangent)
+                sweep.run()
+                gradients = [self._gradient(k, run.bound, sweep, blocks) for k in range(len(run.bound.inputs))]
+                self.kernels = [launch.kernel_name for launch in _launches(journal)]
+            finally:
+                for block in blocks:
+                    block.forget()
+                journal.forget()
         self.values = [np.array(one.value) for one in values]
         return values, gradients, taken
 

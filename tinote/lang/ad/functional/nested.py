@@ -666,30 +666,27 @@ class Recorded:
         journal.is_inner = True
         journal.opened_within = self.outer.opened_notes()
         journal.from_python = []
-        kept = CompanionsBefore()
-        try:
-            journal.gradients_before = kept
-            bound = self._bound(journal, duals=False)
-            run = recorded_from(task, bound, journal, self.kwargs)
-            taken = set(trace.taken_in)
-            (result,) = run.results
-            refuse_written(bound, inner)
-            value = _single(inner, _now(result))
-            self.gradients = _gradients(run)
-            for buffer in self.gradients:
-                kept.add(memory_of(buffer))
-                memory_of(buffer).clear()
-            sweep = journal.sweep()
-            seed = self.given[0].array
-            if isinstance(result, Field):
-                accumulate(result.grad.buffer, seed)
-            else:
-                sweep.seed(result, seed.item())
-            sweep.run()
-            found = [one.gradient(sweep) for one in bound.inputs]
-        finally:
-            journal.forget()
-            unwinding(kept.put_back)
+        with CompanionsBefore() as before:
+            journal.leave_companions(before)
+            try:
+                bound = self._bound(journal, duals=False)
+                run = recorded_from(task, bound, journal, self.kwargs)
+                taken = set(trace.taken_in)
+                (result,) = run.results
+                refuse_written(bound, inner)
+                value = _single(inner, _now(result))
+                journal.begin_sweep(_gradients(run))
+                sweep = journal.sweep()
+                seed = self.given[0].array
+                if isinstance(result, Field):
+                    accumulate(result.grad.buffer, seed)
+                else:
+                    sweep.seed(result, seed.item())
+                sweep.run()
+                found = [one.gradient(sweep) for one in bound.inputs]
+                self.gradients = _gradients(run) | journal.companions
+            finally:
+                journal.forget()
         return value, found, journal, taken | self.sources
 
     def _forward(self, trace: Trace) -> tuple[Any, list[Any], Journal, set[int]]:
@@ -857,7 +854,7 @@ class Recorded:
 
     def _sweep(self, outer: CustomSweep, run: Run, value_adjoint: Array, adjoints: list[Array], tangent: Array) -> None:
         """Through the run, with adjoints of later operations as tangents of adjoints; and to seeds and directions."""
-        touched = _gradients(run)
+        touched = _gradients(run) | self.gradients
         for gradient in touched:
             if gradient.tangent is None:
                 refuse_nesting(self.inner.task.what, self.outer, f"'{gradient.name}' has no dual")
@@ -919,43 +916,36 @@ def pushed_within(outer: ForwardMode, inner: Inner) -> tuple[Any, list[Any]]:
     journal = SecondOrder(trace=inner_trace(outer))
     journal.takes_custom = not inner.is_forward
     journal.opened_within = outer.opened_notes()
-    journal.take_tangents(temporary_duals, inner.span)
+    journal.take_tangents(outer, temporary_duals, inner.span)
     journal.starts_as_used()
     bound = task.bound(inner.args, journal.trace, duals=True)
     for position, one in zip(task.argnums, bound.inputs, strict=False):
         given = inner.args[position]
         if one.number is not None and type(given) is Traced and outer.trace.is_active(given):
             one.number.tangent = given.tangent
-    kept = MemoryCopies()
-    try:
-        run = recorded_from(task, bound, journal, inner.kwargs)
-        refuse_written(bound, inner)
-        value, tangent = [_single(inner, one) for one in _written_at_last(run.results[0])]
-        touched = _gradients(run)
-        for gradient in touched:
-            for one in (gradient, gradient.tangent):
-                if one is not None:
-                    kept.add(memory_of(one))
-        if inner.is_forward:
-            along = _directions(inner, bound, outer.trace)
-            found = [_twice(run, touched, along)]
-        else:
-            seed = _seed(inner, outer.trace)
-            sweep = _swept(run, touched, seed.array, seed.tangent)
-            found = [(one.gradient(sweep), one.second(sweep)) for one in bound.inputs]
-    finally:
-        journal.forget()
-        unwinding(kept.put_back)
+    with CompanionsBefore() as before:
+        journal.leave_companions(before)
+        try:
+            run = recorded_from(task, bound, journal, inner.kwargs)
+            refuse_written(bound, inner)
+            value, tangent = [_single(inner, one) for one in _written_at_last(run.results[0])]
+            touched = _gradients(run)
+            if inner.is_forward:
+                along = _directions(inner, bound, outer.trace)
+                found = [_twice(run, touched, along)]
+            else:
+                seed = _seed(inner, outer.trace)
+                sweep = _swept(run, touched, seed.array, seed.tangent)
+                found = [(one.gradient(sweep), one.second(sweep)) for one in bound.inputs]
+        finally:
+            journal.forget()
     given, *others = [_Result(a, outer.trace, b).given for a, b in ((value, tangent), *found)]
     return given, others
 
 
 def _swept(run: Run, touched: Iterable[Buffer], seed: Array, tangent: Array) -> Sweep:
     """A second-order sweep from this seed."""
-    for gradient in touched:
-        memory_of(gradient).clear()
-        if gradient.tangent is not None:
-            memory_of(gradient.tangent).clear()
+    run.journal.begin_sweep(touched)
     sweep = run.journal.sweep()
     _start(run, sweep, seed, tangent)
     sweep.run()

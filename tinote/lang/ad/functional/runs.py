@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from tinote.errors import DifferentiationError, Note
 from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunction, number_in, number_or_array
 from tinote.lang.ad.functional.seeds import store_seed
-from tinote.lang.ad.journal.journal import Journal, with_duals
+from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants
-from tinote.lang.session.owners import open_recording, own_gradients, refuse_same_values, use
+from tinote.lang.session.owners import open_recording, own_gradients, refuse_same_values
 from tinote.lang.session.state import recorder
 from tinote.source import caller
 
@@ -38,9 +38,8 @@ class Run(NamedTuple):
         fields = [one.field for one in self.bound.inputs if one.field is not None and one.stand_in is None]
         fields += [one for one in self.results if isinstance(one, Field) and not one.stands_in]
         fresh = {one.stand_in.grad.buffer for one in self.bound.inputs if one.stand_in is not None}
-        changed = (self.journal.changed_gradients(perhaps=False) | {field.grad.buffer for field in fields}) - fresh
-        before.begin_anew()
-        before.begin(self.journal, with_duals(changed) if self.journal.derivative.has_tangents else changed)
+        changed = self.journal.changed_gradients(perhaps=False) | {field.grad.buffer for field in fields}
+        self.journal.begin_sweep(changed - fresh)
 
     @property
     def values(self) -> list[Any]:
@@ -122,8 +121,6 @@ def recorded_from(
         journal.take_gradients_back()
         if journal.gradients_before is None:
             journal.claim(clear=True)
-        elif not journal.leaves_companions:
-            use(journal)
         else:
             refuse_same_values(journal)
     except BaseException:

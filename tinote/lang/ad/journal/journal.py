@@ -130,6 +130,8 @@ class Journal(Recorder):
     #: whether it goes on when it records no longer: until it is swept and forgotten, or gradients are back
     is_swept = False
     leaves_companions = False
+    #: the recording in whose tangents it goes on
+    _tangents_of: Recorder | None = None
     #: the gradients that custom VJPs have used
     _begun: frozenset[Buffer] = frozenset()
     #: whether gradients and duals become what a block inside has computed
@@ -496,12 +498,9 @@ class Journal(Recorder):
         elif self.is_inner and self.companions_before is not None:
             self.companions_before.add(memory_of(dual))
 
-    def take_tangents(
-        self,
-        temporary: dict[Buffer, Buffer],
-        span: Span,
-    ) -> None:
-        """Launches carry tangents that there are already: these, of memory without a dual, and those of fields."""
+    def take_tangents(self, outer: Recorder, temporary: dict[Buffer, Buffer], span: Span) -> None:
+        """Launches carry the tangents of the recording around: these, of memory without a dual, and those of fields."""
+        self._tangents_of, self.begins_duals = outer, True
         self.tangents = self.saved.temporary_tangents = temporary
         if temporary:
             self.active = dict.fromkeys(temporary, span)
@@ -780,7 +779,7 @@ class Journal(Recorder):
 
     def _keep_gradient(self, buffer: Buffer) -> None:
         if self.gradients_before is not None and buffer.primal is not None and buffer.primal.adjoint is buffer:
-            self.gradients_before.add(memory_of(buffer))
+            self.gradients_before.add_all(map(memory_of, self._with_duals([buffer])))
 
     def keep_gradients(self, gradients: Iterable[Buffer]) -> None:
         """Something that is not recorded is about to change these."""
@@ -789,11 +788,15 @@ class Journal(Recorder):
 
     def begin_duals(self, duals: Iterable[Buffer]) -> None:
         """These are about to be used: if they hold in the end what they held before, they begin at zero."""
-        if self.begins_duals and self.gradients_before is not None:
+        if self._tangents_of is not None:
+            self._tangents_of.begin_duals(duals)
+        elif self.begins_duals and self.gradients_before is not None:
             self.gradients_before.begin_duals(self, duals)
 
     def begin_all_duals(self) -> None:
-        if self.begins_duals and self.gradients_before is not None:
+        if self._tangents_of is not None:
+            self._tangents_of.begin_all_duals()
+        elif self.begins_duals and self.gradients_before is not None:
             self.gradients_before.begin_all_duals(self)
 
     def may_change_gradients(self) -> None:
@@ -814,10 +817,25 @@ class Journal(Recorder):
         elif self.gradients_before is None:
             return
         if self.gradients_before is not None:
-            self.gradients_before.begin(self, with_duals(gradients) if self.derivative.has_tangents else gradients)
+            self.gradients_before.begin(self, self._with_duals(gradients))
         else:
             use(self, gradients)
             claim(gradients, clear=self.clear_gradients)
+
+    def begin_sweep(self, gradients: Iterable[Buffer]) -> None:
+        """The reverse sweep is about to run, and uses these gradients: all of them begin at zero."""
+        companions = self._with_duals(gradients)
+        if self.gradients_before is not None:
+            self.gradients_before.begin_sweep(self, companions)
+        else:
+            for one in companions:
+                memory_of(one).clear()
+
+    def _with_duals(self, gradients: Iterable[Buffer]) -> list[Buffer]:
+        """These and, where it carries tangents, their duals."""
+        if not self.derivative.has_tangents:
+            return list(gradients)
+        return [one for gradient in gradients for one in (gradient, gradient.tangent) if one is not None]
 
     def changed_gradients(self, *, perhaps: bool = True) -> set[Buffer]:
         """The gradients that a reverse sweep reads or writes. `perhaps`: also those of which it only tells later
@@ -977,8 +995,3 @@ class Journal(Recorder):
             one.release()
         if not self.leaves_companions:
             close_recording(self)
-
-
-def with_duals(gradients: Iterable[Buffer]) -> list[Buffer]:
-    """These and their duals."""
-    return [one for gradient in gradients for one in (gradient, gradient.tangent) if one is not None]

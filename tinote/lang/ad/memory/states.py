@@ -27,7 +27,7 @@ class CompanionsBefore(MemoryCopies):
 
     def __init__(self) -> None:
         super().__init__()
-        self._begun: set[Memory] = set()
+        self._begun: dict[Memory, Buffer] = {}
         self._kept: dict[Memory, Buffer] = {}
         self._has_all_duals = False
         self._owners: dict[Buffer, Owner] = {}
@@ -83,9 +83,16 @@ class CompanionsBefore(MemoryCopies):
             self._has_all_duals = True
 
     def begin_anew(self) -> None:
-        """Another sweep, or another run, comes: what it computes begins at zero again."""
+        """Another run comes: what it computes begins at zero again."""
         self._begun.clear()
         self._has_all_duals = False
+
+    def begin_sweep(self, recording: Recorder, companions: Iterable[Buffer]) -> None:
+        """The recording is about to sweep: gradients, and their duals, begin at zero, now these and others when it
+        uses them. The duals of fields hold tangents of the run.
+        """
+        self._begun = {memory: buffer for memory, buffer in self._begun.items() if _is_dual_of_field(buffer)}
+        self.begin(recording, companions)
 
     def keep(self, companions: Mapping[Buffer, Memory]) -> None:
         """These may change, of which others may compute some in the meantime."""
@@ -100,6 +107,11 @@ class CompanionsBefore(MemoryCopies):
             others = {memory for memory, buffer in self._kept.items() if not mine.includes(owner_of(buffer))}
             only = [memory for memory in (self if only is None else only) if memory not in others]
         super().put_back(only)
+
+
+def _is_dual_of_field(companion: Buffer) -> bool:
+    primal = companion.primal
+    return primal is not None and primal.primal is None and primal.tangent is companion
 
 
 class State:
