@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ import pytest
 
 import tinote as ti
 from tinote.errors import DifferentiationError
+from tinote.lang.session import owners
+from tinote.runtime.owner import current_owner, new_owner
 
 N = 8
 THREADS = 4
@@ -619,6 +622,89 @@ def test_one_derivative_of_fields_in_several_threads_is_an_error_or_right() -> N
 
 
 # ---- generators
+
+
+@pytest.mark.parametrize("name", ["jvp", "grad", "a tape", "forward mode"])
+def test_a_task_within_a_derivative_is_a_part_of_it(name: str) -> None:
+    own = made(1)[0]
+    x, total = own.x, ti.field(ti.f64, (), needs_grad=True, needs_dual=True)
+
+    @ti.kernel
+    def use(slopes: Array1):
+        for i in x:
+            total[None] += ti.sin(slopes[i]) * x[i]
+
+    def part() -> None:
+        use(ti.ad.grad(own.program, wrt=x, loss=own.loss)())
+
+    async def in_task() -> None:
+        part()
+
+    def derivative(program: Callable[[], object]) -> Any:
+        total[None] = 0
+        if name == "jvp":
+            return ti.ad.jvp(program, wrt=x, loss=total)(own.start)
+        if name == "grad":
+            return ti.ad.grad(program, wrt=x, loss=total)()
+        if name == "a tape":
+            with ti.ad.Tape(total):
+                program()
+            return x.grad.to_numpy()
+        with ti.ad.FwdMode(loss=total, param=x, seed=own.start):
+            program()
+        return total.dual[None]
+
+    wanted = flat(derivative(part))
+    assert flat(derivative(lambda: asyncio.run(in_task()))) == wanted
+
+
+def test_a_recording_of_the_same_thread_is_not_waited_for() -> None:
+    own = made(1)[0]
+    found: list[Any] = []
+
+    def measured() -> None:
+        own.begin()
+        # In a context of its own: a derivative of which this one knows nothing.
+        found.append(Context().run(new_owner_runs, lambda: ti.ad.jvp(own.program, wrt=own.x, loss=own.y)(own.start)))
+        own.measure()
+
+    def new_owner_runs(act: Callable[[], Any]) -> Any:
+        current_owner.set(new_owner())
+        try:
+            return act()
+        except DifferentiationError as error:
+            return error
+
+    ti.ad.jvp(measured, wrt=own.x, loss=own.loss)(own.start)
+    assert isinstance(found[0], DifferentiationError)
+    assert "is used by two recordings" in found[0].message
+
+
+def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owners, "PATIENCE", 0.2)
+    own = made(1)[0]
+    other = made(1)[0]
+    found: list[Any] = []
+
+    def derivative(program: Callable[[], object]) -> Any:
+        return ti.ad.jvp(program, wrt=own.x, loss=own.loss)(own.start)
+
+    def waits() -> None:
+        try:
+            found.append(derivative(other.begin))
+        except DifferentiationError as error:
+            found.append(error)
+
+    def measured() -> None:
+        thread = threading.Thread(target=waits)
+        thread.start()
+        thread.join()
+        own.begin()
+        own.measure()
+
+    derivative(measured)
+    assert isinstance(found[0], DifferentiationError)
+    assert "the dual of" in found[0].message
 
 
 def test_generators_one_after_the_other() -> None:

@@ -36,6 +36,10 @@ class Owner:
         """
         return other is self or (other is self.heir and not isinstance(self._who and self._who(), threading.Thread))
 
+    def runs_within(self, other: Owner) -> bool:
+        """Whether one of them waits for the other one: a thread for its task, or they are the same."""
+        return self.includes(other) or other.includes(self)
+
     @property
     def successor(self) -> Owner:
         """Whose what it has computed is now: its own, as long as it runs."""

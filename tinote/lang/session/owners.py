@@ -311,7 +311,7 @@ def _others(recording: Recorder) -> list[Recorder]:
     """Those of other owners. A thread's recording goes on in a task that it has opened: that is no other one."""
     own = recording.owner
     found = [one for one in _all_open() if one.owner is not own]
-    return [one for one in found if not (own and one.owner and (own.includes(one.owner) or one.owner.includes(own)))]
+    return [one for one in found if own is None or one.owner is None or not own.runs_within(one.owner)]
 
 
 def _name(buffer: Buffer) -> str:

@@ -611,7 +611,7 @@ class Journal(Recorder):
     def _other_recording(self) -> Recorder | None:
         """The recording of another thread or task, in which something happens now."""
         found = recorder.get()
-        return None if found is None or present_owner() is self.owner else found
+        return None if found is None or self.owner is None or self.owner.runs_within(present_owner()) else found
 
     def _overwritten_outside(self, buffer: Buffer, region: IndexRegion | None) -> None:
         if self._is_written(buffer) is not None:
