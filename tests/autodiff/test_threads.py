@@ -624,8 +624,10 @@ def test_one_derivative_of_fields_in_several_threads_is_an_error_or_right() -> N
 # ---- generators
 
 
+@pytest.mark.parametrize("inner", ["grad", "a tape"])
 @pytest.mark.parametrize("name", ["jvp", "grad", "a tape", "forward mode"])
-def test_a_task_within_a_derivative_is_a_part_of_it(name: str) -> None:
+def test_nested_in_a_task_and_in_a_thread(name: str, inner: str) -> None:
+    """A task within a derivative is part of it, and in a thread fields of the main thread's are like any others."""
     own = made(1)[0]
     x, total = own.x, ti.field(ti.f64, (), needs_grad=True, needs_dual=True)
 
@@ -634,8 +636,18 @@ def test_a_task_within_a_derivative_is_a_part_of_it(name: str) -> None:
         for i in x:
             total[None] += ti.sin(slopes[i]) * x[i]
 
+    @ti.kernel
+    def use_gradients():
+        for i in x:
+            total[None] += ti.sin(x.grad[i]) * x[i]
+
     def part() -> None:
-        use(ti.ad.grad(own.program, wrt=x, loss=own.loss)())
+        if inner == "grad":
+            use(ti.ad.grad(own.program, wrt=x, loss=own.loss)())
+            return
+        with ti.ad.Tape(own.loss):
+            own.program()
+        use_gradients()
 
     async def in_task() -> None:
         part()
@@ -655,7 +667,9 @@ def test_a_task_within_a_derivative_is_a_part_of_it(name: str) -> None:
         return total.dual[None]
 
     wanted = flat(derivative(part))
-    assert flat(derivative(lambda: asyncio.run(in_task()))) == wanted
+    with ThreadPoolExecutor(1) as pool:
+        assert flat(pool.submit(derivative, part).result()) == wanted
+        assert flat(derivative(lambda: asyncio.run(in_task()))) == wanted
 
 
 def test_a_recording_of_the_same_thread_is_not_waited_for() -> None:

@@ -216,7 +216,6 @@ class Tape(Journal):
             self._carry_tangents(outer)
         self._entered = True
         self._place = place
-        self._block = Block(place)
         if self._inner is not None:
             self._inner.enter()
         if self.clear_gradients:
@@ -228,6 +227,7 @@ class Tape(Journal):
             self._check.start()
         alone = self.repeats and outer is None and self._inner is None and needs_no_claims()
         begin = repeated_tapes.begin(self, self._place) if alone else None
+        self._block = Block(place)
         try:
             if self._inner is not None:
                 self._inner.start()
@@ -237,6 +237,7 @@ class Tape(Journal):
             return self
         except BaseException:  # an interrupt
             self.go_on()
+            self._block.end(failed=True)
             self._end()
             close_recording(self, failed=True)
             raise

@@ -26,6 +26,7 @@ from tinote.lang.data.matrix import Matrix, Vector, as_stored, is_number
 from tinote.lang.data.nodes import Located
 from tinote.lang.data.traced import stored
 from tinote.lang.session.missing import HABITS
+from tinote.lang.session.owners import claim
 from tinote.lang.session.state import (
     clears_duals,
     forget_gradients,
@@ -326,6 +327,7 @@ class Field(Located, Exchanged, Tokenised):
             if bound is not None:
                 bound._bound = None
         session.attached += 1
+        claim([other.buffer])
         forget_gradients()
 
     # ---- what the compiler asks

@@ -106,10 +106,14 @@ class FwdMode:
         frame = sys._getframe(1)
         outer = recorder.get()
         self._block = Block((frame.f_code.co_filename, frame.f_lineno))
-        if isinstance(outer, Journal) or takes_forward_blocks(outer) or self._is_pushed_in_journal(outer):
-            self._enter_inside(outer)
-        else:
-            self._mode.__enter__()
+        try:
+            if isinstance(outer, Journal) or takes_forward_blocks(outer) or self._is_pushed_in_journal(outer):
+                self._enter_inside(outer)
+            else:
+                self._mode.__enter__()
+        except BaseException:
+            self._block.end(failed=True)
+            raise
         return self
 
     @staticmethod

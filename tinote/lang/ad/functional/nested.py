@@ -71,7 +71,7 @@ from tinote.lang.data.traced import Trace, Traced, arranged, constants, holds_tr
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of
-from tinote.lang.session.owners import own_duals
+from tinote.lang.session.owners import claim, give_back, own_duals
 from tinote.lang.session.state import Recorder, beside, memory_of, note_python_write, session, watching
 from tinote.runtime.memory import Memory, MemoryCopies
 from tinote.runtime.seam import unwinding
@@ -890,14 +890,16 @@ def duals_apart(buffers: Iterable[Buffer] | None) -> Iterator[None]:
     gradients.
     """
     duals = list(own_duals()) if buffers is None else duals_of(buffers)
-    kept = CompanionsBefore()
-    kept.keep({dual: memory_of(dual) for dual in duals})
+    owners = claim(duals)
+    kept = MemoryCopies(map(memory_of, duals))
     for dual in duals:
         memory_of(dual).clear()
     try:
         yield
     finally:
         unwinding(kept.put_back)
+        if owners:
+            give_back(owners)
 
 
 def duals_of(buffers: Iterable[Buffer]) -> list[Buffer]:

@@ -821,6 +821,7 @@ class Journal(Recorder):
         else:
             use(self, gradients)
             claim(gradients, clear=self.clear_gradients)
+            self._begin_duals_of(gradients)
 
     def begin_sweep(self, gradients: Iterable[Buffer]) -> None:
         """The reverse sweep is about to run, and uses these gradients: all of them begin at zero."""
@@ -836,6 +837,11 @@ class Journal(Recorder):
         if not self.derivative.has_tangents:
             return list(gradients)
         return [one for gradient in gradients for one in (gradient, gradient.tangent) if one is not None]
+
+    def _begin_duals_of(self, gradients: Iterable[Buffer]) -> None:
+        """The duals of gradients that are results belong to the recording in whose tangents this one goes on."""
+        if self._tangents_of is not None:
+            self._tangents_of.begin_duals([one.tangent for one in gradients if one.tangent is not None])
 
     def changed_gradients(self, *, perhaps: bool = True) -> set[Buffer]:
         """The gradients that a reverse sweep reads or writes. `perhaps`: also those of which it only tells later
@@ -960,7 +966,9 @@ class Journal(Recorder):
         refuse_same_values(self)
         use(self)
         if not needs_no_claims():
-            claim(self.companions, clear=clear)
+            companions = self.companions
+            claim(companions, clear=clear)
+            self._begin_duals_of(companions)
 
     def reverse(self) -> None:
         """Run the gradients of all that was recorded."""
