@@ -46,6 +46,7 @@ from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.memory.values import held_now, hold, store
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace
+from tinote.lang.session.owners import claim
 from tinote.lang.session.state import memory_of, session
 from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import unwinding
@@ -93,8 +94,19 @@ class InnerTape:
     def sweeping(self) -> Iterator[None]:
         """A block in which the tape is swept, and runs custom gradients."""
         self._launches = session.launches
+        self._take_over()
         with self._stretch.listening():
             yield
+
+    def _take_over(self) -> None:
+        """Gradients that another owner has computed, and the tape uses, belong to the recording around first."""
+        companions = self._tape.companions
+        others = claim(companions, clear=self._outer.clear_gradients)
+        if others:
+            assert self._outer.companions_before is not None
+            self._outer.companions_before.keep({gradient: memory_of(gradient) for gradient in others})
+            for gradient in others if self._clears else ():
+                memory_of(gradient).clear()
 
     def stop(self) -> None:
         """It does not any more, if it did."""
