@@ -18,6 +18,7 @@ from tests.lang.test_captured_steps import Library
 from tinote.errors import FieldError
 from tinote.lang.capture import automatic
 from tinote.lang.capture.automatic import AutomaticCapture
+from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import session
 
 #: How many calls each row has, and how many of them make a frame.
@@ -573,7 +574,7 @@ def test_other_threads_see_plain_numbers_while_a_call_is_recorded(monkeypatch: p
 
     def look() -> None:
         clock = run.space["clock"]
-        found.append((type(clock).__name__, float(clock), f"{clock + 1}", [10, 20][clock * 0], bool(clock > -1)))
+        found.append((type(clock), float(clock), f"{clock + 1}", [10, 20][clock * 0], bool(clock > -1)))
 
     def launch(*_: Any) -> None:
         thread = threading.Thread(target=look)
@@ -583,7 +584,7 @@ def test_other_threads_see_plain_numbers_while_a_call_is_recorded(monkeypatch: p
     monkeypatch.setattr(automatic.Following, "assigning", launch)
     for call in range(6):
         run.call(call)
-    assert "Traced" in {one[0] for one in found}
+    assert Traced in {one[0] for one in found}
     assert all(number == float(text) - 1 for _, number, text, _, _ in found)
 
 

@@ -157,14 +157,15 @@ def test_the_oldest_instances_go_when_there_are_many(monkeypatch: pytest.MonkeyP
     def run(x: ti.template()) -> ti.i32:
         return x.shape[0]
 
-    for length in (1, 2, 3, 4, 5, 4, 1):
-        assert run(ti.field(ti.i32, shape=length)) == length
+    fields = [ti.field(ti.i32, shape=length) for length in (1, 2, 3, 4, 5)]
+    for field in (*fields, fields[3], fields[0]):
+        assert run(field) == field.shape[0]
     first = ti.field(ti.i32, shape=7)
     held = weakref.ref(first)
     assert run(first) == 7
     del first
-    for _ in range(3):
-        run(ti.field(ti.i32, shape=1))
+    for field in fields[1:4]:
+        run(field)
     gc.collect()
     assert len(run.instances) == 3
     assert held() is None

@@ -666,7 +666,9 @@ class ScalarField(Field):
             if isinstance(number, _NUMBERS):
                 number = self._source(number)
             elif not is_number(number):
-                raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: it is no number")
+                raise FieldError(
+                    f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: it is not a number"
+                )
         if self.noted is not None or recorder.get() is not None or session.watchers:
             self._wrote(position, value)
         try:
