@@ -194,6 +194,12 @@ gc.collect()
 views = sum(isinstance(one, LiveSimulation) for one in gc.get_objects())
 print(views, len(comm.get_comm_manager().comms), threading.active_count())"""
 
+
+def counted(session: Session) -> list[int]:
+    """The views, comms and threads that there are."""
+    return [int(count) for count in session.run(COUNT).split()]
+
+
 QUIET = """
 from tinote.viz import Particles
 view = Particles(np.full((3, 2), 0.5), step=lambda: None, trail=5)
@@ -215,10 +221,11 @@ def test_views_of_a_cell_that_runs_again_are_let_go(session: Session, shows: str
     cell = QUIET + shows
     for _ in range(4):
         assert session.run(cell) == ""
-    before = session.run(COUNT)
+    before = [max(counts) for counts in zip(*(counted(session) for _ in range(3)), strict=True)]
     for _ in range(8):
         assert session.run(cell) == ""
-    assert session.run(COUNT) == before
+    # A thread that ends is still counted for a moment.
+    assert any(all(now <= then for now, then in zip(counted(session), before, strict=True)) for _ in range(20))
     session.run("view.close()")
 
 
