@@ -199,6 +199,8 @@ def test_an_edited_helper_does_not_continue_an_old_table(tmp_path: Path, monkeyp
 
 
 def test_options_are_part_of_a_table(tmp_path: Path) -> None:
+    ti.init()
+
     @ti.kernel
     def third() -> float:
         return 1.0 / 3.0
