@@ -209,7 +209,8 @@ def test_a_warm_first_call_leaves_the_compiler_alone(tmp_path: Path) -> None:
         "\nfound = answer()"
         "\nheavy = ('tinote.compiler.frontend.', 'tinote.compiler.passes', 'tinote.compiler.pipeline',"
         "\n         'tinote.compiler.codegen', 'tinote.autodiff.', 'tinote.ir.text', 'tinote.ir.verify')"
-        "\nprint(found, [m for m in sys.modules if m.startswith(heavy) and not m.endswith(('.protocol', '.derivative_rules'))])"
+        "\nprint(found, [m for m in sys.modules if m.startswith(heavy)"
+        " and not m.endswith(('.protocol', '.derivative_rules'))])"
     )
     cold = result(child(script, folder))
     assert cold.startswith("(400.0, 6.0, ['compiled', 'compiled']) ['tinote.")
