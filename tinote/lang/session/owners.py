@@ -115,7 +115,7 @@ def clear_own_duals() -> None:
 def take_all_gradients() -> None:
     """Every living field's gradient belongs to the present owner from now on."""
     if not is_only_owner():
-        claim([f.grad.buffer for f in list(session.fields) if f.has_grad], clear=False)
+        claim([f.grad.buffer for f in list(session.fields) if f.has_grad])
 
 
 # ---- what open recordings use
@@ -267,9 +267,8 @@ def use(recording: Recorder, companions: Collection[Buffer] | None = None) -> No
         while (met := _met(recording, companions)) is not None:
             recording.is_using = holds
             buffer, other, may_end = met
-            if holds or not may_end or any(one.is_using for one in _all_open() if one.owner is recording.owner):
-                raise _both(recording, buffer, other)
-            if not _change.wait(PATIENCE):
+            others_wait = any(one.is_using for one in _all_open() if one.owner is recording.owner)
+            if holds or not may_end or others_wait or not _change.wait(PATIENCE):
                 raise _both(recording, buffer, other)
             recording.is_using = True
 
