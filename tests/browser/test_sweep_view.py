@@ -32,7 +32,7 @@ def simulate(k):
 SWEEP = """\
 import warnings
 warnings.simplefilter("ignore")
-table = ti.sweep(simulate, {"k": range(12)}, workers=1)
+table = ti.sweep(simulate, {"k": range(12)}, workers=1, best="energy")
 """
 ROOT = ".tinote-sweep"
 
@@ -93,7 +93,7 @@ def opened(standalone):
         found = {"energy": np.array((row["k"] - 1.1) ** 2 + row["n"]), "places": places}
         error = "" if number != 20 else "ValueError: it has exploded"
         table.add(number, Outcome(found, 0.005, error))
-    view = SweepView(table, "simulate")
+    view = SweepView(table, "simulate", "energy")
     view.show_table(ended=True)
     assert view.picture().startswith(b"\x89PNG") and "27 of 27" in view.text()
     return standalone(view)

@@ -190,7 +190,10 @@ def test_the_extension_is_a_container_as_jupyterlab_loads_it() -> None:
 def test_the_extension_agrees_with_the_package() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
     about = json.loads((EXTENSION / "package.json").read_text())
-    assert (about["name"], about["version"]) == (project["project"]["name"], project["project"]["version"])
+    installed = json.loads((EXTENSION / "install.json").read_text())
+    assert (about["name"], about["version"]) == (EXTENSION.name, project["project"]["version"])
+    assert installed["packageName"] == project["project"]["name"]
+    assert project["project"]["name"] in installed["uninstallInstructions"]
     assert about["license"] == project["project"]["license"]
     shared = project["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
     assert shared[EXTENSION.relative_to(PROJECT).as_posix()] == f"share/jupyter/labextensions/{about['name']}"

@@ -60,7 +60,7 @@ _of_tasks: weakref.WeakKeyDictionary[Any, Owner] = weakref.WeakKeyDictionary()
 
 
 def new_owner() -> Owner:
-    """A owner of its own, for a live view."""
+    """An owner of its own, for a live view."""
     return Owner()
 
 
@@ -72,7 +72,8 @@ def present_owner() -> Owner:
     asyncio = sys.modules.get("asyncio")
     task = None if asyncio is None or asyncio._get_running_loop() is None else asyncio.current_task()
     if task is None:
-        return _thread_owner()
+        owner: Owner | None = getattr(_of_thread, "owner", None)
+        return owner if owner is not None else _thread_owner()
     owner = _of_tasks.get(task)
     if owner is None:
         owner = _of_tasks[task] = Owner(task, _thread_owner())
@@ -80,7 +81,7 @@ def present_owner() -> Owner:
 
 
 def _thread_owner() -> Owner:
-    owner: Owner | None = getattr(_of_thread, "owner", None)
+    owner = getattr(_of_thread, "owner", None)
     if owner is None:
         thread = threading.current_thread()
         owner = _of_thread.owner = SESSION if thread is threading.main_thread() else Owner(thread, SESSION)

@@ -380,7 +380,7 @@ class Dependencies:
             if isinstance(call, types.FunctionType) and not isinstance(function, type):
                 self.scan(call.__get__(function))
             return
-        if wrapped is not None and isinstance(wrapped, types.FunctionType):
+        if wrapped is not None:
             self.scan(wrapped)
         package = (function.__globals__.get("__name__") or "").partition(".")[0]
         if package in _HOUSE:

@@ -231,7 +231,10 @@ def _before(replay: Replay | None) -> list[Replay]:
 def close_recording(recording: Recorder, *, failed: bool = False) -> None:
     """It is over. `failed`: nobody will read what it has computed."""
     own = recording.reference
-    if own is None or own not in _open:
+    if own is None:
+        return
+    recording.reference = None
+    if own not in _open:
         return
     if len(_open) == 1 and not _ended:
         recording.is_using = False

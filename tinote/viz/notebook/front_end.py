@@ -166,9 +166,9 @@ def shown(widget: Any, views: Sequence[Any]) -> None:
     """The cell that runs now shows these views, in this widget. When it has ended, those that its run before has shown,
     and no other cell, are superseded.
     """
-    if not cell_runs() or cell_hooks() is None:
+    kernel: Any = getattr(get_ipython(), "kernel", None)
+    if kernel is None or not cell_runs() or cell_hooks() is None:
         return
-    kernel: Any = get_ipython().kernel  # type: ignore[union-attr]
     request = kernel.get_parent()
     cell, run = cell_id() or str(request["content"].get("code")), str(request["header"].get("msg_id"))
     known, earlier = _shown.get(cell, ("", weakref.WeakSet[Any]()))

@@ -101,6 +101,8 @@ class GradientCheck(Observer):
         fields = self._fields(journal)
         for one in (*fields, self._loss):
             require_f64("grad_check", one.buffer, one.name, self.span)
+        for one in fields:  # the comparison moves them
+            self._start.add(one.buffer)
         gradients = [numbers(one.grad.buffer).copy() for one in fields]
         report = GradientReport(self._tolerance, sum(gradient.size for gradient in gradients))
         report.forward_note = "a tape compares with differences alone"
