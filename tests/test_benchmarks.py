@@ -630,7 +630,6 @@ def test_every_row_of_ours_is_compared(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(reason="on Dask a program arrives twice at each worker since modules go by value", strict=True)
 def test_a_large_field_is_sent_once_to_each_worker() -> None:
     copies, more = sweeps.large_fields(6, 2)
     assert math.isfinite(more.measured)

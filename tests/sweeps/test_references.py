@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -334,6 +335,21 @@ def test_objects_start_anew_whatever_keeps_their_attributes() -> None:
             program.restore()
             assert program.function() == first
             program.restore()
+
+
+def test_what_no_run_changes_does_not_arrive_anew(tmp_path: Path) -> None:
+    """Objects of libraries are compared by their hashes, also where they hold some of a module that came along."""
+    held = deque([nested.Slotted()])
+
+    def run(a: float) -> list[Any]:
+        return [type(held[0]) is nested.Slotted, held[0].count, a]
+
+    (tmp_path / "sent").write_bytes(pack(run).data)
+    receive = RECEIVE.replace("found.append([", "found.append([program.function is first] + [")
+    receive = receive.replace("    with program", "    first = program.function\n    with program")
+    done = subprocess.run([sys.executable, "-c", receive, str(tmp_path)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [[True, [True, 2.0, 1.0], [True, 2.0, 2.0]]] * 2
 
 
 def _square(value: float) -> float:

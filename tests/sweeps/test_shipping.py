@@ -1,5 +1,7 @@
 """Kernels, functions, structs and fields that go to another process."""
 
+import enum
+import functools
 import json
 import linecache
 import subprocess
@@ -7,8 +9,9 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cloudpickle
 import dask.base
@@ -357,6 +360,65 @@ def test_programs_start_from_what_python_held() -> None:
     for _ in range(2):
         assert [program.function(), program.function()] == [[1] * 8, [2] * 8]
         program.restore()
+
+
+RUN_THRICE = """
+import json, sys
+from tinote.lang.shipping.package import unpack
+program = unpack(open(sys.argv[1], "rb").read())
+found = []
+for _ in range(3):
+    function = program.function
+    found.append(function())
+    program.restore()
+    found[-1].append(program.function is function)
+print(json.dumps(found))
+"""
+
+
+def test_what_no_run_changes_does_not_arrive_anew(tmp_path: Path) -> None:
+    """Classes of all kinds and their instances, and what these hold by Python's own names, are as they were."""
+
+    @dataclass
+    class Plain:
+        n: int = 1
+
+        @property
+        def next(self) -> int:
+            return self.n + 1
+
+        @classmethod
+        def made(cls) -> int:
+            return cls.start()
+
+        @staticmethod
+        def start() -> int:
+            return 3
+
+        @functools.cached_property
+        def square(self) -> int:
+            return self.n**2
+
+    class Slotted:
+        __slots__ = ("__weakref__", "n")
+
+    class Pair(NamedTuple):
+        a: int
+        b: int
+
+    class Color(enum.Enum):
+        RED = 1
+
+    held = Slotted()
+    held.n = 2
+
+    def run(plain: Plain = Plain()) -> list[object]:
+        plain.n += 1
+        held.n += 1
+        return [plain.n, plain.next, plain.made(), plain.square, held.n, *Pair(1, 2), Color.RED.name]
+
+    (tmp_path / "sent").write_bytes(pack(run).data)
+    assert json.loads(_run("-c", RUN_THRICE, str(tmp_path / "sent"))) == [[2, 3, 3, 4, 3, 1, 2, "RED", True]] * 3
 
 
 def test_programs_start_without_what_was_not_assigned() -> None:

@@ -80,18 +80,19 @@ class Program:
         self.config = config
         self._modules = {module.__name__: module for module in modules}
         self._contents = MemoryCopies(_blocks(fields))
-        self._python = _PythonState([sent.function, modules])
+        with self.imported():  # as when it is looked at again
+            self._python = _PythonState([sent.function, modules])
 
     @contextmanager
     def imported(self) -> Iterator[None]:
         """Imports within the block give the modules that came along, whatever this process has by these names."""
         before = {name: sys.modules[name] for name in self._modules if name in sys.modules}
         sys.modules.update(self._modules)
-        self._imported = set(self._modules)
+        outer, self._imported = self._imported, set(self._modules)
         try:
             yield
         finally:
-            self._imported = set()
+            self._imported = outer
             for name in self._modules.keys() - before.keys():
                 sys.modules.pop(name, None)
             sys.modules.update(before)
@@ -202,7 +203,10 @@ class _PythonState:
             array[...] = content
 
 
-_UNDERSTOOD = PLAIN | {dict, frozenset, list, np.ndarray, set, tuple}
+#: What has nothing of its own that changes, or is put back by itself.
+_UNDERSTOOD = PLAIN | {
+    dict, frozenset, list, np.ndarray, set, tuple, types.GetSetDescriptorType, types.MemberDescriptorType,
+}  # fmt: skip
 
 
 def _token_if_any(value: Any) -> str:
@@ -333,6 +337,8 @@ def _pickler(file: io.BytesIO, modules: dict[types.ModuleType, dict[str, Any]]) 
                 return SentModule, (value.__name__, facts, frozenset(vars(value).keys() - modules[value].keys()))
             if is_own_cache(value):
                 return _cached, (value.__wrapped__, value.cache_parameters()), attributes_of(value)
+            if type(value) is functools.cached_property:  # Python 3.11's has a lock
+                return _cached_property, (value.func, value.attrname)
             return super().reducer_override(value)
 
     made = Pickler(file, protocol=5)
@@ -352,6 +358,12 @@ class _Variables:
 
 def _cached(function: Any, parameters: dict[str, Any]) -> Any:
     return functools.lru_cache(**parameters)(function)
+
+
+def _cached_property(function: Any, name: str) -> Any:
+    made = functools.cached_property(function)
+    made.__set_name__(function, name)
+    return made
 
 
 def _code_in_file(make: Any, arguments: tuple[Any, ...], file: str) -> types.CodeType:

@@ -4,6 +4,7 @@ what fields hold.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import io
 import sys
@@ -93,6 +94,8 @@ class _Description:
             return type(value).__name__, self.of(value._token_parts())
         if is_own_cache(value):
             return "cached", self.of(value.__wrapped__)
+        if type(value) is functools.cached_property:
+            return "cached property", self.of(value.func)
         if isinstance(value, types.FunctionType):
             parts = value.__defaults__, value.__kwdefaults__, captured_by(value), value.__dict__
             return "function", _code(value.__code__), [self.of(part) for part in parts]
