@@ -412,7 +412,7 @@ def test_what_no_run_changes_does_not_arrive_anew(tmp_path: Path) -> None:
     held = Slotted()
     held.n = 2
 
-    def run(plain: Plain = Plain()) -> list[object]:
+    def run(plain: Plain = Plain()) -> list[object]:  # noqa: B008
         plain.n += 1
         held.n += 1
         return [plain.n, plain.next, plain.made(), plain.square, held.n, *Pair(1, 2), Color.RED.name]
