@@ -71,6 +71,17 @@ def fill_matrix(A: ti.types.sparse_matrix_builder()):
 
 
 @ti.kernel
+def fill_matrix_of(A: ti.types.sparse_matrix_builder(), x: ti.template()):
+    for i in x:
+        A[i, i] += x[i]
+
+
+@ti.func
+def add_to_diagonal(A: ti.types.sparse_matrix_builder(), i, value):
+    A[i, i] += value
+
+
+@ti.kernel
 def by_name():
     for i in shared:
         shared[i] += 1.0
@@ -311,6 +322,15 @@ def sparse_matrix() -> Any:
     return builder._values
 
 
+def gradient_of_a_sparse_matrix() -> Any:
+    builder, (x, loss) = ti.linalg.SparseMatrixBuilder(SIZE, SIZE, max_num_triplets=SIZE), scene()
+    with ti.ad.Tape(loss):
+        fill_matrix_of(builder, x)
+        squares(builder.build() @ x, loss)
+    assert x.grad[0] == 0.5
+    return x
+
+
 def live_view() -> Any:
     x = ti.Vector.field(2, ti.f32, SIZE)
     view = Particles(x, step=lambda: fill_vectors(x), plots={"first": lambda: x[0][0]})
@@ -342,8 +362,8 @@ FEATURES: list[Callable[[], Any]] = [
     template, several_templates, tuple_of_fields, vectors, structs, ndarray_as_template, ndarray_as_argument, instance,
     instance_in_an_instance, gradient_of_a_kernel, kernel_in_a_closure, field_under_a_global_name, tape,
     tape_that_is_kept, tape_of_an_instance, numbers_in_python, forward_mode, functional_gradient, hessian_product,
-    vectorised_map, custom_gradient, checkpointed_steps, captured_step, view_of_memory, sparse_matrix, live_view,
-    window, builder_of_fields,
+    vectorised_map, custom_gradient, checkpointed_steps, captured_step, view_of_memory, sparse_matrix,
+    gradient_of_a_sparse_matrix, live_view, window, builder_of_fields,
 ]  # fmt: skip
 
 
@@ -374,6 +394,24 @@ def test_nothing_is_left_of_fields(feature: Callable[[], Any]) -> None:
         # What a kernel uses by name stays until the kernel is called again.
         assert sum(one() is not None for one in used) == (feature is field_under_a_global_name)
     assert alive() == before
+
+
+@pytest.mark.parametrize("dtype", [ti.f32, ti.f64], ids=repr)
+def test_new_builders_run_what_was_compiled_for_the_first(dtype: Any) -> None:
+    @ti.kernel
+    def own(A: ti.types.sparse_matrix_builder(), diagonal: ti.f64):
+        for i in range(SIZE):
+            add_to_diagonal(A, i, diagonal)
+            A[i, 0] -= 1
+
+    compiled = []
+    for step in range(5):
+        builder = ti.linalg.SparseMatrixBuilder(SIZE, SIZE + step, max_num_triplets=(2 + step) * SIZE, dtype=dtype)
+        own(builder, step)
+        matrix = builder.build().to_scipy().toarray()
+        assert np.array_equal(matrix, step * np.eye(SIZE, SIZE + step) - (np.arange(SIZE + step) == 0))
+        compiled.append([id(one) for one in own.instances])
+    assert len(compiled[0]) == 1 and compiled == [compiled[0]] * 5
 
 
 def test_an_instance_goes_with_its_kernel_as_well() -> None:

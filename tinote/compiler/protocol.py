@@ -23,9 +23,9 @@ The front end never imports the language's classes. It asks an object for one of
     __tinote_domain__() -> tuple              an `ndrange` that was made in Python: its axes (first, end)
     __tinote_grouped__                        the domain or field that a `grouped` made in Python is of
     __tinote_static__                         a Python function that kernels may call with constants, at compile time
-    __tinote_add_at__: (int, str, str)        on a class: its objects gather entries, `A[i, j] += v`; with how many
-                                              indices, and the names of the device functions that add and subtract
-    __tinote_accepts__(value) -> str          on a `__tinote_template__`: what is wrong with an argument, "" if nothing
+    __tinote_add_at__: (int, f, g)            on a class: its objects gather entries, `A[i, j] += v`; with how many
+                                              indices, and the device functions that add and subtract, `f(A, i, j, v)`
+    __tinote_pack__                           the annotation of a parameter that is several: the annotations by name
     __tinote_template__                       the annotation of a parameter that is passed as it is
     __tinote_array__                          the annotation of a parameter that is memory known at launch only
 """
@@ -281,10 +281,15 @@ class ArrayArgument(NamedTuple):
     clamps: bool = False
 
 
+#: What `__tinote_add_at__` holds.
+AddsAt = tuple[int, Any, Any]
+
+
 class PackArgument(NamedTuple):
-    """A parameter that is several by name: each is one as it would be alone."""
+    """A parameter that is several by name: each is one as it would be alone. `adds_at`: how entries are added to it."""
 
     members: Mapping[str, Any]
+    adds_at: AddsAt | None = None
 
 
 SingleArgument = TemplateArgument | ValueArgument | StructArgument | ArrayArgument
@@ -623,9 +628,9 @@ def is_template(annotation: Any) -> bool:
     return getattr(annotation, "__tinote_template__", False) is not False
 
 
-def adds_at(value: Any) -> bool:
-    """Whether an object gathers entries (`__tinote_add_at__`)."""
-    return getattr(type(value), "__tinote_add_at__", None) is not None
+def adds_at(value: Any) -> AddsAt | None:
+    """How an object gathers entries, if it does."""
+    return getattr(type(value), "__tinote_add_at__", None)
 
 
 def is_array(annotation: Any) -> bool:

@@ -15,9 +15,9 @@ from tinote.compiler.frontend.emitter import Emitter, Expressions, Silenced, Sta
 from tinote.compiler.frontend.names import lookup, read_name
 from tinote.compiler.frontend.places import combine, converted, negative, store
 from tinote.compiler.frontend.scopes import Constant, Variable
-from tinote.compiler.frontend.subscripts import indices
+from tinote.compiler.frontend.subscripts import gathers, indices
 from tinote.compiler.frontend.values import POISON, CellPlace, Place, StructValue, Text, Value, has_getitem
-from tinote.compiler.protocol import adds_at, buffer_of, is_small_array, struct_of, type_of
+from tinote.compiler.protocol import AddsAt, buffer_of, is_small_array, struct_of, type_of
 from tinote.errors import KernelNameError, KernelSyntaxError, Note
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Local, Var
@@ -173,8 +173,8 @@ def augmented_assignment(e: Emitter, node: ast.AugAssign) -> None:
         place = _augmented_name(e, target)
     else:
         with e.at(target):
-            if isinstance(target, ast.Subscript) and adds_at(owner := e.reference(target.value)):
-                return _add_at(e, node, target, owner)
+            if isinstance(target, ast.Subscript) and (found := gathers(owner := e.reference(target.value))):
+                return _add_at(e, node, target, owner, found)
             place = _place(e, target)
     if place is None:
         return assign(e, target, binary(e, node.op, e.evaluate(target), e.evaluate(node.value)))
@@ -191,13 +191,14 @@ def augmented_assignment(e: Emitter, node: ast.AugAssign) -> None:
     return None
 
 
-def _add_at(e: Emitter, node: ast.AugAssign, target: ast.Subscript, owner: Any) -> None:
+def _add_at(e: Emitter, node: ast.AugAssign, target: ast.Subscript, owner: Any, found: AddsAt) -> None:
     """Add to what gathers entries, such as a builder of sparse matrices: `A[i, j] += value`."""
     at = [front for front, _ in indices(e, target.slice)]
-    if len(at) != owner.__tinote_add_at__[0]:
-        letters = ", ".join("ijkl"[: owner.__tinote_add_at__[0]])
+    dimensions, add, subtract = found
+    if len(at) != dimensions:
+        letters = ", ".join("ijkl"[:dimensions])
         e.error(
-            f"`{ast.unparse(target.value)}` has {owner.__tinote_add_at__[0]} dimensions, and is indexed with {len(at)}",
+            f"`{ast.unparse(target.value)}` has {dimensions} dimensions, and is indexed with {len(at)}",
             f"write `{ast.unparse(target.value)}[{letters}]`",
         )
     for front in at:
@@ -209,7 +210,7 @@ def _add_at(e: Emitter, node: ast.AugAssign, target: ast.Subscript, owner: Any) 
     with e.at(node.value):
         if not e.is_value(front) or e.shape(front):
             e.error(f"{describe(front)} is no entry of a matrix", "add one number at a time")
-    call_object(e, target, getattr(owner, owner.__tinote_add_at__[1 + isinstance(node.op, ast.Sub)]), *at, front)
+    call_object(e, target, subtract if isinstance(node.op, ast.Sub) else add, owner, *at, front)
 
 
 def _augmented_name(e: Emitter, target: ast.Name) -> Place | None:

@@ -104,8 +104,8 @@ def _argument(e: Emitter, params: list[Var], name: str, argument: ArgumentSpec) 
     if isinstance(argument, ArrayArgument):
         return ArrayValue(argument.buffer, argument.clamps)
     if isinstance(argument, PackArgument):
-        members = argument.members.items()
-        return PackValue({member: _argument(e, params, f"{name}_{member}", given) for member, given in members})
+        members = {n: _argument(e, params, f"{name}_{n}", given) for n, given in argument.members.items()}
+        return PackValue(members, argument.adds_at)
     if isinstance(argument, StructArgument):
         return _struct_argument(e, params, name, argument.info)
     return _parameter(e, params, name, argument.type)

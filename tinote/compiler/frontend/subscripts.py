@@ -16,6 +16,7 @@ from tinote.compiler.frontend.names import captured, outside
 from tinote.compiler.frontend.values import (
     ArrayValue,
     MemoryPlace,
+    PackValue,
     PartPlace,
     Place,
     StaticTensor,
@@ -23,7 +24,7 @@ from tinote.compiler.frontend.values import (
     has_getitem,
     is_number,
 )
-from tinote.compiler.protocol import CaptureKind, adds_at, buffer_of, constant_rows, space_of
+from tinote.compiler.protocol import AddsAt, CaptureKind, adds_at, buffer_of, constant_rows, space_of
 from tinote.errors import KernelSubscriptError, Note
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Buffer, Check, FaultKind, Lit
@@ -48,7 +49,7 @@ def subscript(e: Emitter, node: ast.Subscript) -> Any:
             return _component(e, constant, node.slice)
         row = _item(e, rows, node.slice)
         return StaticTensor.nested(row)
-    if adds_at(base):
+    if gathers(base):
         e.error(
             f"`{ast.unparse(node.value)}` is filled with `+=` and `-=` only",
             "entries that are added at one place sum up; `clear()` of the builder forgets what was added",
@@ -78,6 +79,11 @@ def subscript(e: Emitter, node: ast.Subscript) -> Any:
         getitem = captured(e, CaptureKind.ATTRIBUTE, base, "__getitem__", base.__getitem__)
         return call_object(e, node, getitem, e.evaluate(node.slice))
     e.error(f"{describe(base)} cannot be indexed")
+
+
+def gathers(base: Any) -> AddsAt | None:
+    """How entries are added to what is indexed, where it gathers some."""
+    return base.adds_at if isinstance(base, PackValue) else adds_at(base)
 
 
 def indices(e: Emitter, node: ast.expr) -> list[tuple[Any, ast.expr]]:

@@ -13,7 +13,7 @@ from math import prod
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-from tinote.compiler.protocol import StructInfo, is_ours
+from tinote.compiler.protocol import AddsAt, StructInfo, is_ours
 from tinote.ir.build import Builder
 from tinote.ir.nodes import Atom, Buffer, Lit, Var
 from tinote.ir.primitives import Primitive, surrogate
@@ -127,9 +127,19 @@ class StructValue:
 
 
 class PackValue(StructValue):
-    """An argument pack: what each of its members is as an argument of the kernel. It is passed on as it is."""
+    """An argument pack: what each of its members is as an argument of the kernel. It is passed on as it is. `adds_at`:
+    how entries are added to it, where it gathers some.
+    """
 
-    __slots__ = ()
+    __slots__ = ("adds_at",)
+
+    def __init__(self, members: dict[str, Any], adds_at: AddsAt | None = None) -> None:
+        super().__init__(members)
+        self.adds_at = adds_at
+
+    def map(self, f: Callable[[Any], Any]) -> PackValue:
+        """`f` of every member."""
+        return PackValue({name: f(member) for name, member in self.members.items()}, self.adds_at)
 
 
 class BoundMethod(NamedTuple):

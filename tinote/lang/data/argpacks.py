@@ -21,7 +21,6 @@ import numpy as np
 
 from tinote.compiler.protocol import is_array, is_template, pack_of
 from tinote.errors import FieldError, KernelArgumentError, no_attribute
-from tinote.lang.data import types
 from tinote.lang.data.structs import StructType
 from tinote.source import caller
 
@@ -77,6 +76,14 @@ class ArgPackType:
         except FieldError as error:
             raise KernelArgumentError(error.message, caller(), error.hint) from None
 
+    def leaves(self, value: Any) -> list[Any] | None:
+        """What a pack of this type holds; None of anything else."""
+        return list(value.leaves()) if isinstance(value, ArgPack) and value.kind is self else None
+
+    def expected(self) -> str:
+        """What an argument is, for messages."""
+        return "an argument pack of the annotated type"
+
     def __repr__(self) -> str:
         return f"<argument pack: {', '.join(f'{name}: {t!r}' for name, t in self.members.items())}>"
 
@@ -131,6 +138,3 @@ def argpack(**members: Any) -> ArgPackType:
     `FieldError` for members that have no such type.
     """
     return ArgPackType(members)
-
-
-types.argpack = argpack  # type: ignore[attr-defined]

@@ -39,14 +39,28 @@ class Template:
 template = Template()
 
 
-class SparseMatrixBuilderType(Template):
-    """The annotation of a parameter that is a `ti.linalg.SparseMatrixBuilder`."""
+class SparseMatrixBuilderType:
+    """The annotation of a parameter that is a `ti.linalg.SparseMatrixBuilder`. A kernel gets its lists, as arrays, so
+    that builders share an instance.
+    """
+
+    __tinote_pack__ = {
+        "_rows": NdarrayType(i32, 1),
+        "_columns": NdarrayType(i32, 1),
+        "_values": NdarrayType(ndim=1),
+        "_count": NdarrayType(i32, 1),
+    }
 
     def __call__(self) -> SparseMatrixBuilderType:
         return self
 
-    def __tinote_accepts__(self, value: Any) -> str:
-        return "" if adds_at(value) else "a ti.linalg.SparseMatrixBuilder"
+    def leaves(self, value: Any) -> list[Any] | None:
+        """The lists of a builder; None of what is none."""
+        return None if adds_at(value) is None else [getattr(value, name) for name in self.__tinote_pack__]
+
+    def expected(self) -> str:
+        """What an argument is, for messages."""
+        return "a ti.linalg.SparseMatrixBuilder"
 
     def __repr__(self) -> str:
         return "ti.types.sparse_matrix_builder()"

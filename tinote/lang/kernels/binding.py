@@ -31,6 +31,7 @@ from tinote.compiler.protocol import (
     StructInfo,
     TemplateArgument,
     ValueArgument,
+    adds_at,
     is_array,
     is_template,
     pack_of,
@@ -41,7 +42,6 @@ from tinote.compiler.requests import Defaults, defaults_of
 from tinote.config import Config
 from tinote.errors import KernelArgumentError, KernelTypeError
 from tinote.ir.types import Scalar, Tensor, f64, i64
-from tinote.lang.data.argpacks import ArgPack
 from tinote.lang.data.matrix import Matrix, is_number
 from tinote.lang.data.ndarrays import ArrayBuffers, argument_error
 from tinote.lang.data.structured import numbers_in
@@ -147,9 +147,6 @@ class Binding:
             helper = f"{prefix}{number}"
             match t:
                 case Passed.TEMPLATE:
-                    if hasattr(hint, "__tinote_accepts__"):
-                        scope[helper] = functools.partial(self._accepted, node, hint)
-                        lines.append(f"{name} = {helper}({name})")
                     key.append(f"{prefix}identity_of({name})")
                 case Passed.ARRAY:
                     scope[helper] = hint.binder(argument_error(source, node))
@@ -181,22 +178,16 @@ class Binding:
             raise self._bad_argument(node, value, f"a {kind} of shape {t.shape}")
         return source.values.ravel().tolist()
 
-    def _accepted(self, node: ast.arg, hint: Any, value: Any) -> Any:
-        """An argument that is passed as it is, of a kind that the annotation asks for."""
-        wanted = hint.__tinote_accepts__(value)
-        if wanted:
-            raise self._bad_argument(node, value, wanted)
-        return value
-
     def _members(self, node: ast.arg, hint: Any, info: StructInfo, value: Any) -> list[Any]:
         """The numbers of a struct."""
         return numbers_in(hint, info, value, functools.partial(self._bad_argument, node, value))
 
     def _leaves(self, node: ast.arg, hint: Any, value: Any) -> list[Any]:
-        """What an argument pack holds."""
-        if not isinstance(value, ArgPack) or value.kind is not hint:
-            raise self._bad_argument(node, value, "an argument pack of the annotated type")
-        return list(value.leaves())
+        """What an argument pack, or a builder, holds."""
+        found = hint.leaves(value)
+        if found is None:
+            raise self._bad_argument(node, value, hint.expected())
+        return found
 
     # ---- off the fast path
 
@@ -208,7 +199,7 @@ class Binding:
         def spec(hint: Any, value: Any) -> ArgumentSpec:
             members = pack_of(hint)
             if members is not None:
-                return PackArgument({name: spec(inner, None) for name, inner in members.items()})
+                return PackArgument({name: spec(inner, None) for name, inner in members.items()}, adds_at(value))
             single = next(singles)
             match single.type:
                 case Passed.TEMPLATE:

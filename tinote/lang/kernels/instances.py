@@ -285,7 +285,8 @@ def _argument(name: str, argument: Any) -> str:
     if isinstance(argument, StructArgument):
         return f"{name}: {argument.info.name}"
     if isinstance(argument, PackArgument):
-        return f"{name}: {', '.join(_argument(f'.{member}', given) for member, given in argument.members.items())}"
+        members = [(f".{member.lstrip('_')}", given) for member, given in argument.members.items()]
+        return f"{name}: {', '.join(_argument(*one) for one in members)}"
     return f"{name}: {argument.type!r}"
 
 

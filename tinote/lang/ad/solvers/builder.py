@@ -26,7 +26,6 @@ from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.solvers.libraries import scipy_sparse
 from tinote.lang.ad.solvers.matrix import Elements, SparseMatrix
 from tinote.lang.ad.solvers.rules import Arrays, Linear
-from tinote.lang.data.declarations import field
 from tinote.lang.data.ndarrays import ndarray
 from tinote.lang.kernels.func import func
 from tinote.lang.maths.language import atomic_add
@@ -34,6 +33,20 @@ from tinote.lang.session.state import scalar_type
 from tinote.source import caller
 
 _FORMATS = ("col_major", "row_major")
+
+
+@func
+def _add(lists, row, column, value):  # type: ignore[no-untyped-def]
+    place = atomic_add(lists._count[0], 1)
+    if place < lists._rows.shape[0]:
+        lists._rows[place] = row
+        lists._columns[place] = column
+        lists._values[place] += value
+
+
+@func
+def _subtract(lists, row, column, value):  # type: ignore[no-untyped-def]
+    _add(lists, row, column, -value)
 
 
 class SparseMatrixBuilder:
@@ -46,7 +59,7 @@ class SparseMatrixBuilder:
     `FieldError`, and `NotAvailableError` where SciPy is not installed.
     """
 
-    __tinote_add_at__ = 2, "_add", "_subtract"
+    __tinote_add_at__ = 2, _add, _subtract
 
     def __init__(
         self,
@@ -73,28 +86,12 @@ class SparseMatrixBuilder:
         self.num_cols = int(num_cols)
         self.dtype = t
         self._most = int(max_num_triplets)
-        self._rows = field(i32, self._most, name="rows of a builder")
-        self._columns = field(i32, self._most, name="columns of a builder")
-        self._values = field(t, self._most, name="values of a builder")
-        self._count = field(i32, (), name="entries of a builder")
+        self._rows = ndarray(i32, self._most, name="rows of a builder")
+        self._columns = ndarray(i32, self._most, name="columns of a builder")
+        self._values = ndarray(t, self._most, name="values of a builder")
+        self._count = ndarray(i32, 1, name="entries of a builder")
         self._known: Elements | None = None
         self._key = self._slots = np.zeros(0, np.int64)
-
-    @func
-    def _add(self, row, column, value):  # type: ignore[no-untyped-def]
-        place = atomic_add(self._count[None], 1)
-        if place < self._most:
-            self._rows[place] = row
-            self._columns[place] = column
-            self._values[place] += value
-
-    @func
-    def _subtract(self, row, column, value):  # type: ignore[no-untyped-def]
-        place = atomic_add(self._count[None], 1)
-        if place < self._most:
-            self._rows[place] = row
-            self._columns[place] = column
-            self._values[place] -= value
 
     def build(self, dtype: Any = None, _format: str = "CSR") -> SparseMatrix:
         """The matrix of all that was added since the last `build` or `clear`; the builder is empty afterwards. `dtype`:
@@ -146,7 +143,7 @@ class SparseMatrixBuilder:
 
     def _counted(self) -> int:
         """How many entries there are. Raises `FieldError` for more than there is room for."""
-        count = int(self._count.held()[()])
+        count = int(self._count.held()[0])
         if not 0 <= count <= self._most:
             raise FieldError(
                 f"the builder has room for {self._most:,} entries, and {count % 2**32:,} were added",
