@@ -33,7 +33,12 @@ def pages() -> list[str]:
 # What is shown there leaves out the simulation.
 SKETCHES = {"sweeps.md"}
 
-PAGES = [name for name in pages() if name not in {*ELSEWHERE, *SKETCHES}]
+# Pages with a library that no extra installs, by the marker that asks for it.
+MARKED = {"how_to/use_pytorch.md": pytest.mark.torch}
+
+PAGES = [
+    pytest.param(name, marks=MARKED.get(name, ()), id=name) for name in pages() if name not in {*ELSEWHERE, *SKETCHES}
+]
 
 
 @pytest.fixture(autouse=True)
