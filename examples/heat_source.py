@@ -64,7 +64,7 @@ def recover(size: int = 24, noise: float = 0.002, penalty: float = 1e-9, seed: i
     source.from_numpy(truth)
     solver.solve(source, out=shown)
     shown.from_numpy(shown.to_numpy() + noise * np.random.default_rng(seed).standard_normal((size, size)))
-    slope = ti.ad.value_and_grad(measure, wrt=source, loss=misfit)
+    slope = ti.ad.value_and_grad(measure, wrt=source, output=misfit)
 
     def both(values: Any) -> tuple[float, Any]:
         source.from_numpy(values.reshape(size, size))

@@ -98,7 +98,7 @@ class Beam:
             for k in x:
                 distance[None] += (x[k] - film[picture, k]).norm_sqr()
 
-        self._step = ti.ad.implicit(balance, x, residual, tolerance=1e-8)
+        self._step = ti.ad.implicit(balance, x, residual, tol=1e-8)
         self._move, self._measure, self._shoot = move, measure, shoot
 
     def simulate(self, steps: int, *, shoots: bool = False) -> None:

@@ -80,7 +80,7 @@ def scipy_throw(method: str = "L-BFGS-B") -> Any:
     """The aim by SciPy: with gradients, and for "trust-ncg" with products of the Hessian."""
     minimize = importlib.import_module("scipy.optimize").minimize
     throw = Throw()
-    problem = ti.ad.scipy_problem(throw.miss, wrt=throw.aim, loss=throw.loss)
+    problem = ti.ad.scipy_problem(throw.miss, wrt=throw.aim, output=throw.loss)
     second = {"hessp": problem.hessp} if method.startswith(("trust", "Newton")) else {}
     return minimize(problem.value_and_grad, problem.x0, jac=True, method=method, **second)
 
@@ -126,7 +126,7 @@ def optuna_mixed(rounds: int = 2, together: int = 6) -> Any:
         gusts = throw.gusts.to_numpy()
         gusts[:calm] = 0  # who waits throws in a calm, at a price
         throw.gusts.from_numpy(gusts)
-        problem = ti.ad.scipy_problem(throw.miss, wrt=throw.aim, loss=throw.loss)
+        problem = ti.ad.scipy_problem(throw.miss, wrt=throw.aim, output=throw.loss)
         found = minimize(problem.value_and_grad, problem.x0, jac=True, method="L-BFGS-B")
         return {"cost": 0.5 * found.x @ found.x + 100 * found.fun + 10 * calm, "aim": found.x}
 
@@ -157,7 +157,7 @@ def optax_loop(iterations: int = 60, winds: int = 16) -> tuple[Any, list[float]]
     aim = throw.aim.to_numpy()
     state = optimiser.init(aim)
     history: list[float] = []
-    with ti.ensemble(attempt, {"wind": range(winds)}, wrt=throw.aim, loss=throw.loss) as mean:
+    with ti.ensemble(attempt, {"wind": range(winds)}, wrt=throw.aim, output=throw.loss) as mean:
         for _ in tqdm(range(iterations), "Optax", disable=None, leave=False):
             value, gradient = mean()
             history.append(float(value))

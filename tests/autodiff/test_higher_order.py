@@ -237,7 +237,7 @@ def test_chains_over_fields(chain: str) -> None:
             if mode == "R":
                 use(ti.ad.grad(before, wrt=x, loss=loss)())
             elif mode == "H":
-                value, slope, product = ti.ad.value_grad_hvp(before, wrt=x, loss=loss)(along)
+                value, slope, product = ti.ad.value_and_grad_and_hvp(before, wrt=x, loss=loss)(along)
                 use(slope)
                 use(product)
                 found[None] += value * 0.1

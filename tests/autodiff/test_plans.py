@@ -298,7 +298,7 @@ def kernels(found: Space) -> list[Any]:
 GRADIENT = "g = ti.ad.value_and_grad(cubes)\ndef call(): return g(p)"
 ON_ARRAY = "g = ti.ad.grad(cubes)\ndef call(): return g(a)"
 ON_FIELD = "g = ti.ad.value_and_grad(squares, wrt=x, loss=loss)\ndef call(): return g()"
-PRODUCT = "g = ti.ad.value_grad_hvp(cubes)\ndef call(): return g(seed, p)"
+PRODUCT = "g = ti.ad.value_and_grad_and_hvp(cubes)\ndef call(): return g(seed, p)"
 WEIGHTED = "g = ti.ad.value_and_grad(weighted, (0, 2))\nby, power = 0.5, 3\ndef call(): return g(p, q, by, power)"
 VECTOR = "g = ti.ad.vjp(run, argnums=0, loss=y)\ndef call(): return g(seed, p)"
 TANGENT = "g = ti.ad.jvp(run, argnums=0, loss=y)\ndef call(): return g(seed, p)"
@@ -568,10 +568,10 @@ def at_random(numbers: random.Random) -> str:
     text = "\n".join(["s = 0.75", "def f(v, s):", *lines[: numbers.randrange(4)], RETURNS[loss], ""])
     inputs = numbers.choice(["argnums=0", "wrt=x", "argnums=0, wrt=x"])
     where = f", loss={loss}" if loss else ""
-    names = ["vjp", "jvp"] if loss == "y" else ["grad", "value_and_grad", "jvp", "hvp", "value_grad_hvp"]
+    names = ["vjp", "jvp"] if loss == "y" else ["grad", "value_and_grad", "jvp", "hvp", "value_and_grad_and_hvp"]
     modes = ["jacobian, mode='forward'", "jacobian, mode='reverse'"] if loss == "y" else []
     name, _, mode = numbers.choice([*names, *modes]).partition(", ")
-    both = "argnums" in inputs and "wrt" in inputs and name in ("jvp", "hvp", "value_grad_hvp")
+    both = "argnums" in inputs and "wrt" in inputs and name in ("jvp", "hvp", "value_and_grad_and_hvp")
     seeds = {"grad": "", "value_and_grad": "", "jacobian": ""}.get(name, "(seed, q), " if both else "seed, ")
     array = numbers.choice(["p", "p", "a"])
     return text + (

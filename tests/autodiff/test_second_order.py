@@ -287,7 +287,7 @@ def test_value_gradient_and_product_come_of_one_run() -> None:
         total()
 
     v = np.cos(np.arange(6.0))
-    value, gradient, product = ti.ad.value_grad_hvp(f, wrt=x, loss=loss)(v)
+    value, gradient, product = ti.ad.value_and_grad_and_hvp(f, wrt=x, loss=loss)(v)
     assert runs[0] == 1
     expected = ti.ad.value_and_grad(f, wrt=x, loss=loss)()
     assert value == pytest.approx(expected[0], rel=1e-15)
@@ -302,10 +302,10 @@ def test_value_gradient_and_product_come_of_one_run() -> None:
         return found
 
     at = np.linspace(0.5, 2.0, 4)
-    value, (by_k, by_x), (along_k, along_x) = ti.ad.value_grad_hvp(energy, argnums=(0, 1))((1.0, at), 2.0, at)
+    value, (by_k, by_x), (along_k, along_x) = ti.ad.value_and_grad_and_hvp(energy, argnums=(0, 1))((1.0, at), 2.0, at)
     assert value == pytest.approx(2 * (at**3).sum())
     assert by_k == pytest.approx((at**3).sum()) and along_k == pytest.approx((3 * at**3).sum())
     np.testing.assert_allclose(by_x, 6 * at**2, rtol=1e-14)
     np.testing.assert_allclose(along_x, 3 * at**2 + 12 * at**2, rtol=1e-14)
-    with pytest.raises(DifferentiationError, match=r"ti\.ad\.value_grad_hvp differentiates"):
-        ti.ad.value_grad_hvp(3)
+    with pytest.raises(DifferentiationError, match=r"ti\.ad\.value_and_grad_and_hvp differentiates"):
+        ti.ad.value_and_grad_and_hvp(3)

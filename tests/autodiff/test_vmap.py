@@ -196,7 +196,7 @@ class Library:
             "a Jacobian of a number": (ad.jacobian(potential, argnums=(0, 1), mode="forward"), (numbers, arrays), 0),
             "hvp": (ad.hvp(potential, argnums=1), (arrays[::-1], numbers, arrays), 0),
             "hvp of numbers": (
-                ad.value_grad_hvp(potential, argnums=(0, 1)), ((numbers, arrays[::-1]), numbers, arrays), 0
+                ad.value_and_grad_and_hvp(potential, argnums=(0, 1)), ((numbers, arrays[::-1]), numbers, arrays), 0
             ),
             "hvp of a field": (from_array(ad.hvp(energy, **by_fields)), (arrays, arrays[::-1]), 0),
         }  # fmt: skip

@@ -55,7 +55,9 @@ class Style(ABC):
 
     def gradient_and_hvp(self, program: Program, vector: np.ndarray) -> Callable[[], Any]:
         """A function that gives the gradient and the product of the Hessian and a vector for the only input."""
-        found = self.ti.ad.value_grad_hvp(lambda: program.run(*program.wrt), wrt=program.wrt[0], loss=program.result)
+        found = self.ti.ad.value_and_grad_and_hvp(
+            lambda: program.run(*program.wrt), wrt=program.wrt[0], output=program.result
+        )
         return lambda: found(vector)[1:]
 
     def vjp(self, program: Program, seed: np.ndarray) -> Callable[[], Any]:
@@ -66,7 +68,7 @@ class Style(ABC):
     def jacobian(self, program: Program) -> Callable[[], Any]:
         """A function that gives the Jacobian with respect to the only input, by forward mode."""
         return self.ti.ad.jacobian(
-            lambda: program.run(*program.wrt), wrt=program.wrt[0], loss=program.result, mode="forward"
+            lambda: program.run(*program.wrt), wrt=program.wrt[0], output=program.result, mode="forward"
         )
 
 
@@ -117,7 +119,7 @@ class Functional(Arrays):
         return lambda: function(*program.wrt)[1]
 
     def gradient_and_hvp(self, program: Program, vector: np.ndarray) -> Callable[[], Any]:
-        found = self.ti.ad.value_grad_hvp(program.run, argnums=0, loss=program.result)
+        found = self.ti.ad.value_and_grad_and_hvp(program.run, argnums=0, output=program.result)
         return lambda: found(vector, *program.wrt)[1:]
 
     def vjp(self, program: Program, seed: np.ndarray) -> Callable[[], Any]:
@@ -125,7 +127,7 @@ class Functional(Arrays):
         return lambda: product(seed, *program.wrt)[1]
 
     def jacobian(self, program: Program) -> Callable[[], Any]:
-        function = self.ti.ad.jacobian(program.run, argnums=0, loss=program.result, mode="forward")
+        function = self.ti.ad.jacobian(program.run, argnums=0, output=program.result, mode="forward")
         return lambda: function(*program.wrt)
 
 

@@ -8,7 +8,7 @@ from tinote.lang.ad.custom import grad_for, grad_replaced, no_grad
 from tinote.lang.ad.find_nan import Finding, NanReport, find_nan
 from tinote.lang.ad.frameworks.jax_function import jax_function
 from tinote.lang.ad.frameworks.torch_function import torch_function
-from tinote.lang.ad.functional.functional import grad, hvp, jacobian, jvp, value_and_grad, value_grad_hvp, vjp
+from tinote.lang.ad.functional.functional import grad, hvp, jacobian, jvp, value_and_grad, value_and_grad_and_hvp, vjp
 from tinote.lang.ad.functional.fwd_mode import FwdMode
 from tinote.lang.ad.functional.scipy_problem import ScipyProblem, scipy_problem
 from tinote.lang.ad.functional.vmap import vmap
@@ -44,7 +44,7 @@ __all__ = [
     "sweep_report",
     "torch_function",
     "value_and_grad",
-    "value_grad_hvp",
+    "value_and_grad_and_hvp",
     "vjp",
     "vmap",
 ]

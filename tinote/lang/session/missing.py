@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
-from tinote.errors import NotAvailableError
+from tinote.errors import NotAvailableError, no_attribute
+from tinote.lang.session.renamed import warn_of_old_name
 from tinote.source import caller
 
 _SPARSE = "sparse structures are left out", "use dense fields: `ti.field(dtype, shape=…)`"
@@ -102,11 +104,19 @@ def refuse(name: str, owner: str = "ti") -> None:
         raise NotAvailableError(f"`{owner}.{name}`: {what}", caller(), hint=instead)
 
 
-def refusing(module: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a public module: raises for what it does not have, by `refuse` for what is left out."""
+def refusing(module: str, **renamed: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a public module: raises for what it does not have, by `refuse` for what is left out, and
+    warns of the old names of what is `renamed`.
+    """
 
-    def missing_attribute(name: str) -> NoReturn:
-        refuse(name, module.replace("tinote", "ti", 1))
-        raise AttributeError(f"module '{module}' has no attribute '{name}'")
+    def missing_attribute(name: str) -> Any:
+        owner = module.replace("tinote", "ti", 1)
+        if name in renamed:
+            warn_of_old_name(f"{owner}.{name}", f"{owner}.{renamed[name]}", stacklevel=2)
+            return getattr(sys.modules[module], renamed[name])
+        refuse(name, owner)
+        # It is not there yet while its own imports run, and Python asks it for names of its protocol.
+        known = getattr(sys.modules.get(module), "__all__", ()) if not name.startswith("_") else ()
+        raise no_attribute(f"module '{module}'", name, known)
 
     return missing_attribute

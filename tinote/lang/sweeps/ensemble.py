@@ -11,6 +11,7 @@ import numpy as np
 from tinote.errors import SweepError
 from tinote.lang.ad.functional.functional import value_and_grad
 from tinote.lang.data.fields import Field
+from tinote.lang.session.renamed import also_called
 from tinote.lang.shipping.package import pack
 from tinote.lang.sweeps.cluster import Cluster
 from tinote.lang.sweeps.extras import library, versions
@@ -34,7 +35,7 @@ class Ensemble:
         self._combine: Combine = reduction if callable(reduction) else added
         wrt = options["wrt"]
         self._fields: list[Field] = [] if wrt is None else [wrt] if isinstance(wrt, Field) else list(wrt)
-        derivative = value_and_grad(function, options["argnums"], wrt=wrt, loss=options["loss"])
+        derivative = value_and_grad(function, options["argnums"], wrt=wrt, output=options["output"])
         packed = pack((derivative, self._combine), self._fields, self._points.rows)
         self._payload = Payload(packed.token, versions(), packed.data, packed.modules)
         self._where, self._workers, self._threads = options["where"], options["workers"], options["threads"]
@@ -88,13 +89,14 @@ class Ensemble:
         self.close()
 
 
+@also_called(loss="output")
 def ensemble(
     function: Callable[..., Any],
     over: Any,
     *,
     argnums: Any = None,
     wrt: Any = None,
-    loss: Any = None,
+    output: Any = None,
     zip: bool = False,
     reduction: Any = "mean",
     where: Any = None,
@@ -105,10 +107,10 @@ def ensemble(
     """A function that gives the mean over many scenes of a loss and of its gradient, computed in several processes.
 
     `function` is called with the arguments of the call and, by keyword, with those of a scene, which `over` and `zip`
-    describe as for `ti.sweep`; `argnums`, `wrt` and `loss` say what it is differentiated with respect to and where its
-    result is, as for `ti.ad.value_and_grad`. With its kernels and fields it is sent once, as it is now; each call sends
-    its arguments and what the fields `wrt` hold by then. Each scene starts from what the other fields held when the
-    ensemble was made, with a seed of its own. `where`, `workers`, `threads` and `seed` are those of `ti.sweep`.
+    describe as for `ti.sweep`; `argnums`, `wrt` and `output` say what it is differentiated with respect to and where
+    its result is, as for `ti.ad.value_and_grad`. With its kernels and fields it is sent once, as it is now; each call
+    sends its arguments and what the fields `wrt` hold by then. Each scene starts from what the other fields held when
+    the ensemble was made, with a seed of its own. `where`, `workers`, `threads` and `seed` are those of `ti.sweep`.
 
     `reduction`: "mean", "sum", or an associative function of two pairs `(loss, gradient)` that gives a pair. Scenes are
     reduced as a binary tree by their numbers, whatever comes first, on the workers: each runs some neighbouring scenes
@@ -123,7 +125,7 @@ def ensemble(
     library("cloudpickle", "an ensemble")
     if not callable(reduction) and reduction not in ("mean", "sum"):
         raise SweepError(f'reduction is "mean", "sum" or a function, not {reduction!r}', caller())
-    options = {"argnums": argnums, "wrt": wrt, "loss": loss, "where": where, "workers": workers, "threads": threads}
+    options = {"argnums": argnums, "wrt": wrt, "output": output, "where": where, "workers": workers, "threads": threads}
     return Ensemble(function, over, zip, reduction, seed, options)
 
 

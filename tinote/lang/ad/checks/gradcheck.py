@@ -28,6 +28,7 @@ from tinote.lang.ad.memory.states import CompanionsBefore, State
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace
+from tinote.lang.session.renamed import also_called
 from tinote.source import Span, location_name
 
 _FLOOR = 1e-3  # below this share of a field's largest slope, numbers are compared to that share
@@ -111,10 +112,11 @@ class GradientReport:
         return "\n".join(lines)
 
 
+@also_called(loss="output")
 def gradcheck(
     f: Callable[..., Any],
     wrt: Field | Sequence[Field],
-    loss: Field,
+    output: Field,
     args: Sequence[Any] = (),
     *,
     tolerance: float = 1e-6,
@@ -122,7 +124,7 @@ def gradcheck(
     elements: int | None = 200,
     raises: bool = True,
 ) -> GradientReport:
-    """Compare the gradient of `loss`, a 0-D field that is set to 0 before, with respect to the fields `wrt`, through
+    """Compare the gradient of `output`, a 0-D field that is set to 0 before, with respect to the fields `wrt`, through
     `f(*args)`, with central differences; `f` is a kernel or a function that launches kernels, and all fields are f64.
 
     `tolerance`: relative. `step`: of the differences, relative to an element's size or 1. `elements`: how many of each
@@ -130,7 +132,7 @@ def gradcheck(
     they were. Raises `DifferentiationError` with the report (`error.report`) when something disagrees, or gives the
     report when `raises` is false.
     """
-    task = DifferentiatedFunction("gradcheck", f, wrt, loss)
+    task = DifferentiatedFunction("gradcheck", f, wrt, output)
     task.require_scalar()
     task.require("grad")
     for one in (*task.wrt, task.loss_field):

@@ -5,7 +5,7 @@
             step()
         measure()          # adds to loss
 
-    print(ti.ad.gradient_horizons(rollout, wrt=x, loss=loss, horizons=[1, 2, 4, 8, 16, 32]))
+    print(ti.ad.gradient_horizons(rollout, wrt=x, output=loss, horizons=[1, 2, 4, 8, 16, 32]))
 
 At each horizon the derivative of the loss along one random direction by reverse mode stands beside the central
 difference of two rollouts from inputs that are a small `change` apart. The derivative of a chaotic rollout is right at
@@ -28,6 +28,7 @@ from tinote.lang.ad.functional.runs import pull_back, recorded, refuse_open_reco
 from tinote.lang.ad.memory.states import CompanionsBefore, State
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
+from tinote.lang.session.renamed import also_called
 from tinote.lang.tables import ShownAsTable
 
 _RUNS = 3  # of the program at each horizon, one of them with its reverse sweep
@@ -96,10 +97,11 @@ class HorizonReport(ShownAsTable, list[Horizon]):
         return f"{self.statement}\n{super().__repr__()}"
 
 
+@also_called(loss="output")
 def gradient_horizons(
     program: Callable[[int], Any],
     wrt: Field | Sequence[Field],
-    loss: Field,
+    output: Field,
     horizons: Sequence[int] = (1, 2, 4, 8, 16, 32, 64),
     *,
     change: float | None = None,
@@ -108,7 +110,7 @@ def gradient_horizons(
 ) -> HorizonReport:
     """Compare derivatives with differences over growing horizons.
 
-    `program(steps)` runs that many steps from the fields as they are and leaves the result in `loss`, a field of a
+    `program(steps)` runs that many steps from the fields as they are and leaves the result in `output`, a field of a
     single number that is set to 0 before; every run starts from the same fields. `wrt`: the fields of floats that are
     changed, with gradients. `change`: the length of the change, along one direction that `seed` draws (of length 1 over
     all of `wrt`), by default the cube root of the coarsest type's epsilon times the size of the inputs (at least 1),
@@ -117,7 +119,7 @@ def gradient_horizons(
     Each horizon costs one recorded run with its reverse sweep and two runs without. All fields are left as they were.
     Raises `DifferentiationError`.
     """
-    task = DifferentiatedFunction("gradient_horizons", program, wrt, loss)
+    task = DifferentiatedFunction("gradient_horizons", program, wrt, output)
     task.require_scalar()
     task.require("grad")
     refuse_open_recorder("gradient_horizons")
@@ -127,7 +129,7 @@ def gradient_horizons(
     fields = list(task.wrt)
     starts = [numbers(one.buffer).astype(np.float64) for one in fields]
     size = max(1.0, math.sqrt(sum(float(np.square(one).mean()) for one in starts) / len(starts)))
-    epsilon = max(float(np.finfo(numbers(one.buffer).dtype).eps) for one in (*fields, loss))
+    epsilon = max(float(np.finfo(numbers(one.buffer).dtype).eps) for one in (*fields, output))
     length = epsilon ** (1 / 3) * size if change is None else change
     if not (math.isfinite(length) and length > 0):
         raise DifferentiationError(f"a change is a length, more than 0, not {change!r}", task.span)
@@ -146,9 +148,9 @@ def gradient_horizons(
         moved = [start + sign * length * direction for start, direction in zip(starts, directions, strict=True)]
         for one, values in zip(fields, moved, strict=True):
             numbers(one.buffer)[...] = values
-        loss.fill(0)
+        output.fill(0)
         program(count)
-        return float(numbers(loss.buffer).ravel()[0])
+        return float(numbers(output.buffer).ravel()[0])
 
     with state:
         try:
@@ -157,7 +159,7 @@ def gradient_horizons(
             for count in bar(steps, "horizons"):
                 state.put_back()
                 with CompanionsBefore() as before:
-                    loss.fill(0)
+                    output.fill(0)
                     ran = recorded(task, (count,), {}, before)
                     gradients = ran.gradients(pull_back(ran, np.ones(())))
                 reverse = sum(float((g * d).sum()) for g, d in zip(gradients, directions, strict=True))

@@ -1,6 +1,6 @@
-"""Derivatives as functions: `grad`, `value_and_grad`, `vjp`, `jvp`, `jacobian`, `hvp` and `value_grad_hvp`.
+"""Derivatives as functions: `grad`, `value_and_grad`, `vjp`, `jvp`, `jacobian`, `hvp` and `value_and_grad_and_hvp`.
 
-    slope = ti.ad.grad(simulate, wrt=x, loss=energy)    # simulate(dt) reads the field x and leaves its result in energy
+    slope = ti.ad.grad(simulate, wrt=x, output=energy)  # simulate(dt) reads the field x, leaves its result in energy
     slope(dt)                                           # an array of the shape of x
 
     @ti.kernel
@@ -11,7 +11,7 @@
 `f` is a kernel or a Python function that launches kernels. Its inputs are arguments, chosen by position (`argnums`:
 floats, NumPy arrays, PyTorch tensors and ndarrays with a gradient; the first one unless `wrt` is given) and fields
 (`wrt`); its result is what it returns, a number that a kernel returned or that was computed from such by arithmetic, or
-a field (`loss`). With both `argnums` and `wrt`, derivatives come as a pair: of the arguments, of the fields.
+a field (`output`). With both `argnums` and `wrt`, derivatives come as a pair: of the arguments, of the fields.
 
 Inside of `f` a float that is differentiated is a traced number (`lang/data/traced.py`), as are what kernels return and
 what Python reads of fields; an array is an ndarray that kernels take in its place.
@@ -65,6 +65,7 @@ from tinote.lang.capture.planned import Planned
 from tinote.lang.data.captured_arrays import zeros
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, constants
+from tinote.lang.session.renamed import also_called
 from tinote.lang.session.state import Recorder, recorder
 from tinote.runtime.seam import heard
 
@@ -77,31 +78,33 @@ Fields = Field | Sequence[Field] | None
 Positions = int | Sequence[int] | None
 
 
+@also_called(loss="output")
 def grad(
-    f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, loss: Field | None = None
+    f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, output: Field | None = None
 ) -> Callable[..., Any]:
     """A function that runs `f` with its arguments and gives the derivative of its result, a single number, with respect
     to the inputs: an array of the input's shape, a number for a number, a tuple for several.
 
     The inputs are the arguments at the positions `argnums` (a number or several) and the fields `wrt` (one or several,
-    with `needs_grad=True`). The result is what `f` returns, or the field or ndarray `loss` of a single number, which is
-    set to 0 before. Raises `DifferentiationError`.
+    with `needs_grad=True`). The result is what `f` returns, or the field or ndarray `output` of a single number, which
+    is set to 0 before; `loss` is another name of `output`. Raises `DifferentiationError`.
     """
-    both = _value_and_grad("grad", f, argnums, wrt, loss)
+    both = _value_and_grad("grad", f, argnums, wrt, output)
     return _calling(f, lambda *args, **kwargs: both(*args, **kwargs)[1])
 
 
+@also_called(loss="output")
 def value_and_grad(
-    f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, loss: Field | None = None
+    f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, output: Field | None = None
 ) -> Callable[..., Any]:
-    """As `grad` with the same `f`, `argnums`, `wrt` and `loss`, but gives the result as well: `(value, gradient)`."""
-    return _value_and_grad("value_and_grad", f, argnums, wrt, loss)
+    """As `grad` with the same `f`, `argnums`, `wrt` and `output`, but gives the result as well: `(value, gradient)`."""
+    return _value_and_grad("value_and_grad", f, argnums, wrt, output)
 
 
 def _value_and_grad(
-    what: str, f: Callable[..., Any], argnums: Positions, wrt: Fields, loss: Field | None
+    what: str, f: Callable[..., Any], argnums: Positions, wrt: Fields, output: Field | None
 ) -> Callable[..., Any]:
-    task = DifferentiatedFunction(what, f, wrt, loss, argnums)
+    task = DifferentiatedFunction(what, f, wrt, output, argnums)
     task.require_scalar()
     task.require("grad")
 
@@ -119,18 +122,19 @@ def _value_and_grad(
     return _planned(task, _nesting(run, inner), makes_arrays=True)
 
 
+@also_called(loss="output")
 def vjp(
-    f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, loss: Field | None = None
+    f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, output: Field | None = None
 ) -> Callable[..., Any]:
     """A function of a seed and the arguments of `f` that runs `f` and gives `(value, product)`: its result, a number or
     a field of any shape, and the seed, of that shape, times the Jacobian of the result with respect to the inputs, by
-    reverse mode. `argnums`, `wrt` and `loss` say what the inputs and the result are, as for `grad`; here `loss` may
+    reverse mode. `argnums`, `wrt` and `output` say what the inputs and the result are, as for `grad`; here `output` may
     have any shape, and is left as it is. Raises `DifferentiationError`.
 
-    A seed for `loss` with a further, leading axis holds several: their products come with such an axis. One run of `f`
-    serves all, and a sweep backwards carries up to 16 of them at once, as for the rows of a Jacobian.
+    A seed for `output` with a further, leading axis holds several: their products come with such an axis. One run of
+    `f` serves all, and a sweep backwards carries up to 16 of them at once, as for the rows of a Jacobian.
     """
-    task = DifferentiatedFunction("vjp", f, wrt, loss, argnums)
+    task = DifferentiatedFunction("vjp", f, wrt, output, argnums)
     task.require("grad")
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -162,15 +166,16 @@ def vjp(
     return _planned(task, _nesting(run, inner))
 
 
+@also_called(loss="output")
 def jvp(
-    f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, loss: Field | None = None
+    f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, output: Field | None = None
 ) -> Callable[..., Any]:
     """A function of a seed and the arguments of `f` that runs `f` and gives `(value, product)`: its result, a number or
     a field of any shape, and the Jacobian of the result with respect to the inputs times the seed, which has the
-    structure of a gradient, by forward mode. `argnums`, `wrt` (fields with `needs_dual=True`) and `loss` say what the
+    structure of a gradient, by forward mode. `argnums`, `wrt` (fields with `needs_dual=True`) and `output` say what the
     inputs and the result are, as for `vjp`. Raises `DifferentiationError`.
     """
-    task = DifferentiatedFunction("jvp", f, wrt, loss, argnums)
+    task = DifferentiatedFunction("jvp", f, wrt, output, argnums)
     task.require("dual")
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -183,19 +188,20 @@ def jvp(
     return _planned(task, _nesting(run, inner))
 
 
+@also_called(loss="output")
 def jacobian(
     f: Callable[..., Any],
     argnums: Positions = None,
     *,
     wrt: Fields = None,
-    loss: Field | None = None,
+    output: Field | None = None,
     mode: str | None = None,
     sparse: bool = False,
     sparsity: Any = None,
 ) -> Callable[..., Any]:
     """A function that runs `f` with its arguments and gives the Jacobian of its result with respect to the inputs: an
-    array of the shape of the result followed by that of the input, a tuple for several. `argnums`, `wrt` and `loss` say
-    what the inputs and the result are, as for `vjp`.
+    array of the shape of the result followed by that of the input, a tuple for several. `argnums`, `wrt` and `output`
+    say what the inputs and the result are, as for `vjp`.
 
     `mode`: `"forward"` (fields need duals) or `"reverse"` (one run of `f`, and a reverse run for each number of the
     result, up to 16 of which go together; fields need gradients). By default forward mode where the inputs have fewer
@@ -214,7 +220,7 @@ def jacobian(
     the same path. The result is checked along a random direction: a `DifferentiationError` says in which row an element
     is missing from `sparsity`, unless it is smaller than half of the digits of its row.
     """
-    task = DifferentiatedFunction("jacobian", f, wrt, loss, argnums)
+    task = DifferentiatedFunction("jacobian", f, wrt, output, argnums)
     if mode not in (None, "forward", "reverse"):
         raise DifferentiationError(f"the mode of a Jacobian is 'forward' or 'reverse', not {mode!r}", task.span)
     sparse = sparse or sparsity is not None
@@ -243,36 +249,38 @@ def jacobian(
     return _calling(f, nesting) if sparse else _planned(task, nesting, makes_arrays=True)
 
 
+@also_called(loss="output")
 def hvp(
-    f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, loss: Field | None = None
+    f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, output: Field | None = None
 ) -> Callable[..., Any]:
     """A function of a vector and the arguments of `f` that runs `f` and gives the product of the Hessian of its result,
     a single number, and the vector, which has the structure of a gradient and so has the product. `argnums`, `wrt` and
-    `loss` say what the inputs and the result are, as for `grad`.
+    `output` say what the inputs and the result are, as for `grad`.
 
     Forward mode over reverse mode: the cost is a small multiple of that of a gradient, which comes with it:
-    `value_grad_hvp`. Fields with a gradient get a dual, and so do the gradients, if they have none. Raises
+    `value_and_grad_and_hvp`. Fields with a gradient get a dual, and so do the gradients, if they have none. Raises
     `DifferentiationError`.
     """
-    everything = _value_grad_hvp("hvp", f, argnums, wrt, loss)
+    everything = _value_and_grad_and_hvp("hvp", f, argnums, wrt, output)
     return _calling(f, lambda vector, *args, **kwargs: everything(vector, *args, **kwargs)[2])
 
 
-def value_grad_hvp(
-    f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, loss: Field | None = None
+@also_called(loss="output")
+def value_and_grad_and_hvp(
+    f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, output: Field | None = None
 ) -> Callable[..., tuple[Any, Any, Any]]:
-    """As `hvp` with the same `f`, `argnums`, `wrt` and `loss`, but gives all that one run and one reverse sweep find
+    """As `hvp` with the same `f`, `argnums`, `wrt` and `output`, but gives all that one run and one reverse sweep find
     out: `(value, gradient, product)`, the result, a number, its gradient, and the product of its Hessian and the
     vector, which have the structure of the vector. For methods that take a step by all three, such as Newton's with
     conjugate gradients. Raises `DifferentiationError`.
     """
-    return _value_grad_hvp("value_grad_hvp", f, argnums, wrt, loss)
+    return _value_and_grad_and_hvp("value_and_grad_and_hvp", f, argnums, wrt, output)
 
 
-def _value_grad_hvp(
-    what: str, f: Callable[..., Any], argnums: Positions, wrt: Fields, loss: Field | None
+def _value_and_grad_and_hvp(
+    what: str, f: Callable[..., Any], argnums: Positions, wrt: Fields, output: Field | None
 ) -> Callable[..., tuple[Any, Any, Any]]:
-    task = DifferentiatedFunction(what, f, wrt, loss, argnums)
+    task = DifferentiatedFunction(what, f, wrt, output, argnums)
     task.require_scalar()
     task.require("grad")
 
@@ -549,7 +557,7 @@ def _require_sparse(task: DifferentiatedFunction, mode: str | None) -> None:
         raise DifferentiationError(
             "the Jacobian of a single number is a gradient, which is not sparse",
             task.span,
-            hint="name the field with the result in loss=, or use ti.ad.grad",
+            hint="name the field with the result in output=, or use ti.ad.grad",
         )
 
 
@@ -596,8 +604,8 @@ def _pushed(
 def _pushed_along(
     task: DifferentiatedFunction, seeds: list[Array], args: tuple[Any, ...], kwargs: dict[str, Any], *, repeats: bool
 ) -> tuple[Any, Array]:
-    """The field `loss`, and its Jacobian times several directions: of its shape followed by their number. `seeds`: for
-    each input of its shape followed by the same. Raises `OneDirectionOnly`.
+    """The field with the result, and its Jacobian times several directions: of its shape followed by their number.
+    `seeds`: for each input of its shape followed by the same. Raises `OneDirectionOnly`.
     """
     assert task.loss is not None
     trace = Trace()

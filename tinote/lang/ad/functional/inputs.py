@@ -33,11 +33,11 @@ _MOST_IDLE = 16
 
 class DifferentiatedFunction:
     """A differentiated function: `f`, the fields `wrt` and the positions `argnums` of the arguments that it is
-    differentiated with respect to, and the field `loss` with its result; None where it returns that.
+    differentiated with respect to, and the field `output` with its result; None where it returns that.
     """
 
     def __init__(
-        self, what: str, f: Callable[..., Any], wrt: Any, loss: Any, argnums: int | Sequence[int] | None = None
+        self, what: str, f: Callable[..., Any], wrt: Any, output: Any, argnums: int | Sequence[int] | None = None
     ) -> None:
         self.span = caller()
         self.what = what
@@ -50,9 +50,9 @@ class DifferentiatedFunction:
         self.wrt = [] if wrt is None else _fields(wrt, "wrt", what, self.span)
         self.several_arguments = argnums is not None and not isinstance(argnums, int)
         self.argnums = self._positions(argnums)
-        if loss is not None and not isinstance(loss, Field):
-            raise DifferentiationError(f"the loss of ti.ad.{what} must be a field, not {loss!r}", self.span)
-        self.loss: Field | None = loss
+        if output is not None and not isinstance(output, Field):
+            raise DifferentiationError(f"the output of ti.ad.{what} must be a field, not {output!r}", self.span)
+        self.loss: Field | None = output
         self._idle: dict[tuple[Any, ...], StandIn] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -89,15 +89,15 @@ class DifferentiatedFunction:
         """The field with the result. Raises where the function returns it."""
         if self.loss is None:
             raise DifferentiationError(
-                f"ti.ad.{self.what} needs loss=, the field that the result is left in", self.span
+                f"ti.ad.{self.what} needs output=, the field that the result is left in", self.span
             )
         return self.loss
 
     def require_scalar(self) -> None:
-        """Raise unless the loss is a single number."""
+        """Raise unless the output is a single number."""
         if self.loss is not None and size_of(self.loss) != 1:
             raise DifferentiationError(
-                f"the loss of ti.ad.{self.what} must be a single number, but '{self.loss.name}' has shape "
+                f"the output of ti.ad.{self.what} must be a single number, but '{self.loss.name}' has shape "
                 f"{shape_of(self.loss)}",
                 self.span,
                 hint="use ti.ad.vjp or ti.ad.jacobian",

@@ -139,7 +139,7 @@ def result_of(task: DifferentiatedFunction, returned: Any, trace: Trace) -> Trac
     raise DifferentiationError(
         f"ti.ad.{task.what} differentiates what the function returns, and that is {what}",
         task.span,
-        hint="return a number that a kernel returns, or name the 0-D field with the result in loss=",
+        hint="return a number that a kernel returns, or name the 0-D field with the result in output=",
     )
 
 

@@ -1,6 +1,6 @@
 """A program as a problem of `scipy.optimize`: one vector of unknowns, value, gradient and products of the Hessian.
 
-problem = ti.ad.scipy_problem(program, wrt=[stiffness, rest], loss=loss)
+problem = ti.ad.scipy_problem(program, wrt=[stiffness, rest], output=loss)
 found = scipy.optimize.minimize(problem.value_and_grad, problem.x0, jac=True, method="L-BFGS-B")
 problem.write(found.x)
 """
@@ -16,6 +16,7 @@ import numpy as np
 from tinote.errors import DifferentiationError
 from tinote.lang.ad.functional.functional import hvp, value_and_grad
 from tinote.lang.data.fields import Field
+from tinote.lang.session.renamed import also_called
 from tinote.source import caller
 
 Vector = np.ndarray[Any, Any]
@@ -23,11 +24,11 @@ Vector = np.ndarray[Any, Any]
 
 class ScipyProblem:
     """What `ti.ad.scipy_problem` gives: `f` as a function of one vector, of the numbers in its arguments (`arrays` at
-    first) or in the fields `wrt`; `loss`: the field with its result, or None. `size`: how many unknowns there are;
+    first) or in the fields `wrt`; `output`: the field with its result, or None. `size`: how many unknowns there are;
     `evaluations`: how often value and gradient were computed.
     """
 
-    def __init__(self, f: Callable[..., Any], arrays: Sequence[Any], wrt: list[Field], loss: Field | None) -> None:
+    def __init__(self, f: Callable[..., Any], arrays: Sequence[Any], wrt: list[Field], output: Field | None) -> None:
         self._fields = wrt
         self._arrays = [np.asarray(array) for array in arrays]
         shapes = [field.held().shape for field in wrt] or [array.shape for array in self._arrays]
@@ -36,8 +37,8 @@ class ScipyProblem:
         self.size = int(ends[-1])
         self.evaluations = 0
         options: dict[str, Any] = {"wrt": wrt} if wrt else {"argnums": list(range(len(self._arrays)))}
-        self._value_and_grad = value_and_grad(f, loss=loss, **options)
-        self._hvp = hvp(f, loss=loss, **options)
+        self._value_and_grad = value_and_grad(f, output=output, **options)
+        self._hvp = hvp(f, output=output, **options)
         self._at: Vector | None = None
         self._value = math.nan
         self._gradient: Vector | None = None
@@ -110,15 +111,16 @@ class ScipyProblem:
         return found
 
 
+@also_called(loss="output")
 def scipy_problem(
-    f: Callable[..., Any], *arguments: Any, wrt: Field | Sequence[Field] | None = None, loss: Field | None = None
+    f: Callable[..., Any], *arguments: Any, wrt: Field | Sequence[Field] | None = None, output: Field | None = None
 ) -> ScipyProblem:
     """The minimisation of what `f` computes as `scipy.optimize.minimize` takes it: a vector of unknowns in f64, with
     value, gradient and products of the Hessian.
 
     The unknowns are the fields `wrt` (one or several, with `needs_grad=True`; `f` is called without arguments), or the
     arguments of `f`, arrays of floats whose first values are `arguments`. The result is what `f` returns, or the field
-    `loss`, as for `ti.ad.value_and_grad`. `f` itself brings all that it changes back to its start.
+    `output`, as for `ti.ad.value_and_grad`. `f` itself brings all that it changes back to its start.
 
     Gives a `ScipyProblem` with `x0`, `value(x)`, `grad(x)`, `value_and_grad(x)`, `hessp(x, p)` (by `ti.ad.hvp`) and
     `write(x)`, which puts a solution into the fields. Value and gradient at one `x` are computed once. Numbers
@@ -132,4 +134,4 @@ def scipy_problem(
             caller(),
             hint="name the fields in wrt=, or give the first values of the arguments after the function",
         )
-    return ScipyProblem(f, arguments, fields, loss)
+    return ScipyProblem(f, arguments, fields, output)

@@ -17,6 +17,7 @@ from tinote.lang.ad.solvers.krylov import bicgstab
 from tinote.lang.ad.solvers.libraries import scipy_sparse
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced
+from tinote.lang.session.renamed import also_called
 from tinote.lang.session.state import recording_as
 from tinote.source import Span, caller
 
@@ -29,6 +30,7 @@ _CALL = "ti.ad.implicit(residual, unknown=x, into=F)"
 _UNWRITTEN = -1.2676506e30
 
 
+@also_called(tolerance="tol", most_iterations="maxiter", deprecated=True)
 def implicit(
     residual: Callable[..., Any],
     unknown: Field | None = None,
@@ -37,8 +39,8 @@ def implicit(
     jacobian: str = "sparse",
     sparsity: Any = None,
     solve: Callable[..., Any] | None = None,
-    tolerance: float | None = None,
-    most_iterations: int = 50,
+    tol: float | None = None,
+    maxiter: int = 50,
 ) -> Callable[..., int]:
     """A function that solves F(x, θ) = 0 for x, from what x holds, and whose derivatives are those of the solution with
     respect to θ: they depend on the solution alone, not on the iterations.
@@ -48,10 +50,10 @@ def implicit(
     (`needs_grad=True`). The function takes the arguments of `residual`, leaves the solution in `unknown`, and gives the
     number of iterations (0 of a `solve` of your own).
 
-    It takes Newton steps, halved where F would grow, until the norm of F is at most `tolerance` (left out: 1e-10 in
-    f64 and 1e-5 in f32, times that of F at first where this is larger than one), `most_iterations` of them at most.
+    It takes Newton steps, halved where F would grow, until the norm of F is at most `tol` (left out: 1e-10 in
+    f64 and 1e-5 in f32, times that of F at first where this is larger than one), `maxiter` of them at most.
     `solve`, a function of the same arguments, takes their place: it leaves a solution in `unknown` by any means, such
-    as a fixed-point iteration, whose last residual is checked against `tolerance`.
+    as a fixed-point iteration, whose last residual is checked against `tol`.
 
     `jacobian`: how F's is made, for Newton steps and for derivatives: "sparse" (by colouring, SciPy's; `sparsity` as
     of `ti.ad.jacobian` saves finding the pattern once), "dense", or "matrix-free" (never made: BiCGSTAB multiplies by
@@ -81,13 +83,13 @@ def implicit(
         raise DifferentiationError("residual and solve of ti.ad.implicit are kernels or functions", span)
     if jacobian not in _JACOBIANS:
         raise DifferentiationError(f"jacobian is one of {', '.join(_JACOBIANS)}, not {jacobian!r}", span)
-    if tolerance is not None and (not isinstance(tolerance, int | float | np.number) or not tolerance > 0):
-        raise DifferentiationError(f"tolerance is the norm of a residual, larger than 0, not {tolerance!r}", span)
-    if not isinstance(most_iterations, int | np.integer) or isinstance(most_iterations, bool) or most_iterations < 1:
-        raise DifferentiationError(f"most_iterations is a number of at least 1, not {most_iterations!r}", span)
+    if tol is not None and (not isinstance(tol, int | float | np.number) or not tol > 0):
+        raise DifferentiationError(f"tol is the norm of a residual, larger than 0, not {tol!r}", span)
+    if not isinstance(maxiter, int | np.integer) or isinstance(maxiter, bool) or maxiter < 1:
+        raise DifferentiationError(f"maxiter is a number of at least 1, not {maxiter!r}", span)
     if jacobian == "sparse":
         scipy_sparse()
-    return _Implicit(residual, unknown, into, jacobian, sparsity, solve, tolerance, most_iterations)
+    return _Implicit(residual, unknown, into, jacobian, sparsity, solve, tol, maxiter)
 
 
 def _field(given: Any, name: str, role: str, span: Span) -> Field:
@@ -227,7 +229,7 @@ class _Implicit:
         size = self._unknown.held().size
         with recording_as(None):
             if self._kind == "dense":
-                full = jacobian_of(run, wrt=self._unknown, loss=self._into, mode="forward")()
+                full = jacobian_of(run, wrt=self._unknown, output=self._into, mode="forward")()
                 matrix = np.asarray(full, np.float64).reshape(size, size)
                 return functools.partial(_dense, matrix.T if is_transposed else matrix, span)
             found = self._sparse(run)
@@ -236,7 +238,7 @@ class _Implicit:
 
     def _sparse(self, run: Callable[[], Any]) -> Any:
         """The Jacobian with the elements that it had before, as long as these do."""
-        of = functools.partial(jacobian_of, run, wrt=self._unknown, loss=self._into, sparse=True)
+        of = functools.partial(jacobian_of, run, wrt=self._unknown, output=self._into, sparse=True)
         if self._sparsity is not None:
             return of(sparsity=self._sparsity)()
         if self._found is not None:
@@ -248,7 +250,7 @@ class _Implicit:
         return self._found
 
     def _krylov(self, run: Callable[[], Any], span: Span, transposed: Product | None, is_transposed: bool) -> Product:
-        along, held = jvp(run, wrt=self._unknown, loss=self._into), self._unknown.held()
+        along, held = jvp(run, wrt=self._unknown, output=self._into), self._unknown.held()
 
         def product(vector: Array) -> Array:
             found = along(vector.reshape(held.shape).astype(held.dtype))[1]
@@ -276,7 +278,7 @@ def _not_converged(what: str, norm: float, least: float, span: Span) -> SolverEr
     error = SolverError(
         f"{what} did not converge: the norm of the residual is {norm:.3g}, and {least:.3g} is wanted",
         span,
-        hint="begin nearer to the solution, or allow a larger tolerance",
+        hint="begin nearer to the solution, or allow a larger tol",
     )
     error.residual = norm
     return error
