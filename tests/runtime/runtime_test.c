@@ -7,7 +7,13 @@
 #include "runtime.c"
 
 #include <stdio.h>
+#include <stdlib.h>
+#ifndef _WIN32
 #include <sys/wait.h>
+#endif
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
 
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
@@ -73,7 +79,7 @@ static struct pool *pool;
 static struct block *new_block(int32_t threads, kernel_entry *entry, uint64_t memory_limit) {
     size_t bytes = sizeof(struct header) + sizeof(struct block) + 8 * sizeof(int64_t);
     bytes = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-    char *memory = aligned_alloc(CACHE_LINE, bytes);
+    char *memory = allocate(bytes);
     memset(memory, 0, bytes);
     struct block *block = (struct block *)(memory + sizeof(struct header));
     header_of(block)->entry = entry;
@@ -87,7 +93,7 @@ static struct block *new_block(int32_t threads, kernel_entry *entry, uint64_t me
 static void free_block(struct block *block) {
     tn_arena_free(block);
     CHECK(atomic_load(&header_of(block)->committed) == 0);
-    free(header_of(block));
+    deallocate(header_of(block));
 }
 
 static const int exception = -1; // what `launch` returns where Python has an exception set
@@ -380,7 +386,7 @@ static int32_t printing_for_ever_entry(struct block *block) {
 
 static void test_prints(void) {
     size_t bytes = sizeof(struct ring) + RING_CAPACITY * sizeof(uint64_t);
-    ring = aligned_alloc(CACHE_LINE, bytes);
+    ring = allocate(bytes);
     memset(ring, 0, bytes);
     ring->capacity = RING_CAPACITY;
     printer = drain;
@@ -397,16 +403,16 @@ static void test_prints(void) {
     header_of(block)->entry = printing_for_ever_entry;
     CHECK(launch(block) == STATUS_INTERRUPT && drained >= 3);
     free_block(block);
-    free(ring);
+    deallocate(ring);
 }
 
 // --- memory ----------------------------------------------------------------------------------------------------------
 
-enum { SIZE, COUNT, NESTING };
+enum { BYTES, COUNT, NESTING };
 
-// Saves `NESTING` blocks of `SIZE` bytes, reads them back from the last to the first and frees them, for each iteration.
+// Saves `NESTING` blocks of `BYTES` bytes, reads them back from the last to the first and frees them, for each iteration.
 static int32_t save_and_read(struct block *block, int64_t low, int64_t high, int32_t tid) {
-    size_t size = (size_t)block->slots[SIZE];
+    size_t size = (size_t)block->slots[BYTES];
     for (int64_t i = low; i < high; i++) {
         int64_t *memory[64];
         uint64_t marks[64];
@@ -431,7 +437,7 @@ static int32_t saving_entry(struct block *block) {
 }
 
 static int save(struct block *block, int64_t size, int64_t nesting, int64_t count) {
-    block->slots[SIZE] = size;
+    block->slots[BYTES] = size;
     block->slots[NESTING] = nesting;
     block->slots[COUNT] = count;
     return launch(block);
@@ -478,9 +484,11 @@ static void test_clear(void) {
 
 // --- forks and the end -----------------------------------------------------------------------------------------------
 
+#ifndef _WIN32
+
 static void after_fork_in_child(void) {
     pthread_mutex_init(&interpreter, NULL);
-    tn_pool_reset(pool, (uintptr_t)pthread_self());
+    tn_pool_reset(pool, this_thread());
 }
 
 static void wait_for(pid_t child, int expected) {
@@ -554,6 +562,8 @@ static void test_fork_inside_a_launch(void) {
     wait_for(forked, 7);
     free_block(forking);
 }
+
+#endif
 
 static void test_quit(void) {
     struct block *block = new_block(3, count_entry, 0);
@@ -629,15 +639,19 @@ int main(int count, char **arguments) {
     } tests[] = {
         TEST(pieces), TEST(many_small_loops), TEST(park_and_wake), TEST(resize), TEST(launchers_at_once),
         TEST(bad_arguments), TEST(stop_from_another_thread), TEST(a_fault_stops_the_others), TEST(nested_launches),
-        TEST(prints), TEST(arenas), TEST(memory_limit), TEST(clear), TEST(replay), TEST(fork), TEST(fork_inside_a_launch), TEST(quit),
+        TEST(prints), TEST(arenas), TEST(memory_limit), TEST(clear), TEST(replay),
+#ifndef _WIN32
+        TEST(fork), TEST(fork_inside_a_launch),
+#endif
+        TEST(quit),
     };
-    pool = tn_pool_new((uintptr_t)pthread_self(), 2, 30000);
+    pool = tn_pool_new(this_thread(), 2, 30000);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         if (count > 1 && strcmp(arguments[1], tests[i].name) != 0) continue;
         tests[i].function();
         printf("%s\n", tests[i].name);
         fflush(stdout);
     }
-    free(pool);
+    deallocate(pool);
     return 0;
 }

@@ -20,6 +20,8 @@ TRIPLES = {
     ("aarch64", "linux"): "aarch64-unknown-linux-gnu",
     ("x86_64", "darwin"): "x86_64-apple-macosx11.0",
     ("arm64", "darwin"): "arm64-apple-macosx11.0",
+    ("AMD64", "win32"): "x86_64-pc-windows-msvc",
+    ("ARM64", "win32"): "aarch64-pc-windows-msvc",
 }
 #: What LLVM's code generator calls and a process without compiler-rt does not have.
 COMPILER_RT = {"__powisf2", "__powidf2", "__truncdfhf2"}
@@ -43,8 +45,9 @@ def test_the_text_becomes_machine_code_for_every_platform(processor: str, system
     assert defined_functions(text) >= {*threads.CALLED, *COMPILER_RT, "tn_clear", "tn_parallel_for", "tn_poll"}
     assert "/" not in text and "target-" not in text, "the text names a folder or a processor"
     assert ("pthread_cond_timedwait_relative_np" in text) == (system == "darwin")
-    assert ("llvm.x86.sse2.pause" in text) == (processor == "x86_64")
-    assert ("llvm.aarch64.hint" in text) == (processor != "x86_64")
+    assert ("SleepConditionVariableSRW" in text) == (system == "win32") == ("pthread" not in text)
+    is_arm = processor.lower() in ("aarch64", "arm64")
+    assert ("llvm.aarch64.hint" in text) == is_arm == ("llvm.x86.sse2.pause" not in text)
 
 
 def test_generated_code_finds_what_it_declares() -> None:
@@ -62,7 +65,6 @@ def test_generated_code_finds_what_it_declares() -> None:
 @pytest.mark.parametrize(
     ("processor", "system", "message"),
     [
-        ("AMD64", "win32", "Windows"),
         ("riscv64", "linux", "x86-64 and arm64; this is linux on riscv64"),
         ("amd64", "freebsd14", "this is freebsd14 on amd64"),
     ],

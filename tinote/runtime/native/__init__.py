@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 _PROCESSORS = {"amd64": "x86_64", "arm64": "aarch64"}
-_SYSTEMS = {"darwin": "macos"}
+_SYSTEMS = {"darwin": "macos", "win32": "windows"}
 
 
 def runtime_text(processor: str = "", system: str = "") -> str:
@@ -23,10 +23,10 @@ def runtime_text(processor: str = "", system: str = "") -> str:
     processor = (processor or platform.machine()).lower()
     system = system or sys.platform
     path = Path(__file__).with_name(f"{_PROCESSORS.get(processor, processor)}-{_SYSTEMS.get(system, system)}.ll")
-    if system == "win32":
-        raise OSError("tinote runs kernels on Linux and macOS; this Python is a Windows one (use WSL)")
     if not path.exists():
-        raise OSError(f"tinote runs kernels on Linux and macOS, x86-64 and arm64; this is {system} on {processor}")
+        raise OSError(
+            f"tinote runs kernels on Linux, macOS and Windows, x86-64 and arm64; this is {system} on {processor}"
+        )
     return path.read_text(encoding="utf-8")
 
 

@@ -10,6 +10,20 @@
 
 @size_of.sizes = internal unnamed_addr constant [12 x i8] c"\02\04\08\01\02\04\08\01\01\02\04\08", align 1
 
+define i64 @tn_now() local_unnamed_addr nounwind {
+entry:
+  %time.i = alloca %struct.timespec, align 8
+  call void @llvm.lifetime.start.p0(ptr nonnull %time.i) nounwind
+  %call.i = call i32 @clock_gettime(i32 noundef 6, ptr noundef nonnull %time.i) nounwind
+  %0 = load i64, ptr %time.i, align 8
+  %mul.i = mul nsw i64 %0, 1000000000
+  %tv_nsec.i = getelementptr inbounds nuw i8, ptr %time.i, i64 8
+  %1 = load i64, ptr %tv_nsec.i, align 8
+  %add.i = add nsw i64 %mul.i, %1
+  call void @llvm.lifetime.end.p0(ptr nonnull %time.i) nounwind
+  ret i64 %add.i
+}
+
 define ptr @tn_launch(ptr noundef readnone captures(none) %self, ptr noundef readonly captures(none) %arguments, i64 noundef %count) local_unnamed_addr nounwind {
 entry:
   %cmp = icmp eq i64 %count, 1
@@ -27,8 +41,8 @@ if.then:
 
 if.end:
   %add.ptr.i = getelementptr inbounds i8, ptr %call, i64 -128
-  %call4 = tail call ptr @pthread_self() nounwind
-  %1 = ptrtoint ptr %call4 to i64
+  %call.i = tail call ptr @pthread_self() nounwind
+  %1 = ptrtoint ptr %call.i to i64
   %pool = getelementptr inbounds nuw i8, ptr %call, i64 64
   %2 = load ptr, ptr %pool, align 8
   %main_thread = getelementptr inbounds nuw i8, ptr %2, i64 16
@@ -100,8 +114,6 @@ declare ptr @PyLong_AsVoidPtr(ptr noundef) local_unnamed_addr
 
 declare i32 @PyErr_BadArgument() local_unnamed_addr
 
-declare ptr @pthread_self() local_unnamed_addr
-
 declare ptr @PyEval_SaveThread() local_unnamed_addr
 
 define internal fastcc void @stay_at_exit(ptr noundef nonnull readonly captures(none) %block) unnamed_addr noinline nounwind {
@@ -121,7 +133,7 @@ while.cond.preheader:
   br i1 %tobool1.not4, label %while.end, label %while.body
 
 while.body:
-  %call = tail call i32 @"\01_sleep"(i32 noundef 1000) nounwind
+  %call.i = tail call i32 @"\01_sleep"(i32 noundef 1000) nounwind
   %3 = load ptr, ptr %pool, align 8
   %quit = getelementptr inbounds nuw i8, ptr %3, i64 4
   %4 = load atomic i32, ptr %quit seq_cst, align 4
@@ -214,8 +226,8 @@ if.end:
   br i1 %cmp3.i.not, label %cond.false, label %if.then5
 
 if.then5:
-  %call6 = tail call ptr @pthread_self() nounwind
-  %6 = ptrtoint ptr %call6 to i64
+  %call.i = tail call ptr @pthread_self() nounwind
+  %6 = ptrtoint ptr %call.i to i64
   %thread = getelementptr inbounds i8, ptr %block, i64 -112
   %7 = load i64, ptr %thread, align 16
   %cmp7.not = icmp eq i64 %7, %6
@@ -342,75 +354,73 @@ for.cond.cleanup:
   %capacity = getelementptr inbounds nuw i8, ptr %0, i64 32
   %3 = load i64, ptr %capacity, align 16
   %sub = add i64 %3, -1
-  %head5 = getelementptr inbounds nuw i8, ptr %0, i64 8
-  %4 = load atomic i64, ptr %head5 monotonic, align 8
+  %head4 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %4 = load atomic i64, ptr %head4 monotonic, align 8
   %add = add i64 %4, 1
-  %add6 = add i64 %add, %conv
+  %add5 = add i64 %add, %conv
   %tail = getelementptr inbounds nuw i8, ptr %0, i64 16
   %5 = load atomic i64, ptr %tail acquire, align 16
-  %sub8 = sub i64 %add6, %5
+  %sub7 = sub i64 %add5, %5
   %6 = load i64, ptr %capacity, align 16
-  %cmp10.not = icmp ugt i64 %sub8, %6
-  br i1 %cmp10.not, label %if.else, label %if.then12
+  %cmp9.not = icmp ugt i64 %sub7, %6
+  br i1 %cmp9.not, label %if.else, label %if.then11
 
 for.body:
-  %tries.055 = phi i32 [ %inc, %if.end4 ], [ 1, %for.cond.preheader ]
-  %rem = and i32 %tries.055, 63
+  %tries.054 = phi i32 [ %inc, %if.end3 ], [ 1, %for.cond.preheader ]
+  %rem = and i32 %tries.054, 63
   %cmp1 = icmp eq i32 %rem, 0
-  br i1 %cmp1, label %if.then2, label %if.end4
+  br i1 %cmp1, label %if.then2, label %if.end3
 
 if.then2:
-  %call3 = tail call i32 @sched_yield() nounwind
-  br label %if.end4
+  %call.i = tail call i32 @sched_yield() nounwind
+  br label %if.end3
 
-if.end4:
+if.end3:
   tail call void @llvm.aarch64.hint(i32 1)
-  %inc = add nuw nsw i32 %tries.055, 1
+  %inc = add nuw nsw i32 %tries.054, 1
   %7 = cmpxchg ptr %0, i32 0, i32 1 acq_rel acquire, align 4
   %8 = extractvalue { i32, i1 } %7, 1
   br i1 %8, label %for.cond.cleanup, label %for.body
 
-if.then12:
+if.then11:
   %shl = shl nuw i64 %conv, 32
-  %conv13 = zext i32 %site to i64
-  %or = or disjoint i64 %shl, %conv13
-  %words14 = getelementptr inbounds nuw i8, ptr %0, i64 64
+  %conv12 = zext i32 %site to i64
+  %or = or disjoint i64 %shl, %conv12
+  %words13 = getelementptr inbounds nuw i8, ptr %0, i64 64
   %and = and i64 %4, %sub
-  %arrayidx = getelementptr inbounds nuw i64, ptr %words14, i64 %and
+  %arrayidx = getelementptr inbounds nuw i64, ptr %words13, i64 %and
   store i64 %or, ptr %arrayidx, align 8
-  %cmp1656.not = icmp eq i32 %count, 0
-  br i1 %cmp1656.not, label %for.cond.cleanup18, label %for.body19
+  %cmp1555.not = icmp eq i32 %count, 0
+  br i1 %cmp1555.not, label %for.cond.cleanup17, label %for.body18
 
-for.cond.cleanup18:
-  store atomic i64 %add6, ptr %head5 release, align 8
-  br label %if.end32
+for.cond.cleanup17:
+  store atomic i64 %add5, ptr %head4 release, align 8
+  br label %if.end31
 
-for.body19:
-  %i.057 = phi i64 [ %inc27, %for.body19 ], [ 0, %if.then12 ]
-  %arrayidx20 = getelementptr inbounds nuw i64, ptr %words, i64 %i.057
-  %9 = load i64, ptr %arrayidx20, align 8
-  %add23 = add i64 %i.057, %add
-  %and24 = and i64 %add23, %sub
-  %arrayidx25 = getelementptr inbounds nuw i64, ptr %words14, i64 %and24
-  store i64 %9, ptr %arrayidx25, align 8
-  %inc27 = add nuw nsw i64 %i.057, 1
-  %exitcond.not = icmp eq i64 %inc27, %conv
-  br i1 %exitcond.not, label %for.cond.cleanup18, label %for.body19
+for.body18:
+  %i.056 = phi i64 [ %inc26, %for.body18 ], [ 0, %if.then11 ]
+  %arrayidx19 = getelementptr inbounds nuw i64, ptr %words, i64 %i.056
+  %9 = load i64, ptr %arrayidx19, align 8
+  %add22 = add i64 %i.056, %add
+  %and23 = and i64 %add22, %sub
+  %arrayidx24 = getelementptr inbounds nuw i64, ptr %words13, i64 %and23
+  store i64 %9, ptr %arrayidx24, align 8
+  %inc26 = add nuw nsw i64 %i.056, 1
+  %exitcond.not = icmp eq i64 %inc26, %conv
+  br i1 %exitcond.not, label %for.cond.cleanup17, label %for.body18
 
 if.else:
   %dropped = getelementptr inbounds nuw i8, ptr %0, i64 24
   %10 = atomicrmw add ptr %dropped, i64 1 monotonic, align 8
-  br label %if.end32
+  br label %if.end31
 
-if.end32:
+if.end31:
   store atomic i32 0, ptr %0 release, align 16
   br label %cleanup
 
 cleanup:
   ret void
 }
-
-declare i32 @sched_yield() local_unnamed_addr
 
 define i64 @tn_print_take(ptr noundef captures(none) %ring, ptr noundef writeonly captures(none) %out, ptr noundef writeonly captures(none) initializes((0, 8)) %dropped) local_unnamed_addr nounwind {
 entry:
@@ -451,40 +461,40 @@ for.body:
 
 define noundef ptr @tn_pool_new(i64 noundef %main_thread, i32 noundef %cores, i64 noundef %spin) local_unnamed_addr nounwind {
 entry:
-  %call = tail call align 64 dereferenceable_or_null(16832) ptr @aligned_alloc(i64 noundef 64, i64 noundef 16832)
-  %cmp = icmp eq ptr %call, null
+  %call.i = tail call noalias noundef align 64 dereferenceable_or_null(16832) ptr @aligned_alloc(i64 noundef 64, i64 noundef 16832)
+  %cmp = icmp eq ptr %call.i, null
   br i1 %cmp, label %cleanup, label %if.end
 
 if.end:
-  tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 64 dereferenceable(16832) %call, i8 noundef 0, i64 noundef 16832, i1 noundef false) nounwind
-  %cores2 = getelementptr inbounds nuw i8, ptr %call, i64 12
+  tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 64 dereferenceable(16832) %call.i, i8 noundef 0, i64 noundef 16832, i1 noundef false) nounwind
+  %cores2 = getelementptr inbounds nuw i8, ptr %call.i, i64 12
   store i32 %cores, ptr %cores2, align 4
-  %spin3 = getelementptr inbounds nuw i8, ptr %call, i64 24
+  %spin3 = getelementptr inbounds nuw i8, ptr %call.i, i64 24
   store i64 %spin, ptr %spin3, align 8
-  %main_thread1.i = getelementptr inbounds nuw i8, ptr %call, i64 16
+  %main_thread1.i = getelementptr inbounds nuw i8, ptr %call.i, i64 16
   store i64 %main_thread, ptr %main_thread1.i, align 16
-  %epoch.i = getelementptr inbounds nuw i8, ptr %call, i64 32
+  %epoch.i = getelementptr inbounds nuw i8, ptr %call.i, i64 32
   store i32 1, ptr %epoch.i, align 32
-  store atomic i32 0, ptr %call seq_cst, align 64
-  %quit.i = getelementptr inbounds nuw i8, ptr %call, i64 4
+  store atomic i32 0, ptr %call.i seq_cst, align 64
+  %quit.i = getelementptr inbounds nuw i8, ptr %call.i, i64 4
   store atomic i32 0, ptr %quit.i seq_cst, align 4
-  %workers.i = getelementptr inbounds nuw i8, ptr %call, i64 8
+  %workers.i = getelementptr inbounds nuw i8, ptr %call.i, i64 8
   store atomic i32 0, ptr %workers.i seq_cst, align 8
-  %alive.i = getelementptr inbounds nuw i8, ptr %call, i64 36
+  %alive.i = getelementptr inbounds nuw i8, ptr %call.i, i64 36
   store atomic i32 0, ptr %alive.i seq_cst, align 4
-  %parked.i = getelementptr inbounds nuw i8, ptr %call, i64 64
+  %parked.i = getelementptr inbounds nuw i8, ptr %call.i, i64 64
   store atomic i32 0, ptr %parked.i seq_cst, align 64
-  %remaining.i = getelementptr inbounds nuw i8, ptr %call, i64 128
+  %remaining.i = getelementptr inbounds nuw i8, ptr %call.i, i64 128
   store atomic i32 0, ptr %remaining.i seq_cst, align 64
-  %waiting.i = getelementptr inbounds nuw i8, ptr %call, i64 132
+  %waiting.i = getelementptr inbounds nuw i8, ptr %call.i, i64 132
   store atomic i32 0, ptr %waiting.i seq_cst, align 4
-  %mutex.i = getelementptr inbounds nuw i8, ptr %call, i64 256
-  %call.i = tail call i32 @pthread_mutex_init(ptr noundef nonnull %mutex.i, ptr noundef null) nounwind
-  %work.i = getelementptr inbounds nuw i8, ptr %call, i64 320
-  %call8.i = tail call i32 @"\01_pthread_cond_init"(ptr noundef nonnull %work.i, ptr noundef null) nounwind
-  %done.i = getelementptr inbounds nuw i8, ptr %call, i64 384
-  %call.i.i = tail call i32 @"\01_pthread_cond_init"(ptr noundef nonnull %done.i, ptr noundef null) nounwind
-  %lines.i = getelementptr inbounds nuw i8, ptr %call, i64 448
+  %mutex.i = getelementptr inbounds nuw i8, ptr %call.i, i64 256
+  %call.i.i = tail call i32 @pthread_mutex_init(ptr noundef nonnull %mutex.i, ptr noundef null) nounwind
+  %work.i = getelementptr inbounds nuw i8, ptr %call.i, i64 320
+  %call.i24.i = tail call i32 @"\01_pthread_cond_init"(ptr noundef nonnull %work.i, ptr noundef null) nounwind
+  %done.i = getelementptr inbounds nuw i8, ptr %call.i, i64 384
+  %call.i25.i = tail call i32 @"\01_pthread_cond_init"(ptr noundef nonnull %done.i, ptr noundef null) nounwind
+  %lines.i = getelementptr inbounds nuw i8, ptr %call.i, i64 448
   br label %for.body.i
 
 for.body.i:
@@ -496,10 +506,8 @@ for.body.i:
   br i1 %exitcond.not.i, label %cleanup, label %for.body.i
 
 cleanup:
-  ret ptr %call
+  ret ptr %call.i
 }
-
-declare noalias noundef ptr @aligned_alloc(i64 allocalign noundef, i64 noundef) local_unnamed_addr nounwind
 
 define void @tn_pool_reset(ptr noundef initializes((16, 24)) %pool, i64 noundef %main_thread) local_unnamed_addr nounwind {
 entry:
@@ -523,11 +531,11 @@ entry:
   %waiting = getelementptr inbounds nuw i8, ptr %pool, i64 132
   store atomic i32 0, ptr %waiting seq_cst, align 4
   %mutex = getelementptr inbounds nuw i8, ptr %pool, i64 256
-  %call = tail call i32 @pthread_mutex_init(ptr noundef nonnull %mutex, ptr noundef null) nounwind
+  %call.i = tail call i32 @pthread_mutex_init(ptr noundef nonnull %mutex, ptr noundef null) nounwind
   %work = getelementptr inbounds nuw i8, ptr %pool, i64 320
-  %call8 = tail call i32 @"\01_pthread_cond_init"(ptr noundef nonnull %work, ptr noundef null) nounwind
+  %call.i24 = tail call i32 @"\01_pthread_cond_init"(ptr noundef nonnull %work, ptr noundef null) nounwind
   %done = getelementptr inbounds nuw i8, ptr %pool, i64 384
-  %call.i = tail call i32 @"\01_pthread_cond_init"(ptr noundef nonnull %done, ptr noundef null) nounwind
+  %call.i25 = tail call i32 @"\01_pthread_cond_init"(ptr noundef nonnull %done, ptr noundef null) nounwind
   %lines = getelementptr inbounds nuw i8, ptr %pool, i64 448
   br label %for.body
 
@@ -543,29 +551,19 @@ for.body:
   br i1 %exitcond.not, label %for.cond.cleanup, label %for.body
 }
 
-declare i32 @pthread_mutex_init(ptr noundef, ptr noundef) local_unnamed_addr
-
-declare i32 @"\01_pthread_cond_init"(ptr noundef, ptr noundef) local_unnamed_addr
-
 define i32 @tn_pool_quit(ptr noundef %pool) local_unnamed_addr nounwind {
 entry:
   %quit = getelementptr inbounds nuw i8, ptr %pool, i64 4
   store atomic i32 1, ptr %quit seq_cst, align 4
   %mutex = getelementptr inbounds nuw i8, ptr %pool, i64 256
-  %call = tail call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex) nounwind
+  %call.i = tail call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex) nounwind
   %work = getelementptr inbounds nuw i8, ptr %pool, i64 320
-  %call1 = tail call i32 @pthread_cond_broadcast(ptr noundef nonnull %work) nounwind
-  %call3 = tail call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex) nounwind
+  %call.i6 = tail call i32 @pthread_cond_broadcast(ptr noundef nonnull %work) nounwind
+  %call.i7 = tail call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex) nounwind
   %alive = getelementptr inbounds nuw i8, ptr %pool, i64 36
   %0 = load atomic i32, ptr %alive seq_cst, align 4
   ret i32 %0
 }
-
-declare i32 @pthread_mutex_lock(ptr noundef) local_unnamed_addr
-
-declare i32 @pthread_cond_broadcast(ptr noundef) local_unnamed_addr
-
-declare i32 @pthread_mutex_unlock(ptr noundef) local_unnamed_addr
 
 define i32 @tn_parallel_for(ptr noundef %block, ptr noundef %task, i64 noundef %low, i64 noundef %high, i64 noundef %grain) local_unnamed_addr nounwind {
 entry:
@@ -655,8 +653,8 @@ if.end.i:
   store ptr %job, ptr %job2.i, align 16
   %remaining.i = getelementptr inbounds nuw i8, ptr %4, i64 128
   store atomic i32 %sub32, ptr %remaining.i monotonic, align 16
-  %cmp3.not69.i = icmp eq i32 %sub32, 0
-  br i1 %cmp3.not69.i, label %for.cond.cleanup.i, label %for.body.lr.ph.i
+  %cmp3.not68.i = icmp eq i32 %sub32, 0
+  br i1 %cmp3.not68.i, label %for.cond.cleanup.i, label %for.body.lr.ph.i
 
 for.body.lr.ph.i:
   %lines.i = getelementptr inbounds nuw i8, ptr %4, i64 448
@@ -666,7 +664,7 @@ for.cond.cleanup.i:
   %parked.i = getelementptr inbounds nuw i8, ptr %4, i64 64
   %10 = atomicrmw or ptr %parked.i, i32 0 seq_cst, align 16
   %cmp7.i = icmp sgt i32 %10, 0
-  br i1 %cmp7.i, label %if.then8.i, label %if.end12.i
+  br i1 %cmp7.i, label %if.then8.i, label %if.end10.i
 
 for.body.i:
   %indvars.iv.i = phi i64 [ 1, %for.body.lr.ph.i ], [ %indvars.iv.next.i, %for.body.i ]
@@ -678,55 +676,55 @@ for.body.i:
 
 if.then8.i:
   %mutex.i = getelementptr inbounds nuw i8, ptr %4, i64 256
-  %call.i = call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex.i) nounwind
+  %call.i.i = call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex.i) nounwind
   %work.i = getelementptr inbounds nuw i8, ptr %4, i64 320
-  %call9.i = call i32 @pthread_cond_broadcast(ptr noundef nonnull %work.i) nounwind
-  %call11.i = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex.i) nounwind
-  br label %if.end12.i
+  %call.i66.i = call i32 @pthread_cond_broadcast(ptr noundef nonnull %work.i) nounwind
+  %call.i67.i = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex.i) nounwind
+  br label %if.end10.i
 
-if.end12.i:
+if.end10.i:
   call fastcc void @run_piece(ptr noundef nonnull %job, i32 noundef 0)
-  br i1 %cmp3.not69.i, label %for.cond.cleanup16.i, label %for.body17.lr.ph.i
+  br i1 %cmp3.not68.i, label %for.cond.cleanup14.i, label %for.body15.lr.ph.i
 
-for.body17.lr.ph.i:
-  %lines18.i = getelementptr inbounds nuw i8, ptr %4, i64 448
+for.body15.lr.ph.i:
+  %lines16.i = getelementptr inbounds nuw i8, ptr %4, i64 448
   %11 = zext nneg i32 %sub32 to i64
-  br label %for.body17.i
+  br label %for.body15.i
 
-for.cond.cleanup16.i:
+for.cond.cleanup14.i:
   %12 = load atomic i32, ptr %remaining.i acquire, align 16
   %cmp.i.i = icmp slt i32 %12, 1
-  br i1 %cmp.i.i, label %if.end33.i, label %if.then32.i
+  br i1 %cmp.i.i, label %if.end30.i, label %if.then29.i
 
-for.body17.i:
-  %indvars.iv74.i = phi i64 [ %11, %for.body17.lr.ph.i ], [ %indvars.iv.next75.i, %for.inc27.i ]
-  %arrayidx20.i = getelementptr inbounds nuw %struct.line, ptr %lines18.i, i64 %indvars.iv74.i
-  %13 = cmpxchg ptr %arrayidx20.i, i32 1, i32 0 acq_rel acquire, align 4
+for.body15.i:
+  %indvars.iv73.i = phi i64 [ %11, %for.body15.lr.ph.i ], [ %indvars.iv.next74.i, %for.inc24.i ]
+  %arrayidx18.i = getelementptr inbounds nuw %struct.line, ptr %lines16.i, i64 %indvars.iv73.i
+  %13 = cmpxchg ptr %arrayidx18.i, i32 1, i32 0 acq_rel acquire, align 4
   %14 = extractvalue { i32, i1 } %13, 1
-  br i1 %14, label %if.then22.i, label %for.inc27.i
+  br i1 %14, label %if.then19.i, label %for.inc24.i
 
-if.then22.i:
-  %15 = trunc nuw nsw i64 %indvars.iv74.i to i32
+if.then19.i:
+  %15 = trunc nuw nsw i64 %indvars.iv73.i to i32
   call fastcc void @run_piece(ptr noundef nonnull %job, i32 noundef %15)
   %16 = atomicrmw sub ptr %remaining.i, i32 1 seq_cst, align 16
-  br label %for.inc27.i
+  br label %for.inc24.i
 
-for.inc27.i:
-  %indvars.iv.next75.i = add nsw i64 %indvars.iv74.i, -1
-  %cmp15.i = icmp sgt i64 %indvars.iv74.i, 1
-  br i1 %cmp15.i, label %for.body17.i, label %for.cond.cleanup16.i
+for.inc24.i:
+  %indvars.iv.next74.i = add nsw i64 %indvars.iv73.i, -1
+  %cmp13.i = icmp sgt i64 %indvars.iv73.i, 1
+  br i1 %cmp13.i, label %for.body15.i, label %for.cond.cleanup14.i
 
-if.then32.i:
+if.then29.i:
   %17 = load ptr, ptr %job, align 64
   call fastcc void @join(ptr noundef %17, ptr noundef nonnull %4, i32 noundef %9)
-  br label %if.end33.i
+  br label %if.end30.i
 
-if.end33.i:
+if.end30.i:
   %18 = load i32, ptr %epoch1.i, align 16
-  %cmp35.not.i = icmp eq i32 %18, %9
-  br i1 %cmp35.not.i, label %if.end37.i, label %cleanup
+  %cmp32.not.i = icmp eq i32 %18, %9
+  br i1 %cmp32.not.i, label %if.end34.i, label %cleanup
 
-if.end37.i:
+if.end34.i:
   store atomic i32 0, ptr %4 release, align 16
   %19 = load atomic i32, ptr %result acquire, align 64
   br label %cleanup
@@ -747,7 +745,7 @@ for.body:
   br i1 %exitcond.not, label %for.cond.cleanup, label %for.body
 
 cleanup:
-  %retval.0 = phi i32 [ %20, %for.cond.cleanup ], [ %19, %if.end37.i ], [ 7, %if.end33.i ]
+  %retval.0 = phi i32 [ %20, %for.cond.cleanup ], [ %19, %if.end34.i ], [ 7, %if.end30.i ]
   call void @llvm.lifetime.end.p0(ptr nonnull %job) nounwind
   br label %return
 
@@ -840,14 +838,14 @@ entry:
   %0 = load i32, ptr %num_threads, align 8
   %conv = sext i32 %0 to i64
   %mul = shl nsw i64 %conv, 6
-  %call = tail call align 64 ptr @aligned_alloc(i64 noundef 64, i64 noundef %mul)
-  %cmp = icmp eq ptr %call, null
+  %call.i = tail call noalias noundef align 64 ptr @aligned_alloc(i64 noundef 64, i64 noundef %mul)
+  %cmp = icmp eq ptr %call.i, null
   br i1 %cmp, label %cleanup, label %if.end
 
 if.end:
-  tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 64 %call, i8 noundef 0, i64 noundef %mul, i1 noundef false) nounwind
+  tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 64 %call.i, i8 noundef 0, i64 noundef %mul, i1 noundef false) nounwind
   %arenas = getelementptr inbounds nuw i8, ptr %block, i64 112
-  %1 = ptrtoint ptr %call to i64
+  %1 = ptrtoint ptr %call.i to i64
   %2 = cmpxchg ptr %arenas, i64 0, i64 %1 acq_rel acquire, align 8
   %3 = extractvalue { i64, i1 } %2, 1
   br i1 %3, label %if.end4, label %if.then3
@@ -855,14 +853,14 @@ if.end:
 if.then3:
   %4 = extractvalue { i64, i1 } %2, 0
   %5 = inttoptr i64 %4 to ptr
-  tail call void @free(ptr noundef nonnull %call)
+  tail call void @free(ptr noundef nonnull %call.i)
   %idxprom = sext i32 %tid to i64
   %arrayidx = getelementptr inbounds %struct.arena, ptr %5, i64 %idxprom
   br label %cleanup
 
 if.end4:
   %idxprom5 = sext i32 %tid to i64
-  %arrayidx6 = getelementptr inbounds %struct.arena, ptr %call, i64 %idxprom5
+  %arrayidx6 = getelementptr inbounds %struct.arena, ptr %call.i, i64 %idxprom5
   br label %cleanup
 
 cleanup:
@@ -933,8 +931,8 @@ if.then14:
 
 if.end.i:
   %add1.i = add nuw nsw i64 %cond12, 64
-  %call2.i = tail call align 64 ptr @aligned_alloc(i64 noundef 64, i64 noundef %add1.i)
-  %cmp3.i = icmp eq ptr %call2.i, null
+  %call.i.i = tail call noalias noundef align 64 ptr @aligned_alloc(i64 noundef 64, i64 noundef %add1.i)
+  %cmp3.i = icmp eq ptr %call.i.i, null
   br i1 %cmp3.i, label %if.then4.i, label %if.end23
 
 if.then4.i:
@@ -951,8 +949,8 @@ if.then18:
 
 if.end.i70:
   %add1.i71 = add i64 %size, 64
-  %call2.i72 = tail call align 64 ptr @aligned_alloc(i64 noundef 64, i64 noundef %add1.i71)
-  %cmp3.i73 = icmp eq ptr %call2.i72, null
+  %call.i.i72 = tail call noalias noundef align 64 ptr @aligned_alloc(i64 noundef 64, i64 noundef %add1.i71)
+  %cmp3.i73 = icmp eq ptr %call.i.i72, null
   br i1 %cmp3.i73, label %if.end20, label %if.end23
 
 if.end20:
@@ -960,20 +958,20 @@ if.end20:
   br label %cleanup32
 
 if.end23:
-  %call2.i.sink91 = phi ptr [ %call2.i, %if.end.i ], [ %call2.i72, %if.end.i70 ]
+  %call.i.i.sink91 = phi ptr [ %call.i.i, %if.end.i ], [ %call.i.i72, %if.end.i70 ]
   %cond12.sink = phi i64 [ %cond12, %if.end.i ], [ %size, %if.end.i70 ]
-  tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 64 dereferenceable(16) %call2.i.sink91, i8 0, i64 16, i1 false)
-  %.compoundliteral.sroa.2.0..sroa_idx.i = getelementptr inbounds nuw i8, ptr %call2.i.sink91, i64 16
+  tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 64 dereferenceable(16) %call.i.i.sink91, i8 0, i64 16, i1 false)
+  %.compoundliteral.sroa.2.0..sroa_idx.i = getelementptr inbounds nuw i8, ptr %call.i.i.sink91, i64 16
   store i64 %cond12.sink, ptr %.compoundliteral.sroa.2.0..sroa_idx.i, align 16
-  %.compoundliteral.sroa.3.0..sroa_idx.i = getelementptr inbounds nuw i8, ptr %call2.i.sink91, i64 24
+  %.compoundliteral.sroa.3.0..sroa_idx.i = getelementptr inbounds nuw i8, ptr %call.i.i.sink91, i64 24
   tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(40) %.compoundliteral.sroa.3.0..sroa_idx.i, i8 0, i64 40, i1 false)
-  %previous = getelementptr inbounds nuw i8, ptr %call2.i.sink91, i64 8
+  %previous = getelementptr inbounds nuw i8, ptr %call.i.i.sink91, i64 8
   store ptr %0, ptr %previous, align 8
   br i1 %cmp, label %if.then25, label %if.else
 
 if.then25:
   %first = getelementptr inbounds nuw i8, ptr %arena, i64 16
-  store ptr %call2.i.sink91, ptr %first, align 16
+  store ptr %call.i.i.sink91, ptr %first, align 16
   br label %if.end30
 
 if.else:
@@ -982,13 +980,13 @@ if.else:
   %capacity26 = getelementptr inbounds nuw i8, ptr %0, i64 16
   %14 = load i64, ptr %capacity26, align 16
   %add = add i64 %14, %13
-  %base27 = getelementptr inbounds nuw i8, ptr %call2.i.sink91, i64 24
+  %base27 = getelementptr inbounds nuw i8, ptr %call.i.i.sink91, i64 24
   store i64 %add, ptr %base27, align 8
-  store ptr %call2.i.sink91, ptr %0, align 16
+  store ptr %call.i.i.sink91, ptr %0, align 16
   br label %if.end30
 
 if.end30:
-  %chunk.3 = phi ptr [ %1, %land.lhs.true ], [ %call2.i.sink91, %if.then25 ], [ %call2.i.sink91, %if.else ]
+  %chunk.3 = phi ptr [ %1, %land.lhs.true ], [ %call.i.i.sink91, %if.then25 ], [ %call.i.i.sink91, %if.else ]
   store ptr %chunk.3, ptr %arena, align 16
   %offset = getelementptr inbounds nuw i8, ptr %arena, i64 8
   store i64 %size, ptr %offset, align 8
@@ -1125,14 +1123,12 @@ free_chain.exit.i:
 
 rewind_arenas.exit:
   store atomic i64 0, ptr %arenas1.i monotonic, align 8
-  tail call void @free(ptr noundef %1)
+  tail call void @free(ptr noundef nonnull %1)
   br label %cleanup
 
 cleanup:
   ret void
 }
-
-declare void @free(ptr allocptr noundef captures(none)) local_unnamed_addr nounwind
 
 define float @__powisf2(float noundef %base, i32 noundef %exponent) local_unnamed_addr nounwind {
 entry:
@@ -1336,10 +1332,10 @@ for.cond:
 
 for.cond79.preheader:
   %arrayidx80 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %move.0425 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %move.0426 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   %3 = load i64, ptr %arrayidx80, align 8
-  %cmp81426 = icmp sgt i64 %3, 0
-  br i1 %cmp81426, label %for.body, label %cleanup
+  %cmp81427 = icmp sgt i64 %3, 0
+  br i1 %cmp81427, label %for.body, label %cleanup
 
 sw.bb:
   %arrayidx2 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
@@ -1379,8 +1375,8 @@ if.end.i:
   br i1 %cmp3.i.not.i, label %tn_poll.exit, label %if.then5.i
 
 if.then5.i:
-  %call6.i = call ptr @pthread_self() nounwind
-  %11 = ptrtoint ptr %call6.i to i64
+  %call.i.i = call ptr @pthread_self() nounwind
+  %11 = ptrtoint ptr %call.i.i to i64
   %12 = load i64, ptr %thread.i, align 16
   %cmp7.not.i = icmp eq i64 %12, %11
   br i1 %cmp7.not.i, label %lor.lhs.false.i, label %if.then
@@ -1425,10 +1421,10 @@ stop_of_world.exit.i:
   br i1 %cmp3.i.not.i363, label %if.end, label %if.end6.i
 
 if.end6.i:
-  %call7.i = call ptr @pthread_self() nounwind
-  %20 = ptrtoint ptr %call7.i to i64
+  %call.i.i364 = call ptr @pthread_self() nounwind
+  %20 = ptrtoint ptr %call.i.i364 to i64
   %21 = load i64, ptr %thread.i, align 16
-  %cmp8.i365 = icmp eq i64 %21, %20
+  %cmp8.i366 = icmp eq i64 %21, %20
   %22 = load i32, ptr %flags.i, align 4
   %thread1.i.i = getelementptr inbounds i8, ptr %15, i64 -112
   store i64 %21, ptr %thread1.i.i, align 16
@@ -1448,7 +1444,7 @@ if.end6.i:
   %cond.i = select i1 %cmp11.i, ptr null, ptr %lane
   %lane12.i = getelementptr inbounds i8, ptr %15, i64 -56
   store ptr %cond.i, ptr %lane12.i, align 8
-  br i1 %cmp8.i365, label %if.then13.i, label %if.end15.i
+  br i1 %cmp8.i366, label %if.then13.i, label %if.end15.i
 
 if.then13.i:
   %24 = load ptr, ptr %thread_state.i, align 8
@@ -1479,9 +1475,9 @@ cond.false.i.i:
 
 end_launch.exit.i:
   %cond.i67.i = phi i32 [ %27, %cond.false.i.i ], [ %call17.i, %if.end.i66.i ]
-  br i1 %cmp8.i365, label %land.lhs.true.i366, label %if.end33.i
+  br i1 %cmp8.i366, label %land.lhs.true.i367, label %if.end33.i
 
-land.lhs.true.i366:
+land.lhs.true.i367:
   %print_ring.i.i = getelementptr inbounds nuw i8, ptr %15, i64 72
   %28 = load ptr, ptr %print_ring.i.i, align 8
   %cmp.not.i68.i = icmp eq ptr %28, null
@@ -1502,7 +1498,7 @@ if.then21.i:
   br label %if.then29.i
 
 if.then29.i:
-  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i366 ]
+  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i367 ]
   %thread_state30.i = getelementptr inbounds i8, ptr %15, i64 -120
   %31 = load ptr, ptr %thread_state30.i, align 8
   store ptr %31, ptr %thread_state.i, align 8
@@ -1650,18 +1646,18 @@ if.end72:
   br label %sw.epilog
 
 for.body:
-  %move.0429 = phi ptr [ %move.0, %for.body ], [ %move.0425, %for.cond79.preheader ]
-  %at.0.pn428 = phi ptr [ %move.0429, %for.body ], [ %at.0, %for.cond79.preheader ]
-  %i.0427 = phi i64 [ %inc, %for.body ], [ 0, %for.cond79.preheader ]
-  %arrayidx83 = getelementptr inbounds nuw i8, ptr %at.0.pn428, i64 24
+  %move.0430 = phi ptr [ %move.0, %for.body ], [ %move.0426, %for.cond79.preheader ]
+  %at.0.pn429 = phi ptr [ %move.0430, %for.body ], [ %at.0, %for.cond79.preheader ]
+  %i.0428 = phi i64 [ %inc, %for.body ], [ 0, %for.cond79.preheader ]
+  %arrayidx83 = getelementptr inbounds nuw i8, ptr %at.0.pn429, i64 24
   %80 = load i64, ptr %arrayidx83, align 8
   %81 = inttoptr i64 %80 to ptr
   %82 = load i64, ptr %81, align 8
-  %83 = load i64, ptr %move.0429, align 8
+  %83 = load i64, ptr %move.0430, align 8
   %84 = inttoptr i64 %83 to ptr
   store i64 %82, ptr %84, align 8
-  %inc = add nuw nsw i64 %i.0427, 1
-  %move.0 = getelementptr inbounds nuw i8, ptr %move.0429, i64 16
+  %inc = add nuw nsw i64 %i.0428, 1
+  %move.0 = getelementptr inbounds nuw i8, ptr %move.0430, i64 16
   %85 = load i64, ptr %arrayidx80, align 8
   %cmp81 = icmp slt i64 %inc, %85
   br i1 %cmp81, label %for.body, label %cleanup
@@ -1713,9 +1709,9 @@ sw.bb.i:
   %and3.i.i = and i32 %conv.i.i, 1023
   %conv4.i.i = zext nneg i32 %and3.i.i to i64
   %cmp.i.i = icmp eq i32 %and.i.i, 31
-  br i1 %cmp.i.i, label %if.then.i.i370, label %if.else.i.i
+  br i1 %cmp.i.i, label %if.then.i.i371, label %if.else.i.i
 
-if.then.i.i370:
+if.then.i.i371:
   %shl.i.i = shl nuw nsw i64 %conv4.i.i, 42
   %or.i.i = or disjoint i64 %shl.i.i, 9218868437227405312
   %96 = bitcast i64 %or.i.i to double
@@ -1737,7 +1733,7 @@ if.then9.i.i:
   br label %real_of_half.exit.i
 
 real_of_half.exit.i:
-  %found.sroa.0.0.i.i = phi double [ %96, %if.then.i.i370 ], [ %98, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
+  %found.sroa.0.0.i.i = phi double [ %96, %if.then.i.i371 ], [ %98, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
   %fneg.i.i = fneg double %found.sroa.0.0.i.i
   %tobool.not23.i.i = icmp slt i16 %bits.0.copyload.i, 0
   %cond.i.i = select i1 %tobool.not23.i.i, double %fneg.i.i, double %found.sroa.0.0.i.i
@@ -1746,8 +1742,8 @@ real_of_half.exit.i:
 
 sw.bb1.i:
   %99 = load float, ptr %94, align 4
-  %conv.i369 = fpext float %99 to double
-  store double %conv.i369, ptr %arrayidx99, align 8
+  %conv.i370 = fpext float %99 to double
+  store double %conv.i370, ptr %arrayidx99, align 8
   br label %load.exit
 
 sw.bb2.i:
@@ -1780,8 +1776,8 @@ sw.bb9.i:
 
 sw.bb10.i:
   %105 = load i8, ptr %94, align 1
-  %cmp.i368 = icmp ne i8 %105, 0
-  %conv13.i = zext i1 %cmp.i368 to i64
+  %cmp.i369 = icmp ne i8 %105, 0
+  %conv13.i = zext i1 %cmp.i369 to i64
   store i64 %conv13.i, ptr %arrayidx99, align 8
   br label %load.exit
 
@@ -1807,11 +1803,11 @@ sw.default.i:
   %109 = load i64, ptr %94, align 8
   store i64 %109, ptr %arrayidx99, align 8
   %cmp20.i = icmp slt i64 %109, 0
-  %cond.i371 = select i1 %cmp20.i, i32 6, i32 0
+  %cond.i372 = select i1 %cmp20.i, i32 6, i32 0
   br label %load.exit
 
 load.exit:
-  %retval.0.i367 = phi i32 [ %cond.i371, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
+  %retval.0.i368 = phi i32 [ %cond.i372, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
   %add.ptr101 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %sw.epilog
 
@@ -1880,55 +1876,55 @@ sw.bb130:
   %arrayidx136 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   %131 = load i64, ptr %arrayidx136, align 8
   %arrayidx137 = getelementptr inbounds %union.number, ptr %1, i64 %131
-  switch i64 %126, label %sw.default.i389 [
-    i64 0, label %sw.bb.i388
-    i64 1, label %sw.bb1.i387
-    i64 2, label %sw.bb2.i386
-    i64 3, label %sw.bb3.i383
+  switch i64 %126, label %sw.default.i390 [
+    i64 0, label %sw.bb.i389
+    i64 1, label %sw.bb1.i388
+    i64 2, label %sw.bb2.i387
+    i64 3, label %sw.bb3.i384
     i64 4, label %sw.bb4.i
-    i64 5, label %sw.bb5.i378
-    i64 6, label %sw.bb7.i377
-    i64 7, label %sw.bb9.i376
-    i64 8, label %sw.bb10.i375
+    i64 5, label %sw.bb5.i379
+    i64 6, label %sw.bb7.i378
+    i64 7, label %sw.bb9.i377
+    i64 8, label %sw.bb10.i376
     i64 9, label %sw.bb11.i
     i64 10, label %sw.bb12.i
-    i64 11, label %sw.bb14.i373
+    i64 11, label %sw.bb14.i374
     i64 12, label %sw.bb17.i
     i64 13, label %sw.bb21.i
     i64 14, label %sw.bb25.i
     i64 15, label %sw.bb29.i
   ]
 
-sw.bb.i388:
+sw.bb.i389:
   %add.i = fadd double %128, %130
   store double %add.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb1.i387:
+sw.bb1.i388:
   %sub.i = fsub double %128, %130
   store double %sub.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb2.i386:
+sw.bb2.i387:
   %mul.i = fmul double %128, %130
   store double %mul.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb3.i383:
+sw.bb3.i384:
   %div.i = fdiv double %128, %130
   store double %div.i, ptr %arrayidx137, align 8
-  %cmp.i384 = fcmp oeq double %130, 0.000000e+00
-  %cond.i385 = select i1 %cmp.i384, i32 3, i32 0
+  %cmp.i385 = fcmp oeq double %130, 0.000000e+00
+  %cond.i386 = select i1 %cmp.i385, i32 3, i32 0
   br label %compute_reals.exit
 
 sw.bb4.i:
-  %cmp.i.i379 = fcmp oeq double %130, 0.000000e+00
-  br i1 %cmp.i.i379, label %compute_reals.exit, label %if.end.i.i
+  %cmp.i.i380 = fcmp oeq double %130, 0.000000e+00
+  br i1 %cmp.i.i380, label %compute_reals.exit, label %if.end.i.i
 
 if.end.i.i:
   %fmod.i.i = frem double %128, %130
-  %sub.i.i380 = fsub double %128, %fmod.i.i
-  %div.i.i = fdiv double %sub.i.i380, %130
+  %sub.i.i381 = fsub double %128, %fmod.i.i
+  %div.i.i = fdiv double %sub.i.i381, %130
   %cmp1.i.i = fcmp une double %fmod.i.i, 0.000000e+00
   br i1 %cmp1.i.i, label %if.then2.i.i, label %if.end11.i.i
 
@@ -1937,11 +1933,11 @@ if.then2.i.i:
   %132 = fcmp uge double %fmod.i.i, 0.000000e+00
   %cmp6.not.i.i = xor i1 %cmp3.i.i, %132
   %sub9.i.i = fadd double %div.i.i, -1.000000e+00
-  %spec.select.i382 = select i1 %cmp6.not.i.i, double %div.i.i, double %sub9.i.i
+  %spec.select.i383 = select i1 %cmp6.not.i.i, double %div.i.i, double %sub9.i.i
   br label %if.end11.i.i
 
 if.end11.i.i:
-  %whole.0.i.i = phi double [ %div.i.i, %if.end.i.i ], [ %spec.select.i382, %if.then2.i.i ]
+  %whole.0.i.i = phi double [ %div.i.i, %if.end.i.i ], [ %spec.select.i383, %if.then2.i.i ]
   %cmp12.i.i = fcmp une double %whole.0.i.i, 0.000000e+00
   br i1 %cmp12.i.i, label %if.then14.i.i, label %if.else19.i.i
 
@@ -1950,7 +1946,7 @@ if.then14.i.i:
   %sub15.i.i = fsub double %whole.0.i.i, %133
   %cmp16.i.i = fcmp ogt double %sub15.i.i, 5.000000e-01
   %add18.i.i = fadd double %133, 1.000000e+00
-  %cond.i.i381 = select i1 %cmp16.i.i, double %add18.i.i, double %133
+  %cond.i.i382 = select i1 %cmp16.i.i, double %add18.i.i, double %133
   br label %if.end21.i.i
 
 if.else19.i.i:
@@ -1959,11 +1955,11 @@ if.else19.i.i:
   br label %if.end21.i.i
 
 if.end21.i.i:
-  %storemerge.i.i = phi double [ %134, %if.else19.i.i ], [ %cond.i.i381, %if.then14.i.i ]
+  %storemerge.i.i = phi double [ %134, %if.else19.i.i ], [ %cond.i.i382, %if.then14.i.i ]
   store double %storemerge.i.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb5.i378:
+sw.bb5.i379:
   %cmp.i82.i = fcmp oeq double %130, 0.000000e+00
   br i1 %cmp.i82.i, label %compute_reals.exit, label %if.end.i83.i
 
@@ -1977,7 +1973,7 @@ if.then2.i103.i:
   %135 = fcmp uge double %fmod.i84.i, 0.000000e+00
   %cmp6.not.i105.i = xor i1 %cmp3.i104.i, %135
   %add.i107.i = fadd double %130, %fmod.i84.i
-  %spec.select116.i = select i1 %cmp6.not.i105.i, double %fmod.i84.i, double %add.i107.i
+  %spec.select117.i = select i1 %cmp6.not.i105.i, double %fmod.i84.i, double %add.i107.i
   br label %if.end11.i89.i
 
 if.else.i88.i:
@@ -1985,67 +1981,63 @@ if.else.i88.i:
   br label %if.end11.i89.i
 
 if.end11.i89.i:
-  %rest.0.i90.i = phi double [ %136, %if.else.i88.i ], [ %spec.select116.i, %if.then2.i103.i ]
+  %rest.0.i90.i = phi double [ %136, %if.else.i88.i ], [ %spec.select117.i, %if.then2.i103.i ]
   store double %rest.0.i90.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb7.i377:
+sw.bb7.i378:
   %cmp.i110.i = fcmp oeq double %128, 0.000000e+00
   %cmp1.i111.i = fcmp olt double %130, 0.000000e+00
   %or.cond.i.i = and i1 %cmp.i110.i, %cmp1.i111.i
   br i1 %or.cond.i.i, label %compute_reals.exit, label %if.end.i112.i
 
 if.end.i112.i:
-  %or.cond67.i.i = call i1 @llvm.is.fpclass.f64(double %128, i32 999)
-  br i1 %or.cond67.i.i, label %if.end26.i.i, label %cond.true16.i.i
+  %cmp2.i.i = fcmp uge double %128, 0.000000e+00
+  %137 = call double @llvm.fabs.f64(double %128)
+  %138 = fcmp ueq double %137, 0x7FF0000000000000
+  %139 = call double @llvm.fabs.f64(double %130)
+  %140 = fcmp ueq double %139, 0x7FF0000000000000
+  %141 = or i1 %cmp2.i.i, %140
+  %142 = call double @llvm.floor.f64(double %130)
+  %cmp6.i.i = fcmp oeq double %142, %130
+  %143 = or i1 %cmp6.i.i, %141
+  %or.cond24.not.i.i = or i1 %138, %143
+  br i1 %or.cond24.not.i.i, label %if.end8.i.i, label %compute_reals.exit
 
-cond.true16.i.i:
-  %137 = call double @llvm.fabs.f64(double %130)
-  %138 = fcmp one double %137, 0x7FF0000000000000
-  %139 = call double @llvm.floor.f64(double %130)
-  %cmp23.i.i = fcmp une double %139, %130
-  %or.cond62.i.i = and i1 %138, %cmp23.i.i
-  br i1 %or.cond62.i.i, label %compute_reals.exit, label %if.end26.i.i
-
-if.end26.i.i:
-  %140 = call double @llvm.pow.f64(double %128, double %130)
-  store double %140, ptr %arrayidx137, align 8
-  %141 = call double @llvm.fabs.f64(double %140)
-  %cmp.i.i.i = fcmp une double %141, 0x7FF0000000000000
-  %142 = call double @llvm.fabs.f64(double %128)
-  %143 = fcmp ueq double %142, 0x7FF0000000000000
-  %or.cond69.i.i = or i1 %143, %cmp.i.i.i
-  br i1 %or.cond69.i.i, label %compute_reals.exit, label %land.rhs.i.i
-
-land.rhs.i.i:
-  %144 = call double @llvm.fabs.f64(double %130)
-  %145 = fcmp ueq double %144, 0x7FF0000000000000
-  %146 = select i1 %145, i32 0, i32 6
+if.end8.i.i:
+  %144 = call double @llvm.pow.f64(double %128, double %130)
+  store double %144, ptr %arrayidx137, align 8
+  %145 = call double @llvm.fabs.f64(double %144)
+  %146 = fcmp une double %145, 0x7FF0000000000000
+  %or.cond26.i.i = or i1 %138, %146
+  %147 = fcmp one double %139, 0x7FF0000000000000
+  %148 = select i1 %147, i32 6, i32 0
+  %cond.i114.i = select i1 %or.cond26.i.i, i32 0, i32 %148
   br label %compute_reals.exit
 
-sw.bb9.i376:
+sw.bb9.i377:
   %fneg.i = fneg double %128
   store double %fneg.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb10.i375:
-  %147 = call double @llvm.fabs.f64(double %128)
-  store double %147, ptr %arrayidx137, align 8
+sw.bb10.i376:
+  %149 = call double @llvm.fabs.f64(double %128)
+  store double %149, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
 sw.bb11.i:
-  %148 = call double @llvm.sqrt.f64(double %128)
-  store double %148, ptr %arrayidx137, align 8
+  %150 = call double @llvm.sqrt.f64(double %128)
+  store double %150, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
 sw.bb12.i:
-  %cmp.i114.i = fcmp une double %130, 0.000000e+00
-  %mul.i.i374 = fmul double %128, %130
-  %cond.i115.i = select i1 %cmp.i114.i, double %mul.i.i374, double %130
-  store double %cond.i115.i, ptr %arrayidx137, align 8
+  %cmp.i115.i = fcmp une double %130, 0.000000e+00
+  %mul.i.i375 = fmul double %128, %130
+  %cond.i116.i = select i1 %cmp.i115.i, double %mul.i.i375, double %130
+  store double %cond.i116.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.bb14.i373:
+sw.bb14.i374:
   %cmp15.i = fcmp olt double %128, %130
   %conv16.i = zext i1 %cmp15.i to i64
   store i64 %conv16.i, ptr %arrayidx137, align 8
@@ -2075,108 +2067,108 @@ sw.bb29.i:
   store i64 %conv32.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
-sw.default.i389:
+sw.default.i390:
   %cmp33.i = fcmp une double %128, %130
   %conv35.i = zext i1 %cmp33.i to i64
   store i64 %conv35.i, ptr %arrayidx137, align 8
   br label %compute_reals.exit
 
 compute_reals.exit:
-  %retval.0.i372 = phi i32 [ 0, %sw.default.i389 ], [ 0, %sw.bb.i388 ], [ 0, %sw.bb1.i387 ], [ 0, %sw.bb2.i386 ], [ %cond.i385, %sw.bb3.i383 ], [ 0, %sw.bb29.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i378 ], [ 0, %sw.bb9.i376 ], [ 0, %sw.bb10.i375 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb12.i ], [ 0, %sw.bb14.i373 ], [ 0, %sw.bb17.i ], [ 0, %sw.bb21.i ], [ 0, %sw.bb25.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i89.i ], [ 6, %cond.true16.i.i ], [ 3, %sw.bb7.i377 ], [ %146, %land.rhs.i.i ], [ 0, %if.end26.i.i ]
+  %retval.0.i373 = phi i32 [ 0, %sw.default.i390 ], [ 0, %sw.bb.i389 ], [ 0, %sw.bb1.i388 ], [ 0, %sw.bb2.i387 ], [ %cond.i386, %sw.bb3.i384 ], [ 0, %sw.bb29.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i379 ], [ 0, %sw.bb9.i377 ], [ 0, %sw.bb10.i376 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb12.i ], [ 0, %sw.bb14.i374 ], [ 0, %sw.bb17.i ], [ 0, %sw.bb21.i ], [ 0, %sw.bb25.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i89.i ], [ %cond.i114.i, %if.end8.i.i ], [ 3, %sw.bb7.i378 ], [ 6, %if.end.i112.i ]
   %add.ptr139 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.bb140:
   %arrayidx141 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %149 = load i64, ptr %arrayidx141, align 8
-  %arrayidx142 = getelementptr inbounds %union.number, ptr %1, i64 %149
-  %150 = load double, ptr %arrayidx142, align 8
+  %151 = load i64, ptr %arrayidx141, align 8
+  %arrayidx142 = getelementptr inbounds %union.number, ptr %1, i64 %151
+  %152 = load double, ptr %arrayidx142, align 8
   %arrayidx143 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %151 = load i64, ptr %arrayidx143, align 8
-  %arrayidx144 = getelementptr inbounds %union.number, ptr %1, i64 %151
-  %152 = load double, ptr %arrayidx144, align 8
-  %add145 = fadd double %150, %152
+  %153 = load i64, ptr %arrayidx143, align 8
+  %arrayidx144 = getelementptr inbounds %union.number, ptr %1, i64 %153
+  %154 = load double, ptr %arrayidx144, align 8
+  %add145 = fadd double %152, %154
   %arrayidx146 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %153 = load i64, ptr %arrayidx146, align 8
-  %arrayidx147 = getelementptr inbounds %union.number, ptr %1, i64 %153
+  %155 = load i64, ptr %arrayidx146, align 8
+  %arrayidx147 = getelementptr inbounds %union.number, ptr %1, i64 %155
   store double %add145, ptr %arrayidx147, align 8
   %add.ptr148 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %cleanup
 
 sw.bb149:
   %arrayidx151 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %154 = load i64, ptr %arrayidx151, align 8
-  %arrayidx152 = getelementptr inbounds %union.number, ptr %1, i64 %154
-  %155 = load double, ptr %arrayidx152, align 8
+  %156 = load i64, ptr %arrayidx151, align 8
+  %arrayidx152 = getelementptr inbounds %union.number, ptr %1, i64 %156
+  %157 = load double, ptr %arrayidx152, align 8
   %arrayidx154 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %156 = load i64, ptr %arrayidx154, align 8
-  %arrayidx155 = getelementptr inbounds %union.number, ptr %1, i64 %156
-  %157 = load double, ptr %arrayidx155, align 8
-  %sub = fsub double %155, %157
+  %158 = load i64, ptr %arrayidx154, align 8
+  %arrayidx155 = getelementptr inbounds %union.number, ptr %1, i64 %158
+  %159 = load double, ptr %arrayidx155, align 8
+  %sub = fsub double %157, %159
   %arrayidx156 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %158 = load i64, ptr %arrayidx156, align 8
-  %arrayidx157 = getelementptr inbounds %union.number, ptr %1, i64 %158
+  %160 = load i64, ptr %arrayidx156, align 8
+  %arrayidx157 = getelementptr inbounds %union.number, ptr %1, i64 %160
   store double %sub, ptr %arrayidx157, align 8
   %add.ptr158 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %cleanup
 
 sw.bb159:
   %arrayidx161 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %159 = load i64, ptr %arrayidx161, align 8
-  %arrayidx162 = getelementptr inbounds %union.number, ptr %1, i64 %159
-  %160 = load double, ptr %arrayidx162, align 8
+  %161 = load i64, ptr %arrayidx161, align 8
+  %arrayidx162 = getelementptr inbounds %union.number, ptr %1, i64 %161
+  %162 = load double, ptr %arrayidx162, align 8
   %arrayidx164 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %161 = load i64, ptr %arrayidx164, align 8
-  %arrayidx165 = getelementptr inbounds %union.number, ptr %1, i64 %161
-  %162 = load double, ptr %arrayidx165, align 8
-  %mul166 = fmul double %160, %162
+  %163 = load i64, ptr %arrayidx164, align 8
+  %arrayidx165 = getelementptr inbounds %union.number, ptr %1, i64 %163
+  %164 = load double, ptr %arrayidx165, align 8
+  %mul166 = fmul double %162, %164
   %arrayidx167 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %163 = load i64, ptr %arrayidx167, align 8
-  %arrayidx168 = getelementptr inbounds %union.number, ptr %1, i64 %163
+  %165 = load i64, ptr %arrayidx167, align 8
+  %arrayidx168 = getelementptr inbounds %union.number, ptr %1, i64 %165
   store double %mul166, ptr %arrayidx168, align 8
   %add.ptr169 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %cleanup
 
 sw.bb170:
   %arrayidx172 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %164 = load i64, ptr %arrayidx172, align 8
-  %arrayidx173 = getelementptr inbounds %union.number, ptr %1, i64 %164
-  %165 = load double, ptr %arrayidx173, align 8
+  %166 = load i64, ptr %arrayidx172, align 8
+  %arrayidx173 = getelementptr inbounds %union.number, ptr %1, i64 %166
+  %167 = load double, ptr %arrayidx173, align 8
   %arrayidx175 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %166 = load i64, ptr %arrayidx175, align 8
-  %arrayidx176 = getelementptr inbounds %union.number, ptr %1, i64 %166
-  %167 = load double, ptr %arrayidx176, align 8
-  %cmp.i390 = fcmp une double %167, 0.000000e+00
-  %mul.i391 = fmul double %165, %167
-  %cond.i392 = select i1 %cmp.i390, double %mul.i391, double %167
+  %168 = load i64, ptr %arrayidx175, align 8
+  %arrayidx176 = getelementptr inbounds %union.number, ptr %1, i64 %168
+  %169 = load double, ptr %arrayidx176, align 8
+  %cmp.i391 = fcmp une double %169, 0.000000e+00
+  %mul.i392 = fmul double %167, %169
+  %cond.i393 = select i1 %cmp.i391, double %mul.i392, double %169
   %arrayidx178 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %168 = load i64, ptr %arrayidx178, align 8
-  %arrayidx179 = getelementptr inbounds %union.number, ptr %1, i64 %168
-  store double %cond.i392, ptr %arrayidx179, align 8
+  %170 = load i64, ptr %arrayidx178, align 8
+  %arrayidx179 = getelementptr inbounds %union.number, ptr %1, i64 %170
+  store double %cond.i393, ptr %arrayidx179, align 8
   %add.ptr180 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %cleanup
 
 sw.bb181:
   %arrayidx182 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %169 = load i64, ptr %arrayidx182, align 8
+  %171 = load i64, ptr %arrayidx182, align 8
   %arrayidx183 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %170 = load i64, ptr %arrayidx183, align 8
-  %arrayidx184 = getelementptr inbounds %union.number, ptr %1, i64 %170
-  %171 = load i64, ptr %arrayidx184, align 8
+  %172 = load i64, ptr %arrayidx183, align 8
+  %arrayidx184 = getelementptr inbounds %union.number, ptr %1, i64 %172
+  %173 = load i64, ptr %arrayidx184, align 8
   %arrayidx185 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %172 = load i64, ptr %arrayidx185, align 8
-  %arrayidx186 = getelementptr inbounds %union.number, ptr %1, i64 %172
-  %173 = load i64, ptr %arrayidx186, align 8
+  %174 = load i64, ptr %arrayidx185, align 8
+  %arrayidx186 = getelementptr inbounds %union.number, ptr %1, i64 %174
+  %175 = load i64, ptr %arrayidx186, align 8
   %arrayidx187 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %174 = load i64, ptr %arrayidx187, align 8
-  %arrayidx188 = getelementptr inbounds %union.number, ptr %1, i64 %174
-  switch i64 %169, label %compute_integers.exit [
-    i64 0, label %sw.bb.i408
-    i64 1, label %sw.bb1.i407
-    i64 2, label %sw.bb3.i406
-    i64 3, label %sw.bb5.i400
-    i64 4, label %sw.bb11.i394
-    i64 5, label %sw.bb11.i394
+  %176 = load i64, ptr %arrayidx187, align 8
+  %arrayidx188 = getelementptr inbounds %union.number, ptr %1, i64 %176
+  switch i64 %171, label %compute_integers.exit [
+    i64 0, label %sw.bb.i409
+    i64 1, label %sw.bb1.i408
+    i64 2, label %sw.bb3.i407
+    i64 3, label %sw.bb5.i401
+    i64 4, label %sw.bb11.i395
+    i64 5, label %sw.bb11.i395
     i64 7, label %sw.bb37.i
     i64 8, label %sw.bb40.i
     i64 11, label %sw.bb48.i
@@ -2187,157 +2179,157 @@ sw.bb181:
     i64 16, label %sw.bb68.i
   ]
 
-sw.bb.i408:
-  %175 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %171, i64 %173)
-  %176 = extractvalue { i64, i1 } %175, 1
-  %177 = extractvalue { i64, i1 } %175, 0
-  store i64 %177, ptr %arrayidx188, align 8
-  %cond.i409 = select i1 %176, i32 6, i32 0
+sw.bb.i409:
+  %177 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %173, i64 %175)
+  %178 = extractvalue { i64, i1 } %177, 1
+  %179 = extractvalue { i64, i1 } %177, 0
+  store i64 %179, ptr %arrayidx188, align 8
+  %cond.i410 = select i1 %178, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb1.i407:
-  %178 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %171, i64 %173)
-  %179 = extractvalue { i64, i1 } %178, 1
-  %180 = extractvalue { i64, i1 } %178, 0
-  store i64 %180, ptr %arrayidx188, align 8
-  %cond2.i = select i1 %179, i32 6, i32 0
+sw.bb1.i408:
+  %180 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %173, i64 %175)
+  %181 = extractvalue { i64, i1 } %180, 1
+  %182 = extractvalue { i64, i1 } %180, 0
+  store i64 %182, ptr %arrayidx188, align 8
+  %cond2.i = select i1 %181, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb3.i406:
-  %181 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %171, i64 %173)
-  %182 = extractvalue { i64, i1 } %181, 1
-  %183 = extractvalue { i64, i1 } %181, 0
-  store i64 %183, ptr %arrayidx188, align 8
-  %cond4.i = select i1 %182, i32 6, i32 0
+sw.bb3.i407:
+  %183 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %173, i64 %175)
+  %184 = extractvalue { i64, i1 } %183, 1
+  %185 = extractvalue { i64, i1 } %183, 0
+  store i64 %185, ptr %arrayidx188, align 8
+  %cond4.i = select i1 %184, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb5.i400:
-  %cmp.i401 = icmp eq i64 %173, 0
-  br i1 %cmp.i401, label %compute_integers.exit, label %if.end.i402
+sw.bb5.i401:
+  %cmp.i402 = icmp eq i64 %175, 0
+  br i1 %cmp.i402, label %compute_integers.exit, label %if.end.i403
 
-if.end.i402:
-  %conv.i403 = sitofp i64 %171 to double
-  %conv6.i404 = sitofp i64 %173 to double
-  %div.i405 = fdiv double %conv.i403, %conv6.i404
-  store double %div.i405, ptr %arrayidx188, align 8
-  %184 = add i64 %171, 9007199254740992
-  %185 = icmp ult i64 %184, 18014398509481985
-  br i1 %185, label %land.rhs.i, label %compute_integers.exit
-
-land.rhs.i:
+if.end.i403:
+  %conv.i404 = sitofp i64 %173 to double
+  %conv6.i405 = sitofp i64 %175 to double
+  %div.i406 = fdiv double %conv.i404, %conv6.i405
+  store double %div.i406, ptr %arrayidx188, align 8
   %186 = add i64 %173, 9007199254740992
   %187 = icmp ult i64 %186, 18014398509481985
-  %188 = select i1 %187, i32 0, i32 6
+  br i1 %187, label %land.rhs.i, label %compute_integers.exit
+
+land.rhs.i:
+  %188 = add i64 %175, 9007199254740992
+  %189 = icmp ult i64 %188, 18014398509481985
+  %190 = select i1 %189, i32 0, i32 6
   br label %compute_integers.exit
 
-sw.bb11.i394:
-  %cmp12.i = icmp eq i64 %173, 0
-  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i395
+sw.bb11.i395:
+  %cmp12.i = icmp eq i64 %175, 0
+  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i396
 
-if.end15.i395:
-  %cmp16.i = icmp eq i64 %171, -9223372036854775808
-  %cmp18.i396 = icmp eq i64 %173, -1
-  %or.cond.i = and i1 %cmp16.i, %cmp18.i396
+if.end15.i396:
+  %cmp16.i = icmp eq i64 %173, -9223372036854775808
+  %cmp18.i397 = icmp eq i64 %175, -1
+  %or.cond.i = and i1 %cmp16.i, %cmp18.i397
   br i1 %or.cond.i, label %compute_integers.exit, label %if.end21.i
 
 if.end21.i:
-  %.frozen = freeze i64 %171
-  %.frozen445 = freeze i64 %173
-  %div22.i = sdiv i64 %.frozen, %.frozen445
-  %189 = mul i64 %div22.i, %.frozen445
-  %rem.i.decomposed = sub i64 %.frozen, %189
+  %.frozen = freeze i64 %173
+  %.frozen446 = freeze i64 %175
+  %div22.i = sdiv i64 %.frozen, %.frozen446
+  %191 = mul i64 %div22.i, %.frozen446
+  %rem.i.decomposed = sub i64 %.frozen, %191
   %cmp23.not.i = icmp eq i64 %rem.i.decomposed, 0
-  br i1 %cmp23.not.i, label %if.end33.i399, label %land.lhs.true25.i
+  br i1 %cmp23.not.i, label %if.end33.i400, label %land.lhs.true25.i
 
 land.lhs.true25.i:
-  %cmp30.not.unshifted.i = xor i64 %rem.i.decomposed, %173
+  %cmp30.not.unshifted.i = xor i64 %rem.i.decomposed, %175
   %cmp30.not.i = icmp sgt i64 %cmp30.not.unshifted.i, -1
-  br i1 %cmp30.not.i, label %if.end33.i399, label %if.then32.i
+  br i1 %cmp30.not.i, label %if.end33.i400, label %if.then32.i
 
 if.then32.i:
-  %add.i397 = add nsw i64 %rem.i.decomposed, %173
-  %sub.i398 = add nsw i64 %div22.i, -1
-  br label %if.end33.i399
+  %add.i398 = add nsw i64 %rem.i.decomposed, %175
+  %sub.i399 = add nsw i64 %div22.i, -1
+  br label %if.end33.i400
 
-if.end33.i399:
-  %quotient.0.i = phi i64 [ %sub.i398, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
-  %rest.0.i = phi i64 [ %add.i397, %if.then32.i ], [ %rem.i.decomposed, %land.lhs.true25.i ], [ 0, %if.end21.i ]
-  %cmp34.i = icmp eq i64 %169, 5
+if.end33.i400:
+  %quotient.0.i = phi i64 [ %sub.i399, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
+  %rest.0.i = phi i64 [ %add.i398, %if.then32.i ], [ %rem.i.decomposed, %land.lhs.true25.i ], [ 0, %if.end21.i ]
+  %cmp34.i = icmp eq i64 %171, 5
   %cond36.i = select i1 %cmp34.i, i64 %rest.0.i, i64 %quotient.0.i
   store i64 %cond36.i, ptr %arrayidx188, align 8
   br label %compute_integers.exit
 
 sw.bb37.i:
-  %190 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %171)
-  %191 = extractvalue { i64, i1 } %190, 1
-  %192 = extractvalue { i64, i1 } %190, 0
-  store i64 %192, ptr %arrayidx188, align 8
-  %cond39.i = select i1 %191, i32 6, i32 0
+  %192 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %173)
+  %193 = extractvalue { i64, i1 } %192, 1
+  %194 = extractvalue { i64, i1 } %192, 0
+  store i64 %194, ptr %arrayidx188, align 8
+  %cond39.i = select i1 %193, i32 6, i32 0
   br label %compute_integers.exit
 
 sw.bb40.i:
-  %cmp41.i = icmp slt i64 %171, 0
+  %cmp41.i = icmp slt i64 %173, 0
   br i1 %cmp41.i, label %cond.true43.i, label %cond.false45.i
 
 cond.true43.i:
-  %193 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %171)
-  %194 = extractvalue { i64, i1 } %193, 1
-  %195 = extractvalue { i64, i1 } %193, 0
-  store i64 %195, ptr %arrayidx188, align 8
-  %cond39.i.i = select i1 %194, i32 6, i32 0
+  %195 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %173)
+  %196 = extractvalue { i64, i1 } %195, 1
+  %197 = extractvalue { i64, i1 } %195, 0
+  store i64 %197, ptr %arrayidx188, align 8
+  %cond39.i.i = select i1 %196, i32 6, i32 0
   br label %compute_integers.exit
 
 cond.false45.i:
-  store i64 %171, ptr %arrayidx188, align 8
+  store i64 %173, ptr %arrayidx188, align 8
   br label %compute_integers.exit
 
 sw.bb48.i:
-  %cmp49.i = icmp slt i64 %171, %173
+  %cmp49.i = icmp slt i64 %173, %175
   %conv51.i = zext i1 %cmp49.i to i64
   store i64 %conv51.i, ptr %arrayidx188, align 8
   br label %compute_integers.exit
 
 sw.bb52.i:
-  %cmp53.i = icmp sle i64 %171, %173
+  %cmp53.i = icmp sle i64 %173, %175
   %conv55.i = zext i1 %cmp53.i to i64
   store i64 %conv55.i, ptr %arrayidx188, align 8
   br label %compute_integers.exit
 
 sw.bb56.i:
-  %cmp57.i = icmp sgt i64 %171, %173
+  %cmp57.i = icmp sgt i64 %173, %175
   %conv59.i = zext i1 %cmp57.i to i64
   store i64 %conv59.i, ptr %arrayidx188, align 8
   br label %compute_integers.exit
 
 sw.bb60.i:
-  %cmp61.i = icmp sge i64 %171, %173
+  %cmp61.i = icmp sge i64 %173, %175
   %conv63.i = zext i1 %cmp61.i to i64
   store i64 %conv63.i, ptr %arrayidx188, align 8
   br label %compute_integers.exit
 
 sw.bb64.i:
-  %cmp65.i = icmp eq i64 %171, %173
+  %cmp65.i = icmp eq i64 %173, %175
   %conv67.i = zext i1 %cmp65.i to i64
   store i64 %conv67.i, ptr %arrayidx188, align 8
   br label %compute_integers.exit
 
 sw.bb68.i:
-  %cmp69.i = icmp ne i64 %171, %173
+  %cmp69.i = icmp ne i64 %173, %175
   %conv71.i = zext i1 %cmp69.i to i64
   store i64 %conv71.i, ptr %arrayidx188, align 8
   br label %compute_integers.exit
 
 compute_integers.exit:
-  %retval.0.i393 = phi i32 [ 0, %cond.false45.i ], [ %cond.i409, %sw.bb.i408 ], [ %cond2.i, %sw.bb1.i407 ], [ %cond4.i, %sw.bb3.i406 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i400 ], [ %188, %land.rhs.i ], [ 3, %sw.bb11.i394 ], [ 0, %if.end33.i399 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i395 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i402 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb181 ]
+  %retval.0.i394 = phi i32 [ 0, %cond.false45.i ], [ %cond.i410, %sw.bb.i409 ], [ %cond2.i, %sw.bb1.i408 ], [ %cond4.i, %sw.bb3.i407 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i401 ], [ %190, %land.rhs.i ], [ 3, %sw.bb11.i395 ], [ 0, %if.end33.i400 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i396 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i403 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb181 ]
   %add.ptr190 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.default:
   %arrayidx191 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %196 = load i64, ptr %arrayidx191, align 8
-  %arrayidx192 = getelementptr inbounds %union.number, ptr %1, i64 %196
-  %197 = load i64, ptr %arrayidx192, align 8
-  %cmp193.not = icmp eq i64 %197, 0
+  %198 = load i64, ptr %arrayidx191, align 8
+  %arrayidx192 = getelementptr inbounds %union.number, ptr %1, i64 %198
+  %199 = load i64, ptr %arrayidx192, align 8
+  %cmp193.not = icmp eq i64 %199, 0
   br i1 %cmp193.not, label %cond.false, label %cond.true
 
 cond.true:
@@ -2346,18 +2338,18 @@ cond.true:
 
 cond.false:
   %arrayidx196 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %198 = load i64, ptr %arrayidx196, align 8
-  %add.ptr197 = getelementptr inbounds i64, ptr %0, i64 %198
+  %200 = load i64, ptr %arrayidx196, align 8
+  %add.ptr197 = getelementptr inbounds i64, ptr %0, i64 %200
   br label %cleanup
 
 sw.epilog:
   %next.0 = phi ptr [ %add.ptr76, %if.end72 ], [ %add.ptr, %if.end ], [ %add.ptr190, %compute_integers.exit ], [ %add.ptr94, %sw.bb86 ], [ %add.ptr101, %load.exit ], [ %add.ptr139, %compute_reals.exit ]
-  %status.1 = phi i32 [ %call63, %if.end72 ], [ %status.0, %if.end ], [ %retval.0.i393, %compute_integers.exit ], [ %call93, %sw.bb86 ], [ %retval.0.i367, %load.exit ], [ %retval.0.i372, %compute_reals.exit ]
+  %status.1 = phi i32 [ %call63, %if.end72 ], [ %status.0, %if.end ], [ %retval.0.i394, %compute_integers.exit ], [ %call93, %sw.bb86 ], [ %retval.0.i368, %load.exit ], [ %retval.0.i373, %compute_reals.exit ]
   %cmp199.not = icmp eq i32 %status.1, 0
   br i1 %cmp199.not, label %cleanup, label %if.then201
 
 if.then201:
-  %status.1419 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb119 ]
+  %status.1420 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb119 ]
   %sub.ptr.lhs.cast202 = ptrtoint ptr %at.0 to i64
   %sub.ptr.sub204 = sub i64 %sub.ptr.lhs.cast202, %sub.ptr.rhs.cast
   %sub.ptr.div205 = lshr exact i64 %sub.ptr.sub204, 3
@@ -2367,11 +2359,11 @@ if.then201:
   br label %cleanup209
 
 cleanup:
-  %at.1 = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr129, %sw.bb119 ], [ %add.ptr197, %cond.false ], [ %add.ptr195, %cond.true ], [ %add.ptr180, %sw.bb170 ], [ %add.ptr169, %sw.bb159 ], [ %add.ptr158, %sw.bb149 ], [ %add.ptr148, %sw.bb140 ], [ %add.ptr118, %sw.bb112 ], [ %add.ptr111, %sw.bb102 ], [ %add.ptr57, %sw.bb43 ], [ %add.ptr42, %sw.bb33 ], [ %add.ptr32, %sw.bb22 ], [ %add.ptr21, %sw.bb13 ], [ %add.ptr12, %sw.bb7 ], [ %move.0425, %for.cond79.preheader ], [ %move.0, %for.body ]
+  %at.1 = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr129, %sw.bb119 ], [ %add.ptr197, %cond.false ], [ %add.ptr195, %cond.true ], [ %add.ptr180, %sw.bb170 ], [ %add.ptr169, %sw.bb159 ], [ %add.ptr158, %sw.bb149 ], [ %add.ptr148, %sw.bb140 ], [ %add.ptr118, %sw.bb112 ], [ %add.ptr111, %sw.bb102 ], [ %add.ptr57, %sw.bb43 ], [ %add.ptr42, %sw.bb33 ], [ %add.ptr32, %sw.bb22 ], [ %add.ptr21, %sw.bb13 ], [ %add.ptr12, %sw.bb7 ], [ %move.0426, %for.cond79.preheader ], [ %move.0, %for.body ]
   br label %for.cond
 
 cleanup209:
-  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1419, %if.then201 ]
+  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1420, %if.then201 ]
   ret i32 %retval.1.ph
 }
 
@@ -2522,6 +2514,10 @@ cleanup15:
   ret i32 %8
 }
 
+declare i32 @clock_gettime(i32 noundef, ptr noundef) local_unnamed_addr
+
+declare ptr @pthread_self() local_unnamed_addr
+
 define internal fastcc void @reset_arenas(ptr noundef captures(none) %block) unnamed_addr noinline nounwind {
 entry:
   %committed = getelementptr inbounds i8, ptr %block, i64 -72
@@ -2659,15 +2655,27 @@ cleanup23:
   ret i32 %retval.2
 }
 
-declare i32 @clock_gettime(i32 noundef, ptr noundef) local_unnamed_addr
-
 declare i32 @PyErr_CheckSignals() local_unnamed_addr
 
 declare ptr @PyObject_CallObject(ptr noundef, ptr noundef) local_unnamed_addr
 
 declare void @Py_DecRef(ptr noundef) local_unnamed_addr
 
+declare i32 @sched_yield() local_unnamed_addr
+
 declare void @llvm.aarch64.hint(i32) nounwind
+
+declare noalias noundef ptr @aligned_alloc(i64 allocalign noundef, i64 noundef) local_unnamed_addr nounwind
+
+declare i32 @pthread_mutex_init(ptr noundef, ptr noundef) local_unnamed_addr
+
+declare i32 @"\01_pthread_cond_init"(ptr noundef, ptr noundef) local_unnamed_addr
+
+declare i32 @pthread_mutex_lock(ptr noundef) local_unnamed_addr
+
+declare i32 @pthread_cond_broadcast(ptr noundef) local_unnamed_addr
+
+declare i32 @pthread_mutex_unlock(ptr noundef) local_unnamed_addr
 
 declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg) nounwind
 
@@ -2754,62 +2762,77 @@ if.end:
 
 define internal fastcc void @grow(ptr noundef %pool, i32 noundef range(i32 -2147483648, 2147483647) %wanted) unnamed_addr noinline nounwind {
 entry:
-  %all = alloca i32, align 4
-  %old = alloca i32, align 4
-  %attributes = alloca %struct._opaque_pthread_attr_t, align 8
-  %thread = alloca ptr, align 8
-  call void @llvm.lifetime.start.p0(ptr nonnull %all) nounwind
-  call void @llvm.lifetime.start.p0(ptr nonnull %old) nounwind
-  store i32 -1721, ptr %all, align 4
-  %call1 = call i32 @"\01_pthread_sigmask"(i32 noundef 3, ptr noundef nonnull %all, ptr noundef nonnull %old) nounwind
-  call void @llvm.lifetime.start.p0(ptr nonnull %attributes) nounwind
-  %call2 = call i32 @pthread_attr_init(ptr noundef nonnull %attributes) nounwind
-  %call3 = call i32 @pthread_attr_setstacksize(ptr noundef nonnull %attributes, i64 noundef 8388608) nounwind
-  %call4 = call i32 @pthread_attr_setdetachstate(ptr noundef nonnull %attributes, i32 noundef 2) nounwind
+  %all.i = alloca i32, align 4
+  %old.i = alloca i32, align 4
+  %attributes.i = alloca %struct._opaque_pthread_attr_t, align 8
+  %thread.i = alloca ptr, align 8
   %workers = getelementptr inbounds nuw i8, ptr %pool, i64 8
   %0 = load atomic i32, ptr %workers seq_cst, align 8
-  %cmp6.not.not44 = icmp slt i32 %0, %wanted
-  br i1 %cmp6.not.not44, label %for.body8.lr.ph, label %cleanup23
+  %cmp.not.not30 = icmp slt i32 %0, %wanted
+  br i1 %cmp.not.not30, label %for.body.lr.ph, label %cleanup9
 
-for.body8.lr.ph:
+for.body.lr.ph:
   %lines = getelementptr inbounds nuw i8, ptr %pool, i64 448
   %alive = getelementptr inbounds nuw i8, ptr %pool, i64 36
   %1 = sext i32 %0 to i64
   %wide.trip.count = sext i32 %wanted to i64
-  br label %for.body8
+  br label %for.body
 
-for.body8:
-  %indvars.iv = phi i64 [ %1, %for.body8.lr.ph ], [ %indvars.iv.next, %cleanup ]
+for.body:
+  %indvars.iv = phi i64 [ %1, %for.body.lr.ph ], [ %indvars.iv.next, %cleanup ]
   %indvars.iv.next = add nsw i64 %indvars.iv, 1
-  %arrayidx9 = getelementptr inbounds %struct.line, ptr %lines, i64 %indvars.iv.next
-  %index10 = getelementptr inbounds nuw i8, ptr %arrayidx9, i64 4
+  %arrayidx = getelementptr inbounds %struct.line, ptr %lines, i64 %indvars.iv.next
+  %index1 = getelementptr inbounds nuw i8, ptr %arrayidx, i64 4
   %2 = trunc nsw i64 %indvars.iv.next to i32
-  store i32 %2, ptr %index10, align 4
-  %pool11 = getelementptr inbounds nuw i8, ptr %arrayidx9, i64 8
-  store ptr %pool, ptr %pool11, align 8
+  store i32 %2, ptr %index1, align 4
+  %pool2 = getelementptr inbounds nuw i8, ptr %arrayidx, i64 8
+  store ptr %pool, ptr %pool2, align 8
   %3 = atomicrmw add ptr %alive, i32 1 seq_cst, align 4
-  call void @llvm.lifetime.start.p0(ptr nonnull %thread) nounwind
-  %call13 = call i32 @pthread_create(ptr noundef nonnull %thread, ptr noundef nonnull %attributes, ptr noundef nonnull @work, ptr noundef nonnull %arrayidx9) nounwind
-  %cmp14.not = icmp eq i32 %call13, 0
-  br i1 %cmp14.not, label %cleanup, label %cleanup.thread
+  %call.i = call dereferenceable_or_null(16) ptr @malloc(i64 noundef 16)
+  %cmp.i = icmp eq ptr %call.i, null
+  br i1 %cmp.i, label %cleanup.thread, label %if.end.i
+
+if.end.i:
+  store ptr @work, ptr %call.i, align 8
+  %.compoundliteral.sroa.2.0..sroa_idx.i = getelementptr inbounds nuw i8, ptr %call.i, i64 8
+  store ptr %arrayidx, ptr %.compoundliteral.sroa.2.0..sroa_idx.i, align 8
+  call void @llvm.lifetime.start.p0(ptr nonnull %all.i) nounwind
+  call void @llvm.lifetime.start.p0(ptr nonnull %old.i) nounwind
+  store i32 -1721, ptr %all.i, align 4
+  %call5.i = call i32 @"\01_pthread_sigmask"(i32 noundef 3, ptr noundef nonnull %all.i, ptr noundef nonnull %old.i) nounwind
+  call void @llvm.lifetime.start.p0(ptr nonnull %attributes.i) nounwind
+  %call6.i = call i32 @pthread_attr_init(ptr noundef nonnull %attributes.i) nounwind
+  %call7.i = call i32 @pthread_attr_setstacksize(ptr noundef nonnull %attributes.i, i64 noundef 8388608) nounwind
+  %call8.i = call i32 @pthread_attr_setdetachstate(ptr noundef nonnull %attributes.i, i32 noundef 2) nounwind
+  call void @llvm.lifetime.start.p0(ptr nonnull %thread.i) nounwind
+  %call9.i = call i32 @pthread_create(ptr noundef nonnull %thread.i, ptr noundef nonnull %attributes.i, ptr noundef nonnull @begin_thread, ptr noundef nonnull %call.i) nounwind
+  %cmp10.i = icmp eq i32 %call9.i, 0
+  %call11.i = call i32 @pthread_attr_destroy(ptr noundef nonnull %attributes.i) nounwind
+  %call12.i = call i32 @"\01_pthread_sigmask"(i32 noundef 3, ptr noundef nonnull %old.i, ptr noundef null) nounwind
+  br i1 %cmp10.i, label %cleanup, label %start_thread.exit
+
+start_thread.exit:
+  call void @free(ptr noundef nonnull %call.i)
+  call void @llvm.lifetime.end.p0(ptr nonnull %thread.i) nounwind
+  call void @llvm.lifetime.end.p0(ptr nonnull %attributes.i) nounwind
+  call void @llvm.lifetime.end.p0(ptr nonnull %old.i) nounwind
+  call void @llvm.lifetime.end.p0(ptr nonnull %all.i) nounwind
+  br label %cleanup.thread
 
 cleanup.thread:
   %4 = atomicrmw sub ptr %alive, i32 1 seq_cst, align 4
-  call void @llvm.lifetime.end.p0(ptr nonnull %thread) nounwind
-  br label %cleanup23
+  br label %cleanup9
 
 cleanup:
+  call void @llvm.lifetime.end.p0(ptr nonnull %thread.i) nounwind
+  call void @llvm.lifetime.end.p0(ptr nonnull %attributes.i) nounwind
+  call void @llvm.lifetime.end.p0(ptr nonnull %old.i) nounwind
+  call void @llvm.lifetime.end.p0(ptr nonnull %all.i) nounwind
   store atomic i32 %2, ptr %workers seq_cst, align 8
-  call void @llvm.lifetime.end.p0(ptr nonnull %thread) nounwind
   %exitcond.not = icmp eq i64 %indvars.iv.next, %wide.trip.count
-  br i1 %exitcond.not, label %cleanup23, label %for.body8
+  br i1 %exitcond.not, label %cleanup9, label %for.body
 
-cleanup23:
-  %call25 = call i32 @pthread_attr_destroy(ptr noundef nonnull %attributes) nounwind
-  %call26 = call i32 @"\01_pthread_sigmask"(i32 noundef 3, ptr noundef nonnull %old, ptr noundef null) nounwind
-  call void @llvm.lifetime.end.p0(ptr nonnull %attributes) nounwind
-  call void @llvm.lifetime.end.p0(ptr nonnull %old) nounwind
-  call void @llvm.lifetime.end.p0(ptr nonnull %all) nounwind
+cleanup9:
   ret void
 }
 
@@ -2877,34 +2900,34 @@ do.body.preheader:
   %waiting = getelementptr inbounds nuw i8, ptr %pool, i64 132
   %done = getelementptr inbounds nuw i8, ptr %pool, i64 384
   %tv_nsec.i = getelementptr inbounds nuw i8, ptr %length.i, i64 8
-  %epoch17 = getelementptr inbounds nuw i8, ptr %pool, i64 32
+  %epoch15 = getelementptr inbounds nuw i8, ptr %pool, i64 32
   br label %do.body
 
 do.body:
-  %call1 = call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex) nounwind
+  %call.i = call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex) nounwind
   store atomic i32 1, ptr %waiting seq_cst, align 4
   %8 = load atomic i32, ptr %remaining seq_cst, align 16
-  %cmp.i28 = icmp slt i32 %8, 1
-  br i1 %cmp.i28, label %if.end6, label %if.then4
+  %cmp.i26 = icmp slt i32 %8, 1
+  br i1 %cmp.i26, label %if.end5, label %if.then3
 
-if.then4:
+if.then3:
   call void @llvm.lifetime.start.p0(ptr nonnull %length.i) nounwind
   store i64 0, ptr %length.i, align 8
   store i64 20000000, ptr %tv_nsec.i, align 8
-  %call.i = call i32 @pthread_cond_timedwait_relative_np(ptr noundef nonnull %done, ptr noundef nonnull %mutex, ptr noundef nonnull %length.i) nounwind
+  %call.i27 = call i32 @pthread_cond_timedwait_relative_np(ptr noundef nonnull %done, ptr noundef nonnull %mutex, ptr noundef nonnull %length.i) nounwind
   call void @llvm.lifetime.end.p0(ptr nonnull %length.i) nounwind
-  br label %if.end6
+  br label %if.end5
 
-if.end6:
+if.end5:
   store atomic i32 0, ptr %waiting seq_cst, align 4
-  %call10 = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex) nounwind
+  %call.i28 = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex) nounwind
   %9 = load atomic i32, ptr %remaining acquire, align 16
   %cmp.i29 = icmp slt i32 %9, 1
-  br i1 %cmp.i29, label %do.end, label %if.end15
+  br i1 %cmp.i29, label %do.end, label %if.end13
 
-if.end15:
-  %call16 = call fastcc i32 @poll_clock(ptr noundef %block)
-  %10 = load i32, ptr %epoch17, align 16
+if.end13:
+  %call14 = call fastcc i32 @poll_clock(ptr noundef %block)
+  %10 = load i32, ptr %epoch15, align 16
   %cmp = icmp eq i32 %10, %epoch
   br i1 %cmp, label %do.body, label %do.end
 
@@ -2912,17 +2935,7 @@ do.end:
   ret void
 }
 
-declare i32 @"\01_pthread_sigmask"(i32 noundef, ptr noundef, ptr noundef) local_unnamed_addr
-
-declare i32 @pthread_attr_init(ptr noundef) local_unnamed_addr
-
-declare i32 @pthread_attr_setstacksize(ptr noundef, i64 noundef) local_unnamed_addr
-
-declare i32 @pthread_attr_setdetachstate(ptr noundef, i32 noundef) local_unnamed_addr
-
-declare i32 @pthread_create(ptr noundef, ptr noundef, ptr noundef, ptr noundef) local_unnamed_addr
-
-define internal noalias noundef ptr @work(ptr noundef captures(none) %argument) nounwind {
+define internal void @work(ptr noundef captures(none) %argument) nounwind {
 entry:
   %time.i13.i = alloca %struct.timespec, align 8
   %time.i.i = alloca %struct.timespec, align 8
@@ -2994,11 +3007,11 @@ do.cond.i:
   br i1 %cmp6.i, label %for.body.i.backedge, label %lor.rhs
 
 lor.rhs:
-  %call.i = call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex.i) nounwind
+  %call.i.i12 = call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex.i) nounwind
   %9 = atomicrmw add ptr %parked.i, i32 1 seq_cst, align 16
   %10 = load atomic i32, ptr %quit1.i seq_cst, align 4
-  %tobool.not19.i = icmp eq i32 %10, 0
-  br i1 %tobool.not19.i, label %land.rhs.i, label %while.end
+  %tobool.not18.i = icmp eq i32 %10, 0
+  br i1 %tobool.not18.i, label %land.rhs.i, label %while.end
 
 land.rhs.i:
   %11 = load atomic i32, ptr %argument seq_cst, align 16
@@ -3006,14 +3019,14 @@ land.rhs.i:
   br i1 %cmp.i.not.not.i, label %while.body.i, label %park.exit
 
 while.body.i:
-  %call6.i = call i32 @"\01_pthread_cond_wait"(ptr noundef nonnull %work.i, ptr noundef nonnull %mutex.i) nounwind
+  %call.i16.i = call i32 @"\01_pthread_cond_wait"(ptr noundef nonnull %work.i, ptr noundef nonnull %mutex.i) nounwind
   %12 = load atomic i32, ptr %quit1.i seq_cst, align 4
   %tobool.not.i = icmp eq i32 %12, 0
   br i1 %tobool.not.i, label %land.rhs.i, label %while.end
 
 park.exit:
   %13 = atomicrmw sub ptr %parked.i, i32 1 seq_cst, align 16
-  %call11.i = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex.i) nounwind
+  %call.i17.i = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex.i) nounwind
   br label %while.body
 
 while.body:
@@ -3031,13 +3044,13 @@ if.then:
 
 lor.lhs.false.i:
   %19 = load atomic i32, ptr %waiting.i seq_cst, align 4
-  %tobool.not.i12 = icmp eq i32 %19, 0
-  br i1 %tobool.not.i12, label %while.cond.backedge, label %if.end.i13
+  %tobool.not.i13 = icmp eq i32 %19, 0
+  br i1 %tobool.not.i13, label %while.cond.backedge, label %if.end.i14
 
-if.end.i13:
-  %call.i15 = call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex.i) nounwind
-  %call2.i = call i32 @pthread_cond_signal(ptr noundef nonnull %done.i) nounwind
-  %call4.i16 = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex.i) nounwind
+if.end.i14:
+  %call.i.i16 = call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex.i) nounwind
+  %call.i7.i = call i32 @pthread_cond_signal(ptr noundef nonnull %done.i) nounwind
+  %call.i8.i = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex.i) nounwind
   br label %while.cond.backedge
 
 while.cond.backedge:
@@ -3045,13 +3058,37 @@ while.cond.backedge:
 
 while.end:
   %20 = atomicrmw sub ptr %parked.i, i32 1 seq_cst, align 16
-  %call11.i19 = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex.i) nounwind
+  %call.i17.i19 = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex.i) nounwind
   %alive = getelementptr inbounds nuw i8, ptr %0, i64 36
   %21 = atomicrmw sub ptr %alive, i32 1 seq_cst, align 4
+  ret void
+}
+
+declare noalias noundef ptr @malloc(i64 noundef) local_unnamed_addr nounwind
+
+declare i32 @"\01_pthread_sigmask"(i32 noundef, ptr noundef, ptr noundef) local_unnamed_addr
+
+declare i32 @pthread_attr_init(ptr noundef) local_unnamed_addr
+
+declare i32 @pthread_attr_setstacksize(ptr noundef, i64 noundef) local_unnamed_addr
+
+declare i32 @pthread_attr_setdetachstate(ptr noundef, i32 noundef) local_unnamed_addr
+
+declare i32 @pthread_create(ptr noundef, ptr noundef, ptr noundef, ptr noundef) local_unnamed_addr
+
+define internal noalias noundef ptr @begin_thread(ptr noundef captures(none) %memory) nounwind {
+entry:
+  %beginning.sroa.0.0.copyload = load ptr, ptr %memory, align 8
+  %beginning.sroa.4.0..sroa_idx = getelementptr inbounds nuw i8, ptr %memory, i64 8
+  %beginning.sroa.4.0.copyload = load ptr, ptr %beginning.sroa.4.0..sroa_idx, align 8
+  tail call void @free(ptr noundef %memory)
+  tail call void %beginning.sroa.0.0.copyload(ptr noundef %beginning.sroa.4.0.copyload) nounwind
   ret ptr null
 }
 
 declare i32 @pthread_attr_destroy(ptr noundef) local_unnamed_addr
+
+declare void @free(ptr allocptr noundef captures(none)) local_unnamed_addr nounwind
 
 declare i32 @"\01_pthread_cond_wait"(ptr noundef, ptr noundef) local_unnamed_addr
 
@@ -3230,7 +3267,7 @@ sw.default.i:
 
 load.exit:
   %number.sroa.0.0 = phi double [ %21, %sw.default.i ], [ %cond.i.i, %real_of_half.exit.i ], [ %conv.i, %sw.bb1.i ], [ %5, %sw.bb2.i ], [ %7, %sw.bb3.i ], [ %9, %sw.bb5.i ], [ %11, %sw.bb7.i ], [ %12, %sw.bb9.i ], [ %14, %sw.bb10.i ], [ %16, %sw.bb14.i ], [ %18, %sw.bb16.i ], [ %20, %sw.bb18.i ]
-  switch i64 %to_type, label %if.end13.i [
+  switch i64 %to_type, label %if.end3.i [
     i64 2, label %if.then.i
     i64 1, label %if.then2.i
   ]
@@ -3244,7 +3281,7 @@ if.then2.i:
   store float %conv.i18, ptr %to, align 4
   br label %for.end
 
-if.end13.i:
+if.end3.i:
   %22 = tail call double @llvm.fabs.f64(double %number.sroa.0.0)
   %and1.i.i.i = bitcast double %22 to i64
   %cmp.i.i.i = fcmp uno double %number.sroa.0.0, 0.000000e+00
@@ -3319,7 +3356,7 @@ if.then:
   %tobool.not = icmp eq i64 %is_real, 0
   %conv = sitofp i64 %number.coerce to double
   %cond = select i1 %tobool.not, double %conv, double %0
-  switch i64 %type, label %if.end13.i [
+  switch i64 %type, label %if.end3.i [
     i64 2, label %if.then.i
     i64 1, label %if.then2.i
   ]
@@ -3332,40 +3369,38 @@ if.then2.i:
   %conv.i = fptrunc double %cond to float
   store float %conv.i, ptr %at, align 4
   %1 = tail call float @llvm.fabs.f32(float %conv.i)
-  %cmp.i.i = fcmp une float %1, 0x7FF0000000000000
-  br i1 %cmp.i.i, label %return, label %land.rhs.i
-
-land.rhs.i:
-  %2 = tail call double @llvm.fabs.f64(double %cond)
-  %cmp.i36.i = fcmp une double %2, 0x7FF0000000000000
-  %3 = select i1 %cmp.i36.i, i32 6, i32 0
+  %2 = fcmp oeq float %1, 0x7FF0000000000000
+  %3 = tail call double @llvm.fabs.f64(double %cond)
+  %4 = fcmp une double %3, 0x7FF0000000000000
+  %5 = and i1 %4, %2
+  %cond.i = select i1 %5, i32 6, i32 0
   br label %return
 
-if.end13.i:
-  %4 = tail call double @llvm.fabs.f64(double %cond)
-  %and1.i.i.i = bitcast double %4 to i64
+if.end3.i:
+  %6 = tail call double @llvm.fabs.f64(double %cond)
+  %and1.i.i.i = bitcast double %6 to i64
   %cmp.i.i.i = fcmp uno double %cond, 0.000000e+00
   br i1 %cmp.i.i.i, label %if.then.i.i.i, label %if.else.i.i.i
 
 if.then.i.i.i:
   %shr3.i.i.i = lshr i64 %and1.i.i.i, 42
-  %5 = trunc i64 %shr3.i.i.i to i16
-  %conv5.i.i.i = and i16 %5, 511
+  %7 = trunc i64 %shr3.i.i.i to i16
+  %conv5.i.i.i = and i16 %7, 511
   %or.i.i.i = or disjoint i16 %conv5.i.i.i, 32256
   br label %half_of_real.exit.i
 
 if.else.i.i.i:
-  %cmp8.i.i.i = fcmp ult double %4, 6.552000e+04
+  %cmp8.i.i.i = fcmp ult double %6, 6.552000e+04
   br i1 %cmp8.i.i.i, label %if.else11.i.i.i, label %half_of_real.exit.i
 
 if.else11.i.i.i:
-  %cmp12.i.i.i = fcmp olt double %4, 0x3F10000000000000
+  %cmp12.i.i.i = fcmp olt double %6, 0x3F10000000000000
   br i1 %cmp12.i.i.i, label %if.then14.i.i.i, label %if.else16.i.i.i
 
 if.then14.i.i.i:
-  %add.i.i.i = fadd double %4, 0x41B0000000000000
-  %6 = bitcast double %add.i.i.i to i64
-  %conv15.i.i.i = trunc i64 %6 to i16
+  %add.i.i.i = fadd double %6, 0x41B0000000000000
+  %8 = bitcast double %add.i.i.i to i64
+  %conv15.i.i.i = trunc i64 %8 to i16
   br label %half_of_real.exit.i
 
 if.else16.i.i.i:
@@ -3374,23 +3409,23 @@ if.else16.i.i.i:
   %and20.i.i.i = and i64 %shr19.i.i.i, 1
   %add21.i.i.i = add nuw i64 %sub18.i.i.i, %and20.i.i.i
   %shr22.i.i.i = lshr i64 %add21.i.i.i, 42
-  %7 = trunc i64 %shr22.i.i.i to i16
-  %conv24.i.i.i = add i16 %7, 16384
+  %9 = trunc i64 %shr22.i.i.i to i16
+  %conv24.i.i.i = add i16 %9, 16384
   br label %half_of_real.exit.i
 
 half_of_real.exit.i:
   %half.sroa.0.0.i.i.i = phi i16 [ %or.i.i.i, %if.then.i.i.i ], [ %conv24.i.i.i, %if.else16.i.i.i ], [ %conv15.i.i.i, %if.then14.i.i.i ], [ 31744, %if.else.i.i.i ]
-  %8 = bitcast double %cond to i64
-  %shr.i.i.i = lshr i64 %8, 48
-  %9 = trunc nuw i64 %shr.i.i.i to i16
-  %conv.i.i.i = and i16 %9, -32768
+  %10 = bitcast double %cond to i64
+  %shr.i.i.i = lshr i64 %10, 48
+  %11 = trunc nuw i64 %shr.i.i.i to i16
+  %conv.i.i.i = and i16 %11, -32768
   %or29.i.i.i = or i16 %half.sroa.0.0.i.i.i, %conv.i.i.i
   store i16 %or29.i.i.i, ptr %at, align 1
-  %10 = and i16 %half.sroa.0.0.i.i.i, 32767
-  %cmp17.i = icmp eq i16 %10, 31744
-  %cmp.i34.i = fcmp une double %4, 0x7FF0000000000000
-  %11 = and i1 %cmp.i34.i, %cmp17.i
-  %cond24.i = select i1 %11, i32 6, i32 0
+  %12 = and i16 %half.sroa.0.0.i.i.i, 32767
+  %cmp6.i = icmp eq i16 %12, 31744
+  %13 = fcmp une double %6, 0x7FF0000000000000
+  %14 = and i1 %13, %cmp6.i
+  %cond11.i = select i1 %14, i32 6, i32 0
   br label %return
 
 if.end:
@@ -3410,8 +3445,8 @@ if.end4:
   ]
 
 sw.bb.i:
-  %12 = add i64 %number.coerce, -128
-  %or.cond.i = icmp ult i64 %12, -256
+  %15 = add i64 %number.coerce, -128
+  %or.cond.i = icmp ult i64 %15, -256
   br i1 %or.cond.i, label %return, label %if.end.i
 
 if.end.i:
@@ -3420,8 +3455,8 @@ if.end.i:
   br label %return
 
 sw.bb2.i:
-  %13 = add i64 %number.coerce, -32768
-  %or.cond59.i = icmp ult i64 %13, -65536
+  %16 = add i64 %number.coerce, -32768
+  %or.cond59.i = icmp ult i64 %16, -65536
   br i1 %or.cond59.i, label %return, label %if.end9.i
 
 if.end9.i:
@@ -3430,8 +3465,8 @@ if.end9.i:
   br label %return
 
 sw.bb11.i:
-  %14 = add i64 %number.coerce, -2147483648
-  %or.cond60.i = icmp ult i64 %14, -4294967296
+  %17 = add i64 %number.coerce, -2147483648
+  %or.cond60.i = icmp ult i64 %17, -4294967296
   br i1 %or.cond60.i, label %return, label %if.end18.i
 
 if.end18.i:
@@ -3485,7 +3520,7 @@ if.end58.i:
   br label %return
 
 return:
-  %retval.0 = phi i32 [ 6, %if.end ], [ %3, %land.rhs.i ], [ 0, %if.then.i ], [ %cond24.i, %half_of_real.exit.i ], [ 0, %if.then2.i ], [ 6, %sw.bb43.i ], [ 0, %if.end58.i ], [ 0, %if.end50.i ], [ 0, %if.end.i ], [ 6, %sw.bb.i ], [ 0, %if.end9.i ], [ 6, %sw.bb2.i ], [ 0, %if.end18.i ], [ 0, %sw.bb20.i ], [ 0, %sw.bb21.i ], [ 6, %sw.bb11.i ], [ 0, %if.end32.i ], [ 6, %sw.bb25.i ], [ 0, %if.end41.i ], [ 6, %sw.bb34.i ], [ 6, %sw.default.i ]
+  %retval.0 = phi i32 [ 6, %if.end ], [ %cond11.i, %half_of_real.exit.i ], [ 0, %if.then.i ], [ %cond.i, %if.then2.i ], [ 6, %sw.bb43.i ], [ 0, %if.end58.i ], [ 0, %if.end50.i ], [ 0, %if.end.i ], [ 6, %sw.bb.i ], [ 0, %if.end9.i ], [ 6, %sw.bb2.i ], [ 0, %if.end18.i ], [ 0, %sw.bb20.i ], [ 0, %sw.bb21.i ], [ 6, %sw.bb11.i ], [ 0, %if.end32.i ], [ 6, %sw.bb25.i ], [ 0, %if.end41.i ], [ 6, %sw.bb34.i ], [ 6, %sw.default.i ]
   ret i32 %retval.0
 }
 
@@ -3560,8 +3595,6 @@ cleanup:
   ret i32 %retval.0
 }
 
-declare float @llvm.fabs.f32(float) nounwind
-
 declare double @llvm.fabs.f64(double) nounwind
 
 declare double @llvm.sqrt.f64(double) nounwind
@@ -3584,9 +3617,9 @@ declare i32 @llvm.abs.i32(i32, i1 immarg) nounwind
 
 declare i64 @llvm.umin.i64(i64, i64) nounwind
 
-declare i32 @llvm.umin.i32(i32, i32) nounwind
+declare float @llvm.fabs.f32(float) nounwind
 
-declare i1 @llvm.is.fpclass.f64(double, i32 immarg) nounwind
+declare i32 @llvm.umin.i32(i32, i32) nounwind
 
 declare i32 @llvm.smax.i32(i32, i32) nounwind
 

@@ -12,7 +12,6 @@
 
 #include "runtime.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define FIRST_CAPACITY ((uint64_t)256 << 10)
@@ -27,13 +26,13 @@ static inline struct arena *arena_of(struct block *block, int32_t tid) {
 // The arena of a thread where none exists yet; null when the system has no memory.
 NOT_INLINED static struct arena *create_arenas(struct block *block, int32_t tid) {
     size_t bytes = (size_t)block->num_threads * sizeof(struct arena);
-    struct arena *created = aligned_alloc(alignof(struct arena), bytes), *known = NULL;
+    struct arena *created = allocate(bytes), *known = NULL;
     if (created == NULL) return NULL;
     memset(created, 0, bytes);
     // Of several threads that come first, one's arenas are used.
     if (!atomic_compare_exchange_strong_explicit(&block->arenas, &known, created, memory_order_acq_rel,
                                                  memory_order_acquire)) {
-        free(created);
+        deallocate(created);
         return &known[tid];
     }
     return &created[tid];
@@ -44,8 +43,7 @@ static struct chunk *new_chunk(struct block *block, uint64_t capacity) {
     struct header *header = header_of(block);
     uint64_t before = atomic_fetch_add_explicit(&header->committed, capacity, memory_order_relaxed);
     struct chunk *chunk = NULL;
-    if (before + capacity <= block->memory_limit)
-        chunk = aligned_alloc(alignof(struct chunk), sizeof(struct chunk) + capacity);
+    if (before + capacity <= block->memory_limit) chunk = allocate(sizeof(struct chunk) + capacity);
     if (chunk == NULL)
         atomic_fetch_sub_explicit(&header->committed, capacity, memory_order_relaxed);
     else
@@ -57,7 +55,7 @@ static void free_chain(struct block *block, struct chunk *chunk) {
     while (chunk != NULL) {
         struct chunk *next = chunk->next;
         atomic_fetch_sub_explicit(&header_of(block)->committed, chunk->capacity, memory_order_relaxed);
-        free(chunk);
+        deallocate(chunk);
         chunk = next;
     }
 }
@@ -134,5 +132,5 @@ void tn_arena_free(struct block *block) {
     if (arenas == NULL) return;
     rewind_arenas(block, true);
     atomic_store_explicit(&block->arenas, NULL, memory_order_relaxed);
-    free(arenas);
+    deallocate(arenas);
 }

@@ -4,6 +4,7 @@
 //                                                   block's address
 //   tn_poll(block, site) -> status                  called by loops once a strip; `site` is the loop
 //   tn_fail(block, code, site, n, payload) -> code  the first fault of a launch wins
+//   tn_now() -> int                                 the clock's nanoseconds, for kernels that are profiled
 //   tn_print(block, site, n, words)                 appends to the launch's ring
 //   tn_print_take(ring, out, dropped) -> words      takes all records out of a ring
 //   tn_stop(block) -> int                           stops a running launch from another thread; 1 if one ran
@@ -13,16 +14,6 @@
 // exception of either stays set and is what the launch's caller sees.
 
 #include "runtime.h"
-
-#include <sched.h>
-#include <time.h>
-#include <unistd.h>
-
-static int64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
 
 // Tells the core that it spins.
 static inline void pause_core(void) {
@@ -40,6 +31,10 @@ static inline bool replace(_Atomic int32_t *word, int32_t expected, int32_t want
     return atomic_compare_exchange_strong_explicit(word, &expected, wanted, memory_order_acq_rel, memory_order_acquire);
 }
 
+int64_t tn_now(void) {
+    return now();
+}
+
 static void request_stop(struct block *block, int32_t status) {
     replace(&block->stop, 0, status);
 }
@@ -47,7 +42,7 @@ static void request_stop(struct block *block, int32_t status) {
 // A daemon thread whose launch was stopped because the interpreter exits has nobody to tell: it stays here.
 NOT_INLINED static void stay_at_exit(struct block *block) {
     if (block->flags & LAUNCHED_BY_MAIN) return;
-    while (atomic_load(&block->pool->quit)) sleep(1000);
+    while (atomic_load(&block->pool->quit)) sleep_seconds(1000);
 }
 
 // What comes before the kernel's entry is called, and after it; gives the status that the launch ends with.
@@ -79,7 +74,7 @@ PyObject *tn_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count
         return NULL;
     }
     struct header *header = header_of(block);
-    uintptr_t thread = (uintptr_t)pthread_self();
+    uintptr_t thread = this_thread();
     begin_launch(block, thread, thread == block->pool->main_thread ? LAUNCHED_BY_MAIN : 0);
     header->thread_state = PyEval_SaveThread();
     int32_t returned = header->entry(block);
@@ -114,7 +109,7 @@ int32_t tn_poll(struct block *block, int32_t site) {
     if (status == 0 && header->lane != NULL) status = stop_of_world(header->lane);
     if (status == 0) {
         // The launching thread may run pieces of any number.
-        if ((uintptr_t)pthread_self() != header->thread || --header->left >= 0) return STATUS_OK;
+        if (this_thread() != header->thread || --header->left >= 0) return STATUS_OK;
         status = poll_clock(block);
     }
     return status == STATUS_OK ? STATUS_OK : leave(block, status, site);
@@ -185,7 +180,7 @@ void tn_print(struct block *block, int32_t site, int32_t count, const uint64_t *
     struct ring *ring = block->print_ring;
     if (ring == NULL) return;
     for (int32_t tries = 1; !replace(&ring->lock, 0, 1); tries++) {
-        if (tries % 64 == 0) sched_yield();
+        if (tries % 64 == 0) yield_thread();
         pause_core();
     }
     uint64_t length = (uint32_t)count, mask = ring->capacity - 1;

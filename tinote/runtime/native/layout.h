@@ -6,9 +6,6 @@
 #pragma once
 
 #include <assert.h>
-#ifndef __wasm__
-#include <pthread.h>
-#endif
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,6 +13,10 @@
 #include <stdint.h>
 
 #define CACHE_LINE 64
+
+#ifndef __wasm__
+#include "platform.h"
+#endif
 
 enum status {
     STATUS_OK = 0,
@@ -91,7 +92,7 @@ struct block {
 struct header {
     IN_WORD kernel_entry *entry;
     IN_WORD void *thread_state; // the launching thread's Python state while native code runs
-    IN_WORD uintptr_t thread;   // pthread_self() of the launching thread
+    IN_WORD uintptr_t thread;   // number of the launching thread
     IN_WORD void *drain;        // PyObject *, called to drain prints, or null
     IN_WORD int64_t clock_read;    // ns, when a poll last read the clock; 0: not yet
     int32_t skip;          // polls between two readings of the clock
@@ -134,7 +135,7 @@ struct pool {
     _Atomic int32_t quit;                      // workers return and no new ones start
     _Atomic int32_t workers;                   // started
     int32_t cores;                             // that this process may use
-    uintptr_t main_thread;                     // pthread_self() of Python's main thread
+    uintptr_t main_thread;                     // number of Python's main thread
     int64_t spin;                              // ns that a worker spins before it parks
     int32_t epoch;                             // counts forks
     _Atomic int32_t alive;                     // workers that have not returned
@@ -142,9 +143,9 @@ struct pool {
     alignas(CACHE_LINE) _Atomic int32_t remaining; // pieces that others than the caller run and have not finished
     _Atomic int32_t waiting;                       // the caller waits on `done`
     alignas(CACHE_LINE) struct job *job;
-    alignas(CACHE_LINE) pthread_mutex_t mutex;
-    alignas(CACHE_LINE) pthread_cond_t work; // there is work
-    alignas(CACHE_LINE) pthread_cond_t done; // the last piece is done
+    alignas(CACHE_LINE) mutex mutex;
+    alignas(CACHE_LINE) condition work; // there is work
+    alignas(CACHE_LINE) condition done; // the last piece is done
     struct line lines[MAX_THREADS];
 };
 
@@ -204,7 +205,6 @@ struct arena {
 // Generated code and the explorer's readers count on 8-byte words in little-endian order.
 #ifndef __wasm__
 static_assert(sizeof(void *) == 8, "64-bit systems only");
-static_assert(sizeof(uintptr_t) == sizeof(pthread_t), "a thread is one word");
 static_assert(sizeof(struct line) == CACHE_LINE && sizeof(struct arena) == CACHE_LINE, "one line a thread");
 static_assert(sizeof(struct chunk) == CACHE_LINE, "chunks hold aligned data");
 #endif

@@ -62,11 +62,11 @@ static inline bool is_over(int32_t remaining) {
 NOT_INLINED static void join(struct block *block, struct pool *pool, int32_t epoch) {
     if (spin_until(pool, &pool->remaining, is_over)) return;
     do {
-        pthread_mutex_lock(&pool->mutex);
+        mutex_lock(&pool->mutex);
         atomic_store(&pool->waiting, 1);
-        if (!is_over(atomic_load(&pool->remaining))) timed_wait(&pool->done, &pool->mutex, TICK_NS);
+        if (!is_over(atomic_load(&pool->remaining))) condition_wait_for(&pool->done, &pool->mutex, TICK_NS);
         atomic_store(&pool->waiting, 0);
-        pthread_mutex_unlock(&pool->mutex);
+        mutex_unlock(&pool->mutex);
         if (is_over(atomic_load_explicit(&pool->remaining, memory_order_acquire))) return;
         poll_clock(block);
     } while (pool->epoch == epoch);
@@ -82,9 +82,9 @@ static int32_t run_on_workers(struct pool *pool, struct job *job, int32_t others
         atomic_store_explicit(&pool->lines[index].claim, 1, memory_order_release);
     // Either a worker that goes to park sees its offer, or we see it parked: both modify the word, so one comes first.
     if (atomic_fetch_add(&pool->parked, 0) > 0) {
-        pthread_mutex_lock(&pool->mutex);
-        pthread_cond_broadcast(&pool->work);
-        pthread_mutex_unlock(&pool->mutex);
+        mutex_lock(&pool->mutex);
+        condition_broadcast(&pool->work);
+        mutex_unlock(&pool->mutex);
     }
     run_piece(job, 0);
     for (int32_t index = others; index > 0; index--) {

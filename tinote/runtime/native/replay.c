@@ -33,7 +33,7 @@ static int32_t launch_within(struct block *outer, struct block *block, struct la
         if (status != OK) return status;
     }
     // Of several threads that run worlds, the one that launched them all has Python's state.
-    bool has_python = (uintptr_t)pthread_self() == around->thread;
+    bool has_python = this_thread() == around->thread;
 #endif
     begin_launch(block, around->thread, outer->flags);
     header->lane = lane->block == NULL ? NULL : lane;
@@ -110,11 +110,11 @@ static int32_t store_real(int64_t type, void *at, double value) {
     if (type == TYPE_F32) {
         float rounded = (float)value;
         *(float *)at = rounded;
-        return isinf(rounded) && !isinf(value) ? STATUS_OVERFLOW : OK;
+        return __builtin_isinf(rounded) && !__builtin_isinf(value) ? STATUS_OVERFLOW : OK;
     }
     uint16_t bits = half_of_real(value);
     memcpy(at, &bits, 2);
-    return (bits & 0x7fff) == 0x7c00 && !isinf(value) ? STATUS_OVERFLOW : OK;
+    return (bits & 0x7fff) == 0x7c00 && !__builtin_isinf(value) ? STATUS_OVERFLOW : OK;
 }
 
 #define INTEGERS(type, low, high)                                                                                      \
@@ -204,9 +204,9 @@ static int32_t divide_reals(double a, double b, double *quotient, double *remain
 
 static int32_t power(double a, double b, double *found) {
     if (a == 0 && b < 0) return STATUS_DIVISION;
-    if (a < 0 && isfinite(a) && isfinite(b) && floor(b) != b) return STATUS_OVERFLOW; // Python's is complex
+    if (a < 0 && __builtin_isfinite(a) && __builtin_isfinite(b) && floor(b) != b) return STATUS_OVERFLOW; // Python's is complex
     *found = pow(a, b);
-    return isinf(*found) && isfinite(a) && isfinite(b) ? STATUS_OVERFLOW : OK;
+    return __builtin_isinf(*found) && __builtin_isfinite(a) && __builtin_isfinite(b) ? STATUS_OVERFLOW : OK;
 }
 
 // A slope times a derivative: nothing where that is zero, whatever the slope.

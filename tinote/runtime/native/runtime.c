@@ -6,6 +6,12 @@
 
 #include "runtime.h"
 
+#ifdef _WIN32
+#include "platform_windows.c"
+#else
+#include "platform_posix.c"
+#endif
+
 #include "launch.c"
 
 #include "pool.c"

@@ -23,6 +23,7 @@ PyObject *tn_launch(PyObject *self, PyObject *const *arguments, Py_ssize_t count
 int32_t tn_stop(struct block *block);
 int32_t tn_fail(struct block *block, int32_t code, int32_t site, int32_t count, const int64_t *payload);
 int32_t tn_poll(struct block *block, int32_t site);
+int64_t tn_now(void);
 void tn_print(struct block *block, int32_t site, int32_t count, const uint64_t *words);
 int64_t tn_print_take(struct ring *ring, uint64_t *out, int64_t *dropped);
 
@@ -51,7 +52,6 @@ int32_t tn_replay_worlds(struct block *block);
 #ifndef __wasm__
 
 // --- inside the runtime
-static int64_t now(void);
 static void pause_core(void);
 static int32_t poll_clock(struct block *block);
 static void run_piece(struct job *job, int32_t index);
@@ -61,4 +61,5 @@ static int32_t stop_of_world(const struct lane *lane);
 
 #define TICK_NS INT64_C(20000000)
 #define LONGEST_TICK_NS INT64_C(160000000)
+#define STACK_BYTES ((size_t)8 << 20) // of a worker
 #define NOT_INLINED __attribute__((noinline))

@@ -13,6 +13,20 @@
 @fault_signals = internal unnamed_addr constant [6 x i32] [i32 11, i32 7, i32 8, i32 4, i32 6, i32 5], align 16
 @size_of.sizes = internal unnamed_addr constant [12 x i8] c"\02\04\08\01\02\04\08\01\01\02\04\08", align 1
 
+define i64 @tn_now() local_unnamed_addr nounwind {
+entry:
+  %time.i = alloca %struct.timespec, align 8
+  call void @llvm.lifetime.start.p0(ptr nonnull %time.i) nounwind
+  %call.i = call i32 @clock_gettime(i32 noundef 1, ptr noundef nonnull %time.i) nounwind
+  %0 = load i64, ptr %time.i, align 8
+  %mul.i = mul nsw i64 %0, 1000000000
+  %tv_nsec.i = getelementptr inbounds nuw i8, ptr %time.i, i64 8
+  %1 = load i64, ptr %tv_nsec.i, align 8
+  %add.i = add nsw i64 %mul.i, %1
+  call void @llvm.lifetime.end.p0(ptr nonnull %time.i) nounwind
+  ret i64 %add.i
+}
+
 define ptr @tn_launch(ptr noundef readnone captures(none) %self, ptr noundef readonly captures(none) %arguments, i64 noundef %count) local_unnamed_addr nounwind {
 entry:
   %cmp = icmp eq i64 %count, 1
@@ -30,15 +44,15 @@ if.then:
 
 if.end:
   %add.ptr.i = getelementptr inbounds i8, ptr %call, i64 -128
-  %call4 = tail call i64 @pthread_self() nounwind
+  %call.i = tail call i64 @pthread_self() nounwind
   %pool = getelementptr inbounds nuw i8, ptr %call, i64 64
   %1 = load ptr, ptr %pool, align 8
   %main_thread = getelementptr inbounds nuw i8, ptr %1, i64 16
   %2 = load i64, ptr %main_thread, align 16
-  %cmp5 = icmp eq i64 %call4, %2
+  %cmp5 = icmp eq i64 %call.i, %2
   %cond6 = zext i1 %cmp5 to i32
   %thread1.i = getelementptr inbounds i8, ptr %call, i64 -112
-  store i64 %call4, ptr %thread1.i, align 16
+  store i64 %call.i, ptr %thread1.i, align 16
   %flags2.i = getelementptr inbounds nuw i8, ptr %call, i64 60
   store i32 %cond6, ptr %flags2.i, align 4
   store atomic i32 0, ptr %call monotonic, align 16
@@ -102,8 +116,6 @@ declare ptr @PyLong_AsVoidPtr(ptr noundef) local_unnamed_addr
 
 declare i32 @PyErr_BadArgument() local_unnamed_addr
 
-declare i64 @pthread_self() local_unnamed_addr nounwind
-
 declare ptr @PyEval_SaveThread() local_unnamed_addr
 
 define internal fastcc void @stay_at_exit(ptr noundef nonnull readonly captures(none) %block) unnamed_addr noinline nounwind {
@@ -123,7 +135,7 @@ while.cond.preheader:
   br i1 %tobool1.not4, label %while.end, label %while.body
 
 while.body:
-  %call = tail call i32 @sleep(i32 noundef 1000) nounwind
+  %call.i = tail call i32 @sleep(i32 noundef 1000) nounwind
   %3 = load ptr, ptr %pool, align 8
   %quit = getelementptr inbounds nuw i8, ptr %3, i64 4
   %4 = load atomic i32, ptr %quit seq_cst, align 4
@@ -216,10 +228,10 @@ if.end:
   br i1 %cmp3.i.not, label %cond.false, label %if.then5
 
 if.then5:
-  %call6 = tail call i64 @pthread_self() nounwind
+  %call.i = tail call i64 @pthread_self() nounwind
   %thread = getelementptr inbounds i8, ptr %block, i64 -112
   %6 = load i64, ptr %thread, align 16
-  %cmp7.not = icmp eq i64 %call6, %6
+  %cmp7.not = icmp eq i64 %call.i, %6
   br i1 %cmp7.not, label %lor.lhs.false, label %cleanup
 
 lor.lhs.false:
@@ -343,75 +355,73 @@ for.cond.cleanup:
   %capacity = getelementptr inbounds nuw i8, ptr %0, i64 32
   %3 = load i64, ptr %capacity, align 32
   %sub = add i64 %3, -1
-  %head5 = getelementptr inbounds nuw i8, ptr %0, i64 8
-  %4 = load atomic i64, ptr %head5 monotonic, align 8
+  %head4 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %4 = load atomic i64, ptr %head4 monotonic, align 8
   %add = add i64 %4, 1
-  %add6 = add i64 %add, %conv
+  %add5 = add i64 %add, %conv
   %tail = getelementptr inbounds nuw i8, ptr %0, i64 16
   %5 = load atomic i64, ptr %tail acquire, align 16
-  %sub8 = sub i64 %add6, %5
+  %sub7 = sub i64 %add5, %5
   %6 = load i64, ptr %capacity, align 32
-  %cmp10.not = icmp ugt i64 %sub8, %6
-  br i1 %cmp10.not, label %if.else, label %if.then12
+  %cmp9.not = icmp ugt i64 %sub7, %6
+  br i1 %cmp9.not, label %if.else, label %if.then11
 
 for.body:
-  %tries.055 = phi i32 [ %inc, %if.end4 ], [ 1, %for.cond.preheader ]
-  %rem = and i32 %tries.055, 63
+  %tries.054 = phi i32 [ %inc, %if.end3 ], [ 1, %for.cond.preheader ]
+  %rem = and i32 %tries.054, 63
   %cmp1 = icmp eq i32 %rem, 0
-  br i1 %cmp1, label %if.then2, label %if.end4
+  br i1 %cmp1, label %if.then2, label %if.end3
 
 if.then2:
-  %call3 = tail call i32 @sched_yield() nounwind
-  br label %if.end4
+  %call.i = tail call i32 @sched_yield() nounwind
+  br label %if.end3
 
-if.end4:
+if.end3:
   tail call void @llvm.x86.sse2.pause()
-  %inc = add nuw nsw i32 %tries.055, 1
+  %inc = add nuw nsw i32 %tries.054, 1
   %7 = cmpxchg ptr %0, i32 0, i32 1 acq_rel acquire, align 4
   %8 = extractvalue { i32, i1 } %7, 1
   br i1 %8, label %for.cond.cleanup, label %for.body
 
-if.then12:
+if.then11:
   %shl = shl nuw i64 %conv, 32
-  %conv13 = zext i32 %site to i64
-  %or = or disjoint i64 %shl, %conv13
-  %words14 = getelementptr inbounds nuw i8, ptr %0, i64 64
+  %conv12 = zext i32 %site to i64
+  %or = or disjoint i64 %shl, %conv12
+  %words13 = getelementptr inbounds nuw i8, ptr %0, i64 64
   %and = and i64 %4, %sub
-  %arrayidx = getelementptr inbounds nuw i64, ptr %words14, i64 %and
+  %arrayidx = getelementptr inbounds nuw i64, ptr %words13, i64 %and
   store i64 %or, ptr %arrayidx, align 8
-  %cmp1656.not = icmp eq i32 %count, 0
-  br i1 %cmp1656.not, label %for.cond.cleanup18, label %for.body19
+  %cmp1555.not = icmp eq i32 %count, 0
+  br i1 %cmp1555.not, label %for.cond.cleanup17, label %for.body18
 
-for.cond.cleanup18:
-  store atomic i64 %add6, ptr %head5 release, align 8
-  br label %if.end32
+for.cond.cleanup17:
+  store atomic i64 %add5, ptr %head4 release, align 8
+  br label %if.end31
 
-for.body19:
-  %i.057 = phi i64 [ %inc27, %for.body19 ], [ 0, %if.then12 ]
-  %arrayidx20 = getelementptr inbounds nuw i64, ptr %words, i64 %i.057
-  %9 = load i64, ptr %arrayidx20, align 8
-  %add23 = add i64 %i.057, %add
-  %and24 = and i64 %add23, %sub
-  %arrayidx25 = getelementptr inbounds nuw i64, ptr %words14, i64 %and24
-  store i64 %9, ptr %arrayidx25, align 8
-  %inc27 = add nuw nsw i64 %i.057, 1
-  %exitcond.not = icmp eq i64 %inc27, %conv
-  br i1 %exitcond.not, label %for.cond.cleanup18, label %for.body19
+for.body18:
+  %i.056 = phi i64 [ %inc26, %for.body18 ], [ 0, %if.then11 ]
+  %arrayidx19 = getelementptr inbounds nuw i64, ptr %words, i64 %i.056
+  %9 = load i64, ptr %arrayidx19, align 8
+  %add22 = add i64 %i.056, %add
+  %and23 = and i64 %add22, %sub
+  %arrayidx24 = getelementptr inbounds nuw i64, ptr %words13, i64 %and23
+  store i64 %9, ptr %arrayidx24, align 8
+  %inc26 = add nuw nsw i64 %i.056, 1
+  %exitcond.not = icmp eq i64 %inc26, %conv
+  br i1 %exitcond.not, label %for.cond.cleanup17, label %for.body18
 
 if.else:
   %dropped = getelementptr inbounds nuw i8, ptr %0, i64 24
   %10 = atomicrmw add ptr %dropped, i64 1 monotonic, align 8
-  br label %if.end32
+  br label %if.end31
 
-if.end32:
+if.end31:
   store atomic i32 0, ptr %0 release, align 64
   br label %cleanup
 
 cleanup:
   ret void
 }
-
-declare i32 @sched_yield() local_unnamed_addr nounwind
 
 define i64 @tn_print_take(ptr noundef captures(none) %ring, ptr noundef writeonly captures(none) %out, ptr noundef writeonly captures(none) initializes((0, 8)) %dropped) local_unnamed_addr nounwind {
 entry:
@@ -452,29 +462,28 @@ for.body:
 
 define noundef ptr @tn_pool_new(i64 noundef %main_thread, i32 noundef %cores, i64 noundef %spin) local_unnamed_addr nounwind {
 entry:
-  %call = tail call noalias align 64 dereferenceable_or_null(16832) ptr @aligned_alloc(i64 noundef 64, i64 noundef 16832) nounwind
-  %cmp = icmp eq ptr %call, null
+  %call.i = tail call noalias noundef align 64 dereferenceable_or_null(16832) ptr @aligned_alloc(i64 noundef 64, i64 noundef 16832) nounwind
+  %cmp = icmp eq ptr %call.i, null
   br i1 %cmp, label %cleanup, label %if.end
 
 if.end:
-  tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 64 dereferenceable(16832) %call, i8 0, i64 16832, i1 false)
-  %cores1 = getelementptr inbounds nuw i8, ptr %call, i64 12
+  tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 64 dereferenceable(16832) %call.i, i8 0, i64 16832, i1 false)
+  %cores1 = getelementptr inbounds nuw i8, ptr %call.i, i64 12
   store i32 %cores, ptr %cores1, align 4
-  %spin2 = getelementptr inbounds nuw i8, ptr %call, i64 24
+  %spin2 = getelementptr inbounds nuw i8, ptr %call.i, i64 24
   store i64 %spin, ptr %spin2, align 8
-  tail call void @tn_pool_reset(ptr noundef nonnull %call, i64 noundef %main_thread)
+  tail call void @tn_pool_reset(ptr noundef nonnull %call.i, i64 noundef %main_thread)
   br label %cleanup
 
 cleanup:
-  ret ptr %call
+  ret ptr %call.i
 }
-
-declare noalias noundef ptr @aligned_alloc(i64 allocalign noundef, i64 noundef) local_unnamed_addr nounwind
 
 declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg) nounwind
 
 define void @tn_pool_reset(ptr noundef initializes((16, 24)) %pool, i64 noundef %main_thread) local_unnamed_addr nounwind {
 entry:
+  %attributes.i25 = alloca %union.pthread_condattr_t, align 4
   %attributes.i = alloca %union.pthread_condattr_t, align 4
   %main_thread1 = getelementptr inbounds nuw i8, ptr %pool, i64 16
   store i64 %main_thread, ptr %main_thread1, align 16
@@ -496,16 +505,21 @@ entry:
   %waiting = getelementptr inbounds nuw i8, ptr %pool, i64 132
   store atomic i32 0, ptr %waiting seq_cst, align 4
   %mutex = getelementptr inbounds nuw i8, ptr %pool, i64 256
-  %call = tail call i32 @pthread_mutex_init(ptr noundef nonnull %mutex, ptr noundef null) nounwind
+  %call.i = tail call i32 @pthread_mutex_init(ptr noundef nonnull %mutex, ptr noundef null) nounwind
   %work = getelementptr inbounds nuw i8, ptr %pool, i64 320
-  %call8 = tail call i32 @pthread_cond_init(ptr noundef nonnull %work, ptr noundef null) nounwind
-  %done = getelementptr inbounds nuw i8, ptr %pool, i64 384
   call void @llvm.lifetime.start.p0(ptr nonnull %attributes.i) nounwind
-  %call.i = call i32 @pthread_condattr_init(ptr noundef nonnull %attributes.i) nounwind
+  %call.i24 = call i32 @pthread_condattr_init(ptr noundef nonnull %attributes.i) nounwind
   %call1.i = call i32 @pthread_condattr_setclock(ptr noundef nonnull %attributes.i, i32 noundef 1) nounwind
-  %call2.i = call i32 @pthread_cond_init(ptr noundef nonnull %done, ptr noundef nonnull %attributes.i) nounwind
+  %call2.i = call i32 @pthread_cond_init(ptr noundef nonnull %work, ptr noundef nonnull %attributes.i) nounwind
   %call3.i = call i32 @pthread_condattr_destroy(ptr noundef nonnull %attributes.i) nounwind
   call void @llvm.lifetime.end.p0(ptr nonnull %attributes.i) nounwind
+  %done = getelementptr inbounds nuw i8, ptr %pool, i64 384
+  call void @llvm.lifetime.start.p0(ptr nonnull %attributes.i25) nounwind
+  %call.i26 = call i32 @pthread_condattr_init(ptr noundef nonnull %attributes.i25) nounwind
+  %call1.i27 = call i32 @pthread_condattr_setclock(ptr noundef nonnull %attributes.i25, i32 noundef 1) nounwind
+  %call2.i28 = call i32 @pthread_cond_init(ptr noundef nonnull %done, ptr noundef nonnull %attributes.i25) nounwind
+  %call3.i29 = call i32 @pthread_condattr_destroy(ptr noundef nonnull %attributes.i25) nounwind
+  call void @llvm.lifetime.end.p0(ptr nonnull %attributes.i25) nounwind
   %lines = getelementptr inbounds nuw i8, ptr %pool, i64 448
   br label %for.body
 
@@ -521,29 +535,19 @@ for.body:
   br i1 %exitcond.not, label %for.cond.cleanup, label %for.body
 }
 
-declare i32 @pthread_mutex_init(ptr noundef, ptr noundef) local_unnamed_addr nounwind
-
-declare i32 @pthread_cond_init(ptr noundef, ptr noundef) local_unnamed_addr nounwind
-
 define i32 @tn_pool_quit(ptr noundef %pool) local_unnamed_addr nounwind {
 entry:
   %quit = getelementptr inbounds nuw i8, ptr %pool, i64 4
   store atomic i32 1, ptr %quit seq_cst, align 4
   %mutex = getelementptr inbounds nuw i8, ptr %pool, i64 256
-  %call = tail call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex) nounwind
+  %call.i = tail call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex) nounwind
   %work = getelementptr inbounds nuw i8, ptr %pool, i64 320
-  %call1 = tail call i32 @pthread_cond_broadcast(ptr noundef nonnull %work) nounwind
-  %call3 = tail call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex) nounwind
+  %call.i6 = tail call i32 @pthread_cond_broadcast(ptr noundef nonnull %work) nounwind
+  %call.i7 = tail call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex) nounwind
   %alive = getelementptr inbounds nuw i8, ptr %pool, i64 36
   %0 = load atomic i32, ptr %alive seq_cst, align 4
   ret i32 %0
 }
-
-declare i32 @pthread_mutex_lock(ptr noundef) local_unnamed_addr nounwind
-
-declare i32 @pthread_cond_broadcast(ptr noundef) local_unnamed_addr nounwind
-
-declare i32 @pthread_mutex_unlock(ptr noundef) local_unnamed_addr nounwind
 
 define i32 @tn_parallel_for(ptr noundef %block, ptr noundef %task, i64 noundef %low, i64 noundef %high, i64 noundef %grain) local_unnamed_addr nounwind {
 entry:
@@ -632,8 +636,8 @@ if.end.i:
   store ptr %job, ptr %job2.i, align 64
   %remaining.i = getelementptr inbounds nuw i8, ptr %3, i64 128
   store atomic i32 %sub32, ptr %remaining.i monotonic, align 64
-  %cmp3.not69.i = icmp eq i32 %sub32, 0
-  br i1 %cmp3.not69.i, label %for.cond.cleanup.i, label %for.body.lr.ph.i
+  %cmp3.not68.i = icmp eq i32 %sub32, 0
+  br i1 %cmp3.not68.i, label %for.cond.cleanup.i, label %for.body.lr.ph.i
 
 for.body.lr.ph.i:
   %lines.i = getelementptr inbounds nuw i8, ptr %3, i64 448
@@ -643,7 +647,7 @@ for.cond.cleanup.i:
   %parked.i = getelementptr inbounds nuw i8, ptr %3, i64 64
   %9 = atomicrmw or ptr %parked.i, i32 0 seq_cst, align 64
   %cmp7.i = icmp sgt i32 %9, 0
-  br i1 %cmp7.i, label %if.then8.i, label %if.end12.i
+  br i1 %cmp7.i, label %if.then8.i, label %if.end10.i
 
 for.body.i:
   %indvars.iv.i = phi i64 [ 1, %for.body.lr.ph.i ], [ %indvars.iv.next.i, %for.body.i ]
@@ -655,55 +659,55 @@ for.body.i:
 
 if.then8.i:
   %mutex.i = getelementptr inbounds nuw i8, ptr %3, i64 256
-  %call.i = call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex.i) nounwind
+  %call.i.i = call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex.i) nounwind
   %work.i = getelementptr inbounds nuw i8, ptr %3, i64 320
-  %call9.i = call i32 @pthread_cond_broadcast(ptr noundef nonnull %work.i) nounwind
-  %call11.i = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex.i) nounwind
-  br label %if.end12.i
+  %call.i66.i = call i32 @pthread_cond_broadcast(ptr noundef nonnull %work.i) nounwind
+  %call.i67.i = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex.i) nounwind
+  br label %if.end10.i
 
-if.end12.i:
+if.end10.i:
   call fastcc void @run_piece(ptr noundef nonnull %job, i32 noundef 0)
-  br i1 %cmp3.not69.i, label %for.cond.cleanup16.i, label %for.body17.lr.ph.i
+  br i1 %cmp3.not68.i, label %for.cond.cleanup14.i, label %for.body15.lr.ph.i
 
-for.body17.lr.ph.i:
-  %lines18.i = getelementptr inbounds nuw i8, ptr %3, i64 448
+for.body15.lr.ph.i:
+  %lines16.i = getelementptr inbounds nuw i8, ptr %3, i64 448
   %10 = zext nneg i32 %sub32 to i64
-  br label %for.body17.i
+  br label %for.body15.i
 
-for.cond.cleanup16.i:
+for.cond.cleanup14.i:
   %11 = load atomic i32, ptr %remaining.i acquire, align 64
   %cmp.i.i = icmp slt i32 %11, 1
-  br i1 %cmp.i.i, label %if.end33.i, label %if.then32.i
+  br i1 %cmp.i.i, label %if.end30.i, label %if.then29.i
 
-for.body17.i:
-  %indvars.iv74.i = phi i64 [ %10, %for.body17.lr.ph.i ], [ %indvars.iv.next75.i, %for.inc27.i ]
-  %arrayidx20.i = getelementptr inbounds nuw %struct.line, ptr %lines18.i, i64 %indvars.iv74.i
-  %12 = cmpxchg ptr %arrayidx20.i, i32 1, i32 0 acq_rel acquire, align 4
+for.body15.i:
+  %indvars.iv73.i = phi i64 [ %10, %for.body15.lr.ph.i ], [ %indvars.iv.next74.i, %for.inc24.i ]
+  %arrayidx18.i = getelementptr inbounds nuw %struct.line, ptr %lines16.i, i64 %indvars.iv73.i
+  %12 = cmpxchg ptr %arrayidx18.i, i32 1, i32 0 acq_rel acquire, align 4
   %13 = extractvalue { i32, i1 } %12, 1
-  br i1 %13, label %if.then22.i, label %for.inc27.i
+  br i1 %13, label %if.then19.i, label %for.inc24.i
 
-if.then22.i:
-  %14 = trunc nuw nsw i64 %indvars.iv74.i to i32
+if.then19.i:
+  %14 = trunc nuw nsw i64 %indvars.iv73.i to i32
   call fastcc void @run_piece(ptr noundef nonnull %job, i32 noundef %14)
   %15 = atomicrmw sub ptr %remaining.i, i32 1 seq_cst, align 64
-  br label %for.inc27.i
+  br label %for.inc24.i
 
-for.inc27.i:
-  %indvars.iv.next75.i = add nsw i64 %indvars.iv74.i, -1
-  %cmp15.i = icmp sgt i64 %indvars.iv74.i, 1
-  br i1 %cmp15.i, label %for.body17.i, label %for.cond.cleanup16.i
+for.inc24.i:
+  %indvars.iv.next74.i = add nsw i64 %indvars.iv73.i, -1
+  %cmp13.i = icmp sgt i64 %indvars.iv73.i, 1
+  br i1 %cmp13.i, label %for.body15.i, label %for.cond.cleanup14.i
 
-if.then32.i:
+if.then29.i:
   %16 = load ptr, ptr %job, align 64
   call fastcc void @join(ptr noundef %16, ptr noundef nonnull %3, i32 noundef %8)
-  br label %if.end33.i
+  br label %if.end30.i
 
-if.end33.i:
+if.end30.i:
   %17 = load i32, ptr %epoch1.i, align 32
-  %cmp35.not.i = icmp eq i32 %17, %8
-  br i1 %cmp35.not.i, label %if.end37.i, label %cleanup
+  %cmp32.not.i = icmp eq i32 %17, %8
+  br i1 %cmp32.not.i, label %if.end34.i, label %cleanup
 
-if.end37.i:
+if.end34.i:
   store atomic i32 0, ptr %3 release, align 64
   %18 = load atomic i32, ptr %result acquire, align 64
   br label %cleanup
@@ -724,7 +728,7 @@ for.body:
   br i1 %exitcond.not, label %for.cond.cleanup, label %for.body
 
 cleanup:
-  %retval.0 = phi i32 [ %19, %for.cond.cleanup ], [ %18, %if.end37.i ], [ 7, %if.end33.i ]
+  %retval.0 = phi i32 [ %19, %for.cond.cleanup ], [ %18, %if.end34.i ], [ 7, %if.end30.i ]
   call void @llvm.lifetime.end.p0(ptr nonnull %job) nounwind
   br label %return
 
@@ -817,14 +821,14 @@ entry:
   %0 = load i32, ptr %num_threads, align 8
   %conv = sext i32 %0 to i64
   %mul = shl nsw i64 %conv, 6
-  %call = tail call noalias align 64 ptr @aligned_alloc(i64 noundef 64, i64 noundef %mul) nounwind
-  %cmp = icmp eq ptr %call, null
+  %call.i = tail call noalias noundef align 64 ptr @aligned_alloc(i64 noundef 64, i64 noundef %mul) nounwind
+  %cmp = icmp eq ptr %call.i, null
   br i1 %cmp, label %cleanup, label %if.end
 
 if.end:
-  tail call void @llvm.memset.p0.i64(ptr nonnull align 64 %call, i8 0, i64 %mul, i1 false)
+  tail call void @llvm.memset.p0.i64(ptr nonnull align 64 %call.i, i8 0, i64 %mul, i1 false)
   %arenas = getelementptr inbounds nuw i8, ptr %block, i64 112
-  %1 = ptrtoint ptr %call to i64
+  %1 = ptrtoint ptr %call.i to i64
   %2 = cmpxchg ptr %arenas, i64 0, i64 %1 acq_rel acquire, align 8
   %3 = extractvalue { i64, i1 } %2, 1
   br i1 %3, label %if.end3, label %if.then2
@@ -832,14 +836,14 @@ if.end:
 if.then2:
   %4 = extractvalue { i64, i1 } %2, 0
   %5 = inttoptr i64 %4 to ptr
-  tail call void @free(ptr noundef nonnull %call) nounwind
+  tail call void @free(ptr noundef nonnull %call.i) nounwind
   %idxprom = sext i32 %tid to i64
   %arrayidx = getelementptr inbounds %struct.arena, ptr %5, i64 %idxprom
   br label %cleanup
 
 if.end3:
   %idxprom4 = sext i32 %tid to i64
-  %arrayidx5 = getelementptr inbounds %struct.arena, ptr %call, i64 %idxprom4
+  %arrayidx5 = getelementptr inbounds %struct.arena, ptr %call.i, i64 %idxprom4
   br label %cleanup
 
 cleanup:
@@ -910,8 +914,8 @@ if.then14:
 
 if.end.i:
   %add1.i = add nuw nsw i64 %cond12, 64
-  %call2.i = tail call noalias align 64 ptr @aligned_alloc(i64 noundef 64, i64 noundef %add1.i) nounwind
-  %cmp3.i = icmp eq ptr %call2.i, null
+  %call.i.i = tail call noalias noundef align 64 ptr @aligned_alloc(i64 noundef 64, i64 noundef %add1.i) nounwind
+  %cmp3.i = icmp eq ptr %call.i.i, null
   br i1 %cmp3.i, label %if.then4.i, label %if.end23
 
 if.then4.i:
@@ -928,8 +932,8 @@ if.then18:
 
 if.end.i70:
   %add1.i71 = add i64 %size, 64
-  %call2.i72 = tail call noalias align 64 ptr @aligned_alloc(i64 noundef 64, i64 noundef %add1.i71) nounwind
-  %cmp3.i73 = icmp eq ptr %call2.i72, null
+  %call.i.i72 = tail call noalias noundef align 64 ptr @aligned_alloc(i64 noundef 64, i64 noundef %add1.i71) nounwind
+  %cmp3.i73 = icmp eq ptr %call.i.i72, null
   br i1 %cmp3.i73, label %if.end20, label %if.end23
 
 if.end20:
@@ -937,20 +941,20 @@ if.end20:
   br label %cleanup32
 
 if.end23:
-  %call2.i.sink91 = phi ptr [ %call2.i, %if.end.i ], [ %call2.i72, %if.end.i70 ]
+  %call.i.i.sink91 = phi ptr [ %call.i.i, %if.end.i ], [ %call.i.i72, %if.end.i70 ]
   %cond12.sink = phi i64 [ %cond12, %if.end.i ], [ %size, %if.end.i70 ]
-  tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 64 dereferenceable(16) %call2.i.sink91, i8 0, i64 16, i1 false)
-  %.compoundliteral.sroa.2.0..sroa_idx.i = getelementptr inbounds nuw i8, ptr %call2.i.sink91, i64 16
+  tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 64 dereferenceable(16) %call.i.i.sink91, i8 0, i64 16, i1 false)
+  %.compoundliteral.sroa.2.0..sroa_idx.i = getelementptr inbounds nuw i8, ptr %call.i.i.sink91, i64 16
   store i64 %cond12.sink, ptr %.compoundliteral.sroa.2.0..sroa_idx.i, align 16
-  %.compoundliteral.sroa.3.0..sroa_idx.i = getelementptr inbounds nuw i8, ptr %call2.i.sink91, i64 24
+  %.compoundliteral.sroa.3.0..sroa_idx.i = getelementptr inbounds nuw i8, ptr %call.i.i.sink91, i64 24
   tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(40) %.compoundliteral.sroa.3.0..sroa_idx.i, i8 0, i64 40, i1 false)
-  %previous = getelementptr inbounds nuw i8, ptr %call2.i.sink91, i64 8
+  %previous = getelementptr inbounds nuw i8, ptr %call.i.i.sink91, i64 8
   store ptr %0, ptr %previous, align 8
   br i1 %cmp, label %if.then25, label %if.else
 
 if.then25:
   %first = getelementptr inbounds nuw i8, ptr %arena, i64 16
-  store ptr %call2.i.sink91, ptr %first, align 16
+  store ptr %call.i.i.sink91, ptr %first, align 16
   br label %if.end30
 
 if.else:
@@ -959,13 +963,13 @@ if.else:
   %capacity26 = getelementptr inbounds nuw i8, ptr %0, i64 16
   %14 = load i64, ptr %capacity26, align 16
   %add = add i64 %14, %13
-  %base27 = getelementptr inbounds nuw i8, ptr %call2.i.sink91, i64 24
+  %base27 = getelementptr inbounds nuw i8, ptr %call.i.i.sink91, i64 24
   store i64 %add, ptr %base27, align 8
-  store ptr %call2.i.sink91, ptr %0, align 64
+  store ptr %call.i.i.sink91, ptr %0, align 64
   br label %if.end30
 
 if.end30:
-  %chunk.3 = phi ptr [ %1, %land.lhs.true ], [ %call2.i.sink91, %if.then25 ], [ %call2.i.sink91, %if.else ]
+  %chunk.3 = phi ptr [ %1, %land.lhs.true ], [ %call.i.i.sink91, %if.then25 ], [ %call.i.i.sink91, %if.else ]
   store ptr %chunk.3, ptr %arena, align 64
   %offset = getelementptr inbounds nuw i8, ptr %arena, i64 8
   store i64 %size, ptr %offset, align 8
@@ -1102,14 +1106,12 @@ free_chain.exit.i:
 
 rewind_arenas.exit:
   store atomic i64 0, ptr %arenas1.i monotonic, align 8
-  tail call void @free(ptr noundef %1) nounwind
+  tail call void @free(ptr noundef nonnull %1) nounwind
   br label %cleanup
 
 cleanup:
   ret void
 }
-
-declare void @free(ptr allocptr noundef captures(none)) local_unnamed_addr nounwind
 
 define float @__powisf2(float noundef %base, i32 noundef %exponent) local_unnamed_addr nounwind {
 entry:
@@ -1315,10 +1317,10 @@ for.cond:
 
 for.cond69.preheader:
   %arrayidx70 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %move.0411 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
+  %move.0413 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   %3 = load i64, ptr %arrayidx70, align 8
-  %cmp71412 = icmp sgt i64 %3, 0
-  br i1 %cmp71412, label %for.body, label %cleanup
+  %cmp71414 = icmp sgt i64 %3, 0
+  br i1 %cmp71414, label %for.body, label %cleanup
 
 sw.bb:
   %arrayidx2 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
@@ -1358,9 +1360,9 @@ if.end.i:
   br i1 %cmp3.i.not.i, label %tn_poll.exit, label %if.then5.i
 
 if.then5.i:
-  %call6.i = tail call i64 @pthread_self() nounwind
+  %call.i.i = tail call i64 @pthread_self() nounwind
   %11 = load i64, ptr %thread.i, align 16
-  %cmp7.not.i = icmp eq i64 %call6.i, %11
+  %cmp7.not.i = icmp eq i64 %call.i.i, %11
   br i1 %cmp7.not.i, label %lor.lhs.false.i, label %if.then
 
 lor.lhs.false.i:
@@ -1404,7 +1406,7 @@ stop_of_world.exit.i:
 
 if.end6.i:
   %19 = load i64, ptr %thread.i, align 16
-  %cmp8.i350 = icmp eq i64 %call6.i, %19
+  %cmp8.i351 = icmp eq i64 %call.i.i, %19
   %20 = load i32, ptr %flags.i, align 4
   %thread1.i.i = getelementptr inbounds i8, ptr %14, i64 -112
   store i64 %19, ptr %thread1.i.i, align 16
@@ -1424,7 +1426,7 @@ if.end6.i:
   %cond.i = select i1 %cmp11.i, ptr null, ptr %lane
   %lane12.i = getelementptr inbounds i8, ptr %14, i64 -56
   store ptr %cond.i, ptr %lane12.i, align 8
-  br i1 %cmp8.i350, label %if.then13.i, label %if.end15.i
+  br i1 %cmp8.i351, label %if.then13.i, label %if.end15.i
 
 if.then13.i:
   %22 = load ptr, ptr %thread_state.i, align 8
@@ -1455,9 +1457,9 @@ cond.false.i.i:
 
 end_launch.exit.i:
   %cond.i67.i = phi i32 [ %25, %cond.false.i.i ], [ %call17.i, %if.end.i66.i ]
-  br i1 %cmp8.i350, label %land.lhs.true.i351, label %if.end33.i
+  br i1 %cmp8.i351, label %land.lhs.true.i352, label %if.end33.i
 
-land.lhs.true.i351:
+land.lhs.true.i352:
   %print_ring.i.i = getelementptr inbounds nuw i8, ptr %14, i64 72
   %26 = load ptr, ptr %print_ring.i.i, align 8
   %cmp.not.i68.i = icmp eq ptr %26, null
@@ -1478,7 +1480,7 @@ if.then21.i:
   br label %if.then29.i
 
 if.then29.i:
-  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i351 ]
+  %returned.1.ph.i = phi i32 [ %spec.select.i, %if.then21.i ], [ %cond.i67.i, %has_printed.exit.i ], [ %cond.i67.i, %land.lhs.true.i352 ]
   %thread_state30.i = getelementptr inbounds i8, ptr %14, i64 -120
   %29 = load ptr, ptr %thread_state30.i, align 8
   store ptr %29, ptr %thread_state.i, align 8
@@ -1626,18 +1628,18 @@ if.end62:
   br label %sw.epilog
 
 for.body:
-  %move.0415 = phi ptr [ %move.0, %for.body ], [ %move.0411, %for.cond69.preheader ]
-  %at.0.pn414 = phi ptr [ %move.0415, %for.body ], [ %at.0, %for.cond69.preheader ]
-  %i.0413 = phi i64 [ %inc, %for.body ], [ 0, %for.cond69.preheader ]
-  %arrayidx73 = getelementptr inbounds nuw i8, ptr %at.0.pn414, i64 24
+  %move.0417 = phi ptr [ %move.0, %for.body ], [ %move.0413, %for.cond69.preheader ]
+  %at.0.pn416 = phi ptr [ %move.0417, %for.body ], [ %at.0, %for.cond69.preheader ]
+  %i.0415 = phi i64 [ %inc, %for.body ], [ 0, %for.cond69.preheader ]
+  %arrayidx73 = getelementptr inbounds nuw i8, ptr %at.0.pn416, i64 24
   %78 = load i64, ptr %arrayidx73, align 8
   %79 = inttoptr i64 %78 to ptr
   %80 = load i64, ptr %79, align 8
-  %81 = load i64, ptr %move.0415, align 8
+  %81 = load i64, ptr %move.0417, align 8
   %82 = inttoptr i64 %81 to ptr
   store i64 %80, ptr %82, align 8
-  %inc = add nuw nsw i64 %i.0413, 1
-  %move.0 = getelementptr inbounds nuw i8, ptr %move.0415, i64 16
+  %inc = add nuw nsw i64 %i.0415, 1
+  %move.0 = getelementptr inbounds nuw i8, ptr %move.0417, i64 16
   %83 = load i64, ptr %arrayidx70, align 8
   %cmp71 = icmp slt i64 %inc, %83
   br i1 %cmp71, label %for.body, label %cleanup
@@ -1689,9 +1691,9 @@ sw.bb.i:
   %and3.i.i = and i32 %conv.i.i, 1023
   %conv4.i.i = zext nneg i32 %and3.i.i to i64
   %cmp.i.i = icmp eq i32 %and.i.i, 31
-  br i1 %cmp.i.i, label %if.then.i.i355, label %if.else.i.i
+  br i1 %cmp.i.i, label %if.then.i.i356, label %if.else.i.i
 
-if.then.i.i355:
+if.then.i.i356:
   %shl.i.i = shl nuw nsw i64 %conv4.i.i, 42
   %or.i.i = or disjoint i64 %shl.i.i, 9218868437227405312
   %94 = bitcast i64 %or.i.i to double
@@ -1713,7 +1715,7 @@ if.then9.i.i:
   br label %real_of_half.exit.i
 
 real_of_half.exit.i:
-  %found.sroa.0.0.i.i = phi double [ %94, %if.then.i.i355 ], [ %96, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
+  %found.sroa.0.0.i.i = phi double [ %94, %if.then.i.i356 ], [ %96, %if.then9.i.i ], [ %mul.i.i, %if.else.i.i ]
   %fneg.i.i = fneg double %found.sroa.0.0.i.i
   %tobool.not23.i.i = icmp slt i16 %bits.0.copyload.i, 0
   %cond.i.i = select i1 %tobool.not23.i.i, double %fneg.i.i, double %found.sroa.0.0.i.i
@@ -1722,8 +1724,8 @@ real_of_half.exit.i:
 
 sw.bb1.i:
   %97 = load float, ptr %92, align 4
-  %conv.i354 = fpext float %97 to double
-  store double %conv.i354, ptr %arrayidx89, align 8
+  %conv.i355 = fpext float %97 to double
+  store double %conv.i355, ptr %arrayidx89, align 8
   br label %load.exit
 
 sw.bb2.i:
@@ -1756,8 +1758,8 @@ sw.bb9.i:
 
 sw.bb10.i:
   %103 = load i8, ptr %92, align 1
-  %cmp.i353 = icmp ne i8 %103, 0
-  %conv13.i = zext i1 %cmp.i353 to i64
+  %cmp.i354 = icmp ne i8 %103, 0
+  %conv13.i = zext i1 %cmp.i354 to i64
   store i64 %conv13.i, ptr %arrayidx89, align 8
   br label %load.exit
 
@@ -1783,11 +1785,11 @@ sw.default.i:
   %107 = load i64, ptr %92, align 8
   store i64 %107, ptr %arrayidx89, align 8
   %cmp20.i = icmp slt i64 %107, 0
-  %cond.i356 = select i1 %cmp20.i, i32 6, i32 0
+  %cond.i357 = select i1 %cmp20.i, i32 6, i32 0
   br label %load.exit
 
 load.exit:
-  %retval.0.i352 = phi i32 [ %cond.i356, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
+  %retval.0.i353 = phi i32 [ %cond.i357, %sw.default.i ], [ 0, %real_of_half.exit.i ], [ 0, %sw.bb1.i ], [ 0, %sw.bb2.i ], [ 0, %sw.bb3.i ], [ 0, %sw.bb5.i ], [ 0, %sw.bb7.i ], [ 0, %sw.bb9.i ], [ 0, %sw.bb10.i ], [ 0, %sw.bb14.i ], [ 0, %sw.bb16.i ], [ 0, %sw.bb18.i ]
   %add.ptr91 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %sw.epilog
 
@@ -1856,61 +1858,61 @@ sw.bb120:
   %arrayidx126 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
   %129 = load i64, ptr %arrayidx126, align 8
   %arrayidx127 = getelementptr inbounds %union.number, ptr %1, i64 %129
-  switch i64 %124, label %sw.default.i374 [
-    i64 0, label %sw.bb.i373
-    i64 1, label %sw.bb1.i372
-    i64 2, label %sw.bb2.i371
-    i64 3, label %sw.bb3.i368
+  switch i64 %124, label %sw.default.i376 [
+    i64 0, label %sw.bb.i375
+    i64 1, label %sw.bb1.i374
+    i64 2, label %sw.bb2.i373
+    i64 3, label %sw.bb3.i370
     i64 4, label %sw.bb4.i
-    i64 5, label %sw.bb5.i364
-    i64 6, label %sw.bb7.i363
-    i64 7, label %sw.bb9.i362
-    i64 8, label %sw.bb10.i361
+    i64 5, label %sw.bb5.i365
+    i64 6, label %sw.bb7.i364
+    i64 7, label %sw.bb9.i363
+    i64 8, label %sw.bb10.i362
     i64 9, label %sw.bb11.i
     i64 10, label %sw.bb13.i
     i64 11, label %sw.bb15.i
-    i64 12, label %sw.bb18.i358
+    i64 12, label %sw.bb18.i359
     i64 13, label %sw.bb22.i
     i64 14, label %sw.bb26.i
     i64 15, label %sw.bb30.i
   ]
 
-sw.bb.i373:
+sw.bb.i375:
   %add.i = fadd double %126, %128
   store double %add.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb1.i372:
+sw.bb1.i374:
   %sub.i = fsub double %126, %128
   store double %sub.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb2.i371:
+sw.bb2.i373:
   %mul.i = fmul double %126, %128
   store double %mul.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb3.i368:
+sw.bb3.i370:
   %div.i = fdiv double %126, %128
   store double %div.i, ptr %arrayidx127, align 8
-  %cmp.i369 = fcmp oeq double %128, 0.000000e+00
-  %cond.i370 = select i1 %cmp.i369, i32 3, i32 0
+  %cmp.i371 = fcmp oeq double %128, 0.000000e+00
+  %cond.i372 = select i1 %cmp.i371, i32 3, i32 0
   br label %compute_reals.exit
 
 sw.bb4.i:
-  %cmp.i.i365 = fcmp oeq double %128, 0.000000e+00
-  br i1 %cmp.i.i365, label %compute_reals.exit, label %if.end.i.i
+  %cmp.i.i366 = fcmp oeq double %128, 0.000000e+00
+  br i1 %cmp.i.i366, label %compute_reals.exit, label %if.end.i.i
 
 if.end.i.i:
-  %call.i.i = tail call double @fmod(double noundef %126, double noundef %128) nounwind
-  %sub.i.i366 = fsub double %126, %call.i.i
-  %div.i.i = fdiv double %sub.i.i366, %128
-  %cmp1.i.i = fcmp une double %call.i.i, 0.000000e+00
+  %call.i.i367 = tail call double @fmod(double noundef %126, double noundef %128) nounwind
+  %sub.i.i368 = fsub double %126, %call.i.i367
+  %div.i.i = fdiv double %sub.i.i368, %128
+  %cmp1.i.i = fcmp une double %call.i.i367, 0.000000e+00
   br i1 %cmp1.i.i, label %if.then2.i.i, label %if.end11.i.i
 
 if.then2.i.i:
   %cmp3.i.i = fcmp olt double %128, 0.000000e+00
-  %130 = fcmp uge double %call.i.i, 0.000000e+00
+  %130 = fcmp uge double %call.i.i367, 0.000000e+00
   %cmp6.not.i.i = xor i1 %cmp3.i.i, %130
   br i1 %cmp6.not.i.i, label %if.end11.i.i, label %if.then8.i.i
 
@@ -1928,7 +1930,7 @@ if.then14.i.i:
   %sub15.i.i = fsub double %whole.0.i.i, %131
   %cmp16.i.i = fcmp ogt double %sub15.i.i, 5.000000e-01
   %add18.i.i = fadd double %131, 1.000000e+00
-  %cond.i.i367 = select i1 %cmp16.i.i, double %add18.i.i, double %131
+  %cond.i.i369 = select i1 %cmp16.i.i, double %add18.i.i, double %131
   br label %if.end21.i.i
 
 if.else19.i.i:
@@ -1937,11 +1939,11 @@ if.else19.i.i:
   br label %if.end21.i.i
 
 if.end21.i.i:
-  %storemerge.i.i = phi double [ %132, %if.else19.i.i ], [ %cond.i.i367, %if.then14.i.i ]
+  %storemerge.i.i = phi double [ %132, %if.else19.i.i ], [ %cond.i.i369, %if.then14.i.i ]
   store double %storemerge.i.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb5.i364:
+sw.bb5.i365:
   %cmp.i83.i = fcmp oeq double %128, 0.000000e+00
   br i1 %cmp.i83.i, label %compute_reals.exit, label %if.end.i84.i
 
@@ -1969,7 +1971,7 @@ if.end11.i90.i:
   store double %rest.0.i91.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb7.i363:
+sw.bb7.i364:
   %cmp.i111.i = fcmp oeq double %126, 0.000000e+00
   %cmp1.i112.i = fcmp olt double %128, 0.000000e+00
   %or.cond.i.i = and i1 %cmp.i111.i, %cmp1.i112.i
@@ -1992,21 +1994,21 @@ if.end8.i.i:
   %call.i115.i = tail call double @pow(double noundef %126, double noundef %128) nounwind
   store double %call.i115.i, ptr %arrayidx127, align 8
   %142 = tail call double @llvm.fabs.f64(double %call.i115.i)
-  %isinf.i.i = fcmp une double %142, 0x7FF0000000000000
-  %or.cond26.i.i = or i1 %136, %isinf.i.i
-  %143 = fcmp one double %137, 0x7FF0000000000000
-  %144 = select i1 %143, i32 6, i32 0
-  %cond.i116.i = select i1 %or.cond26.i.i, i32 0, i32 %144
+  %143 = fcmp une double %142, 0x7FF0000000000000
+  %or.cond26.i.i = or i1 %136, %143
+  %144 = fcmp one double %137, 0x7FF0000000000000
+  %145 = select i1 %144, i32 6, i32 0
+  %cond.i116.i = select i1 %or.cond26.i.i, i32 0, i32 %145
   br label %compute_reals.exit
 
-sw.bb9.i362:
+sw.bb9.i363:
   %fneg.i = fneg double %126
   store double %fneg.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb10.i361:
-  %145 = tail call double @llvm.fabs.f64(double %126)
-  store double %145, ptr %arrayidx127, align 8
+sw.bb10.i362:
+  %146 = tail call double @llvm.fabs.f64(double %126)
+  store double %146, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
 sw.bb11.i:
@@ -2016,18 +2018,18 @@ sw.bb11.i:
 
 sw.bb13.i:
   %cmp.i117.i = fcmp une double %128, 0.000000e+00
-  %mul.i.i360 = fmul double %126, %128
-  %cond.i118.i = select i1 %cmp.i117.i, double %mul.i.i360, double %128
+  %mul.i.i361 = fmul double %126, %128
+  %cond.i118.i = select i1 %cmp.i117.i, double %mul.i.i361, double %128
   store double %cond.i118.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
 sw.bb15.i:
   %cmp16.i = fcmp olt double %126, %128
-  %conv17.i359 = zext i1 %cmp16.i to i64
-  store i64 %conv17.i359, ptr %arrayidx127, align 8
+  %conv17.i360 = zext i1 %cmp16.i to i64
+  store i64 %conv17.i360, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.bb18.i358:
+sw.bb18.i359:
   %cmp19.i = fcmp ole double %126, %128
   %conv21.i = zext i1 %cmp19.i to i64
   store i64 %conv21.i, ptr %arrayidx127, align 8
@@ -2051,108 +2053,108 @@ sw.bb30.i:
   store i64 %conv33.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
-sw.default.i374:
+sw.default.i376:
   %cmp34.i = fcmp une double %126, %128
   %conv36.i = zext i1 %cmp34.i to i64
   store i64 %conv36.i, ptr %arrayidx127, align 8
   br label %compute_reals.exit
 
 compute_reals.exit:
-  %retval.0.i357 = phi i32 [ 0, %sw.default.i374 ], [ 0, %sw.bb.i373 ], [ 0, %sw.bb1.i372 ], [ 0, %sw.bb2.i371 ], [ %cond.i370, %sw.bb3.i368 ], [ 0, %sw.bb30.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i364 ], [ 0, %sw.bb9.i362 ], [ 0, %sw.bb10.i361 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb13.i ], [ 0, %sw.bb15.i ], [ 0, %sw.bb18.i358 ], [ 0, %sw.bb22.i ], [ 0, %sw.bb26.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i90.i ], [ %cond.i116.i, %if.end8.i.i ], [ 3, %sw.bb7.i363 ], [ 6, %if.end.i113.i ]
+  %retval.0.i358 = phi i32 [ 0, %sw.default.i376 ], [ 0, %sw.bb.i375 ], [ 0, %sw.bb1.i374 ], [ 0, %sw.bb2.i373 ], [ %cond.i372, %sw.bb3.i370 ], [ 0, %sw.bb30.i ], [ 3, %sw.bb4.i ], [ 3, %sw.bb5.i365 ], [ 0, %sw.bb9.i363 ], [ 0, %sw.bb10.i362 ], [ 0, %sw.bb11.i ], [ 0, %sw.bb13.i ], [ 0, %sw.bb15.i ], [ 0, %sw.bb18.i359 ], [ 0, %sw.bb22.i ], [ 0, %sw.bb26.i ], [ 0, %if.end21.i.i ], [ 0, %if.end11.i90.i ], [ %cond.i116.i, %if.end8.i.i ], [ 3, %sw.bb7.i364 ], [ 6, %if.end.i113.i ]
   %add.ptr129 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.bb130:
   %arrayidx131 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %146 = load i64, ptr %arrayidx131, align 8
-  %arrayidx132 = getelementptr inbounds %union.number, ptr %1, i64 %146
-  %147 = load double, ptr %arrayidx132, align 8
+  %147 = load i64, ptr %arrayidx131, align 8
+  %arrayidx132 = getelementptr inbounds %union.number, ptr %1, i64 %147
+  %148 = load double, ptr %arrayidx132, align 8
   %arrayidx133 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %148 = load i64, ptr %arrayidx133, align 8
-  %arrayidx134 = getelementptr inbounds %union.number, ptr %1, i64 %148
-  %149 = load double, ptr %arrayidx134, align 8
-  %add135 = fadd double %147, %149
+  %149 = load i64, ptr %arrayidx133, align 8
+  %arrayidx134 = getelementptr inbounds %union.number, ptr %1, i64 %149
+  %150 = load double, ptr %arrayidx134, align 8
+  %add135 = fadd double %148, %150
   %arrayidx136 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %150 = load i64, ptr %arrayidx136, align 8
-  %arrayidx137 = getelementptr inbounds %union.number, ptr %1, i64 %150
+  %151 = load i64, ptr %arrayidx136, align 8
+  %arrayidx137 = getelementptr inbounds %union.number, ptr %1, i64 %151
   store double %add135, ptr %arrayidx137, align 8
   %add.ptr138 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %cleanup
 
 sw.bb139:
   %arrayidx141 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %151 = load i64, ptr %arrayidx141, align 8
-  %arrayidx142 = getelementptr inbounds %union.number, ptr %1, i64 %151
-  %152 = load double, ptr %arrayidx142, align 8
+  %152 = load i64, ptr %arrayidx141, align 8
+  %arrayidx142 = getelementptr inbounds %union.number, ptr %1, i64 %152
+  %153 = load double, ptr %arrayidx142, align 8
   %arrayidx144 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %153 = load i64, ptr %arrayidx144, align 8
-  %arrayidx145 = getelementptr inbounds %union.number, ptr %1, i64 %153
-  %154 = load double, ptr %arrayidx145, align 8
-  %sub = fsub double %152, %154
+  %154 = load i64, ptr %arrayidx144, align 8
+  %arrayidx145 = getelementptr inbounds %union.number, ptr %1, i64 %154
+  %155 = load double, ptr %arrayidx145, align 8
+  %sub = fsub double %153, %155
   %arrayidx146 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %155 = load i64, ptr %arrayidx146, align 8
-  %arrayidx147 = getelementptr inbounds %union.number, ptr %1, i64 %155
+  %156 = load i64, ptr %arrayidx146, align 8
+  %arrayidx147 = getelementptr inbounds %union.number, ptr %1, i64 %156
   store double %sub, ptr %arrayidx147, align 8
   %add.ptr148 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %cleanup
 
 sw.bb149:
   %arrayidx151 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %156 = load i64, ptr %arrayidx151, align 8
-  %arrayidx152 = getelementptr inbounds %union.number, ptr %1, i64 %156
-  %157 = load double, ptr %arrayidx152, align 8
+  %157 = load i64, ptr %arrayidx151, align 8
+  %arrayidx152 = getelementptr inbounds %union.number, ptr %1, i64 %157
+  %158 = load double, ptr %arrayidx152, align 8
   %arrayidx154 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %158 = load i64, ptr %arrayidx154, align 8
-  %arrayidx155 = getelementptr inbounds %union.number, ptr %1, i64 %158
-  %159 = load double, ptr %arrayidx155, align 8
-  %mul156 = fmul double %157, %159
+  %159 = load i64, ptr %arrayidx154, align 8
+  %arrayidx155 = getelementptr inbounds %union.number, ptr %1, i64 %159
+  %160 = load double, ptr %arrayidx155, align 8
+  %mul156 = fmul double %158, %160
   %arrayidx157 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %160 = load i64, ptr %arrayidx157, align 8
-  %arrayidx158 = getelementptr inbounds %union.number, ptr %1, i64 %160
+  %161 = load i64, ptr %arrayidx157, align 8
+  %arrayidx158 = getelementptr inbounds %union.number, ptr %1, i64 %161
   store double %mul156, ptr %arrayidx158, align 8
   %add.ptr159 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %cleanup
 
 sw.bb160:
   %arrayidx162 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %161 = load i64, ptr %arrayidx162, align 8
-  %arrayidx163 = getelementptr inbounds %union.number, ptr %1, i64 %161
-  %162 = load double, ptr %arrayidx163, align 8
+  %162 = load i64, ptr %arrayidx162, align 8
+  %arrayidx163 = getelementptr inbounds %union.number, ptr %1, i64 %162
+  %163 = load double, ptr %arrayidx163, align 8
   %arrayidx165 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %163 = load i64, ptr %arrayidx165, align 8
-  %arrayidx166 = getelementptr inbounds %union.number, ptr %1, i64 %163
-  %164 = load double, ptr %arrayidx166, align 8
-  %cmp.i375 = fcmp une double %164, 0.000000e+00
-  %mul.i376 = fmul double %162, %164
-  %cond.i377 = select i1 %cmp.i375, double %mul.i376, double %164
+  %164 = load i64, ptr %arrayidx165, align 8
+  %arrayidx166 = getelementptr inbounds %union.number, ptr %1, i64 %164
+  %165 = load double, ptr %arrayidx166, align 8
+  %cmp.i377 = fcmp une double %165, 0.000000e+00
+  %mul.i378 = fmul double %163, %165
+  %cond.i379 = select i1 %cmp.i377, double %mul.i378, double %165
   %arrayidx168 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %165 = load i64, ptr %arrayidx168, align 8
-  %arrayidx169 = getelementptr inbounds %union.number, ptr %1, i64 %165
-  store double %cond.i377, ptr %arrayidx169, align 8
+  %166 = load i64, ptr %arrayidx168, align 8
+  %arrayidx169 = getelementptr inbounds %union.number, ptr %1, i64 %166
+  store double %cond.i379, ptr %arrayidx169, align 8
   %add.ptr170 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
   br label %cleanup
 
 sw.bb171:
   %arrayidx172 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %166 = load i64, ptr %arrayidx172, align 8
+  %167 = load i64, ptr %arrayidx172, align 8
   %arrayidx173 = getelementptr inbounds nuw i8, ptr %at.0, i64 24
-  %167 = load i64, ptr %arrayidx173, align 8
-  %arrayidx174 = getelementptr inbounds %union.number, ptr %1, i64 %167
-  %168 = load i64, ptr %arrayidx174, align 8
+  %168 = load i64, ptr %arrayidx173, align 8
+  %arrayidx174 = getelementptr inbounds %union.number, ptr %1, i64 %168
+  %169 = load i64, ptr %arrayidx174, align 8
   %arrayidx175 = getelementptr inbounds nuw i8, ptr %at.0, i64 32
-  %169 = load i64, ptr %arrayidx175, align 8
-  %arrayidx176 = getelementptr inbounds %union.number, ptr %1, i64 %169
-  %170 = load i64, ptr %arrayidx176, align 8
+  %170 = load i64, ptr %arrayidx175, align 8
+  %arrayidx176 = getelementptr inbounds %union.number, ptr %1, i64 %170
+  %171 = load i64, ptr %arrayidx176, align 8
   %arrayidx177 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %171 = load i64, ptr %arrayidx177, align 8
-  %arrayidx178 = getelementptr inbounds %union.number, ptr %1, i64 %171
-  switch i64 %166, label %compute_integers.exit [
-    i64 0, label %sw.bb.i394
-    i64 1, label %sw.bb1.i393
-    i64 2, label %sw.bb3.i392
-    i64 3, label %sw.bb5.i386
-    i64 4, label %sw.bb11.i379
-    i64 5, label %sw.bb11.i379
+  %172 = load i64, ptr %arrayidx177, align 8
+  %arrayidx178 = getelementptr inbounds %union.number, ptr %1, i64 %172
+  switch i64 %167, label %compute_integers.exit [
+    i64 0, label %sw.bb.i396
+    i64 1, label %sw.bb1.i395
+    i64 2, label %sw.bb3.i394
+    i64 3, label %sw.bb5.i388
+    i64 4, label %sw.bb11.i381
+    i64 5, label %sw.bb11.i381
     i64 7, label %sw.bb37.i
     i64 8, label %sw.bb40.i
     i64 11, label %sw.bb48.i
@@ -2163,154 +2165,154 @@ sw.bb171:
     i64 16, label %sw.bb68.i
   ]
 
-sw.bb.i394:
-  %172 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %168, i64 %170)
-  %173 = extractvalue { i64, i1 } %172, 1
-  %174 = extractvalue { i64, i1 } %172, 0
-  store i64 %174, ptr %arrayidx178, align 8
-  %cond.i395 = select i1 %173, i32 6, i32 0
+sw.bb.i396:
+  %173 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %169, i64 %171)
+  %174 = extractvalue { i64, i1 } %173, 1
+  %175 = extractvalue { i64, i1 } %173, 0
+  store i64 %175, ptr %arrayidx178, align 8
+  %cond.i397 = select i1 %174, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb1.i393:
-  %175 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %168, i64 %170)
-  %176 = extractvalue { i64, i1 } %175, 1
-  %177 = extractvalue { i64, i1 } %175, 0
-  store i64 %177, ptr %arrayidx178, align 8
-  %cond2.i = select i1 %176, i32 6, i32 0
+sw.bb1.i395:
+  %176 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %169, i64 %171)
+  %177 = extractvalue { i64, i1 } %176, 1
+  %178 = extractvalue { i64, i1 } %176, 0
+  store i64 %178, ptr %arrayidx178, align 8
+  %cond2.i = select i1 %177, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb3.i392:
-  %178 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %168, i64 %170)
-  %179 = extractvalue { i64, i1 } %178, 1
-  %180 = extractvalue { i64, i1 } %178, 0
-  store i64 %180, ptr %arrayidx178, align 8
-  %cond4.i = select i1 %179, i32 6, i32 0
+sw.bb3.i394:
+  %179 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %169, i64 %171)
+  %180 = extractvalue { i64, i1 } %179, 1
+  %181 = extractvalue { i64, i1 } %179, 0
+  store i64 %181, ptr %arrayidx178, align 8
+  %cond4.i = select i1 %180, i32 6, i32 0
   br label %compute_integers.exit
 
-sw.bb5.i386:
-  %cmp.i387 = icmp eq i64 %170, 0
-  br i1 %cmp.i387, label %compute_integers.exit, label %if.end.i388
+sw.bb5.i388:
+  %cmp.i389 = icmp eq i64 %171, 0
+  br i1 %cmp.i389, label %compute_integers.exit, label %if.end.i390
 
-if.end.i388:
-  %conv.i389 = sitofp i64 %168 to double
-  %conv6.i390 = sitofp i64 %170 to double
-  %div.i391 = fdiv double %conv.i389, %conv6.i390
-  store double %div.i391, ptr %arrayidx178, align 8
-  %181 = add i64 %168, 9007199254740992
-  %182 = icmp ult i64 %181, 18014398509481985
-  br i1 %182, label %land.rhs.i, label %compute_integers.exit
+if.end.i390:
+  %conv.i391 = sitofp i64 %169 to double
+  %conv6.i392 = sitofp i64 %171 to double
+  %div.i393 = fdiv double %conv.i391, %conv6.i392
+  store double %div.i393, ptr %arrayidx178, align 8
+  %182 = add i64 %169, 9007199254740992
+  %183 = icmp ult i64 %182, 18014398509481985
+  br i1 %183, label %land.rhs.i, label %compute_integers.exit
 
 land.rhs.i:
-  %183 = add i64 %170, 9007199254740992
-  %184 = icmp ult i64 %183, 18014398509481985
-  %185 = select i1 %184, i32 0, i32 6
+  %184 = add i64 %171, 9007199254740992
+  %185 = icmp ult i64 %184, 18014398509481985
+  %186 = select i1 %185, i32 0, i32 6
   br label %compute_integers.exit
 
-sw.bb11.i379:
-  %cmp12.i = icmp eq i64 %170, 0
-  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i380
+sw.bb11.i381:
+  %cmp12.i = icmp eq i64 %171, 0
+  br i1 %cmp12.i, label %compute_integers.exit, label %if.end15.i382
 
-if.end15.i380:
-  %cmp16.i381 = icmp eq i64 %168, -9223372036854775808
-  %cmp18.i = icmp eq i64 %170, -1
-  %or.cond.i = and i1 %cmp16.i381, %cmp18.i
+if.end15.i382:
+  %cmp16.i383 = icmp eq i64 %169, -9223372036854775808
+  %cmp18.i = icmp eq i64 %171, -1
+  %or.cond.i = and i1 %cmp16.i383, %cmp18.i
   br i1 %or.cond.i, label %compute_integers.exit, label %if.end21.i
 
 if.end21.i:
-  %div22.i = sdiv i64 %168, %170
-  %rem.i = srem i64 %168, %170
+  %div22.i = sdiv i64 %169, %171
+  %rem.i = srem i64 %169, %171
   %cmp23.not.i = icmp eq i64 %rem.i, 0
-  br i1 %cmp23.not.i, label %if.end33.i384, label %land.lhs.true25.i
+  br i1 %cmp23.not.i, label %if.end33.i386, label %land.lhs.true25.i
 
 land.lhs.true25.i:
-  %cmp30.not.unshifted.i = xor i64 %rem.i, %170
+  %cmp30.not.unshifted.i = xor i64 %rem.i, %171
   %cmp30.not.i = icmp sgt i64 %cmp30.not.unshifted.i, -1
-  br i1 %cmp30.not.i, label %if.end33.i384, label %if.then32.i
+  br i1 %cmp30.not.i, label %if.end33.i386, label %if.then32.i
 
 if.then32.i:
-  %add.i382 = add nsw i64 %rem.i, %170
-  %sub.i383 = add nsw i64 %div22.i, -1
-  br label %if.end33.i384
+  %add.i384 = add nsw i64 %rem.i, %171
+  %sub.i385 = add nsw i64 %div22.i, -1
+  br label %if.end33.i386
 
-if.end33.i384:
-  %quotient.0.i = phi i64 [ %sub.i383, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
-  %rest.0.i = phi i64 [ %add.i382, %if.then32.i ], [ %rem.i, %land.lhs.true25.i ], [ 0, %if.end21.i ]
-  %cmp34.i385 = icmp eq i64 %166, 5
-  %cond36.i = select i1 %cmp34.i385, i64 %rest.0.i, i64 %quotient.0.i
+if.end33.i386:
+  %quotient.0.i = phi i64 [ %sub.i385, %if.then32.i ], [ %div22.i, %land.lhs.true25.i ], [ %div22.i, %if.end21.i ]
+  %rest.0.i = phi i64 [ %add.i384, %if.then32.i ], [ %rem.i, %land.lhs.true25.i ], [ 0, %if.end21.i ]
+  %cmp34.i387 = icmp eq i64 %167, 5
+  %cond36.i = select i1 %cmp34.i387, i64 %rest.0.i, i64 %quotient.0.i
   store i64 %cond36.i, ptr %arrayidx178, align 8
   br label %compute_integers.exit
 
 sw.bb37.i:
-  %186 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %168)
-  %187 = extractvalue { i64, i1 } %186, 1
-  %188 = extractvalue { i64, i1 } %186, 0
-  store i64 %188, ptr %arrayidx178, align 8
-  %cond39.i = select i1 %187, i32 6, i32 0
+  %187 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %169)
+  %188 = extractvalue { i64, i1 } %187, 1
+  %189 = extractvalue { i64, i1 } %187, 0
+  store i64 %189, ptr %arrayidx178, align 8
+  %cond39.i = select i1 %188, i32 6, i32 0
   br label %compute_integers.exit
 
 sw.bb40.i:
-  %cmp41.i = icmp slt i64 %168, 0
+  %cmp41.i = icmp slt i64 %169, 0
   br i1 %cmp41.i, label %cond.true43.i, label %cond.false45.i
 
 cond.true43.i:
-  %189 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %168)
-  %190 = extractvalue { i64, i1 } %189, 1
-  %191 = extractvalue { i64, i1 } %189, 0
-  store i64 %191, ptr %arrayidx178, align 8
-  %cond39.i.i = select i1 %190, i32 6, i32 0
+  %190 = tail call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %169)
+  %191 = extractvalue { i64, i1 } %190, 1
+  %192 = extractvalue { i64, i1 } %190, 0
+  store i64 %192, ptr %arrayidx178, align 8
+  %cond39.i.i = select i1 %191, i32 6, i32 0
   br label %compute_integers.exit
 
 cond.false45.i:
-  store i64 %168, ptr %arrayidx178, align 8
+  store i64 %169, ptr %arrayidx178, align 8
   br label %compute_integers.exit
 
 sw.bb48.i:
-  %cmp49.i = icmp slt i64 %168, %170
+  %cmp49.i = icmp slt i64 %169, %171
   %conv51.i = zext i1 %cmp49.i to i64
   store i64 %conv51.i, ptr %arrayidx178, align 8
   br label %compute_integers.exit
 
 sw.bb52.i:
-  %cmp53.i = icmp sle i64 %168, %170
+  %cmp53.i = icmp sle i64 %169, %171
   %conv55.i = zext i1 %cmp53.i to i64
   store i64 %conv55.i, ptr %arrayidx178, align 8
   br label %compute_integers.exit
 
 sw.bb56.i:
-  %cmp57.i = icmp sgt i64 %168, %170
+  %cmp57.i = icmp sgt i64 %169, %171
   %conv59.i = zext i1 %cmp57.i to i64
   store i64 %conv59.i, ptr %arrayidx178, align 8
   br label %compute_integers.exit
 
 sw.bb60.i:
-  %cmp61.i = icmp sge i64 %168, %170
+  %cmp61.i = icmp sge i64 %169, %171
   %conv63.i = zext i1 %cmp61.i to i64
   store i64 %conv63.i, ptr %arrayidx178, align 8
   br label %compute_integers.exit
 
 sw.bb64.i:
-  %cmp65.i = icmp eq i64 %168, %170
+  %cmp65.i = icmp eq i64 %169, %171
   %conv67.i = zext i1 %cmp65.i to i64
   store i64 %conv67.i, ptr %arrayidx178, align 8
   br label %compute_integers.exit
 
 sw.bb68.i:
-  %cmp69.i = icmp ne i64 %168, %170
+  %cmp69.i = icmp ne i64 %169, %171
   %conv71.i = zext i1 %cmp69.i to i64
   store i64 %conv71.i, ptr %arrayidx178, align 8
   br label %compute_integers.exit
 
 compute_integers.exit:
-  %retval.0.i378 = phi i32 [ 0, %cond.false45.i ], [ %cond.i395, %sw.bb.i394 ], [ %cond2.i, %sw.bb1.i393 ], [ %cond4.i, %sw.bb3.i392 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i386 ], [ %185, %land.rhs.i ], [ 3, %sw.bb11.i379 ], [ 0, %if.end33.i384 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i380 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i388 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb171 ]
+  %retval.0.i380 = phi i32 [ 0, %cond.false45.i ], [ %cond.i397, %sw.bb.i396 ], [ %cond2.i, %sw.bb1.i395 ], [ %cond4.i, %sw.bb3.i394 ], [ 0, %sw.bb68.i ], [ 3, %sw.bb5.i388 ], [ %186, %land.rhs.i ], [ 3, %sw.bb11.i381 ], [ 0, %if.end33.i386 ], [ %cond39.i, %sw.bb37.i ], [ 6, %if.end15.i382 ], [ 0, %sw.bb48.i ], [ 0, %sw.bb52.i ], [ 0, %sw.bb56.i ], [ 0, %sw.bb60.i ], [ 0, %sw.bb64.i ], [ 6, %if.end.i390 ], [ %cond39.i.i, %cond.true43.i ], [ 6, %sw.bb171 ]
   %add.ptr180 = getelementptr inbounds nuw i8, ptr %at.0, i64 40
   br label %sw.epilog
 
 sw.default:
   %arrayidx181 = getelementptr inbounds nuw i8, ptr %at.0, i64 8
-  %192 = load i64, ptr %arrayidx181, align 8
-  %arrayidx182 = getelementptr inbounds %union.number, ptr %1, i64 %192
-  %193 = load i64, ptr %arrayidx182, align 8
-  %cmp183.not = icmp eq i64 %193, 0
+  %193 = load i64, ptr %arrayidx181, align 8
+  %arrayidx182 = getelementptr inbounds %union.number, ptr %1, i64 %193
+  %194 = load i64, ptr %arrayidx182, align 8
+  %cmp183.not = icmp eq i64 %194, 0
   br i1 %cmp183.not, label %cond.false, label %cond.true
 
 cond.true:
@@ -2319,18 +2321,18 @@ cond.true:
 
 cond.false:
   %arrayidx186 = getelementptr inbounds nuw i8, ptr %at.0, i64 16
-  %194 = load i64, ptr %arrayidx186, align 8
-  %add.ptr187 = getelementptr inbounds i64, ptr %0, i64 %194
+  %195 = load i64, ptr %arrayidx186, align 8
+  %add.ptr187 = getelementptr inbounds i64, ptr %0, i64 %195
   br label %cleanup
 
 sw.epilog:
   %next.0 = phi ptr [ %add.ptr66, %if.end62 ], [ %add.ptr, %if.end ], [ %add.ptr180, %compute_integers.exit ], [ %add.ptr84, %sw.bb76 ], [ %add.ptr91, %load.exit ], [ %add.ptr129, %compute_reals.exit ]
-  %status.1 = phi i32 [ %call53, %if.end62 ], [ %status.0, %if.end ], [ %retval.0.i378, %compute_integers.exit ], [ %call83, %sw.bb76 ], [ %retval.0.i352, %load.exit ], [ %retval.0.i357, %compute_reals.exit ]
+  %status.1 = phi i32 [ %call53, %if.end62 ], [ %status.0, %if.end ], [ %retval.0.i380, %compute_integers.exit ], [ %call83, %sw.bb76 ], [ %retval.0.i353, %load.exit ], [ %retval.0.i358, %compute_reals.exit ]
   %cmp189.not = icmp eq i32 %status.1, 0
   br i1 %cmp189.not, label %cleanup, label %if.then191
 
 if.then191:
-  %status.1405 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb109 ]
+  %status.1407 = phi i32 [ %status.1, %sw.epilog ], [ 6, %sw.bb109 ]
   %sub.ptr.lhs.cast192 = ptrtoint ptr %at.0 to i64
   %sub.ptr.sub194 = sub i64 %sub.ptr.lhs.cast192, %sub.ptr.rhs.cast
   %sub.ptr.div195 = lshr exact i64 %sub.ptr.sub194, 3
@@ -2340,11 +2342,11 @@ if.then191:
   br label %cleanup199
 
 cleanup:
-  %at.1 = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr119, %sw.bb109 ], [ %add.ptr187, %cond.false ], [ %add.ptr185, %cond.true ], [ %add.ptr170, %sw.bb160 ], [ %add.ptr159, %sw.bb149 ], [ %add.ptr148, %sw.bb139 ], [ %add.ptr138, %sw.bb130 ], [ %add.ptr108, %sw.bb102 ], [ %add.ptr101, %sw.bb92 ], [ %add.ptr47, %sw.bb39 ], [ %add.ptr38, %sw.bb31 ], [ %add.ptr30, %sw.bb20 ], [ %add.ptr19, %sw.bb11 ], [ %add.ptr10, %sw.bb7 ], [ %move.0411, %for.cond69.preheader ], [ %move.0, %for.body ]
+  %at.1 = phi ptr [ %next.0, %sw.epilog ], [ %add.ptr119, %sw.bb109 ], [ %add.ptr187, %cond.false ], [ %add.ptr185, %cond.true ], [ %add.ptr170, %sw.bb160 ], [ %add.ptr159, %sw.bb149 ], [ %add.ptr148, %sw.bb139 ], [ %add.ptr138, %sw.bb130 ], [ %add.ptr108, %sw.bb102 ], [ %add.ptr101, %sw.bb92 ], [ %add.ptr47, %sw.bb39 ], [ %add.ptr38, %sw.bb31 ], [ %add.ptr30, %sw.bb20 ], [ %add.ptr19, %sw.bb11 ], [ %add.ptr10, %sw.bb7 ], [ %move.0413, %for.cond69.preheader ], [ %move.0, %for.body ]
   br label %for.cond
 
 cleanup199:
-  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1405, %if.then191 ]
+  %retval.1.ph = phi i32 [ 0, %sw.bb ], [ %status.1407, %if.then191 ]
   ret i32 %retval.1.ph
 }
 
@@ -2495,6 +2497,10 @@ cleanup15:
   ret i32 %8
 }
 
+declare i32 @clock_gettime(i32 noundef, ptr noundef) local_unnamed_addr nounwind
+
+declare i64 @pthread_self() local_unnamed_addr nounwind
+
 define internal fastcc void @reset_arenas(ptr noundef captures(none) %block) unnamed_addr noinline nounwind {
 entry:
   %committed = getelementptr inbounds i8, ptr %block, i64 -72
@@ -2632,21 +2638,33 @@ cleanup23:
   ret i32 %retval.2
 }
 
-declare i32 @clock_gettime(i32 noundef, ptr noundef) local_unnamed_addr nounwind
-
 declare i32 @PyErr_CheckSignals() local_unnamed_addr
 
 declare ptr @PyObject_CallObject(ptr noundef, ptr noundef) local_unnamed_addr
 
 declare void @Py_DecRef(ptr noundef) local_unnamed_addr
 
+declare i32 @sched_yield() local_unnamed_addr nounwind
+
 declare void @llvm.x86.sse2.pause() nounwind
+
+declare noalias noundef ptr @aligned_alloc(i64 allocalign noundef, i64 noundef) local_unnamed_addr nounwind
+
+declare i32 @pthread_mutex_init(ptr noundef, ptr noundef) local_unnamed_addr nounwind
 
 declare i32 @pthread_condattr_init(ptr noundef) local_unnamed_addr nounwind
 
 declare i32 @pthread_condattr_setclock(ptr noundef, i32 noundef) local_unnamed_addr nounwind
 
+declare i32 @pthread_cond_init(ptr noundef, ptr noundef) local_unnamed_addr nounwind
+
 declare i32 @pthread_condattr_destroy(ptr noundef) local_unnamed_addr nounwind
+
+declare i32 @pthread_mutex_lock(ptr noundef) local_unnamed_addr nounwind
+
+declare i32 @pthread_cond_broadcast(ptr noundef) local_unnamed_addr nounwind
+
+declare i32 @pthread_mutex_unlock(ptr noundef) local_unnamed_addr nounwind
 
 define internal fastcc void @run_piece(ptr noundef captures(none) %job, i32 noundef %index) unnamed_addr noinline nounwind {
 entry:
@@ -2731,80 +2749,95 @@ if.end:
 
 define internal fastcc void @grow(ptr noundef %pool, i32 noundef range(i32 -2147483648, 2147483647) %wanted) unnamed_addr noinline nounwind {
 entry:
-  %all = alloca %struct.__sigset_t, align 8
-  %old = alloca %struct.__sigset_t, align 8
-  %attributes = alloca %union.pthread_attr_t, align 8
-  %thread = alloca i64, align 8
-  call void @llvm.lifetime.start.p0(ptr nonnull %all) nounwind
-  call void @llvm.lifetime.start.p0(ptr nonnull %old) nounwind
-  %call = call i32 @sigfillset(ptr noundef nonnull %all) nounwind
-  br label %for.body
-
-for.cond.cleanup:
-  %call2 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %all, ptr noundef nonnull %old) nounwind
-  call void @llvm.lifetime.start.p0(ptr nonnull %attributes) nounwind
-  %call3 = call i32 @pthread_attr_init(ptr noundef nonnull %attributes) nounwind
-  %call4 = call i32 @pthread_attr_setstacksize(ptr noundef nonnull %attributes, i64 noundef 8388608) nounwind
-  %call5 = call i32 @pthread_attr_setdetachstate(ptr noundef nonnull %attributes, i32 noundef 1) nounwind
+  %all.i = alloca %struct.__sigset_t, align 8
+  %old.i = alloca %struct.__sigset_t, align 8
+  %attributes.i = alloca %union.pthread_attr_t, align 8
+  %thread.i = alloca i64, align 8
   %workers = getelementptr inbounds nuw i8, ptr %pool, i64 8
   %0 = load atomic i32, ptr %workers seq_cst, align 8
-  %cmp7.not.not43 = icmp slt i32 %0, %wanted
-  br i1 %cmp7.not.not43, label %for.body9.lr.ph, label %cleanup24
+  %cmp.not.not30 = icmp slt i32 %0, %wanted
+  br i1 %cmp.not.not30, label %for.body.lr.ph, label %cleanup9
 
-for.body9.lr.ph:
+for.body.lr.ph:
   %lines = getelementptr inbounds nuw i8, ptr %pool, i64 448
   %alive = getelementptr inbounds nuw i8, ptr %pool, i64 36
   %1 = sext i32 %0 to i64
   %wide.trip.count = sext i32 %wanted to i64
-  br label %for.body9
+  br label %for.body
 
 for.body:
-  %i.041 = phi i64 [ 0, %entry ], [ %inc, %for.body ]
-  %arrayidx = getelementptr inbounds nuw i32, ptr @fault_signals, i64 %i.041
-  %2 = load i32, ptr %arrayidx, align 4
-  %call1 = call i32 @sigdelset(ptr noundef nonnull %all, i32 noundef %2) nounwind
-  %inc = add nuw nsw i64 %i.041, 1
-  %exitcond.not = icmp eq i64 %inc, 6
-  br i1 %exitcond.not, label %for.cond.cleanup, label %for.body
-
-for.body9:
-  %indvars.iv = phi i64 [ %1, %for.body9.lr.ph ], [ %indvars.iv.next, %cleanup ]
+  %indvars.iv = phi i64 [ %1, %for.body.lr.ph ], [ %indvars.iv.next, %cleanup ]
   %indvars.iv.next = add nsw i64 %indvars.iv, 1
-  %arrayidx10 = getelementptr inbounds %struct.line, ptr %lines, i64 %indvars.iv.next
-  %index11 = getelementptr inbounds nuw i8, ptr %arrayidx10, i64 4
-  %3 = trunc nsw i64 %indvars.iv.next to i32
-  store i32 %3, ptr %index11, align 4
-  %pool12 = getelementptr inbounds nuw i8, ptr %arrayidx10, i64 8
-  store ptr %pool, ptr %pool12, align 8
-  %4 = atomicrmw add ptr %alive, i32 1 seq_cst, align 4
-  call void @llvm.lifetime.start.p0(ptr nonnull %thread) nounwind
-  %call14 = call i32 @pthread_create(ptr noundef nonnull %thread, ptr noundef nonnull %attributes, ptr noundef nonnull @work, ptr noundef nonnull %arrayidx10) nounwind
-  %cmp15.not = icmp eq i32 %call14, 0
-  br i1 %cmp15.not, label %cleanup, label %cleanup.thread
+  %arrayidx = getelementptr inbounds %struct.line, ptr %lines, i64 %indvars.iv.next
+  %index1 = getelementptr inbounds nuw i8, ptr %arrayidx, i64 4
+  %2 = trunc nsw i64 %indvars.iv.next to i32
+  store i32 %2, ptr %index1, align 4
+  %pool2 = getelementptr inbounds nuw i8, ptr %arrayidx, i64 8
+  store ptr %pool, ptr %pool2, align 8
+  %3 = atomicrmw add ptr %alive, i32 1 seq_cst, align 4
+  %call.i = call noalias dereferenceable_or_null(16) ptr @malloc(i64 noundef 16) nounwind
+  %cmp.i = icmp eq ptr %call.i, null
+  br i1 %cmp.i, label %cleanup.thread, label %if.end.i
+
+if.end.i:
+  store ptr @work, ptr %call.i, align 8
+  %.compoundliteral.sroa.2.0..sroa_idx.i = getelementptr inbounds nuw i8, ptr %call.i, i64 8
+  store ptr %arrayidx, ptr %.compoundliteral.sroa.2.0..sroa_idx.i, align 8
+  call void @llvm.lifetime.start.p0(ptr nonnull %all.i) nounwind
+  call void @llvm.lifetime.start.p0(ptr nonnull %old.i) nounwind
+  %call3.i = call i32 @sigfillset(ptr noundef nonnull %all.i) nounwind
+  br label %for.body.i
+
+for.cond.cleanup.i:
+  %call6.i = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %all.i, ptr noundef nonnull %old.i) nounwind
+  call void @llvm.lifetime.start.p0(ptr nonnull %attributes.i) nounwind
+  %call7.i = call i32 @pthread_attr_init(ptr noundef nonnull %attributes.i) nounwind
+  %call8.i = call i32 @pthread_attr_setstacksize(ptr noundef nonnull %attributes.i, i64 noundef 8388608) nounwind
+  %call9.i = call i32 @pthread_attr_setdetachstate(ptr noundef nonnull %attributes.i, i32 noundef 1) nounwind
+  call void @llvm.lifetime.start.p0(ptr nonnull %thread.i) nounwind
+  %call10.i = call i32 @pthread_create(ptr noundef nonnull %thread.i, ptr noundef nonnull %attributes.i, ptr noundef nonnull @begin_thread, ptr noundef nonnull %call.i) nounwind
+  %cmp11.i = icmp eq i32 %call10.i, 0
+  %call12.i = call i32 @pthread_attr_destroy(ptr noundef nonnull %attributes.i) nounwind
+  %call13.i = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %old.i, ptr noundef null) nounwind
+  br i1 %cmp11.i, label %cleanup, label %start_thread.exit
+
+for.body.i:
+  %i.023.i = phi i64 [ 0, %if.end.i ], [ %inc.i, %for.body.i ]
+  %arrayidx.i = getelementptr inbounds nuw i32, ptr @fault_signals, i64 %i.023.i
+  %4 = load i32, ptr %arrayidx.i, align 4
+  %call5.i = call i32 @sigdelset(ptr noundef nonnull %all.i, i32 noundef %4) nounwind
+  %inc.i = add nuw nsw i64 %i.023.i, 1
+  %exitcond.not.i = icmp eq i64 %inc.i, 6
+  br i1 %exitcond.not.i, label %for.cond.cleanup.i, label %for.body.i
+
+start_thread.exit:
+  call void @free(ptr noundef nonnull %call.i) nounwind
+  call void @llvm.lifetime.end.p0(ptr nonnull %thread.i) nounwind
+  call void @llvm.lifetime.end.p0(ptr nonnull %attributes.i) nounwind
+  call void @llvm.lifetime.end.p0(ptr nonnull %old.i) nounwind
+  call void @llvm.lifetime.end.p0(ptr nonnull %all.i) nounwind
+  br label %cleanup.thread
 
 cleanup.thread:
   %5 = atomicrmw sub ptr %alive, i32 1 seq_cst, align 4
-  call void @llvm.lifetime.end.p0(ptr nonnull %thread) nounwind
-  br label %cleanup24
+  br label %cleanup9
 
 cleanup:
-  store atomic i32 %3, ptr %workers seq_cst, align 8
-  call void @llvm.lifetime.end.p0(ptr nonnull %thread) nounwind
-  %exitcond46.not = icmp eq i64 %indvars.iv.next, %wide.trip.count
-  br i1 %exitcond46.not, label %cleanup24, label %for.body9
+  call void @llvm.lifetime.end.p0(ptr nonnull %thread.i) nounwind
+  call void @llvm.lifetime.end.p0(ptr nonnull %attributes.i) nounwind
+  call void @llvm.lifetime.end.p0(ptr nonnull %old.i) nounwind
+  call void @llvm.lifetime.end.p0(ptr nonnull %all.i) nounwind
+  store atomic i32 %2, ptr %workers seq_cst, align 8
+  %exitcond.not = icmp eq i64 %indvars.iv.next, %wide.trip.count
+  br i1 %exitcond.not, label %cleanup9, label %for.body
 
-cleanup24:
-  %call26 = call i32 @pthread_attr_destroy(ptr noundef nonnull %attributes) nounwind
-  %call27 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %old, ptr noundef null) nounwind
-  call void @llvm.lifetime.end.p0(ptr nonnull %attributes) nounwind
-  call void @llvm.lifetime.end.p0(ptr nonnull %old) nounwind
-  call void @llvm.lifetime.end.p0(ptr nonnull %all) nounwind
+cleanup9:
   ret void
 }
 
 define internal fastcc void @join(ptr noundef captures(none) %block, ptr noundef %pool, i32 noundef %epoch) unnamed_addr noinline nounwind {
 entry:
-  %time.i.i29 = alloca %struct.timespec, align 8
+  %time.i.i27 = alloca %struct.timespec, align 8
   %time.i = alloca %struct.timespec, align 8
   %time.i13.i = alloca %struct.timespec, align 8
   %time.i.i = alloca %struct.timespec, align 8
@@ -2838,8 +2871,8 @@ cond.end.i:
 for.body.i:
   %i.021.i = phi i32 [ 0, %cond.end.i ], [ %i.021.i.be, %for.body.i.backedge ]
   %5 = load atomic i32, ptr %remaining acquire, align 4
-  %cmp.i36 = icmp slt i32 %5, 1
-  br i1 %cmp.i36, label %do.end, label %if.end.i
+  %cmp.i35 = icmp slt i32 %5, 1
+  br i1 %cmp.i35, label %do.end, label %if.end.i
 
 if.end.i:
   call void @llvm.x86.sse2.pause()
@@ -2866,46 +2899,46 @@ do.body.preheader:
   %mutex = getelementptr inbounds nuw i8, ptr %pool, i64 256
   %waiting = getelementptr inbounds nuw i8, ptr %pool, i64 132
   %done = getelementptr inbounds nuw i8, ptr %pool, i64 384
-  %tv_nsec.i.i32 = getelementptr inbounds nuw i8, ptr %time.i.i29, i64 8
+  %tv_nsec.i.i30 = getelementptr inbounds nuw i8, ptr %time.i.i27, i64 8
   %tv_nsec.i = getelementptr inbounds nuw i8, ptr %time.i, i64 8
-  %epoch17 = getelementptr inbounds nuw i8, ptr %pool, i64 32
+  %epoch15 = getelementptr inbounds nuw i8, ptr %pool, i64 32
   br label %do.body
 
 do.body:
-  %call1 = call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex) nounwind
+  %call.i = call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex) nounwind
   store atomic i32 1, ptr %waiting seq_cst, align 4
   %8 = load atomic i32, ptr %remaining seq_cst, align 64
-  %cmp.i28 = icmp slt i32 %8, 1
-  br i1 %cmp.i28, label %if.end6, label %if.then4
+  %cmp.i26 = icmp slt i32 %8, 1
+  br i1 %cmp.i26, label %if.end5, label %if.then3
 
-if.then4:
-  call void @llvm.lifetime.start.p0(ptr nonnull %time.i.i29) nounwind
-  %call.i.i30 = call i32 @clock_gettime(i32 noundef 1, ptr noundef nonnull %time.i.i29) nounwind
-  %9 = load i64, ptr %time.i.i29, align 8
-  %mul.i.i31 = mul nsw i64 %9, 1000000000
-  %10 = load i64, ptr %tv_nsec.i.i32, align 8
-  call void @llvm.lifetime.end.p0(ptr nonnull %time.i.i29) nounwind
-  %add.i.i33 = add i64 %10, 20000000
-  %add.i34 = add i64 %add.i.i33, %mul.i.i31
+if.then3:
+  call void @llvm.lifetime.start.p0(ptr nonnull %time.i.i27) nounwind
+  %call.i.i28 = call i32 @clock_gettime(i32 noundef 1, ptr noundef nonnull %time.i.i27) nounwind
+  %9 = load i64, ptr %time.i.i27, align 8
+  %mul.i.i29 = mul nsw i64 %9, 1000000000
+  %10 = load i64, ptr %tv_nsec.i.i30, align 8
+  call void @llvm.lifetime.end.p0(ptr nonnull %time.i.i27) nounwind
+  %add.i.i31 = add i64 %10, 20000000
+  %add.i32 = add i64 %add.i.i31, %mul.i.i29
   call void @llvm.lifetime.start.p0(ptr nonnull %time.i) nounwind
-  %div.i = sdiv i64 %add.i34, 1000000000
+  %div.i = sdiv i64 %add.i32, 1000000000
   store i64 %div.i, ptr %time.i, align 8
-  %rem.i = srem i64 %add.i34, 1000000000
+  %rem.i = srem i64 %add.i32, 1000000000
   store i64 %rem.i, ptr %tv_nsec.i, align 8
   %call1.i = call i32 @pthread_cond_timedwait(ptr noundef nonnull %done, ptr noundef nonnull %mutex, ptr noundef nonnull %time.i) nounwind
   call void @llvm.lifetime.end.p0(ptr nonnull %time.i) nounwind
-  br label %if.end6
+  br label %if.end5
 
-if.end6:
+if.end5:
   store atomic i32 0, ptr %waiting seq_cst, align 4
-  %call10 = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex) nounwind
+  %call.i33 = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex) nounwind
   %11 = load atomic i32, ptr %remaining acquire, align 64
-  %cmp.i35 = icmp slt i32 %11, 1
-  br i1 %cmp.i35, label %do.end, label %if.end15
+  %cmp.i34 = icmp slt i32 %11, 1
+  br i1 %cmp.i34, label %do.end, label %if.end13
 
-if.end15:
-  %call16 = call fastcc i32 @poll_clock(ptr noundef %block)
-  %12 = load i32, ptr %epoch17, align 32
+if.end13:
+  %call14 = call fastcc i32 @poll_clock(ptr noundef %block)
+  %12 = load i32, ptr %epoch15, align 32
   %cmp = icmp eq i32 %12, %epoch
   br i1 %cmp, label %do.body, label %do.end
 
@@ -2913,21 +2946,7 @@ do.end:
   ret void
 }
 
-declare i32 @sigfillset(ptr noundef) local_unnamed_addr nounwind
-
-declare i32 @sigdelset(ptr noundef, i32 noundef) local_unnamed_addr nounwind
-
-declare i32 @pthread_sigmask(i32 noundef, ptr noundef, ptr noundef) local_unnamed_addr nounwind
-
-declare i32 @pthread_attr_init(ptr noundef) local_unnamed_addr nounwind
-
-declare i32 @pthread_attr_setstacksize(ptr noundef, i64 noundef) local_unnamed_addr nounwind
-
-declare i32 @pthread_attr_setdetachstate(ptr noundef, i32 noundef) local_unnamed_addr nounwind
-
-declare i32 @pthread_create(ptr noundef, ptr noundef, ptr noundef, ptr noundef) local_unnamed_addr nounwind
-
-define internal noalias noundef ptr @work(ptr noundef captures(none) %argument) nounwind {
+define internal void @work(ptr noundef captures(none) %argument) nounwind {
 entry:
   %time.i13.i = alloca %struct.timespec, align 8
   %time.i.i = alloca %struct.timespec, align 8
@@ -2999,11 +3018,11 @@ do.cond.i:
   br i1 %cmp6.i, label %for.body.i.backedge, label %lor.rhs
 
 lor.rhs:
-  %call.i = call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex.i) nounwind
+  %call.i.i12 = call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex.i) nounwind
   %9 = atomicrmw add ptr %parked.i, i32 1 seq_cst, align 64
   %10 = load atomic i32, ptr %quit1.i seq_cst, align 4
-  %tobool.not19.i = icmp eq i32 %10, 0
-  br i1 %tobool.not19.i, label %land.rhs.i, label %while.end
+  %tobool.not18.i = icmp eq i32 %10, 0
+  br i1 %tobool.not18.i, label %land.rhs.i, label %while.end
 
 land.rhs.i:
   %11 = load atomic i32, ptr %argument seq_cst, align 64
@@ -3011,14 +3030,14 @@ land.rhs.i:
   br i1 %cmp.i.not.not.i, label %while.body.i, label %park.exit
 
 while.body.i:
-  %call6.i = call i32 @pthread_cond_wait(ptr noundef nonnull %work.i, ptr noundef nonnull %mutex.i) nounwind
+  %call.i16.i = call i32 @pthread_cond_wait(ptr noundef nonnull %work.i, ptr noundef nonnull %mutex.i) nounwind
   %12 = load atomic i32, ptr %quit1.i seq_cst, align 4
   %tobool.not.i = icmp eq i32 %12, 0
   br i1 %tobool.not.i, label %land.rhs.i, label %while.end
 
 park.exit:
   %13 = atomicrmw sub ptr %parked.i, i32 1 seq_cst, align 64
-  %call11.i = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex.i) nounwind
+  %call.i17.i = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex.i) nounwind
   br label %while.body
 
 while.body:
@@ -3036,13 +3055,13 @@ if.then:
 
 lor.lhs.false.i:
   %19 = load atomic i32, ptr %waiting.i seq_cst, align 4
-  %tobool.not.i12 = icmp eq i32 %19, 0
-  br i1 %tobool.not.i12, label %while.cond.backedge, label %if.end.i13
+  %tobool.not.i13 = icmp eq i32 %19, 0
+  br i1 %tobool.not.i13, label %while.cond.backedge, label %if.end.i14
 
-if.end.i13:
-  %call.i15 = call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex.i) nounwind
-  %call2.i = call i32 @pthread_cond_signal(ptr noundef nonnull %done.i) nounwind
-  %call4.i16 = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex.i) nounwind
+if.end.i14:
+  %call.i.i16 = call i32 @pthread_mutex_lock(ptr noundef nonnull %mutex.i) nounwind
+  %call.i7.i = call i32 @pthread_cond_signal(ptr noundef nonnull %done.i) nounwind
+  %call.i8.i = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex.i) nounwind
   br label %while.cond.backedge
 
 while.cond.backedge:
@@ -3050,13 +3069,41 @@ while.cond.backedge:
 
 while.end:
   %20 = atomicrmw sub ptr %parked.i, i32 1 seq_cst, align 64
-  %call11.i19 = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex.i) nounwind
+  %call.i17.i19 = call i32 @pthread_mutex_unlock(ptr noundef nonnull %mutex.i) nounwind
   %alive = getelementptr inbounds nuw i8, ptr %0, i64 36
   %21 = atomicrmw sub ptr %alive, i32 1 seq_cst, align 4
+  ret void
+}
+
+declare noalias noundef ptr @malloc(i64 noundef) local_unnamed_addr nounwind
+
+declare i32 @sigfillset(ptr noundef) local_unnamed_addr nounwind
+
+declare i32 @sigdelset(ptr noundef, i32 noundef) local_unnamed_addr nounwind
+
+declare i32 @pthread_sigmask(i32 noundef, ptr noundef, ptr noundef) local_unnamed_addr nounwind
+
+declare i32 @pthread_attr_init(ptr noundef) local_unnamed_addr nounwind
+
+declare i32 @pthread_attr_setstacksize(ptr noundef, i64 noundef) local_unnamed_addr nounwind
+
+declare i32 @pthread_attr_setdetachstate(ptr noundef, i32 noundef) local_unnamed_addr nounwind
+
+declare i32 @pthread_create(ptr noundef, ptr noundef, ptr noundef, ptr noundef) local_unnamed_addr nounwind
+
+define internal noalias noundef ptr @begin_thread(ptr noundef captures(none) %memory) nounwind {
+entry:
+  %beginning.sroa.0.0.copyload = load ptr, ptr %memory, align 8
+  %beginning.sroa.4.0..sroa_idx = getelementptr inbounds nuw i8, ptr %memory, i64 8
+  %beginning.sroa.4.0.copyload = load ptr, ptr %beginning.sroa.4.0..sroa_idx, align 8
+  tail call void @free(ptr noundef %memory) nounwind
+  tail call void %beginning.sroa.0.0.copyload(ptr noundef %beginning.sroa.4.0.copyload) nounwind
   ret ptr null
 }
 
 declare i32 @pthread_attr_destroy(ptr noundef) local_unnamed_addr nounwind
+
+declare void @free(ptr allocptr noundef captures(none)) local_unnamed_addr nounwind
 
 declare i32 @pthread_cond_wait(ptr noundef, ptr noundef) local_unnamed_addr
 
@@ -3235,7 +3282,7 @@ sw.default.i:
 
 load.exit:
   %number.sroa.0.0 = phi double [ %21, %sw.default.i ], [ %cond.i.i, %real_of_half.exit.i ], [ %conv.i, %sw.bb1.i ], [ %5, %sw.bb2.i ], [ %7, %sw.bb3.i ], [ %9, %sw.bb5.i ], [ %11, %sw.bb7.i ], [ %12, %sw.bb9.i ], [ %14, %sw.bb10.i ], [ %16, %sw.bb14.i ], [ %18, %sw.bb16.i ], [ %20, %sw.bb18.i ]
-  switch i64 %to_type, label %if.end5.i [
+  switch i64 %to_type, label %if.end3.i [
     i64 2, label %if.then.i
     i64 1, label %if.then2.i
   ]
@@ -3249,7 +3296,7 @@ if.then2.i:
   store float %conv.i18, ptr %to, align 4
   br label %for.end
 
-if.end5.i:
+if.end3.i:
   %22 = tail call double @llvm.fabs.f64(double %number.sroa.0.0)
   %and1.i.i.i = bitcast double %22 to i64
   %cmp.i.i.i = fcmp uno double %number.sroa.0.0, 0.000000e+00
@@ -3324,7 +3371,7 @@ if.then:
   %tobool.not = icmp eq i64 %is_real, 0
   %conv = sitofp i64 %number.coerce to double
   %cond = select i1 %tobool.not, double %conv, double %0
-  switch i64 %type, label %if.end5.i [
+  switch i64 %type, label %if.end3.i [
     i64 2, label %if.then.i
     i64 1, label %if.then2.i
   ]
@@ -3337,38 +3384,38 @@ if.then2.i:
   %conv.i = fptrunc double %cond to float
   store float %conv.i, ptr %at, align 4
   %1 = tail call float @llvm.fabs.f32(float %conv.i)
-  %isinf.i = fcmp oeq float %1, 0x7FF0000000000000
-  %2 = tail call double @llvm.fabs.f64(double %cond)
-  %isinf3.i = fcmp une double %2, 0x7FF0000000000000
-  %3 = and i1 %isinf3.i, %isinf.i
-  %cond.i = select i1 %3, i32 6, i32 0
+  %2 = fcmp oeq float %1, 0x7FF0000000000000
+  %3 = tail call double @llvm.fabs.f64(double %cond)
+  %4 = fcmp une double %3, 0x7FF0000000000000
+  %5 = and i1 %4, %2
+  %cond.i = select i1 %5, i32 6, i32 0
   br label %return
 
-if.end5.i:
-  %4 = tail call double @llvm.fabs.f64(double %cond)
-  %and1.i.i.i = bitcast double %4 to i64
+if.end3.i:
+  %6 = tail call double @llvm.fabs.f64(double %cond)
+  %and1.i.i.i = bitcast double %6 to i64
   %cmp.i.i.i = fcmp uno double %cond, 0.000000e+00
   br i1 %cmp.i.i.i, label %if.then.i.i.i, label %if.else.i.i.i
 
 if.then.i.i.i:
   %shr3.i.i.i = lshr i64 %and1.i.i.i, 42
-  %5 = trunc i64 %shr3.i.i.i to i16
-  %conv5.i.i.i = and i16 %5, 511
+  %7 = trunc i64 %shr3.i.i.i to i16
+  %conv5.i.i.i = and i16 %7, 511
   %or.i.i.i = or disjoint i16 %conv5.i.i.i, 32256
   br label %half_of_real.exit.i
 
 if.else.i.i.i:
-  %cmp8.i.i.i = fcmp ult double %4, 6.552000e+04
+  %cmp8.i.i.i = fcmp ult double %6, 6.552000e+04
   br i1 %cmp8.i.i.i, label %if.else11.i.i.i, label %half_of_real.exit.i
 
 if.else11.i.i.i:
-  %cmp12.i.i.i = fcmp olt double %4, 0x3F10000000000000
+  %cmp12.i.i.i = fcmp olt double %6, 0x3F10000000000000
   br i1 %cmp12.i.i.i, label %if.then14.i.i.i, label %if.else16.i.i.i
 
 if.then14.i.i.i:
-  %add.i.i.i = fadd double %4, 0x41B0000000000000
-  %6 = bitcast double %add.i.i.i to i64
-  %conv15.i.i.i = trunc i64 %6 to i16
+  %add.i.i.i = fadd double %6, 0x41B0000000000000
+  %8 = bitcast double %add.i.i.i to i64
+  %conv15.i.i.i = trunc i64 %8 to i16
   br label %half_of_real.exit.i
 
 if.else16.i.i.i:
@@ -3377,23 +3424,23 @@ if.else16.i.i.i:
   %and20.i.i.i = and i64 %shr19.i.i.i, 1
   %add21.i.i.i = add nuw i64 %sub18.i.i.i, %and20.i.i.i
   %shr22.i.i.i = lshr i64 %add21.i.i.i, 42
-  %7 = trunc i64 %shr22.i.i.i to i16
-  %conv24.i.i.i = add i16 %7, 16384
+  %9 = trunc i64 %shr22.i.i.i to i16
+  %conv24.i.i.i = add i16 %9, 16384
   br label %half_of_real.exit.i
 
 half_of_real.exit.i:
   %half.sroa.0.0.i.i.i = phi i16 [ %or.i.i.i, %if.then.i.i.i ], [ %conv24.i.i.i, %if.else16.i.i.i ], [ %conv15.i.i.i, %if.then14.i.i.i ], [ 31744, %if.else.i.i.i ]
-  %8 = bitcast double %cond to i64
-  %shr.i.i.i = lshr i64 %8, 48
-  %9 = trunc nuw i64 %shr.i.i.i to i16
-  %conv.i.i.i = and i16 %9, -32768
+  %10 = bitcast double %cond to i64
+  %shr.i.i.i = lshr i64 %10, 48
+  %11 = trunc nuw i64 %shr.i.i.i to i16
+  %conv.i.i.i = and i16 %11, -32768
   %or29.i.i.i = or i16 %half.sroa.0.0.i.i.i, %conv.i.i.i
   store i16 %or29.i.i.i, ptr %at, align 1
-  %10 = and i16 %half.sroa.0.0.i.i.i, 32767
-  %cmp7.i = icmp eq i16 %10, 31744
-  %isinf10.i = fcmp une double %4, 0x7FF0000000000000
-  %11 = and i1 %isinf10.i, %cmp7.i
-  %cond14.i = select i1 %11, i32 6, i32 0
+  %12 = and i16 %half.sroa.0.0.i.i.i, 32767
+  %cmp5.i = icmp eq i16 %12, 31744
+  %13 = fcmp une double %6, 0x7FF0000000000000
+  %14 = and i1 %13, %cmp5.i
+  %cond10.i = select i1 %14, i32 6, i32 0
   br label %return
 
 if.end:
@@ -3413,8 +3460,8 @@ if.end4:
   ]
 
 sw.bb.i:
-  %12 = add i64 %number.coerce, -128
-  %or.cond.i = icmp ult i64 %12, -256
+  %15 = add i64 %number.coerce, -128
+  %or.cond.i = icmp ult i64 %15, -256
   br i1 %or.cond.i, label %return, label %if.end.i
 
 if.end.i:
@@ -3423,8 +3470,8 @@ if.end.i:
   br label %return
 
 sw.bb2.i:
-  %13 = add i64 %number.coerce, -32768
-  %or.cond59.i = icmp ult i64 %13, -65536
+  %16 = add i64 %number.coerce, -32768
+  %or.cond59.i = icmp ult i64 %16, -65536
   br i1 %or.cond59.i, label %return, label %if.end9.i
 
 if.end9.i:
@@ -3433,8 +3480,8 @@ if.end9.i:
   br label %return
 
 sw.bb11.i:
-  %14 = add i64 %number.coerce, -2147483648
-  %or.cond60.i = icmp ult i64 %14, -4294967296
+  %17 = add i64 %number.coerce, -2147483648
+  %or.cond60.i = icmp ult i64 %17, -4294967296
   br i1 %or.cond60.i, label %return, label %if.end18.i
 
 if.end18.i:
@@ -3488,7 +3535,7 @@ if.end58.i:
   br label %return
 
 return:
-  %retval.0 = phi i32 [ 6, %if.end ], [ %cond14.i, %half_of_real.exit.i ], [ 0, %if.then.i ], [ %cond.i, %if.then2.i ], [ 6, %sw.bb43.i ], [ 0, %if.end58.i ], [ 0, %if.end50.i ], [ 0, %if.end.i ], [ 6, %sw.bb.i ], [ 0, %if.end9.i ], [ 6, %sw.bb2.i ], [ 0, %if.end18.i ], [ 0, %sw.bb20.i ], [ 0, %sw.bb21.i ], [ 6, %sw.bb11.i ], [ 0, %if.end32.i ], [ 6, %sw.bb25.i ], [ 0, %if.end41.i ], [ 6, %sw.bb34.i ], [ 6, %sw.default.i ]
+  %retval.0 = phi i32 [ 6, %if.end ], [ %cond10.i, %half_of_real.exit.i ], [ 0, %if.then.i ], [ %cond.i, %if.then2.i ], [ 6, %sw.bb43.i ], [ 0, %if.end58.i ], [ 0, %if.end50.i ], [ 0, %if.end.i ], [ 6, %sw.bb.i ], [ 0, %if.end9.i ], [ 6, %sw.bb2.i ], [ 0, %if.end18.i ], [ 0, %sw.bb20.i ], [ 0, %sw.bb21.i ], [ 6, %sw.bb11.i ], [ 0, %if.end32.i ], [ 6, %sw.bb25.i ], [ 0, %if.end41.i ], [ 6, %sw.bb34.i ], [ 6, %sw.default.i ]
   ret i32 %retval.0
 }
 
@@ -3565,8 +3612,6 @@ cleanup:
 
 declare void @llvm.memmove.p0.p0.i64(ptr writeonly captures(none), ptr readonly captures(none), i64, i1 immarg) nounwind
 
-declare float @llvm.fabs.f32(float) nounwind
-
 declare double @llvm.fabs.f64(double) nounwind
 
 declare double @sqrt(double noundef) local_unnamed_addr nounwind
@@ -3590,6 +3635,8 @@ declare i64 @llvm.smax.i64(i64, i64) nounwind
 declare i32 @llvm.abs.i32(i32, i1 immarg) nounwind
 
 declare i64 @llvm.umin.i64(i64, i64) nounwind
+
+declare float @llvm.fabs.f32(float) nounwind
 
 declare i32 @llvm.umin.i32(i32, i32) nounwind
 

@@ -10,7 +10,6 @@ file, and `Module.digest` leaves them out.
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple
 
 from tinote.compiler.codegen.llvm import privates as llvm_privates
@@ -98,7 +97,7 @@ class _ModuleText(Shared):
         lines += self.helpers.values()
         lines.append(_DECLARATIONS)
         if self.options.profile:
-            lines.append("declare i32 @clock_gettime(i32, ptr) nounwind")
+            lines.append("declare i64 @tn_now() nounwind")
         lines.append(f"attributes #0 = {{ {self._attributes} }}")
         lines += self.metadata.lines()
         if with_debug:
@@ -168,7 +167,6 @@ class _Entry:
         self.e = TaskText(module, module.fn.region, "0", module.fn.loc)
         self._count = 0
         self.clocks: list[int] = []
-        self._timespec = self.e.value("alloca { i64, i64 }") if module.options.profile else ""
         if module.options.profile:
             for op in module.fn.region.body:
                 if isinstance(op, Task):
@@ -217,11 +215,7 @@ class _Entry:
 
     def _now(self) -> str:
         """The monotonic clock, in nanoseconds."""
-        e = self.e
-        e.value(f"call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr {self._timespec})")
-        seconds = e.value(f"load i64, ptr {self._timespec}")
-        part = e.value(f"load i64, ptr {e.value(f'getelementptr i8, ptr {self._timespec}, i64 8')}")
-        return e.value(f"add i64 {e.value(f'mul i64 {seconds}, 1000000000')}, {part}")
+        return self.e.value("call i64 @tn_now()")
 
     def _parallel(self, task: Task, number: int) -> None:
         e, module = self.e, self.module
