@@ -1,6 +1,4 @@
-"""The manual's glossary: its words of the compiler are the explorer's. What it, the how-to pages and the questions and
-answers name exists.
-"""
+"""The manual's how-to pages, questions and answers, and glossary: their form, and that what they name exists."""
 
 from __future__ import annotations
 
@@ -44,6 +42,19 @@ def test_each_word_is_explained_once_in_its_section() -> None:
     for section in sections:
         words = [row[0] for row in rows(section)]
         assert len(words) == len(set(words)) and all(all(row) for row in rows(section))
+
+
+HOW_TO = sorted(page for page in (DOCS / "how_to").glob("*.md") if page.stem != "index")
+
+
+@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)
+def test_a_how_to_page_has_a_program_early_and_says_what_to_watch_out_for(page: Path) -> None:
+    text = page.read_text("utf-8")
+    problem, program = text.split("```python\n")[:2]
+    assert len(problem.split()) < 80 and "import tinote as ti" in program
+    assert "\n## What to watch out for\n\n- " in text and "\nMore: " in text
+    index = (DOCS / "how_to" / "index.md").read_text("utf-8")
+    assert f"]({page.name})" in index and f"\n{page.stem}\n" in index
 
 
 def found(dotted: str) -> Any:
