@@ -7,9 +7,10 @@ hundreds of thousands of the modules that are loaded: a round through these took
 """
 
 import gc
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from tinote.system import register_at_fork
 
 #: A collection runs all the same after this number of objects: a very long kernel must not fill memory with garbage.
 _YOUNG_OBJECTS = 100_000
@@ -54,4 +55,4 @@ def _after_fork() -> None:
     _restore()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+register_at_fork(after_in_child=_after_fork)

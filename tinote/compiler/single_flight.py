@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+
+from tinote.system import register_at_fork
 
 _forks = 0
 
@@ -15,7 +16,7 @@ def _after_fork() -> None:
     _forks += 1
 
 
-os.register_at_fork(after_in_child=_after_fork)
+register_at_fork(after_in_child=_after_fork)
 
 
 class SingleFlight:

@@ -7,7 +7,6 @@ process inside LLVM, so whoever loads one from disk checks a digest first.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import os
 import re
@@ -28,6 +27,7 @@ from tinote.runtime.digest import digest
 from tinote.runtime.library import called_in, text_of
 from tinote.runtime.store import open_store, package_stamp
 from tinote.runtime.threads import CALLED, NativeRuntime, available_cores
+from tinote.system import IS_WINDOWS, loaded_libraries, register_at_fork
 
 #: What every browser has since 2023.
 _WASM_TRIPLE = "wasm32-unknown-unknown"
@@ -97,8 +97,8 @@ class _Engine:
         llvm.set_option("tinote", "-disable-auto-upgrade-debug-info")
         self.machines: dict[tuple[Host, int], llvm.TargetMachine] = {}
         # JITLink rather than the older linker: it keeps a library's sections together and refuses by an error what does
-        # not fit.
-        self.lljit = llvm.create_lljit_compiler(_create_machine(3), use_jit_link=True, suppress_errors=True)
+        # not fit. llvmlite does not have it on Windows.
+        self.lljit = llvm.create_lljit_compiler(_create_machine(3), use_jit_link=not IS_WINDOWS, suppress_errors=True)
         self.counter = itertools.count()
         image = self._runtime_image()
         builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
@@ -148,7 +148,7 @@ def _after_fork() -> None:
     _llvm_lock.release()
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 _host: Host | None = None
 
 _Inputs = ParamSpec("_Inputs")
@@ -573,11 +573,11 @@ def compile_image(
 
 def _undefined(text: str) -> list[str]:
     """The functions that a module declares and neither the native runtime nor the process defines."""
-    process = ctypes.CDLL(None)
+    process = loaded_libraries()
     own = native.defined_functions(native.runtime_text())
     names = re.findall(r"^\s*declare\b[^@\n]*@\"?([\w.$]+)", text, re.MULTILINE)
     known = [name for name in names if name.startswith("llvm.") or name in own or text_of(name) is not None]
-    return [name for name in names if name not in known and not hasattr(process, name)]
+    return [name for name in names if name not in known and not any(hasattr(library, name) for library in process)]
 
 
 _REMARK_OPTIONS = ("-pass-remarks", "-pass-remarks-missed", "-pass-remarks-analysis")

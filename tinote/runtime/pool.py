@@ -14,10 +14,11 @@ import contextlib
 import ctypes
 import functools
 import mmap
-import os
 from collections import OrderedDict
 from threading import RLock
 from typing import Any
+
+from tinote.system import register_at_fork
 
 ALIGNMENT = 64
 #: Smaller blocks are cheaper to make than to look for.
@@ -38,6 +39,8 @@ _HUGE_FROM = 4 << 20
 _Backing = tuple[bytearray | mmap.mmap, int]
 _char_from = ctypes.c_char.from_buffer
 _HUGE_PAGES: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
+# Pages of this process alone. On Windows they are so without being asked for.
+_PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
 
 
 class Pool:
@@ -143,7 +146,7 @@ def _size_class(nbytes: int) -> int:
 def _new_backing(nbytes: int) -> _Backing:
     if nbytes >= _MAPPED_FROM:
         # Pages are aligned far beyond 64 bytes.
-        mapping = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        mapping = mmap.mmap(-1, nbytes, **_PRIVATE)
         if nbytes >= _HUGE_FROM and _HUGE_PAGES is not None:
             with contextlib.suppress(OSError):  # a system without them goes on with small ones
                 mapping.madvise(_HUGE_PAGES)
@@ -155,4 +158,4 @@ def _new_backing(nbytes: int) -> _Backing:
 pool = Pool()
 """The process's."""
 
-os.register_at_fork(after_in_child=pool._renew_lock)
+register_at_fork(after_in_child=pool._renew_lock)

@@ -13,13 +13,20 @@ that holds one waits for no other one, and where files cannot be locked everybod
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tinote.system import PLAIN_FILE
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 LONGEST_WAIT = 60.0
 """Seconds, after which whoever waits does the work itself: the holder may be stopped, or on its way for long."""
@@ -46,14 +53,13 @@ def process_lock(folder: Path, key: str) -> Iterator[None]:
     finally:
         _mine.held = held
         with contextlib.suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_UN)  # a forked child may have the file, too
+            _unlock(file)
         os.close(file)
 
 
 def _open(folder: Path, key: str) -> int | None:
     try:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        return os.open(folder / f"{_FILE}{key[:_LETTERS]}", flags, 0o600)
+        return os.open(folder / f"{_FILE}{key[:_LETTERS]}", os.O_RDWR | os.O_CREAT | PLAIN_FILE, 0o600)
     except OSError:
         return None
 
@@ -63,12 +69,34 @@ def _take(file: int, most: float) -> None:
     pause = _SHORTEST_PAUSE
     while True:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
+            if _lock(file) or time.monotonic() >= deadline:
                 return
         except OSError:
             return  # such files cannot be locked here
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+if sys.platform == "win32":
+
+    def _lock(file: int) -> bool:
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            return False
+        return True
+
+    def _unlock(file: int) -> None:
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+
+else:
+
+    def _lock(file: int) -> bool:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _unlock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_UN)  # a forked child may have the file, too

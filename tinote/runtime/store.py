@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tinote.runtime.digest import blake2b, digest
+from tinote.system import IS_WINDOWS, PLAIN_FILE, is_own
 
 FOLDER_VARIABLE = "TINOTE_CACHE_DIR"
 LIMIT_VARIABLE = "TINOTE_CACHE_LIMIT"
@@ -71,7 +72,7 @@ def folder_of(environment: Mapping[str, str] = os.environ) -> Path:
     named = environment.get(FOLDER_VARIABLE)
     if named:
         return Path(os.path.expanduser(named))
-    base = environment.get("XDG_CACHE_HOME")
+    base = environment.get("LOCALAPPDATA" if IS_WINDOWS else "XDG_CACHE_HOME")
     return Path(os.path.expanduser(base if base and os.path.isabs(base) else "~/.cache"), "tinote")
 
 
@@ -118,12 +119,12 @@ class DiskStore:
         path = self._path(key)
         try:
             # A link could lead to something that never ends.
-            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            file = os.open(path, os.O_RDONLY | PLAIN_FILE)
         except OSError:
             return None
         try:
             status = os.fstat(file)
-            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+            if not stat.S_ISREG(status.st_mode) or not is_own(status):
                 return None
             whole = _read(file, status.st_size + 1) if status.st_size <= _LARGEST_ENTRY else b""
         except (OSError, MemoryError):
@@ -146,7 +147,7 @@ class DiskStore:
         path = self._path(key)
         unfinished = self.folder / f"{_UNFINISHED}{os.getpid()}-{next(self._counter)}-{key[:8]}"
         try:
-            file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN_FILE, 0o600)
             try:
                 _write(file, _MAGIC + _seal(key, content) + content)
             finally:
@@ -186,11 +187,11 @@ class DiskStore:
             return False
         if not stat.S_ISDIR(status.st_mode):
             self.problem = f"{self.folder} is not a folder"
-        elif status.st_uid != os.geteuid():
+        elif not is_own(status):
             self.problem = f"{self.folder} belongs to another user"
-        elif status.st_mode & 0o022:
+        elif status.st_mode & 0o022 and not IS_WINDOWS:
             self.problem = f"others may write to {self.folder}: chmod 700 it after a look at what it holds"
-        elif status.st_mode & 0o077:
+        elif status.st_mode & 0o077 and not IS_WINDOWS:
             with contextlib.suppress(OSError):
                 self.folder.chmod(0o700)
         self._ready = not self.problem
@@ -216,7 +217,7 @@ class DiskStore:
         block, and one that says that somebody has looked.
         """
         try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | PLAIN_FILE
             file = os.open(self.folder / _WRITTEN, flags, 0o600)
             try:
                 noted = os.fstat(file).st_size

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from weakref import WeakSet
 
 from tinote.runtime import layout
+from tinote.system import register_at_fork
 
 #: what Python calls of the native runtime
 CALLED = ("tn_arena_free", "tn_launch", "tn_pool_new", "tn_pool_quit", "tn_pool_reset", "tn_print_take", "tn_stop")
@@ -74,7 +75,7 @@ class NativeRuntime:
         self.pool: int = pool_new(_main_thread(), available_cores(), _SPIN_NANOSECONDS) or 0
         if not self.pool:
             raise MemoryError("no memory for the thread pool")
-        os.register_at_fork(after_in_child=self._after_fork)
+        register_at_fork(after_in_child=self._after_fork)
         atexit.register(self._at_exit)
 
     @property

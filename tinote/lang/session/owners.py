@@ -7,7 +7,6 @@ gets an error with the lines of both.
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections.abc import Collection, Iterable, Mapping
@@ -21,6 +20,7 @@ from tinote.runtime.clearing import clear_memories
 from tinote.runtime.memory import Memory
 from tinote.runtime.owner import SESSION, Owner, present_owner
 from tinote.source import NOWHERE, Span
+from tinote.system import register_at_fork
 
 # ---- what is whose
 
@@ -189,7 +189,7 @@ def _after_fork() -> None:
     _open[:] = [one for one in _open if (found := one()) is not None and found.owner is own]
 
 
-os.register_at_fork(after_in_child=_after_fork)
+register_at_fork(after_in_child=_after_fork)
 
 
 def open_recording(recording: Recorder) -> None:

@@ -10,15 +10,15 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.connection import Pipe, wait
 from pathlib import Path
 from typing import Any
 
 from tinote.errors import SweepError
+from tinote.lang.sweeps.children import PipeEnd, begin_child, end_with_children
 from tinote.lang.sweeps.runs import Call, Outcome, Part, Payload, Reduced, dumped
 from tinote.lang.sweeps.trees import Combine, Tree
 from tinote.lang.sweeps.worker import NUMBER
@@ -41,12 +41,8 @@ class _Process:
         # What is installed beside this package is found by the same path; modules of the user's, too.
         path = [str(Path(entry or os.getcwd()).absolute()) for entry in sys.path]
         with other:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", _BEGIN, str(other.fileno()), json.dumps(path)],
-                pass_fds=[other.fileno()],
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,  # an interrupt is for who began the sweep
-            )
+            command = [sys.executable, "-c", _BEGIN, str(other.fileno()), json.dumps(path)]
+            self.process = begin_child(command, other)
         self.connection.send((payload, threads))
 
     def send(self, number: int, call: Call | Part) -> None:
@@ -56,7 +52,7 @@ class _Process:
         """End it, and the processes that its function has begun."""
         self.connection.close()
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+            end_with_children(self.process.pid)
 
     def reap(self) -> str:
         """In words, how it ended."""
@@ -141,7 +137,7 @@ class Processes:
                 continue
             busy = {process.connection: process for process in self._processes if process.calls}
             for connection in wait(list(busy)):
-                assert isinstance(connection, Connection)
+                assert isinstance(connection, PipeEnd)
                 process = busy[connection]
                 try:
                     number, outcome = connection.recv()

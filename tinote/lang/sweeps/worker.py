@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import queue
-import signal
 import struct
 import threading
 import traceback
-from multiprocessing.connection import Connection
 from typing import Any
 
+from tinote.lang.sweeps.children import PipeEnd, end_with_children
 from tinote.lang.sweeps.runs import perform
+from tinote.system import register_at_fork
 
 #: Before a call: its number.
 NUMBER = struct.Struct("<q")
@@ -19,8 +19,8 @@ NUMBER = struct.Struct("<q")
 
 def main(descriptor: int) -> None:
     """Run what comes, until nothing comes any more."""
-    connection = Connection(descriptor)
-    os.register_at_fork(after_in_child=connection.close)  # or nobody would see that this process has ended
+    connection = PipeEnd(descriptor)
+    register_at_fork(after_in_child=connection.close)  # or nobody would see that this process has ended
     payload, threads = connection.recv()
     calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(connection, calls), daemon=True).start()
@@ -37,10 +37,10 @@ def main(descriptor: int) -> None:
         connection.send(answer)
 
 
-def _receive(connection: Connection, calls: queue.SimpleQueue[bytes]) -> None:
+def _receive(connection: PipeEnd, calls: queue.SimpleQueue[bytes]) -> None:
     """Where the process that sends the calls is gone, this one ends, with its children, whatever it computes."""
     try:
         while True:
             calls.put(connection.recv_bytes())
     except (EOFError, OSError):
-        os.killpg(os.getpgrp(), signal.SIGKILL)
+        end_with_children(os.getpid())
