@@ -11,15 +11,20 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tinote as ti
+from tinote.compiler.driver import Specialisation
 from tinote.errors import DifferentiationError
+from tinote.lang.data import ndarrays
+from tinote.lang.data.fields import Field
 from tinote.lang.session import owners
-from tinote.runtime.owner import current_owner, new_owner
+from tinote.lang.session.state import OfBuffers
+from tinote.runtime.owner import SESSION, current_owner, new_owner, present_owner
 
 N = 8
 THREADS = 4
@@ -30,7 +35,7 @@ Array1 = ti.types.ndarray(dtype=ti.f64, ndim=1)
 def session() -> Iterator[None]:
     ti.init(default_fp=ti.f64)
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(2e-5)  # threads meet at more places
+    sys.setswitchinterval(1e-6)  # threads meet at more places
     yield
     sys.setswitchinterval(interval)
 
@@ -418,6 +423,136 @@ def test_what_an_ended_thread_has_computed_is_cleared_as_any() -> None:
     assert a.x.grad.to_numpy().any()
     by_tape(b)
     assert not a.x.grad.to_numpy().any()
+
+
+@pytest.mark.parametrize("ends", ["between two tapes", "within a tape"])
+@pytest.mark.parametrize("name", ["a tape", "forward mode"])
+def test_what_a_thread_that_ends_has_left_is_not_added_to(name: str, ends: str) -> None:
+    a, b = made(2)
+    way, wanted = WAYS[name], flat(WAYS[name](made(2)[1]))
+    computed, stop = threading.Event(), threading.Event()
+
+    def work() -> None:
+        way(b)
+        b.loss.dual.fill(5)
+        computed.set()
+        assert stop.wait(60)
+
+    def end() -> None:
+        stop.set()
+        thread.join()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert computed.wait(60)
+    by_tape(a)  # what it leaves alone is known from now on
+    if ends == "between two tapes":
+        end()
+        b.loss[None] = 0
+        assert flat(way(b)) == wanted
+        return
+    b.loss[None] = 0
+    if name == "a tape":
+        with ti.ad.Tape(b.loss):
+            end()
+            b.program()
+        assert flat(b.x.grad.to_numpy()) == wanted
+    else:
+        with ti.ad.FwdMode(loss=b.loss, param=b.x, seed=b.start):
+            end()
+            b.program()
+        assert flat(b.loss.dual[None]) == wanted
+
+
+def meanwhile(act: Callable[[], object]) -> Callable[[], None]:
+    """Let another thread do something, for some time; gives what waits for its end."""
+    thread = threading.Thread(target=act)
+    thread.start()
+    thread.join(0.2)  # it may have to wait for this one
+    return thread.join
+
+
+def test_a_dual_comes_into_being_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = ti.field(ti.f64, N, needs_grad=True)
+    make, others, found = Field._make_dense_like, list[Callable[[], None]](), list[Any]()
+
+    def ensure() -> None:
+        x.grad.ensure_dual()
+        found.append(x.grad.dual)
+
+    def slowly(self: Field, other: Field) -> None:
+        if not others:
+            others.append(meanwhile(ensure))
+        make(self, other)
+
+    monkeypatch.setattr(Field, "_make_dense_like", slowly)
+    ensure()
+    others[0]()
+    assert found[0] is found[1] is x.grad.dual
+
+
+def test_an_array_is_bound_with_the_dual_that_it_gets_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    v, total = ti.ndarray(ti.f64, N, needs_grad=True), ti.field(ti.f64, (), needs_dual=True)
+    address, others = ndarrays._address, list[Callable[[], None]]()
+
+    @ti.kernel
+    def add(a: Array1):
+        for i in a:
+            total[None] += 3 * a[i]
+
+    def slowly(field: Field) -> int:
+        if not others:
+            others.append(meanwhile(v.ensure_dual))
+        return address(field)
+
+    monkeypatch.setattr(ndarrays, "_address", slowly)
+    add(v)
+    others[0]()
+    with ti.ad.FwdMode(loss=total, param=v, seed=np.ones(N)):
+        add(v)
+    assert total.dual[None] == 3 * N
+
+
+def test_code_for_a_field_that_gets_a_dual_meanwhile_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, total = [ti.field(ti.f64, (), needs_dual=True) for _ in range(2)]
+    weight = ti.field(ti.f64, (), needs_grad=True)
+    x[None], weight[None] = 2, 5
+    compile_once, others = Specialisation._compile_once, list[Callable[[], None]]()
+
+    @ti.kernel
+    def add():
+        total[None] = x[None] * weight[None]
+
+    def slowly(self: Specialisation, request: Any) -> Any:
+        made = compile_once(self, request)
+        if request.has_tangents and not others:
+
+            def as_a_launch_does() -> None:
+                weight.ensure_dual()
+                self._look_at_duals()
+
+            others.append(meanwhile(as_a_launch_does))
+        return made
+
+    monkeypatch.setattr(Specialisation, "_compile_once", slowly)
+    with ti.ad.FwdMode(loss=total, param=x, seed=1):
+        add()
+    others[0]()
+    assert ti.ad.jvp(add, wrt=weight, loss=total)(1.0)[1] == 2
+
+
+def test_what_is_known_of_buffers_is_counted_over_while_it_grows() -> None:
+    fields = [ti.field(ti.f64, ()) for _ in range(20)]
+    known = OfBuffers({field.buffer: number for number, field in enumerate(fields[:10])})
+    for (buffer, number), further in zip(known.items(), fields[10:], strict=True):
+        known[further.buffer] = -1
+        assert buffer is fields[number].buffer
+    assert sorted(known.values()) == [-1] * 10 + list(range(10))
+
+
+def test_a_module_that_another_thread_is_importing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "asyncio", ModuleType("asyncio"))
+    assert present_owner() is SESSION
 
 
 @pytest.mark.parametrize("name", ["a tape", "forward mode", "grad", "hvp", "the gradient of a kernel"])

@@ -21,8 +21,21 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tinote.compiler.single_flight import SingleFlight
+
 #: Lines that may turn out to stand inside a string or a bracket, before the tokenizer is asked instead.
 _MOST_TRIES = 16
+
+
+_one_at_a_time = SingleFlight()
+
+
+def syntax_tree(text: str, file: str = "<unknown>", mode: str = "exec") -> Any:
+    """What `ast.parse` gives, in one thread after the other: before Python 3.11.8 and 3.12.2, several at a time may
+    raise a `SystemError`.
+    """
+    with _one_at_a_time(None):
+        return ast.parse(text, file, mode)
 
 
 def read_definition(lines: Sequence[str], first: int, file: str) -> tuple[str, ast.stmt]:
@@ -60,7 +73,7 @@ def read_lambda(lines: Sequence[str], code: types.CodeType) -> tuple[str, ast.Fu
 
 @functools.lru_cache(maxsize=8)
 def _lambdas(text: str, file: str) -> tuple[ast.Lambda, ...]:
-    return tuple([node for node in ast.walk(ast.parse(text, file)) if isinstance(node, ast.Lambda)])
+    return tuple([node for node in ast.walk(syntax_tree(text, file)) if isinstance(node, ast.Lambda)])
 
 
 def _holds(node: ast.Lambda, code: types.CodeType) -> bool:
@@ -103,10 +116,10 @@ def _parsed(text: str, first: int, file: str) -> list[ast.stmt]:
     # An indented definition is parsed under a line of its own, so that columns stay true and multi-line strings keep
     # their content; empty lines above make the lines true.
     if text[:1] in (" ", "\t"):
-        outer, *others = ast.parse("\n" * (first - 2) + "if True:\n" + text, file).body
+        outer, *others = syntax_tree("\n" * (first - 2) + "if True:\n" + text, file).body
         assert isinstance(outer, ast.If)
         return [*outer.body, *others]
-    return ast.parse("\n" * (first - 1) + text, file).body
+    return syntax_tree("\n" * (first - 1) + text, file).body
 
 
 # ---- a file that has changed
@@ -139,7 +152,7 @@ def _compiled(text: str, file: str, flags: int) -> types.CodeType | None:
 def _compiled_cells(text: str, file: str, flags: int) -> types.CodeType | None:
     """What the functions at the top of a file hold, each as a module of its own: so marimo runs a notebook's cells."""
     try:
-        functions = [one for one in ast.parse(text, file).body if isinstance(one, ast.FunctionDef)]
+        functions = [one for one in syntax_tree(text, file).body if isinstance(one, ast.FunctionDef)]
         body = [one for function in functions for one in function.body if not isinstance(one, ast.Return)]
         return compile(ast.Module(body, []), file, "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -154,7 +167,7 @@ def _compiled_by(loader: Any, text: str, file: str, flags: int) -> types.CodeTyp
     try:
         if rewrite is None:
             return loader.source_to_code(Path(file).read_bytes(), file)
-        tree = ast.parse(text, file)
+        tree = syntax_tree(text, file)
         rewrite(tree, text.encode(), file, loader.config)
         return compile(tree, file, "exec", flags, dont_inherit=True)
     except Exception:  # the hook is somebody else's, and there may be none

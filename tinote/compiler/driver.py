@@ -169,8 +169,7 @@ class Specialisation:
 
     def compiled(self, request: Request) -> Compiled:
         """The result of a request, compiled at the first call. Raises `DifferentiationError`."""
-        if request.has_tangents:
-            self._look_at_duals()
+        duals = self._look_at_duals() if request.has_tangents else None
         found = self._results.get(request)
         if found is None:
             with self._compiling(request):
@@ -182,7 +181,8 @@ class Specialisation:
                         with deferred_collection():
                             found = self._compile_once(request)
                     found.code.seconds = time.perf_counter() - started  # of this request: the front end's are apart
-                    self._results[request] = found
+                    if duals is None or duals == self._present_duals():  # a field may have got one meanwhile
+                        self._results[request] = found
         return found
 
     def code(self, request: Request) -> Code:
@@ -207,7 +207,7 @@ class Specialisation:
 
     def results(self) -> Iterator[tuple[Request, Code]]:
         """The requests compiled so far, with their code."""
-        for request, (code, _) in self._results.items():
+        for request, (code, _) in list(self._results.items()):
             yield request, code
 
     def differentiated(self, request: Request = GRADIENT) -> Function:
@@ -251,24 +251,28 @@ class Specialisation:
 
     def request_of(self, code: Code) -> Request | None:
         """Which request this code is the result of."""
-        return next((request for request, (known, _) in self._results.items() if known is code), None)
+        return next((request for request, known in self.results() if known is code), None)
 
-    def _look_at_duals(self) -> None:
-        """A field may have got a dual since: then code that computes tangents, and what an earlier process left of it,
-        is out of date.
-        """
+    def _present_duals(self) -> set[Buffer]:
         # Gradients have duals, too: those that the kernel itself works on, and those of its fields.
         touched = (*self.accesses().loaded, *self.accesses().written)
         pairs = [(b.tangent, b.adjoint and b.adjoint.tangent) for b in touched]
-        duals = {dual for pair in pairs for dual in pair if dual is not None}
+        return {dual for pair in pairs for dual in pair if dual is not None}
+
+    def _look_at_duals(self) -> set[Buffer]:
+        """A field may have got a dual since: then code that computes tangents, and what an earlier process left of it,
+        is out of date. Gives those that there are.
+        """
+        duals = self._present_duals()
         if self._cache is not None:
             self._cache.renew(duals, current=self.is_current())
         if duals != self._duals:
-            self._duals = duals
-            for request in [r for r in self._results if r.has_tangents]:
-                del self._results[request]
+            for request in [r for r in list(self._results) if r.has_tangents]:
+                self._results.pop(request, None)
                 self._differentiated.pop(request, None)
                 self._twins.pop(request, None)
+            self._duals = duals
+        return duals
 
     def _lower(self) -> None:
         started = time.perf_counter()

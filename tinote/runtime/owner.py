@@ -70,7 +70,10 @@ def present_owner() -> Owner:
     if view is not SESSION:
         return view
     asyncio = sys.modules.get("asyncio")
-    task = None if asyncio is None or asyncio._get_running_loop() is None else asyncio.current_task()
+    task = None
+    if asyncio is not None:
+        running_loop = getattr(asyncio, "_get_running_loop", None)  # another thread may be importing it just now
+        task = None if running_loop is None or running_loop() is None else asyncio.current_task()
     if task is None:
         owner: Owner | None = getattr(_of_thread, "owner", None)
         return owner if owner is not None else _thread_owner()

@@ -20,6 +20,7 @@ from types import MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from tinote.compiler.cache.describe import Describer, Description, Undescribable
+from tinote.compiler.definitions import syntax_tree
 from tinote.compiler.protocol import (
     ArgumentSpec,
     ArrayArgument,
@@ -225,7 +226,7 @@ def _annotations(sources: Sequence[FunctionSource]) -> Iterator[tuple[int, str]]
                 written = node.returns
             if isinstance(written, ast.Constant) and isinstance(written.value, str):
                 try:
-                    written = ast.parse(written.value, mode="eval").body
+                    written = syntax_tree(written.value, mode="eval").body
                 except (SyntaxError, ValueError):
                     raise Undescribable(f"the annotation {written.value!r}") from None
             if written is not None:

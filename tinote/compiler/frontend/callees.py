@@ -7,6 +7,7 @@ import builtins
 from types import FunctionType, MethodType
 from typing import Any
 
+from tinote.compiler.definitions import syntax_tree
 from tinote.compiler.frontend import analysis, tensors
 from tinote.compiler.frontend.builtins import BUILTINS, PYTHON, primitive_expansion
 from tinote.compiler.frontend.composed import composed_expansion
@@ -136,7 +137,7 @@ def annotation_value(e: Emitter, source: FunctionSource, node: ast.expr | None, 
 
 def _evaluated(e: Emitter, source: FunctionSource, node: ast.expr) -> Any:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        node = ast.parse(node.value, mode="eval").body
+        node = syntax_tree(node.value, mode="eval").body
     names = source.enclosed()
     code = compile(ast.Expression(node), source.file, "eval")
     try:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from tinote.compiler.definitions import syntax_tree
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, simple
 from tinote.compiler.frontend.scopes import FunctionFrame, Results
@@ -52,7 +53,7 @@ _MEANINGS: dict[Callable[..., Any], str] = {
 @cache
 def _expansion(function: Callable[..., Any]) -> Expansion:
     meaning = _MEANINGS[function]
-    formula = ast.parse(meaning, mode="eval").body
+    formula = syntax_tree(meaning, mode="eval").body
     parameters = sorted({n.id for n in ast.walk(formula) if isinstance(n, ast.Name)} & {"a", "b"})
     arguments = ast.arguments([], [ast.arg(name) for name in parameters], None, [], [], None, [])
     tree = ast.FunctionDef(function.__name__, arguments, [ast.Return(formula)], [], None)

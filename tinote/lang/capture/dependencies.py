@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from tinote.compiler.definitions import syntax_tree
 from tinote.errors import CaptureError
 from tinote.lang.capture.contents import (
     CONTAINERS,
@@ -762,7 +763,7 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
 @functools.lru_cache(maxsize=32)
 def _tree(file: str, text: str) -> ast.Module | None:
     try:
-        return ast.parse(text, file)
+        return syntax_tree(text, file)
     except (SyntaxError, ValueError):
         return None
 

@@ -217,11 +217,11 @@ class Planned:
     def _enter(self, signature: CallSignature) -> _Entry:
         """A signature that was not seen before."""
         known = self._known
-        plans = [key for key, entry in known.items() if entry.plan is not None]
+        plans = [key for key, entry in list(known.items()) if entry.plan is not None]
         if len(known) >= _MOST_SIGNATURES:
             known.clear()
         elif len(plans) >= _MOST_PLANS:
-            del known[plans[0]]
+            known.pop(plans[0], None)  # another thread may have done so
         entry = known[signature.key] = _Entry()
         session.keep_for([field.buffer for field in signature.fields if field.is_placed], known, signature.key)
         return entry
@@ -237,7 +237,7 @@ class Planned:
                 break
             if entry.plan is not None:
                 nbytes -= entry.plan.nbytes
-                del self._known[key]
+                self._known.pop(key, None)
         return True
 
     def _tried(self, entry: _Entry, signature: CallSignature, args: tuple[Any, ...]) -> Any:
@@ -533,9 +533,9 @@ class MemoryPlan:
         self._sizes = [array.nbytes for array in (*signature.arrays, *self._held)]
         self._blocks = [tables.input(k, nbytes) for k, nbytes in enumerate(self._sizes)]
         self.buffers = _buffers(self._instances, signature.fields)
-        self._companions = [_companions(buffer) for buffer in self.buffers]
         self._generation = session.generation
         self._attached = session.attached
+        self._companions = [_companions(buffer) for buffer in self.buffers]
         self._given = blocks_to_give(plan)
         #: codes that store what they add first, by those in whose place they are launched
         self.instead = instead
@@ -570,9 +570,10 @@ class MemoryPlan:
         if session.attached != self._attached:
             if self._attaches is not None:
                 self._attaches()
+            attached = session.attached
             if [_companions(buffer) for buffer in self.buffers] != self._companions:
                 return False
-            self._attached = session.attached
+            self._attached = attached
         for kernel, key, instance in self._instances:
             if not (kernel.runs(key, instance) and instance.is_current()):
                 return False

@@ -46,7 +46,7 @@ class Premises:
         touched = [grad.buffer for grad in gradients if id(grad.memory.whole) in used]
         self._owners = [(buffer, owner_of(buffer)) for buffer in touched]
         #: what a tape in it sets to zero: this owner's gradients
-        self._cleared = set(own_gradients().values()) if clears and _clears_fields(plan) else None
+        self._cleared = own_gradients() if clears and _clears_fields(plan) else None
         self._all = _all_gradients() if self._cleared is not None else None
         self._known = session.gradients  # another object when a gradient has come, gone, or changed its owner
 
@@ -55,13 +55,14 @@ class Premises:
         """Whether all gradients that matter are whose they were, so that none has to be claimed."""
         if present_owner() is not self.owner:
             return False
-        if session.gradients is self._known:
+        own = None if self._cleared is None else own_gradients()
+        if session.gradients is self._known and own is self._cleared:
             return True
         if any(owner_of(buffer) is not owner for buffer, owner in self._owners):
             return False
-        if self._cleared is not None and set(own_gradients().values()) != self._cleared:
+        if own is not None and self._cleared is not None and set(own.values()) != set(self._cleared.values()):
             return False
-        self._known = session.gradients
+        self._known, self._cleared = session.gradients, own
         return True
 
     def hold(self, *watchers: OutsideWatcher) -> bool:

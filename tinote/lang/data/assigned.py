@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from tinote.compiler.definitions import syntax_tree
 from tinote.source import Span, line_text
 
 
@@ -15,7 +16,7 @@ def assigned_name(made_at: Span) -> str:
     target, equals, _ = line.encode()[: made_at.column].decode(errors="ignore").partition("=")
     try:
         # A statement that goes on over further lines cannot be parsed; then what stands before the call has to do.
-        statements = ast.parse(line.strip()).body
+        statements = syntax_tree(line.strip()).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         name = target.partition(":")[0].strip().removeprefix("self.")
         return name if equals and name.isidentifier() else ""

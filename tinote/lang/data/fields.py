@@ -26,7 +26,7 @@ from tinote.lang.data.matrix import Matrix, Vector, as_stored, is_number
 from tinote.lang.data.nodes import Located
 from tinote.lang.data.traced import stored
 from tinote.lang.session.missing import HABITS
-from tinote.lang.session.owners import claim
+from tinote.lang.session.owners import claim, coming_into_being
 from tinote.lang.session.state import (
     clears_duals,
     forget_gradients,
@@ -298,9 +298,10 @@ class Field(Located, Exchanged, Tokenised):
 
     def _give(self, kind: str) -> None:
         """A gradient or dual of its own for a field that has a place, unless it has one."""
-        if kind not in self._companions:
-            self._companion(kind)._make_dense_like(self)
-            self._attach(kind)
+        with coming_into_being():
+            if kind not in self._companions:
+                self._companion(kind)._make_dense_like(self)
+                self._attach(kind)
 
     def _move(self, memory: Memory) -> None:
         """Have its numbers in other memory from now on."""

@@ -31,6 +31,7 @@ from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import MOST_DIMENSIONS, Layout, offset_given, order_named, shape_given, warm_copy
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type
+from tinote.lang.session.owners import coming_into_being
 from tinote.lang.session.state import is_viewed, scalar_type, session
 from tinote.runtime.memory import Memory
 from tinote.runtime.pool import POOLED_FROM
@@ -554,8 +555,14 @@ def _tensor_type(dtype: Any) -> Tensor | None:
 
 def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[ArrayKind, BoundArray]:
     value._require_alive()
-    if value._bound is not None:
-        return value._bound
+    found = value._bound
+    if found is None:
+        with coming_into_being():  # what it gets meanwhile belongs to it, too
+            found = value._bound = _bind(value, refuse)
+    return found
+
+
+def _bind(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[ArrayKind, BoundArray]:
     buffer = value.buffer if value.stands_in else value.__tinote_buffer__()
     array = value._array
     if any(buffer.offset):
@@ -583,7 +590,6 @@ def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[Ar
         buffer,
         [f.memory for f in (value, value._grad, value._dual, value.grad.dual if second else None) if f is not None],
     )
-    value._bound = kind, bound
     return kind, bound
 
 

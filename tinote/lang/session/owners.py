@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
+from contextlib import AbstractContextManager
 from threading import get_ident
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
@@ -25,25 +26,47 @@ from tinote.system import register_at_fork
 # ---- what is whose
 
 
+class _Collected(NamedTuple):
+    """What was found out for an owner: right until fields or owners change, or one of the `others`, whom it depends on,
+    is over.
+    """
+
+    found: Any
+    others: Set[Owner]
+
+    @property
+    def is_current(self) -> bool:
+        return not any(one.is_over for one in self.others)
+
+
 def own_gradients() -> dict[Buffer, Memory]:
     """Every living field's gradient, but those that another owner computed, and those of arrays that stand in for the
     caller's in a function that is differentiated.
     """
     mine, known = present_owner(), session.gradients
-    found: dict[Buffer, Memory] | None = known.get(("grad", mine))
-    if found is None:
+    collected: _Collected | None = known.get(("grad", mine))
+    if collected is None or (collected.others and not collected.is_current):
         gradients = [f.grad for f in list(session.fields) if f.has_grad and not f.stands_in]
-        found = known["grad", mine] = _owned(mine, gradients)
+        collected = known["grad", mine] = _owned(mine, gradients)
+    found: dict[Buffer, Memory] = collected.found
     return found
 
 
 def own_duals() -> dict[Buffer, Memory]:
     """Every living field's dual, those of gradients included, but those that another owner computed."""
-    return _owned(present_owner(), [f.dual for f in list(session.fields) if f.has_dual])
+    found: dict[Buffer, Memory] = _owned(present_owner(), [f.dual for f in list(session.fields) if f.has_dual]).found
+    return found
 
 
-def _owned(mine: Owner, companions: Iterable[Any]) -> dict[Buffer, Memory]:
-    return {one.buffer: one.memory for one in companions if mine.includes(owner_of(one.buffer))}
+def _owned(mine: Owner, companions: Iterable[Any]) -> _Collected:
+    found, others = dict[Buffer, Memory](), set[Owner]()
+    for one in companions:
+        owner = owner_of(one.buffer)
+        if mine.includes(owner):
+            found[one.buffer] = one.memory
+        else:
+            others.add(owner)
+    return _Collected(found, others)
 
 
 def owner_of(companion: Buffer) -> Owner:
@@ -59,16 +82,23 @@ def is_only_owner() -> bool:
     if not (session.has_owners and session.owners):
         return mine.includes(SESSION)
     known = session.gradients
-    found: bool | None = known.get(mine)
-    if found is None:
-        owners = {SESSION, *[one.successor for one in list(session.owners.values())]}
-        found = known[mine] = all(map(mine.includes, owners))
-    return found
+    collected: _Collected | None = known.get(mine)
+    if collected is None or not collected.is_current:
+        others = {one.successor for one in (SESSION, *session.owners.values())}
+        others = {one for one in others if not mine.includes(one)}
+        collected = known[mine] = _Collected(not others, others)
+    only: bool = collected.found
+    return only
 
 
 def needs_no_claims() -> bool:
     """Whether it goes without saying that the present owner computes a gradient: the session does, and nobody else."""
     return not session.has_owners and present_owner() is SESSION
+
+
+def coming_into_being() -> AbstractContextManager[object]:
+    """A block in which fields, gradients and duals come into being, in one thread after the other."""
+    return _lock
 
 
 def claim(companions: Iterable[Buffer], *, clear: bool = False) -> dict[Buffer, Owner]:
@@ -86,7 +116,7 @@ def claim(companions: Iterable[Buffer], *, clear: bool = False) -> dict[Buffer, 
                 found[buffer] = owner
                 session.owners[buffer] = mine
                 session.has_owners = True
-                if clear and not mine.includes(owner.successor):
+                if clear and not mine.includes(owner):  # those of owners that were over at the start are its own
                     memory_of(buffer).clear()
         if found:
             forget_gradients()
@@ -103,13 +133,24 @@ def give_back(owners: Mapping[Buffer, Owner]) -> None:
 def clear_own_gradients(num_threads: int) -> None:
     """Set those gradients to zero that no other owner computes."""
     with _lock:
-        clear_memories(own_gradients().values(), num_threads)
+        gradients = own_gradients()
+        clear_memories(gradients.values(), num_threads)
+        if session.has_owners:
+            _inherit(gradients)
 
 
 def clear_own_duals() -> None:
     """The same of duals, those of gradients included."""
     with _lock:
-        clear_memories(own_duals().values(), 1)
+        duals = own_duals()
+        clear_memories(duals.values(), 1)
+        if session.has_owners:
+            _inherit(duals)
+
+
+def _inherit(companions: Iterable[Buffer]) -> None:
+    """Of these, those of owners that are over belong to the present one from now on."""
+    claim([one for one in companions if session.owners.get(one, SESSION).is_over])
 
 
 def take_all_gradients() -> None:
@@ -231,19 +272,18 @@ def _before(replay: Replay | None) -> list[Replay]:
 def close_recording(recording: Recorder, *, failed: bool = False) -> None:
     """It is over. `failed`: nobody will read what it has computed."""
     own = recording.reference
-    if own is None:
-        return
-    recording.reference = None
-    if own not in _open:
+    if own is None or own not in _open:
         return
     if len(_open) == 1 and not _ended:
         recording.is_using = False
         _open.remove(own)
+        recording.reference = None  # it may go on as another owner's
         if not _open:  # else another one has come, and may wait
             return
     with _change:
         if own in _open:
             _open.remove(own)
+        recording.reference = None
         if recording.is_using and recording.leaves and not failed and (others := _others(recording)):
             _ended.append(_Ended(recording, others))
         recording.is_using = False

@@ -260,6 +260,22 @@ class Fields(weakref.WeakSet[Any]):
                 yield field
 
 
+class OfBuffers(weakref.WeakKeyDictionary[Buffer, Any]):
+    """What is known of buffers, as long as they are alive. They are counted over as `Fields` are."""
+
+    def items(self) -> Iterator[tuple[Buffer, Any]]:  # type: ignore[override]  # pyright: ignore
+        for reference, value in self.data.copy().items():  # type: ignore[attr-defined]  # pyright: ignore
+            buffer = reference()
+            if buffer is not None:
+                yield buffer, value
+
+    def __iter__(self) -> Iterator[Buffer]:
+        return (buffer for buffer, _ in self.items())
+
+    def values(self) -> Iterator[Any]:  # type: ignore[override]  # pyright: ignore
+        return (value for _, value in self.items())
+
+
 class Session:
     """`config`: the options in force. `resets` counts resets: a field made before the last one is dead. `generation`
     counts what makes compiled kernels stale, too: instances of an earlier one are not used any more.
@@ -271,13 +287,13 @@ class Session:
         self.resets = 0
         self.attached = 0  # counts gradients and duals that fields have got
         self.fields = Fields()
-        self.memories: weakref.WeakKeyDictionary[Buffer, Memory] = weakref.WeakKeyDictionary()
-        self.views: weakref.WeakKeyDictionary[Buffer, list[weakref.ref[Any]]] = weakref.WeakKeyDictionary()
+        self.memories: weakref.WeakKeyDictionary[Buffer, Memory] = OfBuffers()
+        self.views: weakref.WeakKeyDictionary[Buffer, list[weakref.ref[Any]]] = OfBuffers()
         self.has_views = False  # whether there may be any; asked at each launch, where asking `views` would tell
         #: of all living fields, by what is asked (`owners.py`); empty: to be collected anew
         self.gradients: dict[Any, Any] = {}
         #: the owner of a gradient or dual, if another one than the session has computed it
-        self.owners: weakref.WeakKeyDictionary[Buffer, Owner] = weakref.WeakKeyDictionary()
+        self.owners: weakref.WeakKeyDictionary[Buffer, Owner] = OfBuffers()
         self.has_owners = False  # whether there may be any; asked by each tape, where asking `owners` would tell
         #: of all contexts. One call adds or removes one, which neither a thread nor an interrupt can part.
         self.watchers: list[OutsideWatcher] = []
@@ -285,7 +301,7 @@ class Session:
         #: number when Python last wrote to what these read, and when a captured program last ran
         self.order = 0
         self.changed = self.replayed = -1
-        self.changes: weakref.WeakKeyDictionary[Buffer, PythonWrite] = weakref.WeakKeyDictionary()
+        self.changes: weakref.WeakKeyDictionary[Buffer, PythonWrite] = OfBuffers()
         #: launches that wait, if any do, in memory that is to be had by `memory_of` alone (`ad/repeated_tapes.py`)
         self.ahead: Any = None
         self.launches = 0
@@ -348,8 +364,8 @@ class Session:
         """The seed of the next launch that draws random numbers: different for each, the same sequence for the same
         `random_seed`.
         """
-        self.launches += 1
-        found = (self.config.random_seed * SEED_STEP + self.launches) & 0xFFFFFFFFFFFFFFFF
+        count = self.launches = self.launches + 1  # of each thread another one
+        found = (self.config.random_seed * SEED_STEP + count) & 0xFFFFFFFFFFFFFFFF
         listener = heard()
         return found if listener is None else listener.seed(found)
 

@@ -935,10 +935,9 @@ class Journal(Recorder):
             if isinstance(event, Launch | Custom | CapturedStep):
                 for buffer in event.touched:
                     self._uses.setdefault(buffer, False)
+                    self._met.setdefault(buffer, False)
                 for buffer in event.written:
-                    self._uses[buffer] = True
-                self._met.update(dict.fromkeys(event.touched - self._met.keys(), False))
-                self._met.update(dict.fromkeys(event.written, True))
+                    self._uses[buffer] = self._met[buffer] = True
             elif isinstance(event, Write):
                 self._met[event.target] = True
         self._looked_at = count

@@ -283,13 +283,16 @@ class UndoLog:
         return found
 
     def forget(self) -> None:
-        """Let go of what was kept."""
+        """Let go of what was kept. Other threads that are about to overwrite something find that nothing is needed."""
         self._trace.remember()
-        self._copies = None
-        self.entries.clear()
-        self._views.clear()
-        self._needed.clear()
-        self._wanted.clear()
+        with self._lock:
+            self._copies = None
+            self.entries.clear()
+            self._views.clear()
+            self._followed.clear()
+            self._counted = 0
+            self._needed.clear()
+            self._wanted.clear()
 
 
 class Rewind:
