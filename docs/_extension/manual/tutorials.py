@@ -23,6 +23,7 @@ NOTEBOOKS = REPOSITORY / "notebooks"
 EXPLORER_HEIGHT = 640
 WIDGETS = ("application/vnd.jupyter.widget-view+json", "application/vnd.tinote.view+json")
 SECONDS = 900
+WELCOME = "00_welcome"
 HEAD = """# Tutorials
 
 The notebooks of the repository, executed, with each live view running and each explorer open. `tinote lab` opens them
@@ -30,9 +31,15 @@ for you to change.
 """
 
 
+def lists() -> str:
+    """The tables of the first notebook, which lists the others in the order in which they are read."""
+    cells = nbformat.read(NOTEBOOKS / f"{WELCOME}.ipynb", as_version=4).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown" and "\n|--" in cell.source)
+
+
 def names() -> list[str]:
-    """The names of all tutorials, in order."""
-    return [file.stem for file in sorted(NOTEBOOKS.glob("*.ipynb"))]
+    """The names of all tutorials, in that order."""
+    return [WELCOME, *re.findall(r"\]\((\w+)\.ipynb\)", lists())]
 
 
 def write_tutorials(sources: Path, views: Path, cache: Path, run: set[str]) -> None:
@@ -56,8 +63,9 @@ def write_tutorials(sources: Path, views: Path, cache: Path, run: set[str]) -> N
         write(sources / f"{name}.ipynb", nbformat.writes(placed(found, name, views)))
     shutil.copytree(NOTEBOOKS / "pictures", sources / "pictures", dirs_exist_ok=True)
     write(sources / "errors.md", (NOTEBOOKS / "errors.md").read_text("utf-8"))
-    tree = "\n".join(["```{toctree}", ":maxdepth: 1", *names(), "errors", "```"])
-    write(sources / "index.md", f"{HEAD}\n{tree}\n")
+    tree = "\n".join(["```{toctree}", ":hidden:", "", *names(), "errors", "```"])
+    first = f"[Welcome]({WELCOME}.ipynb) sees that everything works; [errors](errors.md) explains each class of errors."
+    write(sources / "index.md", f"{HEAD}\n{first}\n\n{lists()}\n\n{tree}\n")
 
 
 def _executed(file: Path, cache: Path) -> NotebookNode:

@@ -1,0 +1,78 @@
+"""The tutorials as a series: the first notebook lists them, and each says what it gives, how long it takes, what it
+needs, what to try, and which one is next.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+
+PROJECT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = PROJECT / "notebooks"
+WELCOME = "00_welcome.ipynb"
+
+
+class Row(NamedTuple):
+    """Of the table: the picture, the file, the minutes, and what comes before: a tutorial's number or words."""
+
+    picture: str
+    file: str
+    minutes: str
+    needs: str
+
+
+def cells(file: str) -> list[NotebookNode]:
+    return nbformat.read(NOTEBOOKS / file, as_version=4).cells
+
+
+def rows() -> list[Row]:
+    text = "\n".join(cell.source for cell in cells(WELCOME) if cell.cell_type == "markdown")
+    line = r"^\| !\[\]\((.+?)\) \| \[.+?\]\((\w+\.ipynb)\).*\| (\d+) \| (.+?) \|$"
+    return [Row(*found) for found in re.findall(line, text, re.MULTILINE)]
+
+
+ROWS = rows()
+ORDER = [row.file for row in ROWS]
+
+
+def test_the_first_notebook_lists_all_others() -> None:
+    assert sorted([WELCOME, *ORDER]) == sorted(file.name for file in NOTEBOOKS.glob("*.ipynb"))
+
+
+def test_the_readme_gives_the_same_minutes_and_order() -> None:
+    readme = (PROJECT / "README.md").read_text("utf-8")
+    shown = re.findall(r"\]\(notebooks/(\w+\.ipynb)\) (\d+)", readme)
+    assert shown[1:] == [(row.file, row.minutes) for row in ROWS] and shown[0][0] == WELCOME
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.file)
+def test_it_begins_with_what_one_will_have_and_what_it_takes(row: Row) -> None:
+    first = cells(row.file)[0].source
+    assert f"![What you will have]({row.picture})" in first and (NOTEBOOKS / row.picture).is_file()
+    assert "\n**In the end** you have " in first
+    taken = re.search(r"^\*(\d+) minutes\. Needs (.+)\.\*$", first, re.MULTILINE)
+    assert taken is not None and taken[1] == row.minutes
+    if row.needs.isdigit():
+        before = next(file for file in ORDER if int(file[:2]) == int(row.needs))
+        assert taken[2] == f"tutorial [{row.needs}]({before})" and ORDER.index(before) < ORDER.index(row.file)
+    else:
+        assert all(word in taken[2] for word in row.needs.split(", "))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.file)
+def test_it_ends_with_exercises(row: Row) -> None:
+    last = cells(row.file)[-1]
+    assert last.cell_type == "markdown"
+    assert re.search(r"Worth trying:?\n\n- \*\*", last.source)
+
+
+@pytest.mark.parametrize(("file", "following"), list(pairwise(ORDER)))
+def test_it_leads_to_the_next_one(file: str, following: str) -> None:
+    last = cells(file)[-1].source.splitlines()[-1]
+    assert last.startswith("Next: [") and last.endswith(f"]({following}).")
