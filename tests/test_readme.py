@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import linecache
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tests.pages import execute, programs
+
 PROJECT = Path(__file__).resolve().parents[1]
-BLOCKS = re.findall(r"^```python\n(.*?)^```$", (PROJECT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+BLOCKS = programs((PROJECT / "README.md").read_text("utf-8"))
 
 
 def run(block: str, file: str, space: dict[str, Any]) -> Any:
     """Run a cell; gives the value of its last line, if that is an expression."""
-    linecache.cache[file] = (len(block), None, block.splitlines(keepends=True), file)  # Kernels read their own source.
     *lines, last = block.strip().splitlines()
     if "=" in last.partition("(")[0]:
         lines, last = [*lines, last], "None"
-    exec(compile("\n".join(lines), file, "exec"), space)
+    execute("\n".join(lines), file, space)
     return eval(last, space)
 
 

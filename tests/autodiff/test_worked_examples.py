@@ -1,28 +1,21 @@
 """The worked examples of the manual run, and give what they say."""
 
-import linecache
-import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.pages import execute, programs
+
 MANUAL = Path(__file__).resolve().parents[2] / "docs" / "derivatives.md"
-
-
-def _blocks() -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```$", MANUAL.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 def test_the_worked_examples(capsys: pytest.CaptureFixture[str]):
     scope: dict[str, Any] = {"__name__": "worked_examples"}
     shown: list[str] = []
-    for number, block in enumerate(_blocks()):
-        file = f"<example {number}>"
-        # Kernels read their own source.
-        linecache.cache[file] = (len(block), None, block.splitlines(keepends=True), file)
-        exec(compile(block, file, "exec"), scope)
+    for number, block in enumerate(programs(MANUAL.read_text("utf-8"))):
+        execute(block, f"<example {number}>", scope)
         shown.append(capsys.readouterr().out)
         if number == 0:
             assert scope["tape"].graph().summary.startswith("51 launches; the tape has copied")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import linecache
 import math
 import os
-import re
 import signal
 import threading
 import time
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tests.pages import execute, programs
 from tinote.errors import CaptureError, KernelIndexError, KernelZeroDivisionError
 from tinote.lang.capture.automatic import AutomaticCapture
 from tinote.lang.session.state import session
@@ -856,10 +856,9 @@ def test_plain_python_runs_the_function() -> None:
 
 
 def test_the_example_of_the_manual() -> None:
-    (text,) = re.findall(r"^```python\n(.*?)^```$", MANUAL.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    (program,) = programs(MANUAL.read_text("utf-8"))
     space: dict[str, Any] = {"__name__": "captured_example"}
-    linecache.cache["captured example.py"] = (len(text), None, text.splitlines(keepends=True), "captured example.py")
-    exec(compile(text, "captured example.py", "exec"), space)
+    execute(program, "captured example.py", space)
     np.testing.assert_allclose(space["x"].to_numpy(), 1, atol=1e-3)
     assert space["step"].is_captured
 
