@@ -43,6 +43,7 @@ PAGES = [
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
+    ti.profiler.clear_kernel_profiler_info()  # measurements outlive a session
     yield
     ti.init()
 
