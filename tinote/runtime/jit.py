@@ -229,8 +229,12 @@ def _get_engine() -> _Engine:
 def _create_machine(level: int) -> llvm.TargetMachine:
     machine = host()
     return llvm.Target.from_triple(machine.triple).create_target_machine(
-        cpu=machine.cpu, features=machine.features, opt=level, reloc="pic", codemodel="default", jit=True
+        cpu=machine.cpu, features=machine.features, opt=level, reloc="pic", codemodel=_CODE_MODEL, jit=True
     )
+
+
+# The linker on Windows may put data further away from code than what 32 bits can address.
+_CODE_MODEL = "large" if IS_WINDOWS else "default"
 
 
 class _Level(NamedTuple):
