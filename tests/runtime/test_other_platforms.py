@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.emulated, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 SOURCES = Path(generate.__file__).parent
 TESTS = Path(__file__).with_name("runtime_test.c")
-WINE = shutil.which("wine64") or "/usr/lib/wine/wine64"
+WINE = "/usr/lib/wine/wine64" if Path("/usr/lib/wine/wine64").exists() else shutil.which("wine64") or "wine64"
 WINDOWS = "x86_64-pc-windows-msvc"
 #: What both processors have, this one and the one that Wine shows.
 CPU = "x86-64-v2"
@@ -61,7 +61,7 @@ def wine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     variables = {**os.environ, "WINEPREFIX": str(prefix), "WINEDEBUG": "-all"}
     subprocess.run([WINE, "wineboot", "-i"], env=variables, capture_output=True, timeout=300, check=True)
     yield variables
-    subprocess.run([WINE, "wineboot", "-k"], env=variables, capture_output=True, timeout=60, check=False)
+    subprocess.run([Path(WINE).with_name("wineserver"), "-k"], env=variables, timeout=60, check=False)
 
 
 def test_the_runtime_on_arm64(tmp_path: Path) -> None:
