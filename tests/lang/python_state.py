@@ -178,11 +178,36 @@ RATE = ("{s}.rate = {v}",)
 
 STATES = {
     # what is followed
-    "a number": State("{s} = 1.0", ("v += {s}", "v += -{s} if {s} > 1.5 else 1.0"), NUMBERS),
+    "a number": State(
+        "{s} = 1.0", ("v += {s}", "v += -{s} if {s} > 1.5 else 1.0", "v += 1.0 if type({s}) is float else 2.0"), NUMBERS
+    ),
     "a number that counts": State(
         "{s} = 1.0", ("v += {s}",), NUMBERS, ("global {s}; {s} += 1.0", "global {s}; {s} = v")
     ),
-    "an integer": State("{s} = 1", ("v += {s}", "v += sum(range({s}))"), ("{s} = int({v})",)),
+    "an integer": State(
+        "{s} = 1",
+        ("v += {s}", "v += sum(range({s}))", "v += {s} << 1 | 5 & {s}", "v += {s}.bit_length()"),
+        ("{s} = int({v})",),
+    ),
+    "a number of some type": State(
+        "{s} = 1.0",
+        ("v += {{int: 1.0, float: 2.0}}[type({s})]", "v += 1.0 if isinstance({s}, int) else 3.0"),
+        (*NUMBERS, "{s} = 2"),
+    ),
+    "an abstract class": State(
+        "class {s}(abc.ABC): pass",
+        ("v += 1.0 if isinstance('', {s}) else 2.0", "v += issubclass(str, {s})"),
+        ("{s}.register(str)", "{s}.register(int)"),
+        (),
+        "issubclass(str, {s})",
+    ),
+    "a module that computes attributes": State(
+        "{s} = types.ModuleType('{s}'); {s}.__getattr__ = lambda name: 0.5",
+        ("v += {s}.rate", "v += getattr({s}, 'rate')"),
+        RATE,
+        (),
+        "{s}.rate",
+    ),
     "a text": State("{s} = '1.0'", ("v += float({s})", "v += len({s})"), ("{s} = str({v})",)),
     "a tuple": State(
         "{s} = (1.0, [2.0])",

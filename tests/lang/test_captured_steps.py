@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import tinote as ti
 from tests.pages import execute, programs
 from tinote.errors import CaptureError, KernelIndexError, KernelZeroDivisionError
 from tinote.lang.capture.automatic import AutomaticCapture
+from tinote.lang.capture.dependencies import _CHANGES
 from tinote.lang.session.state import session
 from tinote.runtime.threads import stop_all
 
@@ -984,3 +986,44 @@ def test_defaults_that_are_replaced_are_those_of_the_next_call(library: Library)
     step.__defaults__ = (0.125,)
     with pytest.raises(CaptureError, match="'step' has changed"):
         program()
+
+
+def test_a_change_before_a_function_is_met_counts() -> None:
+    """What a call meets is read then, and from then on compared: what changed before must not be forgotten."""
+    ti.init(num_threads=1, default_fp=ti.f64)
+    total = ti.field(ti.f64, shape=())
+    table = np.array([1.0])
+
+    def met(value: float) -> float:
+        return 2 * value
+
+    @ti.kernel
+    def add(by: ti.f64):
+        total[None] += by
+
+    def step() -> None:
+        add(table[0])
+        np.copyto(table, 5.0)
+        add(next(map(met, [1.0])))
+
+    with pytest.raises(CaptureError, match="a call changes 'table' in Python") as error:
+        ti.capture(step)()
+    assert error.value.span.line > 0
+
+
+@pytest.mark.parametrize("kind", [list, dict, set, deque, OrderedDict, Counter, defaultdict, np.ndarray])
+def test_what_changes_a_container_is_known(kind: type) -> None:
+    """Whatever is not among `_CHANGES` gives a value, for all that Python and NumPy have."""
+    gives = {
+        "copy", "count", "index", "fromkeys", "get", "items", "keys", "values", "difference", "intersection",
+        "isdisjoint", "issubset", "issuperset", "symmetric_difference", "union", "elements", "most_common", "total",
+        "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj",
+        "conjugate", "cumprod", "cumsum", "diagonal", "dot", "dump", "dumps", "flatten", "getfield", "item", "max",
+        "mean", "min", "newbyteorder", "nonzero", "prod", "ptp", "ravel", "repeat", "reshape", "round",
+        "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "to_device", "tobytes", "tofile", "tolist",
+        "tostring", "trace", "transpose", "var", "view",
+    }  # fmt: skip
+    methods = {name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))}
+    assert methods <= gives | _CHANGES
+    in_place = {name for name in dir(kind) if re.fullmatch(r"__(set|del)item__|__i(?!nit)\w+__", name)}
+    assert in_place - {"__iter__", "__invert__", "__index__", "__int__"} <= _CHANGES

@@ -15,6 +15,7 @@ compared.
 
 from __future__ import annotations
 
+import abc
 import ast
 import builtins
 import contextlib
@@ -51,7 +52,11 @@ from tinote.source import NOWHERE, Span
 
 _CHANGES = {
     "append", "appendleft", "extend", "extendleft", "insert", "pop", "popleft", "popitem", "remove", "discard", "clear",
-    "add", "update", "setdefault", "sort", "reverse", "fill", "put", "resize", "itemset",
+    "add", "update", "setdefault", "sort", "reverse", "fill", "put", "resize", "itemset", "rotate", "move_to_end",
+    "subtract", "difference_update", "intersection_update", "symmetric_difference_update", "partition", "setfield",
+    "setflags", "byteswap", "__init__", "__setitem__", "__delitem__", "__setstate__", "__iadd__", "__isub__",
+    "__imul__", "__imatmul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__", "__ilshift__", "__irshift__",
+    "__iand__", "__ior__", "__ixor__",
 }  # fmt: skip
 _TALKS = {"print", "input", "open", "exec", "eval", "compile", "setattr", "delattr", "globals", "locals", "vars"}
 #: Modules whose functions give something else at each call.
@@ -122,8 +127,10 @@ class Dependencies:
         self._names: dict[tuple[int, str], tuple[dict[str, Any], str, Any]] = {}
         self._cells: dict[int, tuple[Any, str, Any]] = {}
         self._attributes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
-        #: names of built-in functions that no namespace has in their place
+        #: names that are looked up elsewhere, since no namespace has them
         self._absent: dict[int, tuple[KeysView[str], set[str]]] = {}
+        #: abstract classes that are asked for by `isinstance`, with the token of what was registered with any of them
+        self._abstract: tuple[str, Any] = "", None
         self._functions: dict[int, tuple[types.FunctionType, Any, Any, Any]] = {}
         self._roots: list[tuple[Any, str, Span]] = []
         self._contents: dict[int, tuple[Any, str, Any]] = {}
@@ -162,9 +169,15 @@ class Dependencies:
         if held is not None and key in held:
             self.numbers.update(_as_number(held, key, value))
 
-    def builtin(self, namespace: dict[str, Any], key: str) -> None:
-        """A name is that of a built-in function, and no global."""
+    def absent(self, namespace: dict[str, Any], key: str) -> None:
+        """A name is none of these: it is that of a built-in function, or a module computes it."""
         self._absent.setdefault(id(namespace), (namespace.keys(), set()))[1].add(key)
+
+    def asks_for(self, classes: Any, key: str) -> None:
+        """It matters what is of these classes. With abstract ones, others may be registered."""
+        kinds = classes if isinstance(classes, tuple) else (classes,)
+        if not all(isinstance(one, type) and not isinstance(one, abc.ABCMeta) for one in kinds):
+            self._abstract = key, abc.get_cache_token()
 
     def hold(self, value: Any, key: str, span: Span) -> None:
         """All that can be reached from a value matters."""
@@ -260,6 +273,16 @@ class Dependencies:
                 return min(names & absent)
         return self._changed_otherwise()
 
+    def refuse_changes(self, place: Span) -> None:
+        """Raise `CaptureError` if a call has changed something in Python that a replay would not change."""
+        changed = self.changed()
+        if changed is not None:
+            raise CaptureError(
+                f"this cannot be captured: a call changes '{changed}' in Python",
+                place,
+                hint="keep it in a field, or make it a global number that the step assigns",
+            )
+
     def change(self) -> str | None:
         """What became of something that is not what it was, in words."""
         name = self.changed()
@@ -300,6 +323,9 @@ class Dependencies:
                 or function.__kwdefaults__ is not named
             ):
                 return function.__name__
+        key, token = self._abstract
+        if token is not None and token != abc.get_cache_token():
+            return key
         for cell, key, value in self._cells.values():
             try:
                 if cell.cell_contents is not value and not is_same(cell.cell_contents, value):
@@ -459,6 +485,8 @@ class Reader(ast.NodeVisitor):
         self._bound = set(self._locals)  # here, or in a function within it
         self._globals: set[str] = set()
         self._nonlocals: set[str] = set()
+        #: where it is known of what the type is asked for
+        self._known_types: set[ast.AST] = set()
 
     def read(self) -> None:
         node = _node_of(self._code)
@@ -496,6 +524,8 @@ class Reader(ast.NodeVisitor):
             elif isinstance(part, ast.MatchClass) or (isinstance(part, ast.Name) and part.id in _LOOKS_ANYWHERE):
                 if part not in by_name:
                     self._found.holdings.attributes_read = None
+                if isinstance(part, ast.MatchClass):
+                    self._found.asks_for(self._value(part.cls), ast.unparse(part.cls))
         self._locals -= self._globals | self._nonlocals
         for part in node.body if isinstance(node.body, list) else [node.body]:
             self.visit(part)
@@ -547,7 +577,7 @@ class Reader(ast.NodeVisitor):
                 self._found.name(self._namespace, node.id, self._namespace[node.id])
                 return self._namespace[node.id]
             if hasattr(builtins, node.id):
-                self._found.builtin(self._namespace, node.id)
+                self._found.absent(self._namespace, node.id)
             return getattr(builtins, node.id, MISSING)
         if isinstance(node, ast.Attribute):
             owner = self._value(node.value)
@@ -576,6 +606,8 @@ class Reader(ast.NodeVisitor):
             if not (callable(value) or isinstance(value, types.ModuleType) or is_constant(value) or is_ours(value)):
                 self._found.attribute(owner, name, value)
             return value
+        if held is MISSING and isinstance(owner, types.ModuleType):
+            self._found.absent(owner.__dict__, name)
         if held is MISSING or _is_computed(type(owner), "__getattribute__") or _is_computed(type(held), "__get__"):
             return MISSING
         value = getattr(owner, name)
@@ -627,10 +659,10 @@ class Reader(ast.NodeVisitor):
         self._locals = outer
 
     def visit_Name(self, node: ast.Name) -> None:
-        if isinstance(node.ctx, ast.Load):
-            self._use(node)
-        else:
+        if not isinstance(node.ctx, ast.Load):
             self._assigned(node)
+        elif self._use(node) and self._value(node) is type and node not in self._known_types:
+            self._asks_for_type(node, MISSING)
 
     def _use(self, node: ast.expr) -> bool:
         """What an expression gives is used: all of it matters. Gives whether it is known."""
@@ -644,6 +676,8 @@ class Reader(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         owner, name = self._value(node.value), self._mangled(node.attr)
+        if name == "__class__":
+            self._asks_for_type(node, owner)
         if isinstance(node.ctx, ast.Load):
             # Where it is found by its name, it does not matter what else its owner has.
             if self._use(node) and not is_ours(owner):
@@ -707,10 +741,23 @@ class Reader(ast.NodeVisitor):
         why = self._found.why_not(called) or _why_changes(called)
         if why is not None:
             raise self._refusal(node, why.replace("`…`", f"`{ast.unparse(node.func)}`"))
+        if called is type:
+            self._known_types.add(node.func)
+            if len(node.args) == 1:
+                self._asks_for_type(node, self._value(node.args[0]))
+        elif (called is isinstance or called is issubclass) and len(node.args) == 2:
+            self._known_types |= set(ast.walk(node.args[1]))
+            self._found.asks_for(self._value(node.args[1]), ast.unparse(node.args[1]))
         if isinstance(called, types.FunctionType | types.MethodType | functools.partial) or not isinstance(
             called, type | types.BuiltinFunctionType | types.BuiltinMethodType
         ):
             self._found.scan(called)
+
+    def _asks_for_type(self, node: ast.expr, value: Any) -> None:
+        # While a step is captured, its numbers are traced ones, of which `isinstance` alone says what they stand for.
+        if value is MISSING or _is_number(value):
+            hint = "ask by `isinstance`, or leave it out of the step"
+            raise self._refusal(node, "it asks for the type of what may be a number", hint)
 
 
 def _why_changes(called: Any) -> str | None:

@@ -141,12 +141,13 @@ def record_all(trial: Trial, dependencies: Dependencies, prints: bool) -> tuple[
         recording = Recording(tables, decisions, trial.arguments, prints=prints)
         try:
             with Watch(dependencies) as watch:
-                trial.record(recording, plan)
+                returned = trial.record(recording, plan)
         finally:
             recording.close()
         trial.refuse_changes(dependencies)
         if watch.read_called():
             dependencies.settle()
+        trial.refuse_known(returned, dependencies)
         if len(dependencies.assigned) > len(trial.variables):
             return None
         merge(plan.root, recording.steps)

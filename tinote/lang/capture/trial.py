@@ -204,16 +204,23 @@ class Trial:
 
     def refuse_changes(self, dependencies: Dependencies) -> None:
         """Raise `CaptureError` if calls have changed something in Python that a replay would not change."""
-        changed = dependencies.changed()
-        if changed is not None:
-            raise CaptureError(
-                f"this cannot be captured: a call changes '{changed}' in Python",
-                place_of_function(self._function),
-                hint="keep it in a field, or make it a global number that the step assigns",
-            )
+        dependencies.refuse_changes(place_of_function(self._function))
 
-    def record(self, recording: Recording, plan: Plan) -> None:
-        """Call it, record what it does, and put back the variables."""
+    def refuse_known(self, returned: Any, dependencies: Dependencies) -> None:
+        """Raise `CaptureError` if a call returns what was there before it, of which a replay would return a copy."""
+        parts = [returned]
+        for one in parts:
+            if dependencies.holds(one):
+                raise CaptureError(
+                    f"this cannot be captured: it returns a {type(one).__name__} that is there before the call",
+                    place_of_function(self._function),
+                    hint="return a copy of it",
+                )
+            if type(one) in (tuple, list, dict):
+                parts += one.values() if type(one) is dict else one
+
+    def record(self, recording: Recording, plan: Plan) -> Any:
+        """Call it, record what it does, and put back the variables. Gives what it returned."""
         arguments: list[Any] = []
         inputs = []
         for value in self._arguments:
@@ -243,6 +250,7 @@ class Trial:
                     hint="decide it in a kernel",
                 ) from None
             raise
+        return returned
 
     def updates(self, recording: Recording) -> tuple[tuple[int, Operand], ...]:
         """The variables that are others than at the begin of the call, by their place, and what they are now."""

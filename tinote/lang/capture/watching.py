@@ -13,7 +13,7 @@ import numpy as np
 
 from tinote.errors import CaptureError
 from tinote.lang.capture.captured import NUMBERS
-from tinote.lang.capture.dependencies import Dependencies
+from tinote.lang.capture.dependencies import Dependencies, place_of
 from tinote.lang.data.traced import Traced
 from tinote.runtime.launch import LaunchStopped
 from tinote.runtime.threads import stop_all
@@ -78,6 +78,7 @@ class Watch:
             return
         self._called[code, id(owner)] = code, frame.f_globals, given
         if self._at_once:
+            dependencies.refuse_changes(place_of(code))  # before they are what is compared with
             dependencies.scan_called(code, frame.f_globals, given)
             dependencies.settle()
             for place, (holder, key) in dependencies.assigned.items():

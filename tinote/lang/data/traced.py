@@ -328,6 +328,25 @@ def _constants(constants: Sequence[Any]) -> list[Any]:
     return [inner for one in constants for inner in (_constants(one) if isinstance(one, tuple) else [one])]
 
 
+def _of_integers(python: Callable[..., Any], *operands: Any) -> Any:
+    """An operation on integers that no program has: it takes the numbers themselves."""
+    values = [one.value if type(one) is Traced else one for one in operands]
+    if not all(isinstance(one, int | np.integer) for one in values):
+        return NotImplemented
+    for one in operands:
+        if type(one) is Traced:
+            one._look("a plain integer of it")
+    return python(*values)
+
+
+def _bitwise(python: Callable[[Any, Any], Any]) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """The methods for an operator on bits, with the number on its left and on its right."""
+    return (
+        lambda self, other: _of_integers(python, self, other),
+        lambda self, other: _of_integers(python, other, self),
+    )
+
+
 @final
 class Traced:
     """A number that remembers where it came from. It is made by what reads fields and launches kernels.
@@ -557,10 +576,21 @@ class Traced:
         return other // self, other % self
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        return NotImplemented if modulus is not None else _by_operator(RULES["float_power"], operator.pow, self, other)
+        if modulus is not None:
+            return _of_integers(pow, self, other, modulus)
+        return _by_operator(RULES["float_power"], operator.pow, self, other)
 
     def __rpow__(self, other: Any) -> Any:
         return _by_operator(RULES["float_power"], operator.pow, other, self)
+
+    __and__, __rand__ = _bitwise(operator.and_)
+    __or__, __ror__ = _bitwise(operator.or_)
+    __xor__, __rxor__ = _bitwise(operator.xor)
+    __lshift__, __rlshift__ = _bitwise(operator.lshift)
+    __rshift__, __rrshift__ = _bitwise(operator.rshift)
+
+    def __invert__(self) -> Any:
+        return _of_integers(operator.invert, self)
 
     def scaling(self, slope: Any) -> Any:
         """The product with a slope, 0 where it is zero itself: of derivatives, which are constants here."""
@@ -596,10 +626,13 @@ class Traced:
 
     def __getattr__(self, name: str) -> Any:
         # NumPy's functions ask the elements of an array of objects for a method of their own name.
-        rule = RULES.get(name)
-        if rule is None or name.startswith("_"):
-            raise AttributeError(f"'float' object has no attribute {name!r}")
-        return lambda *others: getattr(np, name)(self, *others)
+        if name in RULES and not name.startswith("_"):
+            return lambda *others: getattr(np, name)(self, *others)
+        kind = type(self.value)
+        if name.startswith("_") or not hasattr(kind, name):
+            raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+        self._look("a plain integer of it")  # of floats there is nothing else
+        return getattr(self.value, name)
 
 
 class _TracedFloat(float):
