@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
+from itertools import product
 from types import ModuleType
 from typing import Any
 
@@ -709,6 +710,100 @@ def test_two_blocks_of_forward_mode_over_the_same_dual() -> None:
     assert place_of(error) == (line_of("forward"), [line_of("forward")])
 
 
+def differentiated(name: str, own: Own, program: Callable[[], object]) -> Any:
+    """The derivative of a program that leaves its result in `own.loss`: a sum over `own.x`."""
+    own.loss[None] = 0
+    ones = np.ones(N)
+    if name == "forward mode":
+        with ti.ad.FwdMode(loss=own.loss, param=own.x, seed=ones):
+            program()
+        return own.loss.dual[None]
+    if name == "a tape":
+        return in_tape(own, program).sum()
+    if name == "jvp":
+        return ti.ad.jvp(program, wrt=own.x, loss=own.loss)(ones)[1]
+    if name == "several directions":
+        return ti.ad.jacobian(program, wrt=own.x, loss=own.loss, mode="forward")().sum()
+    if name == "hvp":
+        return ti.ad.value_grad_hvp(program, wrt=own.x, loss=own.loss)(ones)[1].sum()
+    return ti.ad.grad(program, wrt=own.x, loss=own.loss)().sum()
+
+
+DERIVATIVES = ("forward mode", "several directions", "jvp", "a tape", "grad", "hvp")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "by_python"),
+    [*[(*pair, False) for pair in product(DERIVATIVES, DERIVATIVES)], *[(one, one, True) for one in DERIVATIVES]],
+)
+def test_two_derivatives_through_the_same_values(first: str, second: str, by_python: bool) -> None:
+    """A field without gradient and dual, which both write and read: a result is right, or refused with both lines."""
+    both = ti.field(ti.f64, N)
+    programs: list[Callable[[Callable[[], object]], Callable[[], None]]] = []
+    every = made(2)
+    for own in every:
+
+        def program(between: Callable[[], object], own: Own = own) -> Callable[[], None]:
+            x, loss = own.x, own.loss
+
+            @ti.kernel
+            def fill():
+                for i in x:
+                    both[i] = x[i] ** 2
+
+            @ti.kernel
+            def measure():
+                for i in x:
+                    loss[None] += both[i] * x[i]
+
+            def run() -> None:
+                if by_python:
+                    both.fill(own.start[0])
+                else:
+                    fill()
+                between()
+                measure()
+
+            return run
+
+        programs.append(program)
+    wanted = [
+        differentiated(name, own, program(lambda: None))
+        for name, own, program in zip((first, second), every, programs, strict=True)
+    ]
+    has_filled, is_over = threading.Event(), threading.Event()
+    found: list[Any] = [None, None]
+
+    def waits() -> None:
+        has_filled.set()
+        assert is_over.wait(60)
+
+    def work(number: int, between: Callable[[], object]) -> None:
+        try:
+            found[number] = differentiated((first, second)[number], every[number], programs[number](between))
+        except DifferentiationError as error:
+            found[number] = error
+
+    def work_meanwhile() -> None:
+        assert has_filled.wait(60)
+        work(1, lambda: None)
+        is_over.set()
+
+    threads = [threading.Thread(target=work, args=(0, waits)), threading.Thread(target=work_meanwhile)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    errors = [one for one in found if isinstance(one, DifferentiationError)]
+    assert errors
+    for error in errors:
+        assert "is used by two recordings" in error.message
+        line, notes = place_of(error)
+        assert line > 0 < notes[0]
+    for one, right in zip(found, wanted, strict=True):
+        assert isinstance(one, DifferentiationError) or np.isclose(one, right)
+
+
 def test_functions_take_turns_with_a_gradient_of_both() -> None:
     """They leave nothing in the gradient of a field that both only read."""
     (own,) = made(1)
@@ -754,6 +849,38 @@ def test_one_derivative_of_fields_in_several_threads_is_an_error_or_right() -> N
     assert not wrong
     assert all(line > 0 and notes and notes[0] > 0 for line, notes in refused)
     assert gradient().tobytes() == wanted
+
+
+def test_forward_mode_in_a_tape_in_a_thread() -> None:
+    """Over fields that the main thread has made, and whose duals it has computed."""
+    own = made(1)[0]
+    x, y = own.x, own.y
+    total = ti.field(ti.f64, (), needs_grad=True, needs_dual=True)
+
+    @ti.kernel
+    def cubes():
+        for i in x:
+            y[i] = x[i] ** 3
+
+    @ti.kernel
+    def use_duals():
+        for i in x:
+            total[None] += y.dual[i] * x[i]
+
+    def gradient() -> Any:
+        y.dual.fill(7)
+        with ti.ad.Tape(total):
+            with ti.ad.FwdMode(loss=y, param=x, seed=np.ones(N)):
+                cubes()
+            use_duals()
+        return x.grad.to_numpy()
+
+    wanted = gradient()
+    np.testing.assert_allclose(wanted, 9 * own.start**2)
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(3):
+            assert pool.submit(gradient).result().tobytes() == wanted.tobytes()
+            assert gradient().tobytes() == wanted.tobytes()
 
 
 # ---- generators

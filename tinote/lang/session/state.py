@@ -7,7 +7,7 @@ import platform
 import sys
 import warnings
 import weakref
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from numbers import Integral
@@ -117,9 +117,14 @@ class Recorder:
             hint="open it in the function that is sent",
         )
 
+    def used(self) -> Mapping[Buffer, bool]:
+        """The memory that it has used so far, and whether it has written there, as far as that is known."""
+        return {}
+
     def meeting(self, other: Recorder) -> Buffer | None:
-        """What one of the two writes and the other one uses, if that is known."""
-        return None
+        """What one of the two has written and the other one has used."""
+        own, others = self.used(), other.used()
+        return next((buffer for buffer in own.keys() & others.keys() if own[buffer] or others[buffer]), None)
 
     def begin_duals(self, duals: Iterable[Any]) -> None:
         """These are about to be used: they begin at zero, if this recording has not used them yet."""

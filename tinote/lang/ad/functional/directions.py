@@ -98,6 +98,7 @@ class SeveralDirections(ForwardMode):
         arguments = arguments_of(instance, values, self._request)
         arguments.refuse_shared()
         touched = arguments.accesses
+        self._launched[id(touched)] = touched
         if any(b.primal is not None for b in touched.loaded | touched.written):
             raise OneDirectionOnly
         self._lost.launch_forward(arguments, self._tangents, active=False)
@@ -122,6 +123,7 @@ class SeveralDirections(ForwardMode):
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         if source is None and holds_traced(value):
             raise OneDirectionOnly
+        self._by_python[buffer] = True
         if source in self._tangents:
             self._lend(buffer)
         if position is ...:
@@ -139,6 +141,7 @@ class SeveralDirections(ForwardMode):
 
     def _refuse_active(self, buffer: Buffer) -> None:
         """What is taken out of memory with tangents is a constant, of which one direction tells where it goes."""
+        self._by_python.setdefault(buffer, False)
         tangent = self._tangents.get(buffer)
         # What is captured is for other numbers, too.
         if buffer in self._lost.spans or (tangent is not None and (heard() is not None or numbers(tangent).any())):

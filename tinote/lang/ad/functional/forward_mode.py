@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, NoReturn, Protocol, Self
 
 import numpy as np
 
+from tinote.compiler.launch.access_summary import AccessSummary
 from tinote.compiler.requests import TANGENT, Derivative, Request
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer, BufferKind
@@ -33,7 +34,14 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, tangents_in, varies
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, lendable, lending
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.owners import claim, clear_own_duals, close_recording, open_recording, use
+from tinote.lang.session.owners import (
+    claim,
+    clear_own_duals,
+    close_recording,
+    open_recording,
+    refuse_same_values,
+    use,
+)
 from tinote.lang.session.state import Recorder, memory_of, note_overwriting, recorder, session
 from tinote.source import NOWHERE, caller
 
@@ -89,6 +97,9 @@ class ForwardMode(Recorder):
         self._before: CompanionsBefore | None = None
         #: the duals that it uses
         self.companions: set[Buffer] = set()
+        #: what launches have used, once for each of their accesses, and what Python has: whether it has written there
+        self._launched: dict[int, AccessSummary] = {}
+        self._by_python: dict[Buffer, bool] = {}
 
     def begin_duals(self, duals: Iterable[Buffer]) -> None:
         """These are about to be used: they begin at zero."""
@@ -101,6 +112,12 @@ class ForwardMode(Recorder):
         else:
             use(self, fresh)
             claim(fresh, clear=self.clears)
+
+    def used(self) -> Mapping[Buffer, bool]:
+        found = dict(self._by_python)
+        for touched in list(self._launched.values()):
+            found = {**dict.fromkeys(touched.loaded, False), **found, **dict.fromkeys(touched.written, True)}
+        return found
 
     def begin_all_duals(self) -> None:
         if self._before is not None:
@@ -182,8 +199,14 @@ class ForwardMode(Recorder):
         self._tangents.clear()
         self._temporaries = NO_ADJOINTS
         self._clear_seeds()
-        if self._before is None:
-            close_recording(self, failed=error is not None)
+        failed = True
+        try:
+            if error is None:
+                refuse_same_values(self)
+                failed = False
+        finally:
+            if self._before is None:
+                close_recording(self, failed=failed)
 
     def _clear_seeds(self) -> None:
         for field in self.params:
@@ -196,8 +219,10 @@ class ForwardMode(Recorder):
         numbers_flow = active or instance.returns_floats
         arguments = arguments_of(instance, values, PUSHFORWARD if numbers_flow else TANGENT)
         arguments.refuse_shared()
+        touched = arguments.accesses
+        self._launched[id(touched)] = touched
         self.begin_duals(arguments.duals)
-        if any(b.primal is not None and b.tangent is None for b in arguments.accesses.written):
+        if any(b.primal is not None and b.tangent is None for b in touched.written):
             self._give_gradients_duals(instance)
         arguments = self._lending(arguments)
         self._lost.launch_forward(arguments, self._tangents, active=active)
@@ -263,6 +288,7 @@ class ForwardMode(Recorder):
     def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """The gradient is launched in its version with tangents."""
         arguments = arguments_of(instance, values, self.gradients)
+        self._launched[id(arguments.accesses)] = arguments.accesses
         self._lost.launch_gradient_forward(arguments, self._tangents)
         self.begin_duals(arguments.duals)
         self._begin_duals_of(*arguments.gradients)
@@ -273,6 +299,9 @@ class ForwardMode(Recorder):
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         """Its dual gets the tangents of what is written."""
+        self._by_python[buffer] = True
+        if source is not None:
+            self._by_python.setdefault(source, False)
         self._begin_duals_of(buffer, source)
         if buffer.primal is not None and buffer.primal.adjoint is buffer:
             self.keep_gradients([buffer])
@@ -292,6 +321,8 @@ class ForwardMode(Recorder):
     def computing(self, computation: Computation) -> None:
         """The tangents of what it gives are computed beside its values."""
         values = computation.values()
+        self._by_python = {**dict.fromkeys(computation.inputs, False), **self._by_python}
+        self._by_python.update(dict.fromkeys(computation.written, True))
         lost = next((buffer for buffer in computation.inputs if buffer in self._lost.spans), None)
         given = [self.tangent(buffer) for buffer in computation.inputs]
         if any(one is not None for one in given):
@@ -311,6 +342,7 @@ class ForwardMode(Recorder):
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         if buffer in self._lost.spans:
             self.trace.note_taken_out()
+        self._by_python.setdefault(buffer, False)
         self._begin_duals_of(buffer)
         tangent = tangent_of(buffer, self._tangents)
         if tangent is None or buffer.dtype.kind != "f":
@@ -322,6 +354,7 @@ class ForwardMode(Recorder):
         return objects([self.trace.new(*pair) for pair in pairs], buffer.element)
 
     def taking(self, buffer: Buffer) -> None:
+        self._by_python.setdefault(buffer, False)
         self._begin_duals_of(buffer)
         tangent = tangent_of(buffer, self._tangents)
         if buffer in self._lost.spans or (tangent is not None and numbers(tangent).any()):

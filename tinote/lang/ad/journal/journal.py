@@ -668,6 +668,7 @@ class Journal(Recorder):
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         if buffer in self.duals_apart and not self._leaves_values:
             self._refuse_dual(buffer, "written by Python", "write it in a kernel")
+        self._met[buffer] = True
         self._keep_gradient(buffer)
         if self._observers or self.saved.log.keeps(buffer) or self.derivative.has_tangents:
             self.overwriting(buffer, region_at(buffer, position))
@@ -676,6 +677,7 @@ class Journal(Recorder):
             given = np.asarray(stored(getattr(value, "values", value)))
             self.from_python.append(Taken("a field", (repr(position),), sketch(given)))
         if source is not None:
+            self._met.setdefault(source, False)
             self.use_companion(source)
         records = source is not None or traced is not None or self._was_used(buffer, position)
         followed = traced is not None or (source is not None and self.is_followed(source))
@@ -735,6 +737,7 @@ class Journal(Recorder):
 
     def taking(self, buffer: Buffer) -> None:
         self.looked_at.add(buffer)
+        self._met.setdefault(buffer, False)
         if buffer in self.duals_apart:
             self._refuse_dual(buffer, "taken as an array", "read its elements, or copy it into a field in a kernel")
         if buffer.dtype.kind == "f" and self.is_followed(buffer):
@@ -750,6 +753,7 @@ class Journal(Recorder):
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         self.looked_at.add(buffer)
+        self._met.setdefault(buffer, False)
         if buffer.dtype.kind != "f" or (buffer.primal is not None and buffer not in self.active):
             return value
         self.use_companion(buffer)
@@ -883,13 +887,9 @@ class Journal(Recorder):
         self._look()
         return buffer in self._uses
 
-    def meeting(self, other: Recorder) -> Buffer | None:
-        if not isinstance(other, Journal):
-            return None
+    def used(self) -> Mapping[Buffer, bool]:
         self._look()
-        other._look()
-        both = self._met.keys() & other._met.keys()
-        return next((buffer for buffer in both if self._met[buffer] or other._met[buffer]), None)
+        return self._met
 
     def begin_loss(self, loss: Field) -> None:
         """Set the loss to zero, which it begins with. Raises `DifferentiationError` where others use it."""
@@ -938,8 +938,6 @@ class Journal(Recorder):
                     self._met.setdefault(buffer, False)
                 for buffer in event.written:
                     self._uses[buffer] = self._met[buffer] = True
-            elif isinstance(event, Write):
-                self._met[event.target] = True
         self._looked_at = count
 
     # ---- at its end
