@@ -16,7 +16,6 @@ used.
 
 from __future__ import annotations
 
-import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +48,7 @@ from tinote.lang.maths import algorithms
 from tinote.lang.misc import cfg, is_arch_supported, is_logging_effective, set_logging_level
 from tinote.lang.session import missing, profiler
 from tinote.lang.session.state import arches, init, reset
+from tinote.lazy import load
 
 if TYPE_CHECKING:
     from tinote import ad, graph, linalg, math, tools
@@ -135,7 +135,7 @@ _LAZY = {
 _INNER = {
     "_lib",
     "primitive_types",
-    *("Any", "TYPE_CHECKING", "annotations", "importlib", "sys", "missing", "no_attribute", "warn_of_namesakes"),
+    *("Any", "TYPE_CHECKING", "annotations", "load", "sys", "missing", "no_attribute", "warn_of_namesakes"),
     *("compiler", "config", "distribution", "ir", "runtime", "source"),
 }
 
@@ -146,7 +146,7 @@ def __getattr__(name: str) -> Any:
     """
     if name in _LAZY:
         module, attribute = _LAZY[name]
-        found = importlib.import_module(module)
+        found = load(module)
         value = found if attribute is None else getattr(found, attribute)
         globals()[name] = value
         return value
@@ -168,9 +168,9 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext tinote`."""
-    importlib.import_module("tinote.magics").load_ipython_extension(shell)
+    load("tinote.magics").load_ipython_extension(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """`%unload_ext tinote`."""
-    importlib.import_module("tinote.magics").unload_ipython_extension(shell)
+    load("tinote.magics").unload_ipython_extension(shell)

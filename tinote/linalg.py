@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from tinote.lang.maths.linalg import eig, polar_decompose, solve, svd, sym_eig
 from tinote.lang.session.missing import refusing
+from tinote.lazy import load
 
 if TYPE_CHECKING:
     from tinote.lang.ad.solvers.builder import SparseMatrixBuilder
@@ -47,7 +47,7 @@ _refuse = refusing(__name__)
 def __getattr__(name: str) -> Any:
     if name not in _SOLVERS:
         return _refuse(name)
-    found = getattr(importlib.import_module(f"tinote.lang.ad.solvers.{_SOLVERS[name]}"), name)
+    found = getattr(load(f"tinote.lang.ad.solvers.{_SOLVERS[name]}"), name)
     globals()[name] = found
     return found
 

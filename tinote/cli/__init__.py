@@ -7,12 +7,12 @@ A command's module is loaded when it is called: those that open notebooks take s
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 from pathlib import Path
 
 from tinote import __version__
 from tinote.cli.status import INTERRUPTED, UNUSABLE, Unusable, existing_file, existing_target
+from tinote.lazy import load
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
             existing_file(options.notebook, folders=True)
         elif options.command == "explore":
             existing_target(options.target)
-        return importlib.import_module(f"tinote.cli.{options.command}").main(options)
+        return load(f"tinote.cli.{options.command}").main(options)
     except Unusable as error:
         print(f"tinote {options.command}: {error}", file=sys.stderr)
         return UNUSABLE

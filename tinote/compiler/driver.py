@@ -9,7 +9,6 @@ passes are loaded, which is why this file reaches them, and code generation, thr
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,6 +35,7 @@ from tinote.errors import KernelArgumentError, KernelTypeError, Note, noting_int
 from tinote.ir.buffers import bytes_of, twin_of
 from tinote.ir.nodes import Buffer, BufferKind, Function
 from tinote.ir.types import Scalar, Tensor
+from tinote.lazy import load
 from tinote.runtime.memory import Memory
 from tinote.runtime.seam import unwatched
 from tinote.source import NOWHERE, Span
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 def _load(name: str) -> Any:
     """A part of the compiler that is loaded when something is compiled, not when tinote is imported."""
-    return importlib.import_module(f"tinote.compiler.{name}")
+    return load(f"tinote.compiler.{name}")
 
 
 class Compiled(NamedTuple):
@@ -141,7 +141,7 @@ class Specialisation:
         """
         if not self.config.debug:
             return []
-        violations = importlib.import_module("tinote.autodiff.static_violations").find_static_violations(fn)
+        violations = load("tinote.autodiff.static_violations").find_static_violations(fn)
         return [Warned(one.message, one.later) for one in violations]
 
     @property
@@ -224,7 +224,7 @@ class Specialisation:
     @cached_property
     def effects(self) -> Effects:
         """What a launch does to memory, element by element. Runs the passes, unless an earlier process has."""
-        regions = importlib.import_module("tinote.ir.access_region")
+        regions = load("tinote.ir.access_region")
         found = None if self._cache is None else self._cache.get("effects", regions.Effects)
         if found is None:
             pipeline = _load("pipeline")
@@ -240,14 +240,14 @@ class Specialisation:
         """
         found = self._carried.get((buffer, request))
         if found is None:
-            gradient = importlib.import_module("tinote.autodiff.gradient")
+            gradient = load("tinote.autodiff.gradient")
             writes, needed = gradient.carried_on(buffer, self.differentiated(request), arguments=request.arguments)
             found = self._carried[buffer, request] = [(write.buffer, write.loc) for write in writes], needed
         return found
 
     def refuse_gradient_access(self, request: Request) -> None:
         """Raise `DifferentiationError` when the kernel works on gradients other than as constants."""
-        importlib.import_module("tinote.autodiff.gradient").refuse_gradient_access(self.differentiated(request))
+        load("tinote.autodiff.gradient").refuse_gradient_access(self.differentiated(request))
 
     def request_of(self, code: Code) -> Request | None:
         """Which request this code is the result of."""
@@ -333,7 +333,7 @@ class Specialisation:
     def _function(self, request: Request) -> Function:
         """What the front end made, with temporary companions."""
         fn, twins = self.lowered.function, self.twins(request)
-        return importlib.import_module("tinote.ir.redirect").redirected(fn, twins) if twins else fn
+        return load("tinote.ir.redirect").redirected(fn, twins) if twins else fn
 
     def _compile_once(self, request: Request) -> Compiled:
         """Compiled here, or by the first of several processes that need the same now."""
@@ -343,7 +343,7 @@ class Specialisation:
             key = self._cache.key(request.name, self.lowered, self.twins(request))
         if key is None or store is None:
             return self._compile(request)
-        with importlib.import_module("tinote.runtime.process_locks").process_lock(store.folder, key):
+        with load("tinote.runtime.process_locks").process_lock(store.folder, key):
             return self._from_disk(request) or self._compile(request)
 
     def _compile(self, request: Request) -> Compiled:
@@ -403,7 +403,7 @@ class Specialisation:
     def _new_memory(self, nbytes: int) -> Memory:
         if self.config.arch != "gpu":
             return Memory(nbytes)
-        gpu = importlib.import_module("tinote.runtime.gpu")
+        gpu = load("tinote.runtime.gpu")
         found: Memory = gpu.ResidentMemory(gpu.open_device(self.config.software_gpu), nbytes, clear=False)
         return found
 
@@ -412,7 +412,7 @@ class Specialisation:
     def _store(self) -> DiskStore | None:
         if not self.config.offline_cache or self.config.arch != "cpu":
             return None
-        store = importlib.import_module("tinote.runtime.store").open_store()
+        store = load("tinote.runtime.store").open_store()
         return None if store.problem else store
 
     def _open_cache(self) -> KernelCache | None:
@@ -475,7 +475,7 @@ class Specialisation:
         fn, _ = pipeline.run_pipeline(started, pipeline.steps_for(request), config, machine=machine)
         unlowered, _ = pipeline.run_pipeline(started, pipeline.steps_for(request, lower=False), config, machine=machine)
         metadata, text = _load("launch.backend").make_executable(fn, config, wasm=True)
-        overwritten = importlib.import_module("tinote.ir.definite_stores").overwritten_buffers(unlowered)
+        overwritten = load("tinote.ir.definite_stores").overwritten_buffers(unlowered)
         return metadata, text, overwritten
 
     def for_webgpu(self, request: Request) -> Any:

@@ -9,7 +9,6 @@ are in `derivative_steps.py`, which is loaded when one of them runs: most first 
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable
 from functools import partial
@@ -62,6 +61,7 @@ from tinote.errors import CompilerBug, TinoteError, refusing_deep_nests
 from tinote.ir.nodes import Buffer, Function, MemoryOp
 from tinote.ir.query import walk
 from tinote.ir.verify import Form, InvalidIR, verify
+from tinote.lazy import load
 
 if TYPE_CHECKING:
     from tinote.autodiff.activity import Broken
@@ -147,7 +147,7 @@ def _simplify(form: Form, *, keep_checks: bool = False) -> Fixpoint:
 
 
 def _derivative_steps() -> Any:
-    return importlib.import_module("tinote.compiler.derivative_steps")
+    return load("tinote.compiler.derivative_steps")
 
 
 def _reverse(*, arguments: bool, once: bool, shares: bool, directions: int) -> Steps:
@@ -209,7 +209,7 @@ def _demote_atomics(fn: Function, context: Context) -> Function:
 def machine_of(config: Config) -> Machine:
     """What it is estimated for whether a loop should run in lanes."""
     # Not at the top: llvmlite takes long to load, and what becomes plain Python does without it.
-    jit: Any = importlib.import_module("tinote.runtime.jit")
+    jit: Any = load("tinote.runtime.jit")
     bits: int = jit.host().vector_bits
     return Machine(bits, 32 if bits == 512 else 16, config.fast_math)
 
@@ -227,7 +227,7 @@ def _keep_order(fn: Function, context: Context) -> Function:
         return keep_order(fn, exact=not context.config.fast_math)
     accesses = [op for op in walk(fn.region) if isinstance(op, MemoryOp)]
     differentiated = any(op.buffer.adjoint is not None or op.buffer.tangent is not None for op in accesses)
-    return importlib.import_module("tinote.autodiff.keep_order").keep_order(fn) if differentiated else fn
+    return load("tinote.autodiff.keep_order").keep_order(fn) if differentiated else fn
 
 
 def _watch_conflicts(fn: Function, context: Context) -> Function:
@@ -252,7 +252,7 @@ def _accumulate(fn: Function, context: Context, *, reduces: bool = False) -> Fun
 
 def _store_first(fn: Function, context: Context, *, zeroed: frozenset[Buffer]) -> Function:
     found, stores = storing_first(fn, zeroed)
-    context.filled = importlib.import_module("tinote.ir.access_region").filled_by(found, stores)
+    context.filled = load("tinote.ir.access_region").filled_by(found, stores)
     return found
 
 
@@ -263,7 +263,7 @@ def _rearrange(fn: Function, context: Context) -> Function:
 def _unroll_and_jam(fn: Function, context: Context) -> Function:
     at_once = _AT_ONCE
     if context.config.arch == "gpu":
-        launching: Any = importlib.import_module("tinote.compiler.launch.gpu_launch")
+        launching: Any = load("tinote.compiler.launch.gpu_launch")
         if launching.device_of(context.config, fn.loc).info.software:
             at_once = _AT_ONCE_IN_SOFTWARE
     return unroll_and_jam(fn, at_once)

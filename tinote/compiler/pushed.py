@@ -9,7 +9,6 @@ requests that there are for the last.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from tinote.compiler.driver import Specialisation
 from tinote.compiler.protocol import Lowered
 from tinote.errors import broken_gradient_path
 from tinote.ir.buffers import Buffer
+from tinote.lazy import load
 
 
 class PushedSpecialisation(Specialisation):
@@ -35,12 +35,12 @@ class PushedSpecialisation(Specialisation):
         """What lies on disk is of kernels as they were written."""
 
     def _steps(self, steps: Any) -> Any:
-        return importlib.import_module("tinote.compiler.pipeline").after_inference(steps)
+        return load("tinote.compiler.pipeline").after_inference(steps)
 
     def _lower(self) -> None:
         self.arrays = (*self._of.arrays, *self._further)
-        pipeline: Any = importlib.import_module("tinote.compiler.pipeline")
-        differentiate: Any = importlib.import_module("tinote.autodiff.forward")
+        pipeline: Any = load("tinote.compiler.pipeline")
+        differentiate: Any = load("tinote.autodiff.forward")
         lowered = self._of.lowered
         with self._compilation(f"{self.source.name}, pushforward") as enter:
             steps = self._of._steps(pipeline.DIFFERENTIABLE)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Iterable
 
+from tinote.lazy import load
 from tinote.runtime.launch import Launcher
 from tinote.runtime.memory import Memory
 from tinote.runtime.seam import heard
@@ -34,5 +34,5 @@ def clear_memories(memories: Iterable[Memory], num_threads: int) -> None:
 @functools.cache
 def _launcher(num_threads: int) -> Launcher:
     # llvmlite takes long to load: not before something is to be run.
-    jit = importlib.import_module("tinote.runtime.jit")
+    jit = load("tinote.runtime.jit")
     return Launcher(jit.runtime_binary(), "tn_clear", slots=2, num_threads=num_threads)

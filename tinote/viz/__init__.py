@@ -2,10 +2,10 @@
 views of gradients, access rules and sweeps.
 """
 
-import importlib
 from typing import Any
 
 from tinote.errors import no_attribute
+from tinote.lazy import load
 from tinote.viz.access_rules.widget import RuleView, violations
 from tinote.viz.explorer.widget import Explorer, explore
 from tinote.viz.gradient_view.widget import GradientView, gradients
@@ -31,4 +31,4 @@ def __getattr__(name: str) -> Any:
     """`plot` brings matplotlib, and `page` nbconvert's Markdown, which nothing else here needs."""
     if name not in _LATER:
         raise no_attribute("module 'tinote.viz'", name, __all__)
-    return getattr(importlib.import_module(_LATER[name]), name)
+    return getattr(load(_LATER[name]), name)

@@ -12,7 +12,6 @@ Where a path or a value has no form as plain data, nothing is stored, and every 
 
 import ast
 import builtins
-import importlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,6 +36,7 @@ from tinote.compiler.protocol import (
 )
 from tinote.config import Config
 from tinote.ir.nodes import Buffer
+from tinote.lazy import load
 from tinote.runtime.digest import digest
 from tinote.runtime.store import DiskStore, package_stamp
 
@@ -318,7 +318,7 @@ def _read(
 
 def _module(name: str) -> ModuleType:
     """A module that is loaded already, or one of our own, which are loaded when they are first used."""
-    return importlib.import_module(name) if name.startswith("tinote.") else sys.modules[name]
+    return load(name) if name.startswith("tinote.") else sys.modules[name]
 
 
 def _follow(reachable: _Reachable, captures: Sequence[Capture], path: _Path) -> Any:

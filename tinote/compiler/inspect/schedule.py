@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from tinote.config import Config
 from tinote.ir.buffers import Buffer, bytes_of, root_of
 from tinote.ir.nodes import Atomic, Check, For, Function, Op, Region, Task, While
 from tinote.ir.query import trip_count, walk
+from tinote.lazy import load
 from tinote.source import Span
 
 
@@ -83,7 +83,7 @@ def plan_tasks(fn: Function, config: Config | None = None) -> tuple[TaskPlan, ..
     plans = tuple([_plan(op) for op in fn.region.body if isinstance(op, Task)])
     if config is None or config.arch != "gpu" or not plans:
         return plans
-    groups = importlib.import_module("tinote.compiler.launch.gpu_launch").workgroups_of(fn, config)
+    groups = load("tinote.compiler.launch.gpu_launch").workgroups_of(fn, config)
     return tuple([plan._replace(workgroups=Workgroups(*g)) for plan, g in zip(plans, groups, strict=True)])
 
 

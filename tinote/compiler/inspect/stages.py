@@ -15,7 +15,6 @@ IR stages, so that stages line up by variable.
 from __future__ import annotations
 
 import ast
-import importlib
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -46,6 +45,7 @@ from tinote.ir.lanes import lanes_of
 from tinote.ir.nodes import For, Function, Op, Task, Var, While
 from tinote.ir.query import buffers_of, walk
 from tinote.ir.text import Naming, show_lines
+from tinote.lazy import load
 from tinote.source import NOWHERE, Span
 
 if TYPE_CHECKING:
@@ -407,9 +407,9 @@ def generated_stage(fn: Function, config: Config) -> Stage:
     """What `ti.init(arch=ti.python)` runs."""
 
     def lines() -> list[StageLine]:
-        module = importlib.import_module("tinote.compiler.launch.python_launch").generated(fn, config)
+        module = load("tinote.compiler.launch.python_launch").generated(fn, config)
         found: list[StageLine] = []
-        for text, node in importlib.import_module("tinote.compiler.codegen.python.text").lines_of(module.tree):
+        for text, node in load("tinote.compiler.codegen.python.text").lines_of(module.tree):
             found.append(StageLine(text, _span(node, fn.loc.file), text.endswith(":")))
         return found
 
@@ -420,7 +420,7 @@ def wgsl_stage(fn: Function, config: Config) -> Stage:
     """What `ti.init(arch=ti.gpu)` runs: on the session's device, or on one that has f64 and nothing else."""
 
     def lines() -> list[StageLine]:
-        launch = importlib.import_module("tinote.compiler.launch.gpu_launch")
+        launch = load("tinote.compiler.launch.gpu_launch")
         shader = launch.generate(fn, launch.features_of(config))
         return [StageLine(line, loc, line.endswith("{")) for line, loc in shader.lines]
 
@@ -505,7 +505,7 @@ class _Native:
 
     def passes(self) -> list[Stage]:
         """A stage for each pass that LLVM runs."""
-        module: Any = importlib.import_module("tinote.runtime.llvm_passes")
+        module: Any = load("tinote.runtime.llvm_passes")
         return [_pass_stage(ran) for ran in module.passes(self.text, self.level)]
 
     def target(self) -> Target:
@@ -516,7 +516,7 @@ class _Native:
     @cached_property
     def text(self) -> str:
         # The driver's own seam: llvmlite takes long to load.
-        codegen: Any = importlib.import_module("tinote.compiler.codegen.llvm.module")
+        codegen: Any = load("tinote.compiler.codegen.llvm.module")
         options = codegen.Options(
             fast_math=self._config.fast_math, line_tables=True, profile=self._config.kernel_profiler
         )
@@ -524,4 +524,4 @@ class _Native:
 
     @cached_property
     def jit(self) -> Any:
-        return importlib.import_module("tinote.runtime.jit")
+        return load("tinote.runtime.jit")

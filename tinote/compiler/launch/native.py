@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import struct
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from tinote.errors import CompilerBug
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
+from tinote.lazy import load
 from tinote.runtime.launch import LaunchBlock, Launcher
 from tinote.runtime.layout import SLOTS, WORDS
 from tinote.runtime.memory import ExternalMemory, Memory
@@ -104,7 +104,7 @@ class Binaries:
 
 def _jit() -> Any:
     # llvmlite takes long to load: not before something is to be run.
-    return importlib.import_module("tinote.runtime.jit")
+    return load("tinote.runtime.jit")
 
 
 binary_cache = Binaries()

@@ -37,7 +37,6 @@ kind first, as `plan.Result` has them.
 
 from __future__ import annotations
 
-import importlib
 import json
 import struct
 import zlib
@@ -77,6 +76,7 @@ from tinote.lang.capture.webgpu import (
 )
 from tinote.lang.data.layout import array_over
 from tinote.lang.session.state import session
+from tinote.lazy import load
 from tinote.runtime import layout, wasm
 from tinote.runtime.memory import Memory
 from tinote.runtime.sites import SiteKind
@@ -217,7 +217,7 @@ class _Builder(FileMemory):
     def build(self, fields: Mapping[str, Any]) -> tuple[dict[str, Any], bytes, bytes]:
         """The description, the module and memory."""
         # llvmlite takes long to load: not before something is to be compiled.
-        jit: Any = importlib.import_module("tinote.runtime.jit")
+        jit: Any = load("tinote.runtime.jit")
         texts = {f"kernel_{number}": text for number, text in enumerate(self._texts)}
         module = wasm.link(jit.emit_wasm_object(texts), ("tn_replay",), tuple(texts))
         self.entries = module.launched

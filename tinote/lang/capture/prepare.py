@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import struct
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NoReturn
@@ -17,6 +16,7 @@ from tinote.lang.capture.plan import BlockView, LaunchStep, Operand, Path, Plan,
 from tinote.lang.data.layout import warm_copy
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.session.state import session
+from tinote.lazy import load
 from tinote.runtime import layout
 from tinote.runtime.launch import LaunchBlock, Launcher, LaunchStopped
 from tinote.runtime.memory import Memory
@@ -95,7 +95,7 @@ class Prepared(Instructions):
     def _start(self) -> None:
         """Make ready to run it."""
         # llvmlite takes long to load: not before something is to be run.
-        jit = importlib.import_module("tinote.runtime.jit")
+        jit = load("tinote.runtime.jit")
         self._launcher = Launcher(jit.runtime_binary(), "tn_replay", slots=3)
         block = self._block = self._launcher.acquire()
         block.integers[0], block.integers[1] = self._code.address, self._registers.address
@@ -278,5 +278,5 @@ def prepared(
     """A plan that runs where kernels do. Raises `CaptureError` for what a GPU cannot do."""
     make: type[Prepared] = Prepared
     if session.config.arch == "gpu":
-        make = importlib.import_module("tinote.lang.capture.on_device").PreparedOnDevice
+        make = load("tinote.lang.capture.on_device").PreparedOnDevice
     return make(plan, natives, memories, threads, length, ready=ready, given=given)

@@ -8,7 +8,6 @@ is written.
 
 from __future__ import annotations
 
-import importlib
 import struct
 from collections.abc import Iterator, Sequence
 from threading import Lock
@@ -31,6 +30,7 @@ from tinote.lang.capture.plan import (
 )
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.session.state import session
+from tinote.lazy import load
 from tinote.runtime import layout
 from tinote.runtime.launch import LaunchBlock, Launcher
 from tinote.runtime.memory import Memory
@@ -114,7 +114,7 @@ class Worlds:
         self._lane_table = Memory(0)
         self._lock = Lock()
         # llvmlite takes long to load: not before something is to be run.
-        jit = importlib.import_module("tinote.runtime.jit")
+        jit = load("tinote.runtime.jit")
         self._launcher = Launcher(jit.runtime_binary(), "tn_replay_worlds", slots=4, num_threads=layout.MAX_THREADS)
 
     def _entry(self, address: int = 0) -> int:

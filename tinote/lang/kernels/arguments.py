@@ -20,7 +20,7 @@ from tinote.ir.nodes import Buffer, BufferKind
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, RegionEvaluator, united
 from tinote.lang.kernels.stand_ins import stand_ins, viewed_field
 from tinote.lang.session.state import memory_of, session
-from tinote.source import Span
+from tinote.source import Span, caller
 
 if TYPE_CHECKING:
     from tinote.compiler.launch.memory_facts import BrokenPath, GradientFacts
@@ -527,6 +527,22 @@ def remember(instance: Any, arguments: Arguments) -> None:
         known[key] = arguments.with_values(())  # which holds no memory
         known[key].is_remembered = True
     session.keep_for([bound.buffer for bound in arrays if bound.buffer is not None], known, key)
+
+
+def refuse_shared_memory(under_way: tuple[Any, tuple[Any, ...]], launch: tuple[Any, tuple[Any, ...]]) -> None:
+    """Raise `DifferentiationError` where one of two launches writes what the other one uses, since one interrupts the
+    other while that is being recorded.
+    """
+    first, second = (arguments_of(*one).accesses for one in (under_way, launch))
+    for buffer in (*first.written, *second.written):
+        if buffer in first.loaded | first.written and buffer in second.loaded | second.written:
+            names = [one[0].kernel_name for one in (under_way, launch)]
+            raise DifferentiationError(
+                f"'{names[1]}' is launched by what interrupts '{names[0]}' (a signal handler), which is being recorded "
+                f"for derivatives, and both use '{buffer.name}'",
+                caller(),
+                hint="let the handler set a flag that the program looks at between two launches",
+            )
 
 
 def _memory_key(request: Request, arrays: Sequence[BoundArray]) -> tuple[Any, ...]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 from tinote.lang.kernels.func import Func, func, plain_function
 from tinote.lang.session.state import session
+from tinote.lazy import load
 
 
 def real_func(function: Callable[..., Any] | None = None) -> Any:
@@ -56,4 +56,4 @@ def sync() -> None:
     on a GPU, those that give, print and check nothing go on. Raises what they have to report.
     """
     if session.config.arch == "gpu":
-        importlib.import_module("tinote.runtime.gpu").wait_for_all()
+        load("tinote.runtime.gpu").wait_for_all()

@@ -38,6 +38,7 @@ from tinote.ir.types import Tensor
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.ndarrays import ArrayBuffers
 from tinote.lang.kernels.aliasing import aliased, share_memory
+from tinote.lang.kernels.arguments import refuse_shared_memory
 from tinote.lang.kernels.binding import Binding
 from tinote.lang.kernels.func import complete, parts_of, plain_function
 from tinote.lang.kernels.gradient import KernelGradient
@@ -48,7 +49,7 @@ from tinote.lang.kernels.loops import LoopTable, TaskTable
 from tinote.lang.kernels.parameters import Parameters
 from tinote.lang.kernels.unwritable import launch_on_copies, written_copies
 from tinote.lang.session.missing import HABITS
-from tinote.lang.session.state import memory_of, note_launch_outside, recorder, session
+from tinote.lang.session.state import beside, memory_of, note_launch_outside, recorder, session
 from tinote.lang.shipping.references import captured_by, evaluated_annotations, is_importable
 from tinote.lang.shipping.tokens import Tokenised, tokenise
 from tinote.runtime.seam import seam
@@ -266,28 +267,37 @@ class Kernel(Tokenised):
         try:
             # `__getattr__` makes each look at an attribute of a kernel slow, so there are few on this way.
             instance, values = Kernel.prepare(self, args, kwargs)
+            open_recorder = recorder.get()
+            if open_recorder is not None and open_recorder.under_way is not None:
+                # A signal handler interrupts the launch that is being recorded, so that this one is not a part of it.
+                refuse_shared_memory(open_recorder.under_way, (instance, values))
+                with beside():
+                    return self(*args, **kwargs)
             instance.calls += 1
             if instance.notes:
                 session.order = instance.last = session.order + 1
                 if instance.needs_seed:
                     instance.last_seed = session.next_seed()
                     values = (*values, instance.last_seed)
-            open_recorder = recorder.get()
             native = instance.primal
             if session.watchers and session.watchers != [open_recorder]:
                 note_launch_outside(instance, values)
-            if open_recorder is not None:
-                native = open_recorder.launching(instance, values) or native
             try:
+                if open_recorder is not None:
+                    open_recorder.under_way = instance, values
+                    native = open_recorder.launching(instance, values) or native
                 results = launch_on_copies(native.launch, values) if instance.writes_copies else native.launch(values)
+                if open_recorder is not None:
+                    open_recorder.launched()
             except (struct.error, OverflowError, TypeError, ValueError) as error:
                 if isinstance(error, TinoteError):
                     raise
                 if self._binding is not None:
                     self._binding.explain(values)
                 raise
-            if open_recorder is not None:
-                open_recorder.launched()
+            finally:
+                if open_recorder is not None:
+                    open_recorder.under_way = None
         except TinoteError as error:
             # The message shows the user's line; the frames below this one are the compiler's own.
             raise error.with_traceback(users_trace(error)) from None

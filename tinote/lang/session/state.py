@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import platform
 import sys
 import warnings
@@ -20,6 +19,7 @@ from tinote.errors import DifferentiationError, FieldError, Note, SerializationE
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
 from tinote.lang.index_regions import region_at
+from tinote.lazy import load
 from tinote.runtime.memory import Memory
 from tinote.runtime.owner import Owner
 from tinote.runtime.pool import MOST_IDLE, pool
@@ -102,6 +102,8 @@ class Recorder:
     met: tuple[Buffer, Span] | None = None
     #: whether it is over
     has_ended = False
+    #: the launch that is being recorded now: one that interrupts it is not a part of this
+    under_way: tuple[Any, tuple[Any, ...]] | None = None
     #: the launch that others were told of last
     announced: tuple[Any, tuple[Any, ...]] | None = None
 
@@ -700,7 +702,7 @@ def init(
 
 def _gpu() -> Any:
     # Programs that run on the CPU need nothing of it.
-    return importlib.import_module("tinote.runtime.gpu")
+    return load("tinote.runtime.gpu")
 
 
 def _wants_software() -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import importlib
 import threading
 import time
 import weakref
@@ -24,6 +23,7 @@ import traitlets
 
 from tinote.errors import SerializationError
 from tinote.lang.capture.automatic import AutomaticCapture, StepCapture
+from tinote.lazy import load
 from tinote.runtime.launch import LaunchStopped
 from tinote.runtime.owner import current_owner, new_owner
 from tinote.runtime.readback import Looks, Readback
@@ -317,7 +317,7 @@ class LiveSimulation(LiveView):
             self.snapshot(path)
             return path
         # What writes pages knows the language, and Markdown: it is loaded when it is needed.
-        return importlib.import_module("tinote.viz.pages.export").save(self, path)
+        return load("tinote.viz.pages.export").save(self, path)
 
     def keep_program(self) -> None:
         """Make what the notebook keeps of the view beside its picture: how it runs without a kernel, from its present
@@ -325,7 +325,7 @@ class LiveSimulation(LiveView):
         """
         if stored_size() > 0 and not any(view.state == "playing" for view in list(self._all)):
             # What makes pages knows the language: it is loaded when it is needed.
-            self.program = importlib.import_module("tinote.viz.pages.stored").kept(self, stored_size())
+            self.program = load("tinote.viz.pages.stored").kept(self, stored_size())
 
     def page_functions(self) -> ViewFunctions:
         """What the view calls, for a page that calls it."""

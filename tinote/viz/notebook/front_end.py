@@ -11,7 +11,6 @@ import base64
 import contextlib
 import contextvars
 import enum
-import importlib
 import os
 import sys
 import weakref
@@ -20,6 +19,7 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
+from tinote.lazy import load
 from tinote.viz.draw.pictures import captioned
 
 #: What IPython displays: data by MIME type, and metadata.
@@ -126,7 +126,7 @@ def with_picture(
 def page_bundle(views: Sequence[Any], text: str) -> Bundle:
     """What an output holds of `views` for a page."""
     # What makes pages knows the views, and the language: it is loaded when it is needed.
-    stored = importlib.import_module("tinote.viz.pages.stored").stored
+    stored = load("tinote.viz.pages.stored").stored
     return {PAGE_TYPE: stored(views), "text/plain": text}, {}
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import contextvars
-import importlib
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ from ipywidgets import Box, Widget
 from tinote.errors import TinoteError
 from tinote.lang.capture.portable import Portable, portable
 from tinote.lang.session.owners import take_all_gradients
+from tinote.lazy import load
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.notebook.page import as_text, compact, document, license_of_three
 from tinote.viz.notebook.view import describe_error, static_source
@@ -242,7 +242,7 @@ def page(views: Any, path: str | Path, *, title: str = "", text: str = "") -> Pa
     `ViewError` for what is no live view, and `OSError` where the page cannot be written.
     """
     # Markdown comes with nbconvert, which takes long to load.
-    rendered = importlib.import_module("tinote.viz.pages.markdown").rendered
+    rendered = load("tinote.viz.pages.markdown").rendered
     pages = Pages()
     parts = [f"<h1>{as_text(title)}</h1>"] if title else []
     parts += [rendered(_whole(one), escape=True) if isinstance(one, str) else pages.shown(one) for one in [

@@ -157,9 +157,13 @@ class Again:
         given = tuple(values)
         if session.watchers and session.watchers != [recorder]:
             note_launch_outside(instance, given)
-        native = recorder.launching(instance, given) or instance.primal
-        results = launch_on_copies(native.launch, given) if instance.writes_copies else native.launch(given)
-        recorder.launched()
+        try:
+            recorder.under_way = instance, given
+            native = recorder.launching(instance, given) or instance.primal
+            results = launch_on_copies(native.launch, given) if instance.writes_copies else native.launch(given)
+            recorder.launched()
+        finally:
+            recorder.under_way = None
         if flow is not None:
             found = [one for one in results if type(one) is Traced]
             known.update(zip(flow.outputs, found, strict=True))

@@ -7,7 +7,7 @@ what no record needs is not kept, and is anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from threading import Lock
+from threading import RLock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,7 +69,7 @@ class UndoLog:
 
     def __init__(self) -> None:
         self.nbytes = 0
-        self._lock = Lock()
+        self._lock = RLock()  # a signal handler may interrupt who has it
         self._copies: Copies | None = None
         self._trace = AccessTrace()
         # Launches that were known, and what they overwrote; its own thread alone adds to it.
