@@ -93,3 +93,20 @@ def test_a_redefined_type_compiles_afresh() -> None:
     kind = ti.types.struct(a=ti.f64)
     work()
     assert x[None] == 2.5
+
+
+def test_super_in_a_method_of_a_struct_says_what_to_write() -> None:
+    @ti.dataclass
+    class Ball:
+        radius: ti.f32
+
+        @ti.func
+        def twice(self):  # type: ignore[no-untyped-def]
+            return super().twice() * 2
+
+    @ti.kernel
+    def run() -> ti.f32:
+        return Ball(1.0).twice()
+
+    with pytest.raises(TinoteError, match=r"`super\(\)` cannot be used in a method of a struct(.|\n)*as a `ti.func`"):
+        run()

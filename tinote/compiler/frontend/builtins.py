@@ -28,6 +28,7 @@ from tinote.compiler.frontend.values import (
     Place,
     StaticSequence,
     StaticTensor,
+    StructValue,
     Text,
     Value,
     is_number,
@@ -286,6 +287,11 @@ def _super(e: Emitter, cls: Any, owner: Any) -> Any:
         if cell is None or not isinstance(first, Constant):
             e.error("`super()` needs a method of a class around it")
         cls, owner = cell.cell_contents, first.value
+    if isinstance(owner, StructValue):
+        e.error(
+            "`super()` cannot be used in a method of a struct, which is its members and no object of a class",
+            "write what both methods do as a `ti.func` that takes the struct",
+        )
     try:
         return super(cls, owner)
     except TypeError as error:
