@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import math
 import os
+import re
 import signal
 import threading
 import time
