@@ -52,7 +52,7 @@ from tinote.lazy import load
 
 if TYPE_CHECKING:
     from tinote import ad, graph, linalg, math, tools
-    from tinote.lang.capture.program import capture
+    from tinote.lang.capture.captured_function import capture
     from tinote.lang.maths.linalg import eig, polar_decompose, solve, svd, sym_eig
     from tinote.lang.sweeps.ensemble import ensemble
     from tinote.lang.sweeps.sweep import sweep
@@ -102,7 +102,7 @@ __all__ = [
 _LAZY = {
     "_lib": ("tinote._lib", None),
     "ad": ("tinote.ad", None),
-    "capture": ("tinote.lang.capture.program", "capture"),
+    "capture": ("tinote.lang.capture.captured_function", "capture"),
     "ensemble": ("tinote.lang.sweeps.ensemble", "ensemble"),
     "sweep": ("tinote.lang.sweeps.sweep", "sweep"),
     "viz": ("tinote.viz", None),

@@ -140,7 +140,7 @@ def test_what_is_zero_contributes_nothing_whatever_the_slope(mode: str) -> None:
     replayed = ti.capture(step)
     for v, w, y, wanted in ((0.5, 2.0, 3.0, 2.5), (0.0, 2.0, np.inf, 1.0), (0.0, 0.0, 0.0, 1.0)):
         assert replayed(v, w, y) == step(v, w, y) == (wanted if mode == "reverse" else v * wanted)
-    assert replayed.plans[0].root.branch is None  # one path for all
+    assert replayed.programs[0].root.branch is None  # one path for all
 
 
 def test_a_launch_that_may_fail_remains_though_nobody_needs_its_number() -> None:
@@ -162,7 +162,7 @@ def test_a_launch_that_may_fail_remains_though_nobody_needs_its_number() -> None
         return square(a) + 1.0
 
     assert step(2, 3.0) == 10.0
-    launches = [one for one in step.plans[0].root.steps if type(one).__name__ == "LaunchStep"]
+    launches = [one for one in step.programs[0].root.steps if type(one).__name__ == "Launch"]
     assert len(launches) == 2
     with pytest.raises(KernelIndexError):
         step(7, 3.0)

@@ -15,8 +15,8 @@ import pytest
 import tinote as ti
 from tests.autodiff.support import unfilled
 from tests.autodiff.test_plans import soil
-from tinote.lang.capture import first_stores, planned, simplify
-from tinote.lang.capture.plan import ClearStep, LaunchStep
+from tinote.lang.capture import first_stores, planned
+from tinote.program import operations as ops
 
 LIBRARY = """\
 import numpy as np
@@ -153,7 +153,7 @@ CHANGES = ("", "v *= -1.5; cameras += 1", "v[3] = np.nan; points[:, 1] = np.inf"
 def small_ones(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Small gradients count, small results are given away, and no number is in what a launch fills."""
     monkeypatch.setattr(first_stores, "LEAST_BYTES", 1)
-    monkeypatch.setattr(simplify, "WARM_FROM", 1)
+    monkeypatch.setattr(planned, "WARM_FROM", 1)
     monkeypatch.setattr(planned, "Memory", unfilled)
     yield
     ti.reset()
@@ -215,10 +215,10 @@ def test_gradients_that_are_stored(
     case = CASES[name]
     found = called(case, made, **options)
     steps = made[-1]._plan.root.steps
-    launches = [step for step in steps if isinstance(step, LaunchStep)]
+    launches = [step for step in steps if isinstance(step, ops.Launch)]
     filled = [block for launch in launches for block in launch.fills]
     assert len(filled) == case.fills
-    assert not {step.block for step in steps if isinstance(step, ClearStep)} & set(filled)
+    assert not {step.block for step in steps if isinstance(step, ops.Clear)} & set(filled)
     monkeypatch.setattr(planned, "PLAIN_CALLS", sys.maxsize)
     wanted = called(case, made, **options)
     assert not made

@@ -20,9 +20,10 @@ import pytest
 
 import tinote as ti
 from tests.autodiff.support import unfilled
-from tinote.lang.capture import first_stores, plan, planned, simplify
+from tinote.lang.capture import first_stores, planned
 from tinote.lang.capture.first_stores import LEAST_BYTES
 from tinote.lang.session.state import session as state
+from tinote.program import operations as ops
 from tinote.runtime.pool import WARM_FROM, pool
 
 #: The most bytes that one sweep may save.
@@ -534,7 +535,7 @@ def test_what_changes_between_calls(name: str, replays: list[int], monkeypatch: 
     program, change, before, after = CHANGES[name]
     program, change = textwrap.dedent(program), textwrap.dedent(change)
     # Small results are given away as well, and launches store what they add first to them.
-    monkeypatch.setattr(simplify, "WARM_FROM", 1)
+    monkeypatch.setattr(planned, "WARM_FROM", 1)
     monkeypatch.setattr(first_stores, "LEAST_BYTES", 1)
     wanted = follow(program, change, monkeypatch, plans=False)
     assert not replays
@@ -603,7 +604,7 @@ def test_random_derivatives(random_programs: range, replays: list[int], monkeypa
     arrays = {name: value.copy() for name, value in found.items() if isinstance(value, np.ndarray)}
     for seed in random_programs[::4]:
         text, seen = at_random(random.Random(seed)), list[list[Any]]()
-        monkeypatch.setattr(simplify, "WARM_FROM", 1 if seed % 8 else WARM_FROM)
+        monkeypatch.setattr(planned, "WARM_FROM", 1 if seed % 8 else WARM_FROM)
         monkeypatch.setattr(first_stores, "LEAST_BYTES", 1 if seed % 3 else LEAST_BYTES)
         for plans in (False, True):
             monkeypatch.setattr(planned, "PLAIN_CALLS", 2 if plans else sys.maxsize)
@@ -649,7 +650,7 @@ def test_threads_that_call_one_derivative() -> None:
     assert not wrong
 
 
-def steps_of(found: Space, program: str, monkeypatch: pytest.MonkeyPatch) -> list[type[plan.PlanStep]]:
+def steps_of(found: Space, program: str, monkeypatch: pytest.MonkeyPatch) -> list[type[ops.Operation]]:
     """The kinds of the steps of a program's plan."""
     made: list[Any] = []
     run = planned.MemoryPlan.run
@@ -678,8 +679,8 @@ COPIES = {
 def test_plans_copy_little(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program, wanted = COPIES[name]
     steps = steps_of(space(), program, monkeypatch)
-    assert steps.count(plan.CopyStep) == wanted
-    assert steps.count(plan.LaunchStep) == 2
+    assert steps.count(ops.Copy) == wanted
+    assert steps.count(ops.Launch) == 2
 
 
 @pytest.mark.parametrize("count", [6, 20_000])

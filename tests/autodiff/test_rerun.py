@@ -1,4 +1,4 @@
-"""Plans run cheap launches again in place of saving what these have written (`lang/capture/rerun.py`).
+"""Plans run cheap launches again in place of saving what these have written (`program/rerun.py`).
 
 pytest tests/autodiff/test_rerun.py --random-programs 2000
 """
@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.lang.capture import plan, planned, rerun
+from tinote.lang.capture import planned, reruns
+from tinote.program import operations as ops
+from tinote.program import rerun
 
 N = 8
 STEPS = 3
@@ -106,7 +108,7 @@ class Counted:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.runs = 0
-        self.steps: Counter[type[plan.PlanStep]] = Counter()
+        self.steps: Counter[type[ops.Operation]] = Counter()
         run = planned.MemoryPlan.run
 
         def counted(plan: Any, *given: Any, **how: Any) -> Any:
@@ -170,8 +172,8 @@ def test_cheap_launches_run_again_and_nothing_is_saved_of_them(
     (wanted, saving), (given, again) = found
     assert given == wanted
     # Of each step but the last one, the first stage runs again; what it wrote was saved and brought back.
-    assert again[plan.LaunchStep] == saving[plan.LaunchStep] + STEPS - 1
-    assert again[plan.CopyStep] == saving[plan.CopyStep] - 2 * (STEPS - 1)
+    assert again[ops.Launch] == saving[ops.Launch] + STEPS - 1
+    assert again[ops.Copy] == saving[ops.Copy] - 2 * (STEPS - 1)
 
 
 #: They write a part of an array, two arrays, add to one, or compute much for an element.
@@ -182,14 +184,14 @@ KEPT = ("inside", "first_half", "where_positive", "both", "scattered", "summed",
 def test_what_does_not_run_again(stage: str, counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rerun, "LEAST_BYTES", 0)
     heard = Counter[str]()
-    real = rerun.rerun_of
+    real = reruns.rerun_of
 
     def heard_of(instance: Any, native: Any, values: Any) -> Any:
         found = real(instance, native, values)
         heard[instance.kernel_name] += found is not None
         return found
 
-    monkeypatch.setattr(rerun, "rerun_of", heard_of)
+    monkeypatch.setattr(reruns, "rerun_of", heard_of)
 
     gradient, _ = runge_kutta(N, "both(b, d, x, a)" if stage == "both" else f"{stage}(b, x, a)")
     x = np.linspace(0.5, 1.5, N)
@@ -214,7 +216,7 @@ def test_what_launches_fill_again_is_put_back_where_the_gradient_fails(
     memory[0].from_numpy(y)
     gradient(x)
     assert counted.runs == 3
-    assert counted.steps[plan.LaunchStep] > 3 * STEPS + 1 + 3 * STEPS + 1
+    assert counted.steps[ops.Launch] > 3 * STEPS + 1 + 3 * STEPS + 1
     assert bits([one.to_numpy() for one in memory]) == after
 
 
@@ -275,7 +277,7 @@ def test_random_programs(random_programs: range, counted: Counted, monkeypatch: 
 def test_kernels_are_asked_only_where_something_is_saved(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a launch does to memory takes passes to find out."""
     monkeypatch.setattr(rerun, "LEAST_BYTES", 0)
-    monkeypatch.setattr(rerun, "rerun_of", lambda *_: pytest.fail("nobody needs to know"))
+    monkeypatch.setattr(reruns, "rerun_of", lambda *_: pytest.fail("nobody needs to know"))
     a, b = arrays(2)
     gradient = ti.ad.value_and_grad(squares, argnums=(0, 1))
     for _ in range(6):

@@ -18,7 +18,7 @@ import pytest
 
 import tinote as ti
 from tests.autodiff.user import session  # noqa: F401
-from tinote.lang.capture import rerun
+from tinote.program import rerun
 
 Array = np.ndarray[Any, Any]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import math
+import re
 import os
 import re
 import signal
@@ -836,7 +837,7 @@ def test_several_threads_give_what_one_gives() -> None:
 def test_a_plan_holds_no_address(library: Library) -> None:
     program = ti.capture(library.step(CAPTURED["a tape that saves what is overwritten"], "addresses"))
     program()
-    (plan,) = program.plans
+    (plan,) = program.programs
     known = [memory.address for memory in session.memories.values()]
     assert not any(str(address) in repr((plan.blocks, plan.codes, plan.root.steps)) for address in known)
     assert {block.kind for block in plan.blocks} == {"field", "scratch"}
@@ -927,7 +928,7 @@ def test_arguments_that_are_left_out(library: Library) -> None:
     program, keyword = ti.capture(step), ti.capture(needs)
     for given in ((), (0.25,), (0.25, 3)):
         assert program(*given) == step(*given)
-    assert program(times=5) == 5.5 and len(program.plans) == 1
+    assert program(times=5) == 5.5 and len(program.programs) == 1
     with pytest.raises(TypeError):
         program(1.0, 2, 3)
     with pytest.raises(CaptureError, match="positions"):

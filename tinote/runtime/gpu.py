@@ -112,8 +112,8 @@ class Reading(NamedTuple):
     mapped: Any
     size: int
     pieces: list[tuple[int, int]]
-    encoded: set[Program]
-    late: Sequence[Program]
+    encoded: set[GpuProgram]
+    late: Sequence[GpuProgram]
     submissions: int
 
 
@@ -199,7 +199,7 @@ def _may_be_lost(method: Callable[..., Any]) -> Callable[..., Any]:
     return asking
 
 
-class Program:
+class GpuProgram:
     """A compiled module: a pipeline for each task. `head_bytes`: what the host reads of its block. `holds`: the block
     has more than faults in it, which begins as zeros. `left`: the word that says that iterations are left, and how many
     there are in all.
@@ -364,14 +364,14 @@ class Device:
         #: how many contexts want to submit what is encoded in them at their end
         self._held = 0
         self._unread = 0
-        self._late: dict[Program, None] = {}
-        self._encoded: set[Program] = set()
-        self._faults: list[tuple[Program, bytes]] = []
+        self._late: dict[GpuProgram, None] = {}
+        self._encoded: set[GpuProgram] = set()
+        self._faults: list[tuple[GpuProgram, bytes]] = []
         self.submissions = 0
         #: launches, copies and clears so far
         self.commands = 0
         #: what others have compiled for it, by whom it is for
-        self.programs: dict[Any, Program] = {}
+        self.programs: dict[Any, GpuProgram] = {}
         self._waiter = ThreadPoolExecutor(1, "tinote-gpu")
 
     def buffer(self, nbytes: int, usage: int) -> Any:
@@ -554,7 +554,7 @@ class Device:
 
     @_may_be_lost
     def launch(
-        self, program: Program, params: bytes | bytearray | memoryview, iterations: Sequence[int | None]
+        self, program: GpuProgram, params: bytes | bytearray | memoryview, iterations: Sequence[int | None]
     ) -> None:
         """Encode all tasks of a program; `iterations`: how many each has, where that is known. Those that may take long
         have run when this returns.
@@ -577,7 +577,7 @@ class Device:
 
     @_may_be_lost
     def launch_measured(
-        self, program: Program, params: bytes | bytearray | memoryview, iterations: Sequence[int | None]
+        self, program: GpuProgram, params: bytes | bytearray | memoryview, iterations: Sequence[int | None]
     ) -> list[float]:
         """The same, each task by itself. Gives what they took, in seconds, up to that which failed."""
         if program.holds:
@@ -599,7 +599,7 @@ class Device:
 
     def _run(
         self,
-        program: Program,
+        program: GpuProgram,
         number: int,
         params: bytes | bytearray | memoryview,
         groups: int,
@@ -622,13 +622,13 @@ class Device:
         return words.cast("I"), waited if timestamps is None else timestamps.seconds(stamps[0])
 
     @_may_be_lost
-    def dispatch(self, program: Program, number: int, params: bytes | bytearray | memoryview, groups: int) -> None:
+    def dispatch(self, program: GpuProgram, number: int, params: bytes | bytearray | memoryview, groups: int) -> None:
         """Encode one task in this number of groups."""
         self._dispatch(program, number, params, groups)
 
     def _dispatch(
         self,
-        program: Program,
+        program: GpuProgram,
         number: int,
         params: bytes | bytearray | memoryview,
         groups: int,
@@ -640,7 +640,7 @@ class Device:
         run.set_pipeline(self._pipeline)
         run.dispatch_workgroups(groups)
 
-    def _begin(self, program: Program, params: bytes | bytearray | memoryview, writes: Any = None) -> Any:
+    def _begin(self, program: GpuProgram, params: bytes | bytearray | memoryview, writes: Any = None) -> Any:
         """A pass in which the tasks of a program are to be dispatched with these parameters."""
         self.commands += 1
         start = -(-len(self._params) // _ALIGNMENT) * _ALIGNMENT
@@ -657,7 +657,7 @@ class Device:
 
     def _in_slices(
         self,
-        program: Program,
+        program: GpuProgram,
         number: int,
         pace: Pace,
         total: int | None,
@@ -683,12 +683,12 @@ class Device:
                 return not words[0], seconds
             self.device.queue.write_buffer(program.block, program.left_byte, bytes(4))
 
-    def expect(self, program: Program, check: Callable[[bytes], None]) -> None:
+    def expect(self, program: GpuProgram, check: Callable[[bytes], None]) -> None:
         """Look for the faults of a launch when somebody reads."""
         program.check = check
         self._late[program] = None
 
-    def later(self, program: Program, check: Callable[[bytes], None]) -> None:
+    def later(self, program: GpuProgram, check: Callable[[bytes], None]) -> None:
         """Nobody waits for this launch: its faults are looked for when somebody reads."""
         self.expect(program, check)
         if len(self._params) >= _BATCH * _ALIGNMENT and not self._held:
@@ -743,7 +743,7 @@ class Device:
         return self.wait_for(self._begin_reading(parts))
 
     @_may_be_lost
-    def _begin_reading(self, parts: Sequence[_Part], late: Sequence[Program] = ()) -> Reading:
+    def _begin_reading(self, parts: Sequence[_Part], late: Sequence[GpuProgram] = ()) -> Reading:
         places: list[int] = []
         end = 0
         for _, _, nbytes in parts:
@@ -813,7 +813,7 @@ class Device:
                 self._faults.append((program, bytes(head)))
         return found[:count]
 
-    def forget_faults(self, program: Program) -> None:
+    def forget_faults(self, program: GpuProgram) -> None:
         """Have a program run again after a fault."""
         self.device.queue.write_buffer(program.block, 0, bytes(_FAULT_BYTES))
 

@@ -44,7 +44,7 @@ from tinote.ir.buffers import bytes_of, root_of
 from tinote.ir.nodes import Atomic, Buffer, BufferKind, Function, Lit, Task
 from tinote.ir.query import walk
 from tinote.ir.types import Scalar
-from tinote.runtime.gpu import Device, DeviceFull, DeviceLostError, Dispatch, NoDevice, Program, open_device
+from tinote.runtime.gpu import Device, DeviceFull, DeviceLostError, Dispatch, GpuProgram, NoDevice, open_device
 from tinote.runtime.launch import write_prints
 from tinote.runtime.layout import WORDS, WORKGROUP
 from tinote.runtime.memory import Memory
@@ -178,7 +178,7 @@ class GpuCode(TextCode):
         #: the last launch, if another one may be like it
         self._repeat: _Repeat | None = None
 
-    def _made(self) -> Program:
+    def _made(self) -> GpuProgram:
         shader = self._shader
         dispatches = [Dispatch(*e) for e in shader.entries]
         if shader.param_words > 4 * 4096:
@@ -187,7 +187,7 @@ class GpuCode(TextCode):
             words = shader.block_words if shader.ring is None else shader.ring
             holds = shader.block_words > HEAD
             sizes = shader.param_words, shader.block_words, words
-            return Program(self._device, shader.text, dispatches, *sizes, holds, LEFT)
+            return GpuProgram(self._device, shader.text, dispatches, *sizes, holds, LEFT)
         except DeviceFull as error:
             raise KernelMemoryError(str(error), self._fn.loc) from None
         except Exception as error:
@@ -280,7 +280,7 @@ class GpuCode(TextCode):
         """Launch, unheard."""
         return silently(self.launch, values)  # type: ignore[no-any-return]
 
-    def on(self, device: Device) -> Program:
+    def on(self, device: Device) -> GpuProgram:
         """What runs on this device."""
         if self._device is not device:
             self._device, self._repeat = device, None

@@ -20,8 +20,8 @@ from tinote.lang.ad.journal.captured_steps import StepFacts, StepUnderTape
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.step_capture import captured_under_tape
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS
+from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.how import StepCapture
-from tinote.lang.capture.program import Program
 from tinote.lang.session.state import session
 from tinote.runtime.seam import seam
 
@@ -65,9 +65,9 @@ class CheckpointedLoop:
         return None if known is None else LoopProgram(known, outer)
 
     def _captured(self, step: Callable[[int], Any], t: int) -> StepUnderTape | None:
-        is_program = isinstance(step, Program)
-        function = step.__tinote_step__ if isinstance(step, Program) else step
-        names = step.parameters if isinstance(step, Program) else ()
+        is_program = isinstance(step, CapturedFunction)
+        function = step.__tinote_step__ if isinstance(step, CapturedFunction) else step
+        names = step.parameters if isinstance(step, CapturedFunction) else ()
         try:
             found = captured_under_tape(function, (t,), (False,), names, Journal, None, unasked=not is_program)
             if found.forward.assigned:

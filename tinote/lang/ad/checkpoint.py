@@ -50,8 +50,8 @@ from tinote.lang.ad.journal.number_flow import look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import living_buffers, refuse_old_values
 from tinote.lang.ad.journal.step_log import END, Place, StepLog, What, array_words, number_word, place
+from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.how import StepCapture
-from tinote.lang.capture.program import Program
 from tinote.lang.data.traced import Computed, Trace, Traced, constants, stored, traced_array
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, lendable, own
 from tinote.lang.kernels.kernel import Instance
@@ -288,7 +288,7 @@ class _Chain:
 
     def _forward(self, t: int, listener: Callable[[Buffer], None], outer: Journal) -> None:
         """Run a step for the first time."""
-        if t == (0 if isinstance(self.step, Program) else _FIRST_STEPS):
+        if t == (0 if isinstance(self.step, CapturedFunction) else _FIRST_STEPS):
             self._capture(t, listener, outer)
         program = self._program
         if program is not None and program.is_for(t):
@@ -306,7 +306,7 @@ class _Chain:
         again = advances(self.steps + 1, self.slots)
         costs = self.count * ((self.steps + again) * FORWARD_LAUNCH + self.steps * RECORDED_LAUNCH)
         loop, paid = self._loop, CAPTURE_COST + CAPTURE_CALLS * self._shortest
-        pays = isinstance(self.step, Program) or loop.spent + costs > paid
+        pays = isinstance(self.step, CapturedFunction) or loop.spent + costs > paid
         if not pays:
             loop.spent += costs
         if not pays or self.numbers or self.active or not may_capture(outer, self.memory - self._held(0)):

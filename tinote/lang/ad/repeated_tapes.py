@@ -32,13 +32,13 @@ from tinote.ir.types import is_float
 from tinote.lang.ad.journal.events import Launch
 from tinote.lang.capture.automatic import LARGEST_STATE
 from tinote.lang.capture.explore import capturing
-from tinote.lang.capture.plan import Plan
 from tinote.lang.capture.planned import MOST_STEPS, PLAIN_CALLS, Attempt, CallSignature, MemoryPlan, may_plan
 from tinote.lang.capture.recording import Listening, Tables
-from tinote.lang.capture.simplify import simplified
 from tinote.lang.capture.straight import StraightDependencies
 from tinote.lang.data.fields import Field
 from tinote.lang.session.state import BufferCache, recorder, session
+from tinote.program.program import Program
+from tinote.program.simplify import simplified
 from tinote.runtime.seam import seam
 from tinote.source import Span
 
@@ -228,7 +228,7 @@ class Noted:
         self.tape = tape
         self.entry = entry
         self.noted: list[Written | Launched] = []
-        self._plan, self._tables, self._launches = Plan(), None, session.launches
+        self._plan, self._tables, self._launches = Program(), None, session.launches
         self._is_open, self._is_refused = True, False
         self._thread = get_ident()
         if entry.plan is None:
@@ -305,7 +305,7 @@ class Noted:
             return
         assert tables is not None
         plan = self._plan
-        plan.root.steps = simplified(plan, attempt.steps, tables.natives, attempt.launched)
+        plan.root.steps = simplified(plan, attempt.steps, attempt.launched)
         touched = frozenset([b for event in events for b in event.touched])
         fields = [f for f in session.fields if f.is_placed and f.buffer in touched]
         made = MemoryPlan(plan, tables, _no_dependencies(), attempt, CallSignature((), [], [], fields), None)

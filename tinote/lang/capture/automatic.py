@@ -23,27 +23,18 @@ from typing import Any
 
 from tinote.errors import CaptureError, TinoteError
 from tinote.ir.types import scalar_named
+from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.dependencies import Dependencies, place_of
 from tinote.lang.capture.explore import capturing, merge
 from tinote.lang.capture.how import StepCapture
-from tinote.lang.capture.plan import (
-    ComputeStep,
-    EndStep,
-    LaunchStep,
-    LoadStep,
-    Operand,
-    Path,
-    Plan,
-    PlanConstant,
-    PlanStep,
-)
 from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.prepare import NOWHERE_READY, Prepared, prepared
-from tinote.lang.capture.program import Program
 from tinote.lang.capture.recording import Following, Symbol, Tables, kind_of
 from tinote.lang.capture.watching import Watch
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import recorder, session
+from tinote.program import operations as ops
+from tinote.program.program import Path, Program
 from tinote.runtime.launch import prints_to
 from tinote.runtime.memory import Memory, readable_size
 from tinote.runtime.seam import seam
@@ -91,7 +82,7 @@ class AutomaticCapture:
         self._strikes = 0
         self._wait = self._next_wait = 0
         self._replays = self._captures = 0
-        if isinstance(function, Program):
+        if isinstance(function, CapturedFunction):
             self._refused = CaptureError("it is a program of ti.capture")
 
     @property
@@ -305,13 +296,13 @@ class _Learning:
         self._function = function
         self._dependencies = dependencies
         self._variables = list(dependencies.assigned.values())
-        self._plan = Plan()
+        self._plan = Program()
         self._tables = Tables(self._plan)
         self._kinds: str | None = None
         self._proofs: dict[Path, int] = {}
         self._calls: dict[Path, list[tuple[Any, int]]] = {}
         #: by the identity of a step, what the variables are before it
-        self._marks: dict[int, tuple[Operand, ...]] = {}
+        self._marks: dict[int, tuple[ops.Operand, ...]] = {}
         #: copies of the session's blocks, and the plan on them
         self._copies: list[Memory | None] = []
         self._trial: Prepared | None = None
@@ -357,14 +348,14 @@ class _Learning:
         self.idle = 0 if is_new else self.idle + 1
         return is_new
 
-    def _call(self, recording: Following, values: list[Any]) -> tuple[tuple[int, Operand], ...]:
+    def _call(self, recording: Following, values: list[Any]) -> tuple[tuple[int, ops.Operand], ...]:
         """Call the function with traced numbers in its variables; gives what became of these."""
         inputs = [recording.register(kind_of(value)) for value in values]
         given = [recording.number(register, value) for register, value in zip(inputs, values, strict=True)]
         for (holder, key), number in zip(self._variables, given, strict=True):
             holder[key] = number
         returned = False
-        updates: list[tuple[int, Operand]] = []
+        updates: list[tuple[int, ops.Operand]] = []
         try:
             recording.run(self._function)
             returned = True
@@ -383,7 +374,7 @@ class _Learning:
         self._plan.inputs = inputs
         return tuple(updates)
 
-    def _update(self, recording: Following, updates: list[tuple[int, Operand]], place: int, now: Any) -> None:
+    def _update(self, recording: Following, updates: list[tuple[int, ops.Operand]], place: int, now: Any) -> None:
         plain = now.value if type(now) is Traced else now
         if type(now) is Traced and not (isinstance(now.symbol, Symbol) and now.symbol.recording is recording):
             plain = None
@@ -394,7 +385,7 @@ class _Learning:
         updates.append((place, recording.operand(now)))
 
     def _merged(
-        self, recording: Following, watch: Watch, updates: tuple[tuple[int, Operand], ...]
+        self, recording: Following, watch: Watch, updates: tuple[tuple[int, ops.Operand], ...]
     ) -> tuple[Path, bool]:
         """The path that a call took, and whether it is new. Raises `CaptureError`."""
         try:
@@ -501,13 +492,13 @@ class _Live:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Program,
         tables: Tables,
         variables: list[tuple[Any, Any]],
         premises: Premises,
         ready: Callable[[Path], bool],
         calls: dict[Path, list[tuple[Any, int]]],
-        marks: dict[int, tuple[Operand, ...]],
+        marks: dict[int, tuple[ops.Operand, ...]],
     ) -> None:
         self.premises = premises
         self.replays = 0
@@ -559,13 +550,13 @@ class _Live:
         self.replays += 1
         return True
 
-    def _leave(self, step: PlanStep | None) -> None:
+    def _leave(self, step: ops.Operation | None) -> None:
         """A step has failed: variables are what they were before it."""
         number = self._prepared.number
         for (holder, key), operand in zip(self._variables, self._marks.get(id(step), ()), strict=False):
             holder[key] = number(operand)
 
-    def _finish(self, end: EndStep) -> None:
+    def _finish(self, end: ops.End) -> None:
         number = self._prepared.number
         for place, operand in end.updates:
             holder, key = self._variables[place]
@@ -589,7 +580,7 @@ def _same_bits(a: Any, b: Any) -> bool:
 # ---- integers
 
 
-def _may_overflow(plan: Plan) -> Span | None:
+def _may_overflow(plan: Program) -> Span | None:
     """Where a replay may stop at an integer that Python would go on with: one of more than 64 bits, or one that is no
     f64. What is computed of inputs alone is tried before the first step of each replay.
     """
@@ -597,13 +588,13 @@ def _may_overflow(plan: Plan) -> Span | None:
     def of_path(path: Path, known: dict[int, tuple[int, int] | None]) -> Span | None:
         known = dict(known)
         for step in path.steps:
-            if isinstance(step, LoadStep):
+            if isinstance(step, ops.Load):
                 if step.source.type == "u64":
                     return step.span
                 known[step.register.number] = _range_of(step.source.type)
-            elif isinstance(step, LaunchStep):
+            elif isinstance(step, ops.Launch):
                 known.update({register.number: _range_of(name) for _, name, register in step.results})
-            elif isinstance(step, ComputeStep):
+            elif isinstance(step, ops.Compute):
                 fits, found = _computed(step, known)
                 if not fits:
                     return step.span
@@ -618,15 +609,15 @@ def _range_of(name: str) -> tuple[int, int]:
     return (t.lowest, t.highest) if t.kind in "iu" else (0, 1)
 
 
-def _computed(step: ComputeStep, known: dict[int, tuple[int, int] | None]) -> tuple[bool, tuple[int, int] | None]:
+def _computed(step: ops.Compute, known: dict[int, tuple[int, int] | None]) -> tuple[bool, tuple[int, int] | None]:
     """Whether the operation has a result for all operands, and the range of it; None for what depends on inputs
     alone.
     """
     ranges = [
-        ((one.bits, one.bits) if isinstance(one, PlanConstant) else known.get(one.number)) for one in step.operands
+        ((one.bits, one.bits) if isinstance(one, ops.Constant) else known.get(one.number)) for one in step.operands
     ]
     integers = [one.kind in "ib" for one in step.operands]
-    if all(isinstance(one, PlanConstant) or known.get(one.number, _WORDS) is None for one in step.operands):
+    if all(isinstance(one, ops.Constant) or known.get(one.number, _WORDS) is None for one in step.operands):
         return True, None
     given = [_WORDS if one is None else one for one in ranges]
     largest = [max(-low, high) for low, high in given]

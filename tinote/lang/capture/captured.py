@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from tinote.errors import CaptureError
-from tinote.lang.capture.plan import EndStep, Plan, Result
 from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.prepare import Prepared, prepared
 from tinote.lang.capture.recording import Tables, kind_of
 from tinote.lang.data.matrix import Matrix, Vector
+from tinote.program import operations as ops
+from tinote.program.program import Program
 from tinote.source import caller
 
 #: What of the arguments are numbers, which may have other values at each call.
@@ -27,7 +28,7 @@ class Captured:
         self,
         function: Any,
         given: tuple[Any, ...],
-        plan: Plan,
+        plan: Program,
         tables: Tables,
         variables: list[tuple[Any, Any]],
         premises: Premises,
@@ -128,7 +129,7 @@ class Captured:
             prepared.set_counter()
         return prepared.run()
 
-    def _finish(self, end: EndStep) -> Any:
+    def _finish(self, end: ops.End) -> Any:
         prepared = self.prepared
         number = prepared.number
         for place, operand in end.updates:
@@ -139,11 +140,11 @@ class Captured:
         return _returned(end.result, prepared)
 
 
-def _is_nothing(end: EndStep) -> bool:
-    return end.result == Result("constant", (None,)) and not end.updates and not end.seeds
+def _is_nothing(end: ops.End) -> bool:
+    return end.result == ops.Result("constant", (None,)) and not end.updates and not end.seeds
 
 
-def _returned(result: Result, prepared: Prepared) -> Any:
+def _returned(result: ops.Result, prepared: Prepared) -> Any:
     kind, parts = result
     number = prepared.number
     if kind == "constant":

@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 from tinote.errors import CaptureError
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.dependencies import Dependencies
-from tinote.lang.capture.plan import BranchStep, Path, Plan, PlanStep
 from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.recording import Recording, Tables
-from tinote.lang.capture.simplify import simplified
 from tinote.lang.capture.trial import Trial
 from tinote.lang.capture.watching import Watch
 from tinote.lang.data.captured_arrays import CapturedArray
+from tinote.program import operations as ops
+from tinote.program.program import Path, Program
+from tinote.program.simplify import simplified
 from tinote.source import NOWHERE, Span, caller
 
 #: Of longer steps nothing is left out.
@@ -82,12 +83,12 @@ def _captured(
     return until_all_are_known(dependencies, attempt)
 
 
-def _simplify(plan: Plan, tables: Tables) -> None:
+def _simplify(plan: Program, tables: Tables) -> None:
     """Leave out what derivatives compute, save and put back without need, where there are no conditions."""
     steps = plan.root.steps
     if plan.root.branch is None and len(steps) <= _MOST_SIMPLIFIED:
         # In a page, codes have fields by their names.
-        plan.root.steps = simplified(plan, steps, tables.natives, moves_fields=False)
+        plan.root.steps = simplified(plan, steps, moves_fields=False)
 
 
 def dependencies_of(function: Any, names: Sequence[str] = (), *, unasked: bool = False) -> Dependencies:
@@ -116,11 +117,11 @@ def until_all_are_known(dependencies: Dependencies, attempt: Callable[[list[tupl
                 holder[key] = dependencies.before[place]
 
 
-def record_all(trial: Trial, dependencies: Dependencies, prints: bool) -> tuple[Plan, Tables] | None:
+def record_all(trial: Trial, dependencies: Dependencies, prints: bool) -> tuple[Program, Tables] | None:
     """Run the function of a trial until both sides of each condition are met: the plan, and its tables. None where
     functions that were met assign other variables.
     """
-    plan = Plan()
+    plan = Program()
     tables = Tables(plan, trial.meet)
     trial.begin()
     with Watch(dependencies, at_once=True):  # what the first call compiles, and finds out, is done
@@ -165,13 +166,13 @@ def _first_branch(path: Path) -> Span:
     return NOWHERE if path.branch is None else path.branch.span
 
 
-def merge(path: Path, steps: Sequence[PlanStep]) -> Path:
+def merge(path: Path, steps: Sequence[ops.Operation]) -> Path:
     """Add what one call did; gives the path that it ended with. Raises `CaptureError` where calls differ without a
     condition that says why.
     """
     known = bool(path.steps) or path.branch is not None
     for at, step in enumerate(steps):
-        if type(step) is BranchStep:
+        if type(step) is ops.Branch:
             branch = path.branch
             if known and (at != len(path.steps) or branch is None or branch._replace(taken=step.taken) != step):
                 raise _differs(step)
@@ -184,7 +185,7 @@ def merge(path: Path, steps: Sequence[PlanStep]) -> Path:
     return path
 
 
-def _differs(step: PlanStep) -> CaptureError:
+def _differs(step: ops.Operation) -> CaptureError:
     span = getattr(step, "span", NOWHERE)
     return CaptureError(
         "this cannot be captured: another call does something else here, and no number that the step reads says why",

@@ -10,7 +10,7 @@ from typing import Any
 
 from tinote.compiler.launch.native import Native, address_sources
 from tinote.ir.nodes import Buffer
-from tinote.lang.capture.plan import LaunchStep
+from tinote.program import operations as ops
 from tinote.runtime import layout
 from tinote.runtime.memory import Memory
 from tinote.runtime.sites import Bounds, Site
@@ -24,7 +24,7 @@ _RING_WORDS = 1 << 15
 class GivenArrays:
     """The arrays of a launch: where they are, and how long. `blocks`: where those of the plan are."""
 
-    def __init__(self, step: LaunchStep, native: Native, blocks: Sequence[int]) -> None:
+    def __init__(self, step: ops.Launch, native: Native, blocks: Sequence[int]) -> None:
         self._sources = address_sources(native.array_buffers)
         self._bound = {slot: (number, offset) for slot, number, offset in step.pointers}
         self._slots, self._extent_slots = native.array_slots(), native.extent_slots()

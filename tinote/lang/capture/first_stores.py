@@ -27,9 +27,9 @@ from tinote.ir.affine import Interval
 from tinote.ir.buffers import Buffer, row_major
 from tinote.ir.launch_values import SymbolicRegions
 from tinote.lang.capture.instructions import plain
-from tinote.lang.capture.plan import ClearStep, LaunchStep, Plan, PlanConstant, PlanStep
-from tinote.lang.capture.simplify import blocks_used, blocks_written
 from tinote.lang.index_regions import IndexRegion, difference
+from tinote.program import operations as ops
+from tinote.program.program import Program
 from tinote.runtime.layout import SLOTS
 
 #: To clear fewer bytes takes less than is worth a compilation.
@@ -44,8 +44,8 @@ Origin = Callable[[Native], tuple[Specialisation, Request] | None]
 
 
 def storing_first(
-    plan: Plan, steps: Sequence[PlanStep], natives: list[Native], origin: Origin
-) -> tuple[list[PlanStep], dict[Native, Native]]:
+    plan: Program, steps: Sequence[ops.Operation], natives: list[Native], origin: Origin
+) -> tuple[list[ops.Operation], dict[Native, Native]]:
     """The steps, without clearing what a launch fills; and the codes that are launched in place of others. `natives`:
     the plan's codes, which become more.
     """
@@ -66,7 +66,7 @@ class _Storing:
     that something has read.
     """
 
-    def __init__(self, plan: Plan, natives: list[Native], origin: Origin) -> None:
+    def __init__(self, plan: Program, natives: list[Native], origin: Origin) -> None:
         self.plan = plan
         self.natives = natives
         self.origin = origin
@@ -76,33 +76,33 @@ class _Storing:
         self.compiled = 0
         self.instead: dict[Native, Native] = {}
 
-    def run(self, steps: Sequence[PlanStep]) -> list[PlanStep]:
-        found: list[PlanStep | None] = []
-        self.launches.update([step.code for step in steps if isinstance(step, LaunchStep)])
+    def run(self, steps: Sequence[ops.Operation]) -> list[ops.Operation]:
+        found: list[ops.Operation | None] = []
+        self.launches.update([step.code for step in steps if isinstance(step, ops.Launch)])
         for step in steps:
-            if isinstance(step, LaunchStep) and self.cleared and self.launches[step.code] == 1:
+            if isinstance(step, ops.Launch) and self.cleared and self.launches[step.code] == 1:
                 step = self._launch(step)
                 for block in step.fills:
                     found[self.cleared[block]] = None
-            for block in blocks_written(self.plan, step, self.natives):
+            for block in ops.written_by(self.plan.codes, step):
                 self.cleared.pop(block, None)
-            self.read |= blocks_used(self.plan, step)
-            if isinstance(step, ClearStep) and self._is_whole(step):
+            self.read |= ops.used_by(self.plan.codes, step)
+            if isinstance(step, ops.Clear) and self._is_whole(step):
                 self.cleared[step.block] = len(found)
                 self.read.discard(step.block)
             found.append(step)
         return [step for step in found if step is not None]
 
-    def _is_whole(self, step: ClearStep) -> bool:
+    def _is_whole(self, step: ops.Clear) -> bool:
         kind, _, nbytes, _ = self.plan.blocks[step.block]
         return kind == "scratch" and nbytes >= LEAST_BYTES and (step.offset, step.nbytes) == (0, nbytes)
 
-    def _launch(self, step: LaunchStep) -> LaunchStep:
+    def _launch(self, step: ops.Launch) -> ops.Launch:
         """A launch, by code that stores first where it then fills what was cleared."""
         native = self.natives[step.code]
         if not isinstance(native, Native):  # a GPU has no other code
             return step
-        written = blocks_written(self.plan, step, self.natives)
+        written = ops.written_by(self.plan.codes, step)
         blocks = [block for block in self.cleared if block in written and block not in self.read]
         gradients = [one for block in blocks for one in self._gradients(step, block)]
         known = self.origin(native) if gradients else None
@@ -127,10 +127,12 @@ class _Storing:
             return step
         self.instead[native] = code
         self.natives.append(code)
-        self.plan.codes.append(self.plan.codes[step.code]._replace(digest=code.metadata.code))
+        self.plan.codes.append(
+            self.plan.codes[step.code]._replace(digest=code.metadata.code, written=frozenset(code.written_addresses()))
+        )
         return step._replace(code=len(self.natives) - 1, fills=fills)
 
-    def _gradients(self, step: LaunchStep, block: int) -> list[_Gradient]:
+    def _gradients(self, step: ops.Launch, block: int) -> list[_Gradient]:
         """The one gradient, or the planes of one, that a launch has in a block; empty if it has anything else there."""
         metadata = self.natives[step.code].metadata
         buffers = {offset - SLOTS: buffer for buffer, offset in metadata.pointers}
@@ -147,7 +149,7 @@ class _Storing:
         return found if len({one.buffer.primal for one in found}) == 1 else []
 
 
-def _shape(step: LaunchStep, native: Native, buffer: Buffer, nbytes: int) -> tuple[int, ...] | None:
+def _shape(step: ops.Launch, native: Native, buffer: Buffer, nbytes: int) -> tuple[int, ...] | None:
     """The shape of a buffer that takes this many bytes, row by row; None if it does not."""
     size = math.prod(buffer.element) * buffer.dtype.size
     shape = [n if n is not None else _extent(step, native, buffer, axis) for axis, n in enumerate(buffer.shape)]
@@ -162,7 +164,7 @@ def _shape(step: LaunchStep, native: Native, buffer: Buffer, nbytes: int) -> tup
     return found if in_rows and len(found) == buffer.rank and math.prod(found) * size == nbytes else None
 
 
-def _extent(step: LaunchStep, native: Native, buffer: Buffer, axis: int) -> int | None:
+def _extent(step: ops.Launch, native: Native, buffer: Buffer, axis: int) -> int | None:
     """What a launch says of a buffer's length along an axis, or of that which it is the gradient of."""
     slots = {
         offset - SLOTS
@@ -172,10 +174,10 @@ def _extent(step: LaunchStep, native: Native, buffer: Buffer, axis: int) -> int 
     return next((length for slot, length in step.extents if slot in slots), None)
 
 
-def _filled(regions: SymbolicRegions, step: LaunchStep, native: Native) -> Mapping[Buffer, Sequence[IndexRegion]]:
+def _filled(regions: SymbolicRegions, step: ops.Launch, native: Native) -> Mapping[Buffer, Sequence[IndexRegion]]:
     """The regions that a launch fills, as far as its arguments are the same in each run."""
     lengths = [_extent(step, native, buffer, axis) for buffer, axis in regions.lengths]
-    arguments: list[Any] = [plain(one) if isinstance(one, PlanConstant) else None for one in step.arguments]
+    arguments: list[Any] = [plain(one) if isinstance(one, ops.Constant) else None for one in step.arguments]
     if None in lengths or any(arguments[k] is None for k in regions.arguments().values()):
         return {}
     intervals: list[Interval] = []

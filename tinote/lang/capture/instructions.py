@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinote.ir.types import scalar_named
-from tinote.lang.capture import plan as plans
 from tinote.lang.session.state import SEED_STEP, session
+from tinote.program import operations as ops
+from tinote.program.program import Path, Program
 from tinote.runtime import layout
 from tinote.source import Span
 
@@ -37,18 +38,16 @@ class Instructions(ABC):
     nothing.
     """
 
-    def __init__(
-        self, plan: plans.Plan, length: int | None = None, ready: Callable[[plans.Path], bool] | None = None
-    ) -> None:
+    def __init__(self, plan: Program, length: int | None = None, ready: Callable[[Path], bool] | None = None) -> None:
         self.plan = plan
-        self.ends: list[plans.EndStep] = []
+        self.ends: list[ops.End] = []
         self.words: list[int] = []
         self.spans: dict[int, Span] = {}
-        self.launches: dict[int, plans.LaunchStep] = {}
+        self.launches: dict[int, ops.Launch] = {}
         self._length = length
         self._ready = ready
         self.main = 0
-        self.begins: dict[int, plans.PlanStep] = {}
+        self.begins: dict[int, ops.Operation] = {}
         self.always: list[tuple[int, int, int]] = []
         self._filled: dict[int, int] = {}  # where each scratch block was filled last
         paths = plan.root.all()
@@ -70,7 +69,7 @@ class Instructions(ABC):
     @property
     def draws(self) -> bool:
         """Whether launches draw random numbers."""
-        return any(type(step) is plans.SeedStep for path in self.plan.root.all() for step in path.steps)
+        return any(type(step) is ops.Seed for path in self.plan.root.all() for step in path.steps)
 
     # ---- memory
 
@@ -83,12 +82,12 @@ class Instructions(ABC):
         """Where a register or a cell is."""
 
     @abstractmethod
-    def launch_block(self, step: plans.LaunchStep) -> tuple[int, memoryview]:
+    def launch_block(self, step: ops.Launch) -> tuple[int, memoryview]:
         """The address of the launch block of a launch, and its slots; addresses and extents are in it. Launches of the
         same code with the same arrays share one.
         """
 
-    def result_offsets(self, step: plans.LaunchStep) -> list[int]:
+    def result_offsets(self, step: ops.Launch) -> list[int]:
         """Where the results of a launch are, from the begin of its slots."""
         return [offset for offset, _, _ in step.results]
 
@@ -100,12 +99,12 @@ class Instructions(ABC):
             self.spans[len(self.words)] = span
         self.words += words
 
-    def _end(self, end: plans.EndStep) -> None:
+    def _end(self, end: ops.End) -> None:
         """Emit what an end of the step is."""
         self._emit(None, layout.REPLAY_END, len(self.ends))
         self.ends.append(end)
 
-    def _steps(self, path: plans.Path) -> bool:
+    def _steps(self, path: Path) -> bool:
         """The steps of a path; whether what follows it is to come, too."""
         for step in path.steps:
             if self._length is not None:
@@ -116,7 +115,7 @@ class Instructions(ABC):
             self._step(step)
         return True
 
-    def _path(self, path: plans.Path) -> None:
+    def _path(self, path: Path) -> None:
         if not self._steps(path):
             return
         if path.branch is None or self._length == 0:
@@ -136,17 +135,17 @@ class Instructions(ABC):
             else:
                 self._emit(None, layout.REPLAY_END, NOWHERE_READY)
 
-    def _decide_first(self, root: plans.Path, ready: Callable[[plans.Path], bool]) -> None:
+    def _decide_first(self, root: Path, ready: Callable[[Path], bool]) -> None:
         """Before any step, see which path the inputs lead to: one that is not ready, a fault of arithmetic on inputs
         alone included, ends the run.
         """
         jumps: list[int] = []
         always = self._cell("raw", 0)
 
-        def decide(path: plans.Path, known: frozenset[int]) -> None:
+        def decide(path: Path, known: frozenset[int]) -> None:
             for step in path.steps:
-                if isinstance(step, plans.ComputeStep) and all(
-                    isinstance(one, plans.PlanConstant) or one.number in known for one in step.operands
+                if isinstance(step, ops.Compute) and all(
+                    isinstance(one, ops.Constant) or one.number in known for one in step.operands
                 ):
                     self._compute(step)
                     known |= {step.register.number}
@@ -172,38 +171,38 @@ class Instructions(ABC):
         for at in jumps:
             self.words[at + 2] = self.main
 
-    def _step(self, step: plans.PlanStep) -> None:
+    def _step(self, step: ops.Operation) -> None:
         self.begins[len(self.words)] = step
         match step:
-            case plans.LaunchStep():
+            case ops.Launch():
                 self._launch_step(step)
-            case plans.ClearStep(block, offset, nbytes):
+            case ops.Clear(block, offset, nbytes):
                 self._emit(None, layout.REPLAY_CLEAR, self.block_address(block) + offset, nbytes)
-            case plans.CopyStep(target, source, _, always):
+            case ops.Copy(target, source, _, always):
                 begin = len(self.words)
                 self._copy(target, source)
                 if self.plan.blocks[target.block].kind == "scratch":
                     self._filled[target.block] = begin
                 if always and source.block in self._filled:
                     self.always.append((self._filled[source.block], begin, len(self.words)))
-            case plans.FillStep(target, value, span):
+            case ops.Fill(target, value, span):
                 self._fill(target, value, span)
-            case plans.LoadStep(register, source, span):
+            case ops.Load(register, source, span):
                 self._load(source.type, register, self._address_of(source), span)
-            case plans.ComputeStep():
+            case ops.Compute():
                 self._compute(step)
-            case plans.SeedStep(register):
+            case ops.Seed(register):
                 base = _signed(session.config.random_seed * SEED_STEP)
                 self._emit(None, layout.REPLAY_SEED, register.number, self.counter_register, base)
-            case plans.EndStep():
+            case ops.End():
                 self._end(step)
-            case plans.BranchStep():
+            case ops.Branch():
                 raise AssertionError("a decision is a branch")
 
-    def _address_of(self, view: plans.BlockView) -> int:
+    def _address_of(self, view: ops.View) -> int:
         return self.block_address(view.block) + view.offset
 
-    def _launch_step(self, step: plans.LaunchStep) -> None:
+    def _launch_step(self, step: ops.Launch) -> None:
         address, given = self.launch_block(step)
         slots = address + layout.SLOTS
         shared = self._constants[launch_key(step)]
@@ -211,7 +210,7 @@ class Instructions(ABC):
         for k, (argument, (name, offset)) in enumerate(
             zip(step.arguments, self.plan.codes[step.code].parameters, strict=True)
         ):
-            if isinstance(argument, plans.PlanConstant):
+            if isinstance(argument, ops.Constant):
                 packed = struct.pack(f"<{layout.WORDS[name]}", self._plain(argument, name))
                 if shared[k]:
                     given[offset : offset + 8] = packed
@@ -239,22 +238,22 @@ class Instructions(ABC):
             self._emit(None, layout.REPLAY_MOVES, len(moves) // 2, *moves)
 
     @staticmethod
-    def _plain(argument: plans.PlanConstant, name: str) -> Any:
+    def _plain(argument: ops.Constant, name: str) -> Any:
         found = plain(argument)
         return float(found) if name.startswith("f") else found
 
-    def _store(self, name: str, operand: plans.Operand, address: int, span: Span) -> None:
+    def _store(self, name: str, operand: ops.Operand, address: int, span: Span) -> None:
         number, real = self._operand(operand)
         self._emit(span, layout.REPLAY_STORE, _type(name), number, real, address)
 
-    def _load(self, name: str, register: plans.Register, address: int, span: Span) -> None:
+    def _load(self, name: str, register: ops.Register, address: int, span: Span) -> None:
         self._emit(span, layout.REPLAY_LOAD, _type(name), register.number, address)
 
-    def _fill(self, target: plans.BlockView, value: plans.Operand, span: Span) -> None:
+    def _fill(self, target: ops.View, value: ops.Operand, span: Span) -> None:
         address = self._address_of(target)
         size = scalar_named(target.type).size
         axes = merged_axes(target.shape, (target.strides,))
-        if isinstance(value, plans.PlanConstant) and not value.bits and (not axes or axes == [(axes[0][0], size)]):
+        if isinstance(value, ops.Constant) and not value.bits and (not axes or axes == [(axes[0][0], size)]):
             self._emit(None, layout.REPLAY_CLEAR, address, size * (axes[0][0] if axes else 1))
             return
         if not axes:
@@ -264,7 +263,7 @@ class Instructions(ABC):
         flat = [word for axis in axes for word in axis]
         self._emit(span, layout.REPLAY_FILL, _type(target.type), number, real, address, len(axes), *flat)
 
-    def _copy(self, target: plans.BlockView, source: plans.BlockView) -> None:
+    def _copy(self, target: ops.View, source: ops.View) -> None:
         if 0 in target.shape:
             return
         size = scalar_named(target.type).size
@@ -280,7 +279,7 @@ class Instructions(ABC):
         to, origin = self._address_of(target), self._address_of(source)
         self._emit(None, layout.REPLAY_COPY, size, to, origin, len(axes), *flat)
 
-    def _compute(self, step: plans.ComputeStep) -> None:
+    def _compute(self, step: ops.Compute) -> None:
         operation = getattr(layout, f"REPLAY_{step.operation.upper()}")
         whole = all(one.kind in "ib" for one in step.operands)
         exact = step.operation in _COMPARISONS
@@ -294,18 +293,18 @@ class Instructions(ABC):
 
     # ---- registers
 
-    def _operand(self, operand: plans.Operand) -> tuple[int, int]:
+    def _operand(self, operand: ops.Operand) -> tuple[int, int]:
         """Where a number is, and whether it is an f64."""
-        if isinstance(operand, plans.Register):
+        if isinstance(operand, ops.Register):
             return operand.number, int(operand.kind == "f")
         return self._cell("raw", _signed(operand.bits)), int(operand.kind == "f")
 
-    def _real(self, operand: plans.Operand, exact: bool, span: Span) -> int:
+    def _real(self, operand: ops.Operand, exact: bool, span: Span) -> int:
         """Where a number is as an f64."""
         number, real = self._operand(operand)
         if real:
             return number
-        if isinstance(operand, plans.PlanConstant) and abs(operand.bits) <= _EXACT:
+        if isinstance(operand, ops.Constant) and abs(operand.bits) <= _EXACT:
             return self._cell("raw", struct.unpack("<q", struct.pack("<d", float(operand.bits)))[0])
         made = self._new_cell(0)
         self._emit(span, layout.REPLAY_EXACT if exact else layout.REPLAY_REAL, made, number)
@@ -323,37 +322,37 @@ class Instructions(ABC):
         return len(self.cells) - 1
 
 
-def launch_key(step: plans.LaunchStep) -> Any:
+def launch_key(step: ops.Launch) -> Any:
     """What launches that share a block have in common."""
     return step.code, step.pointers, step.extents
 
 
-def plain(operand: plans.PlanConstant) -> Any:
+def plain(operand: ops.Constant) -> Any:
     """The number that a constant is."""
     return operand.bits if operand.kind == "i" else _float(operand.bits)
 
 
-def _all_ready(path: plans.Path, ready: Callable[[plans.Path], bool]) -> bool:
+def _all_ready(path: Path, ready: Callable[[Path], bool]) -> bool:
     """Whether whatever follows is ready."""
     if path.branch is None:
         return ready(path)
     return len(path.sides) == 2 and all(_all_ready(side, ready) for side in path.sides.values())
 
 
-def _registers(path: plans.Path) -> list[int]:
-    return [register.number for step in path.steps for register in plans.set_by(step)]
+def _registers(path: Path) -> list[int]:
+    return [register.number for step in path.steps for register in ops.set_by(step)]
 
 
-def _arguments(path: plans.Path) -> int:
-    return sum(len(step.arguments) for step in path.steps if isinstance(step, plans.LaunchStep))
+def _arguments(path: Path) -> int:
+    return sum(len(step.arguments) for step in path.steps if isinstance(step, ops.Launch))
 
 
-def _results(path: plans.Path) -> int:
+def _results(path: Path) -> int:
     """How many numbers a path returns at most."""
-    return sum(_count(step.result) for step in path.steps if isinstance(step, plans.EndStep))
+    return sum(_count(step.result) for step in path.steps if isinstance(step, ops.End))
 
 
-def _count(result: plans.Result) -> int:
+def _count(result: ops.Result) -> int:
     """How many numbers, or arrays, a result consists of."""
     kind, parts = result
     if kind in ("vector", "matrix"):
@@ -363,13 +362,13 @@ def _count(result: plans.Result) -> int:
     return 1
 
 
-def _shared_constants(paths: Sequence[plans.Path]) -> dict[Any, list[bool]]:
+def _shared_constants(paths: Sequence[Path]) -> dict[Any, list[bool]]:
     """Of the launches that share a block, which arguments are one constant in all of them."""
-    known: dict[Any, tuple[plans.Operand, ...]] = {}
+    known: dict[Any, tuple[ops.Operand, ...]] = {}
     found: dict[Any, list[bool]] = {}
     for path in paths:
         for step in path.steps:
-            if isinstance(step, plans.LaunchStep):
+            if isinstance(step, ops.Launch):
                 key = launch_key(step)
                 first = known.setdefault(key, step.arguments)
                 shared = found.setdefault(key, [True] * len(first))

@@ -26,29 +26,15 @@ from tinote.compiler.launch.gpu_launch import GpuCode, device_of
 from tinote.errors import KernelMemoryError
 from tinote.ir.types import scalar_named
 from tinote.lang.capture.instructions import NOWHERE_READY, plain
-from tinote.lang.capture.plan import (
-    BlockView,
-    ClearStep,
-    CopyStep,
-    EndStep,
-    FillStep,
-    LaunchStep,
-    LoadStep,
-    Operand,
-    Path,
-    Plan,
-    PlanConstant,
-    PlanStep,
-    Result,
-    leaves_of,
-)
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.capture.stages import MOST_AXES, Stage, axes_of, is_arithmetic, is_possible, run_of, stages_of
 from tinote.lang.data.layout import warm_copy
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.session.state import session
+from tinote.program import operations as ops
+from tinote.program.program import Path, Program
 from tinote.runtime import layout
-from tinote.runtime.gpu import Device, DeviceFull, Dispatch, Program
+from tinote.runtime.gpu import Device, DeviceFull, Dispatch, GpuProgram
 from tinote.runtime.memory import Memory
 from tinote.runtime.resident import Newest, ResidentMemory, resident_at
 
@@ -59,12 +45,12 @@ _FILL, _COPY = range(2)
 _BEGIN = 3
 
 
-def _views_on(device: Device) -> Program:
+def _views_on(device: Device) -> GpuProgram:
     """What fills and copies views."""
     found = device.programs.get(views)
     if found is None:
         entries = [Dispatch(name, True, None, False) for name in views.ENTRIES]
-        found = device.programs[views] = Program(device, views.TEXT, entries, views.PARAM_WORDS, 4, 4, False, 0)
+        found = device.programs[views] = GpuProgram(device, views.TEXT, entries, views.PARAM_WORDS, 4, 4, False, 0)
     return found
 
 
@@ -114,7 +100,7 @@ class PreparedOnDevice(Prepared):
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Program,
         natives: Sequence[Any],
         memories: Sequence[Memory | None],
         threads: int | None = None,
@@ -139,19 +125,19 @@ class PreparedOnDevice(Prepared):
         self._order = 0
         self._fillers: dict[int, int] = {}
         self._afterwards: list[tuple[int, _Command]] = []
-        self._failed_step: PlanStep | None = None
+        self._failed_step: ops.Operation | None = None
         self._checks: dict[int, Callable[[bytes], None]] = {}
         self._made_places: list[_Place] = []
         self._at: list[tuple[ResidentMemory, int]] = []
         self._moved = True
         steps = [step for path in plan.root.all() for step in path.steps]
-        room = sum([_apart(self._codes[one.code].param_bytes if isinstance(one, LaunchStep) else 64) for one in steps])
+        room = sum([_apart(self._codes[one.code].param_bytes if isinstance(one, ops.Launch) else 64) for one in steps])
         #: the parameters of all commands
         self._params = Memory(max(room, 8))
         self._words = self._params.view().cast("I")
         self._bytes = self._params.view()
         self._taken = 0
-        count = sum([len(one.results) if isinstance(one, LaunchStep) else isinstance(one, LoadStep) for one in steps])
+        count = sum([len(one.results) if isinstance(one, ops.Launch) else isinstance(one, ops.Load) for one in steps])
         #: numbers that come back: there, and here
         self._answered = Memory(max(8 * count, 8))
         self._answers = self._buffer_for_answers()
@@ -193,7 +179,7 @@ class PreparedOnDevice(Prepared):
             self._residents[block], self._offsets[block] = self._own[block], 0
             self._hosts[block] = address
 
-    def memory_of(self, view: BlockView) -> np.ndarray[Any, Any]:
+    def memory_of(self, view: ops.View) -> np.ndarray[Any, Any]:
         block = self._residents[view.block]
         if self.plan.blocks[view.block].kind != "scratch":
             return super().memory_of(view)
@@ -204,19 +190,19 @@ class PreparedOnDevice(Prepared):
                 self._device.download([block])
         return self._mirrored(view)
 
-    def _mirrored(self, view: BlockView) -> np.ndarray[Any, Any]:
+    def _mirrored(self, view: ops.View) -> np.ndarray[Any, Any]:
         """The numbers of a view, as the host has them now."""
         block, begin = self._residents[view.block], self._offsets.get(view.block, 0)
         mirror: Any = (ctypes.c_ubyte * block.nbytes).from_address(block.begin)
         return np.ndarray(view.shape, numpy_type(scalar_named(view.type)), mirror, begin + view.offset, view.strides)
 
-    def copier(self, view: BlockView) -> Callable[[], np.ndarray[Any, Any]]:
+    def copier(self, view: ops.View) -> Callable[[], np.ndarray[Any, Any]]:
         return lambda: warm_copy(self.memory_of(view))
 
-    def array(self, view: BlockView, dtype: str) -> Any:
+    def array(self, view: ops.View, dtype: str) -> Any:
         return self.memory_of(view).astype(dtype)
 
-    def launch_block(self, step: LaunchStep) -> tuple[int, memoryview]:
+    def launch_block(self, step: ops.Launch) -> tuple[int, memoryview]:
         raise AssertionError("the device launches")
 
     # ---- making commands
@@ -232,7 +218,7 @@ class PreparedOnDevice(Prepared):
     def _stage(self, stage: Stage) -> bool:
         self._now = _Yield(len(self.words))
         answers: list[tuple[str, Any, int, Any]] = []
-        ends: list[EndStep] = []
+        ends: list[ops.End] = []
         goes_on = True
         for step in stage.steps:
             if self._length is not None:
@@ -243,7 +229,7 @@ class PreparedOnDevice(Prepared):
             self._order += 1
             self._orders[len(self.words)] = self._order
             if is_arithmetic(step):
-                if isinstance(step, EndStep):
+                if isinstance(step, ops.End):
                     ends.append(step)
                 else:
                     self._step(step)
@@ -264,29 +250,29 @@ class PreparedOnDevice(Prepared):
             self._emit(None, layout.REPLAY_END, 0)
         return goes_on
 
-    def _arrays_in(self, result: Result) -> Iterator[int]:
+    def _arrays_in(self, result: ops.Result) -> Iterator[int]:
         """The blocks of the plan's own that are returned, from which arrays are copied."""
-        for kind, parts in leaves_of(result):
+        for kind, parts in ops.leaves_of(result):
             if kind == "array" and self.plan.blocks[parts[0].block].kind == "scratch":
                 yield parts[0].block
 
-    def _command(self, step: PlanStep) -> list[tuple[str, Any, int, Any]]:
+    def _command(self, step: ops.Operation) -> list[tuple[str, Any, int, Any]]:
         """Make a command of a step. Gives the numbers that come back."""
         match step:
-            case LaunchStep():
+            case ops.Launch():
                 return self._launch_command(step)
-            case LoadStep(register, source, span):
+            case ops.Load(register, source, span):
                 offset = source.offset
                 answer = _Answer(
                     self._order, source.block, offset & ~3, 8 if scalar_named(source.type).size == 8 else 4
                 )
                 at = self._answer(answer)
                 return [(source.type, register, at + offset % 4, span)]
-            case ClearStep():
-                self._fill_command(step, _bytes_of(step), PlanConstant("i", 0))
-            case FillStep(target, value):
+            case ops.Clear():
+                self._fill_command(step, _bytes_of(step), ops.Constant("i", 0))
+            case ops.Fill(target, value):
                 self._fill_command(step, target, value)
-            case CopyStep():
+            case ops.Copy():
                 self._copy_command(step)
         return []
 
@@ -295,7 +281,7 @@ class PreparedOnDevice(Prepared):
         self._taken += _apart(nbytes)
         return at
 
-    def _launch_command(self, step: LaunchStep) -> list[tuple[str, Any, int, Any]]:
+    def _launch_command(self, step: ops.Launch) -> list[tuple[str, Any, int, Any]]:
         code, now = self._codes[step.code], self._now
         at = self._room(code.param_bytes)
         params = self._bytes[at : at + code.param_bytes]
@@ -331,7 +317,7 @@ class PreparedOnDevice(Prepared):
             found.append((name, register, self._answer(answer), step.span))
         return found
 
-    def _check(self, code: GpuCode, step: LaunchStep) -> Callable[[bytes], None]:
+    def _check(self, code: GpuCode, step: ops.Launch) -> Callable[[bytes], None]:
         """What is told the faults of a code that this step is the first to launch."""
 
         whose = weakref.ref(self)
@@ -343,9 +329,9 @@ class PreparedOnDevice(Prepared):
 
         return check
 
-    def _put(self, name: str, operand: Operand, at: int, step: LaunchStep | ClearStep | FillStep) -> None:
+    def _put(self, name: str, operand: ops.Operand, at: int, step: ops.Launch | ops.Clear | ops.Fill) -> None:
         """Have an operand among the parameters, as a number of this type."""
-        if isinstance(operand, PlanConstant):
+        if isinstance(operand, ops.Constant):
             value = plain(operand)
             packed = struct.pack(f"<{layout.WORDS[name]}", float(value) if name.startswith("f") else value)
             self._bytes[at : at + 4 * _words_of(name)] = packed[: 4 * _words_of(name)]
@@ -355,7 +341,7 @@ class PreparedOnDevice(Prepared):
         else:
             self._store(name, operand, self._params.address + at, step.span)
 
-    def _fill_command(self, step: ClearStep | FillStep, target: BlockView, value: Operand) -> None:
+    def _fill_command(self, step: ops.Clear | ops.Fill, target: ops.View, value: ops.Operand) -> None:
         if 0 in target.shape:
             return
         axes = axes_of(target)
@@ -370,7 +356,7 @@ class PreparedOnDevice(Prepared):
         self._made_places.append(_Place(at // 4, target.block, target.offset, 1))
         self._do_view(_FILL, at, count, target.block)
 
-    def _copy_command(self, step: CopyStep) -> None:
+    def _copy_command(self, step: ops.Copy) -> None:
         target, source = self._in_words(step)
         if 0 in target.shape:
             return
@@ -384,7 +370,7 @@ class PreparedOnDevice(Prepared):
             self._afterwards.append((self._fillers[source.block], self._now.commands[-1]))
         self._fillers[target.block] = self._order
 
-    def _in_words(self, step: CopyStep) -> tuple[BlockView, BlockView]:
+    def _in_words(self, step: ops.Copy) -> tuple[ops.View, ops.View]:
         """The views of a copy. One of the last bytes of a block takes along what lies between it and the next block."""
         run, axes = run_of(step.target, step.source)
         ends = [view.offset + run >= self.plan.blocks[view.block].nbytes for view in (step.target, step.source)]
@@ -393,7 +379,7 @@ class PreparedOnDevice(Prepared):
         whole = {"type": "u32", "shape": (-(-run // 4),), "strides": (4,)}
         return step.target._replace(**whole), step.source._replace(**whole)
 
-    def _copy_views(self, target: BlockView, source: BlockView) -> None:
+    def _copy_views(self, target: ops.View, source: ops.View) -> None:
         run, axes = run_of(target, source)
         count = _product(extent for extent, *_ in axes) * run // 4
         at = self._room(64)
@@ -403,12 +389,12 @@ class PreparedOnDevice(Prepared):
         self._made_places.append(_Place(at // 4 + 1, source.block, source.offset, 4))
         self._do_view(_COPY, at, count, target.block)
 
-    def _here(self, step: ClearStep | CopyStep | FillStep, at: int) -> None:
+    def _here(self, step: ops.Clear | ops.Copy | ops.Fill, at: int) -> None:
         """Do on the host what the device cannot, as it has words and does not convert. `at`: where the parameters have
         the number that a view is filled with.
         """
-        target = step.target if isinstance(step, CopyStep | FillStep) else _bytes_of(step)
-        source = step.source if isinstance(step, CopyStep) else target
+        target = step.target if isinstance(step, ops.Copy | ops.Fill) else _bytes_of(step)
+        source = step.source if isinstance(step, ops.Copy) else target
         if 0 in target.shape:
             return
 
@@ -418,7 +404,7 @@ class PreparedOnDevice(Prepared):
             newer = [block for block in dict.fromkeys((to, origin)) if block.newest is Newest.DEVICE]
             device.download(newer)
             with np.errstate(all="ignore"):
-                given = plan._mirrored(source) if isinstance(step, CopyStep) else plan._number_at(at, target.type)
+                given = plan._mirrored(source) if isinstance(step, ops.Copy) else plan._number_at(at, target.type)
                 plan._mirrored(target)[...] = given
             device.upload(to.place or 0, to.begin, to.nbytes)
             for block in newer:  # commands after this one write there
@@ -431,7 +417,7 @@ class PreparedOnDevice(Prepared):
         dtype = np.dtype(numpy_type(scalar_named(name)))
         return np.frombuffer(self._bytes[at + views.VALUE : at + views.VALUE + dtype.itemsize], dtype)[0]
 
-    def _shift(self, step: CopyStep, nbytes: int) -> None:
+    def _shift(self, step: ops.Copy, nbytes: int) -> None:
         """A copy within a block, of which the parts may overlap."""
         number = step.target.block
 
@@ -616,7 +602,7 @@ class PreparedOnDevice(Prepared):
             self._residents[number].newest = Newest.HOST
 
     @property
-    def failed(self) -> PlanStep | None:
+    def failed(self) -> ops.Operation | None:
         return self._failed_step
 
 
@@ -628,10 +614,10 @@ def _words_of(name: str) -> int:
     return 2 if scalar_named(name).size == 8 else 1
 
 
-def _bytes_of(step: ClearStep) -> BlockView:
+def _bytes_of(step: ops.Clear) -> ops.View:
     """What is cleared, in words if it may be."""
     size, name = (4, "u32") if step.offset % 4 == step.nbytes % 4 == 0 else (1, "u8")
-    return BlockView(step.block, step.offset, name, (step.nbytes // size,), (size,))
+    return ops.View(step.block, step.offset, name, (step.nbytes // size,), (size,))
 
 
 def _product(extents: Any) -> int:

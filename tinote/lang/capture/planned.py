@@ -33,11 +33,9 @@ from tinote.ir.buffers import Buffer
 from tinote.ir.types import scalar_named
 from tinote.lang.capture.explore import capturing
 from tinote.lang.capture.first_stores import storing_first
-from tinote.lang.capture.plan import BranchStep, EndStep, FillStep, LaunchStep, Plan, Register, Result, written_blocks
 from tinote.lang.capture.prepare import Prepared, prepared
 from tinote.lang.capture.recording import Listening, Recording, Symbol, Tables
-from tinote.lang.capture.rerun import HeardLaunches
-from tinote.lang.capture.simplify import blocks_to_give, simplified
+from tinote.lang.capture.reruns import HeardLaunches
 from tinote.lang.capture.straight import StraightDependencies
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
@@ -46,7 +44,11 @@ from tinote.lang.data.traced import Traced
 from tinote.lang.kernels.stand_ins import stand_ins
 from tinote.lang.session.owners import Replay
 from tinote.lang.session.state import BufferCache, are_viewed, may_replay, recorder, session
+from tinote.program import operations as ops
+from tinote.program.program import Program
+from tinote.program.simplify import blocks_to_give, simplified
 from tinote.runtime.memory import Memory
+from tinote.runtime.pool import WARM_FROM
 from tinote.runtime.seam import seam, silently
 
 Array = np.ndarray[Any, Any]
@@ -269,7 +271,7 @@ class Planned:
         addresses = _addresses(inputs)
         if addresses is None or not _are_apart(inputs, addresses):
             return self._run(*args)
-        plan = Plan()
+        plan = Program()
         tables = Tables(plan)
         attempt = Attempt(tables, inputs, self._makes_arrays)
         registers = [attempt.register("f") for _ in signature.numbers]
@@ -286,7 +288,7 @@ class Planned:
             attempt.close()
         if attempt.refused is None and len(attempt.steps) <= MOST_STEPS:
             plan.inputs = registers
-            steps = simplified(plan, attempt.steps, tables.natives, attempt.launched)
+            steps = simplified(plan, attempt.steps, attempt.launched)
             if entry.may_store_first:
                 steps, instead = silently(storing_first, plan, steps, tables.natives, attempt.origin)
             plan.root.steps = steps
@@ -409,17 +411,17 @@ class Attempt(Recording):
             except CaptureError:
                 return
             end = self.steps[-1]
-            assert isinstance(end, EndStep)
+            assert isinstance(end, ops.End)
             if not all(self._is_made_anew(kind, parts[0]) for kind, parts in _leaves(end.result)):
                 self.refuse("a result that is no number or array of its own")
-            if any(type(step) is BranchStep for step in self.steps):
+            if any(type(step) is ops.Branch for step in self.steps):
                 self.refuse("a condition on a number")
 
     def _is_made_anew(self, kind: str, part: Any) -> bool:
         """Whether a result is a number that was computed, or an array that came into being."""
         if kind == "array":
             return self._tables.plan.blocks[part.block].kind == "scratch"
-        return kind == "number" and isinstance(part, Register) and part.kind == "f"
+        return kind == "number" and isinstance(part, ops.Register) and part.kind == "f"
 
     def run_code(self, code: Native, values: Sequence[Any]) -> tuple[Any, ...]:
         return silently(code.launch, values)  # type: ignore[no-any-return]
@@ -445,7 +447,7 @@ class Attempt(Recording):
     def _note_launch(self, code: Any, values: Any) -> None:
         """A launch was recorded: whether it is that of a kernel itself, which might run again."""
         step = self.steps[-1]
-        assert isinstance(step, LaunchStep)
+        assert isinstance(step, ops.Launch)
         for _, _, instance in self.instances.values():
             if instance.primal is code:
                 plain = [value.value if type(value) is Traced else value for value in values]
@@ -503,7 +505,7 @@ class MemoryPlan:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Program,
         tables: Tables,
         dependencies: StraightDependencies,
         attempt: Attempt,
@@ -519,7 +521,7 @@ class MemoryPlan:
         ]
         self._tables = tables
         self.memories = [memory for memory in tables.memories if memory is not None]
-        written = [tables.memories[block] for block in written_blocks(plan, tables.natives)]
+        written = [tables.memories[block] for block in plan.written]
         self.replay = Replay(self.memories, [one for one in written if one is not None])
         self.nbytes = _own_bytes(plan)
         self.runs = 0
@@ -536,7 +538,7 @@ class MemoryPlan:
         self._generation = session.generation
         self._attached = session.attached
         self._companions = [_companions(buffer) for buffer in self.buffers]
-        self._given = blocks_to_give(plan)
+        self._given = blocks_to_give(plan, WARM_FROM)
         #: codes that store what they add first, by those in whose place they are launched
         self.instead = instead
         #: by block: the memory of the present run, which goes with its result
@@ -619,22 +621,22 @@ class MemoryPlan:
         return self._result()
 
 
-def _own_bytes(plan: Plan) -> int:
+def _own_bytes(plan: Program) -> int:
     """How much memory a plan has beside what it is called with, and what is there anyway."""
     return sum([block.nbytes for block in plan.blocks if block.kind in ("scratch", "data")])
 
 
-def _largest_number(plan: Plan) -> float:
+def _largest_number(plan: Program) -> float:
     """The largest that inputs may be to fit where they go to."""
     names = {
         name
         for step in plan.root.steps
-        if isinstance(step, LaunchStep)
+        if isinstance(step, ops.Launch)
         for argument, (name, _) in zip(step.arguments, plan.codes[step.code].parameters, strict=False)
-        if isinstance(argument, Register) and name.startswith("f")
+        if isinstance(argument, ops.Register) and name.startswith("f")
     }
     for step in plan.root.steps:
-        if isinstance(step, FillStep) and isinstance(step.value, Register):
+        if isinstance(step, ops.Fill) and isinstance(step.value, ops.Register):
             names.add(step.target.type)
     return min([float(np.finfo(numpy_type(scalar_named(name))).max) for name in names], default=math.inf)
 
@@ -653,7 +655,7 @@ def _companions(buffer: Buffer) -> tuple[Buffer | None, ...]:
     return buffer.adjoint, buffer.tangent, None if buffer.adjoint is None else buffer.adjoint.tangent
 
 
-def _reader(result: Result, prepared: Prepared, fresh: dict[int, Memory]) -> Callable[[], Any]:
+def _reader(result: ops.Result, prepared: Prepared, fresh: dict[int, Memory]) -> Callable[[], Any]:
     """What gives the value of a result. `fresh`: by block, the memory that the run was given, which is the result's."""
     kind, parts = result
     if kind == "array":
@@ -671,7 +673,7 @@ def _reader(result: Result, prepared: Prepared, fresh: dict[int, Memory]) -> Cal
     return lambda: tuple([read() for read in readers])
 
 
-def _leaves(result: Result) -> Iterator[tuple[str, Any]]:
+def _leaves(result: ops.Result) -> Iterator[tuple[str, Any]]:
     """The kinds and parts of all that a result consists of, which is a number, an array, or tuples of them."""
     if result.kind == "tuple":
         for one in result.parts:

@@ -53,19 +53,9 @@ from tinote.compiler.requests import Request
 from tinote.errors import CaptureError, TinoteError
 from tinote.ir.buffers import bytes_of
 from tinote.ir.nodes import Buffer, BufferKind
+from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.file_memory import FileMemory, GivenArrays
 from tinote.lang.capture.instructions import Instructions, launch_key
-from tinote.lang.capture.plan import (
-    ClearStep,
-    CopyStep,
-    FillStep,
-    LaunchStep,
-    LoadStep,
-    Path,
-    Plan,
-    Result,
-)
-from tinote.lang.capture.program import Program
 from tinote.lang.capture.stages import Stages, all_are_possible, stages_of
 from tinote.lang.capture.webgpu import (
     LEAST_OPERATIONS,
@@ -77,6 +67,8 @@ from tinote.lang.capture.webgpu import (
 from tinote.lang.data.layout import array_over
 from tinote.lang.session.state import session
 from tinote.lazy import load
+from tinote.program import operations as ops
+from tinote.program.program import Path, Program
 from tinote.runtime import layout, wasm
 from tinote.runtime.memory import Memory
 from tinote.runtime.sites import SiteKind
@@ -164,7 +156,11 @@ def portable(
     with session.on_cpu():  # what a GPU runs is not captured
         for name, function, arguments in functions:
             try:
-                program = function if isinstance(function, Program) else Program(function, (), unasked=unasked)
+                program = (
+                    function
+                    if isinstance(function, CapturedFunction)
+                    else CapturedFunction(function, (), unasked=unasked)
+                )
                 builder.add(name, program.captured(*arguments))
             except TinoteError as error:
                 refused[name] = error
@@ -292,7 +288,7 @@ class _Builder(FileMemory):
 
     # ---- memory
 
-    def launch_block(self, step: LaunchStep, code: _Code, blocks: Sequence[int]) -> tuple[int, memoryview]:
+    def launch_block(self, step: ops.Launch, code: _Code, blocks: Sequence[int]) -> tuple[int, memoryview]:
         """The address of a launch block with addresses and extents, and its slots."""
         metadata, native = code.metadata, code.native
         content = bytearray(layout.HEADER_BYTES + layout.SLOTS + 8 * max(1, metadata.slots))
@@ -413,7 +409,7 @@ class _Function(Instructions):
             return self._builder.block(memory)
         return self._builder.data(block.data) if block.kind == "data" else self._builder.take(block.nbytes)
 
-    def _code(self, step: LaunchStep) -> _Code:
+    def _code(self, step: ops.Launch) -> _Code:
         return self._builder.code(self.captured.tables.natives[step.code])
 
     # ---- memory
@@ -424,7 +420,7 @@ class _Function(Instructions):
     def register_address(self, number: int) -> int:
         return self._registers + 8 * number
 
-    def launch_block(self, step: LaunchStep) -> tuple[int, memoryview]:
+    def launch_block(self, step: ops.Launch) -> tuple[int, memoryview]:
         key = launch_key(step)
         found = self._launch_blocks.get(key)
         if found is None:
@@ -432,7 +428,7 @@ class _Function(Instructions):
             self._launch_blocks[key] = found
         return found
 
-    def result_offsets(self, step: LaunchStep) -> list[int]:
+    def result_offsets(self, step: ops.Launch) -> list[int]:
         own = [offset - layout.SLOTS for offset, _ in self._code(step).metadata.results]
         known = [offset for offset, _ in self.captured.tables.natives[step.code].metadata_results()]
         return [own[known.index(offset)] for offset, _, _ in step.results]
@@ -486,7 +482,7 @@ class _Needs:
     launch overwrites before it reads them.
     """
 
-    def __init__(self, plan: Plan, overwritten: Sequence[set[int]]) -> None:
+    def __init__(self, plan: Program, overwritten: Sequence[set[int]]) -> None:
         self._plan = plan
         self._overwritten = overwritten
         self.blocks: set[int] = set()
@@ -505,27 +501,27 @@ class _Needs:
         """The blocks of which a step needs something, and those that it overwrites."""
         plan = self._plan
         match step:
-            case LaunchStep():
+            case ops.Launch():
                 written = self._overwritten[step.code]
                 given = {number for _, number, _ in step.pointers}
                 read = {number for _, number, _ in plan.codes[step.code].pointers} - written
                 return read | given, written - given
-            case ClearStep(block, offset, nbytes):
+            case ops.Clear(block, offset, nbytes):
                 whole = offset == 0 and nbytes >= plan.blocks[block].nbytes
                 return (set(), {block}) if whole else ({block}, set())
-            case CopyStep(target, source):
+            case ops.Copy(target, source):
                 return ({source.block}, {target.block}) if _is_whole(target, plan) else (
                     {source.block, target.block}, set()
                 )  # fmt: skip
-            case FillStep(target, _, _):
+            case ops.Fill(target, _, _):
                 return (set(), {target.block}) if _is_whole(target, plan) else ({target.block}, set())
-            case LoadStep(_, source, _):
+            case ops.Load(_, source, _):
                 return {source.block}, set()
             case _:
                 return set(), set()
 
 
-def _is_whole(view: Any, plan: Plan) -> bool:
+def _is_whole(view: Any, plan: Program) -> bool:
     """Whether a view is all of its block."""
     size = np.dtype(_NUMPY.get(view.type, view.type)).itemsize
     expected = size
@@ -549,7 +545,7 @@ def _number(kind: str, value: Any) -> Any:
     return int(value) if abs(int(value)) <= 1 << 53 else str(int(value))
 
 
-def _described_result(result: Result) -> list[Any]:
+def _described_result(result: ops.Result) -> list[Any]:
     kind, parts = result
     match kind:
         case "constant":

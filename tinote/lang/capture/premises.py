@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from tinote.lang.capture.dependencies import Dependencies
-from tinote.lang.capture.plan import ClearStep, Plan
 from tinote.lang.session.owners import own_gradients, owner_of
 from tinote.lang.session.state import OutsideWatcher, may_replay, session
+from tinote.program import operations as ops
+from tinote.program.program import Program
 from tinote.runtime.memory import Memory
 from tinote.runtime.owner import present_owner
 
@@ -22,7 +23,7 @@ class Premises:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Program,
         dependencies: Dependencies,
         instances: list[tuple[Any, Any, Any]],
         memories: Iterable[Memory | None],
@@ -97,7 +98,7 @@ def _all_gradients() -> set[Memory]:
     return {f.grad.memory for f in session.fields if f.has_grad and not f.stands_in}
 
 
-def _clears_fields(plan: Plan) -> bool:
+def _clears_fields(plan: Program) -> bool:
     """Whether memory of fields is set to zero as a whole."""
     steps = [step for path in plan.root.all() for step in path.steps]
-    return any(type(step) is ClearStep and plan.blocks[step.block].kind == "field" for step in steps)
+    return any(type(step) is ops.Clear and plan.blocks[step.block].kind == "field" for step in steps)

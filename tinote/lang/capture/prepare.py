@@ -12,11 +12,12 @@ from tinote.compiler.launch.native import Native
 from tinote.errors import KernelOverflowError, KernelZeroDivisionError
 from tinote.ir.types import scalar_named
 from tinote.lang.capture.instructions import NOWHERE_READY, Instructions, launch_key, plain
-from tinote.lang.capture.plan import BlockView, LaunchStep, Operand, Path, Plan, PlanConstant, PlanStep
 from tinote.lang.data.layout import warm_copy
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.session.state import session
 from tinote.lazy import load
+from tinote.program import operations as ops
+from tinote.program.program import Path, Program
 from tinote.runtime import layout
 from tinote.runtime.launch import LaunchBlock, Launcher, LaunchStopped
 from tinote.runtime.memory import Memory
@@ -50,7 +51,7 @@ class Prepared(Instructions):
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Program,
         natives: Sequence[Native],
         memories: Sequence[Memory | None],
         threads: int | None = None,
@@ -129,30 +130,30 @@ class Prepared(Instructions):
                 self._unwind(site)
         return self._block.integers[2]
 
-    def number(self, operand: Operand) -> Any:
+    def number(self, operand: ops.Operand) -> Any:
         """What a register holds, or a constant."""
-        if isinstance(operand, PlanConstant):
+        if isinstance(operand, ops.Constant):
             return plain(operand)
         if operand.kind == "f":
             return self.floats[operand.number]
         found = self.integers[operand.number]
         return bool(found) if operand.kind == "b" else found & 0xFFFFFFFFFFFFFFFF if operand.kind == "s" else found
 
-    def array(self, view: BlockView, dtype: str) -> Any:
+    def array(self, view: ops.View, dtype: str) -> Any:
         """A copy of what a view holds, row by row."""
         memory = self._memories[view.block]
         assert memory is not None
         begin = memory.view()[view.offset :]
         return np.ndarray(view.shape, dtype, begin).copy() if 0 not in view.shape else np.zeros(view.shape, dtype)
 
-    def memory_of(self, view: BlockView) -> np.ndarray[Any, Any]:
+    def memory_of(self, view: ops.View) -> np.ndarray[Any, Any]:
         """The numbers of a view, where they are."""
         memory = self._memories[view.block]
         assert memory is not None
         dtype = numpy_type(scalar_named(view.type))
         return np.ndarray(view.shape, dtype, memory.view(), view.offset, view.strides)
 
-    def copier(self, view: BlockView) -> Callable[[], np.ndarray[Any, Any]]:
+    def copier(self, view: ops.View) -> Callable[[], np.ndarray[Any, Any]]:
         """What gives a copy of the numbers of a view."""
         values = self.memory_of(view)
         return lambda: warm_copy(values)
@@ -193,7 +194,7 @@ class Prepared(Instructions):
     def register_address(self, number: int) -> int:
         return self._registers.address + 8 * number
 
-    def launch_block(self, step: LaunchStep) -> tuple[int, memoryview]:
+    def launch_block(self, step: ops.Launch) -> tuple[int, memoryview]:
         key = launch_key(step)
         block = self._blocks.get(key)
         if block is None:
@@ -218,7 +219,7 @@ class Prepared(Instructions):
     # ---- what goes wrong
 
     @property
-    def failed(self) -> PlanStep | None:
+    def failed(self) -> ops.Operation | None:
         """The step that the last run ended at with an exception."""
         known = [at for at in self.begins if at <= self._block.site]
         return self.begins[max(known)] if known else None
@@ -266,7 +267,7 @@ class Prepared(Instructions):
 
 
 def prepared(
-    plan: Plan,
+    plan: Program,
     natives: Sequence[Native],
     memories: Sequence[Memory | None],
     threads: int | None = None,

@@ -16,7 +16,6 @@ import numpy as np
 from tinote.compiler.launch.native import BoundArray, Native
 from tinote.errors import CaptureError
 from tinote.ir.types import Scalar, i64
-from tinote.lang.capture import plan as plans
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
 from tinote.lang.data.layout import MemoryPart
@@ -24,6 +23,9 @@ from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.ndarrays import CopiedArray
 from tinote.lang.data.traced import Trace, Traced, holds_traced, objects, traced, traced_array
 from tinote.lang.session.state import session
+from tinote.program import operations as ops
+from tinote.program.interpret import OPERATIONS
+from tinote.program.program import Program
 from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.seam import Listener, seam
 from tinote.source import caller
@@ -31,11 +33,7 @@ from tinote.source import caller
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 
-#: The operations on numbers that a captured step has, by their names in the table of derivatives, and comparisons.
-OPERATIONS = {
-    "add", "subtract", "multiply", "true_divide", "floor_divide", "remainder", "float_power", "negative", "absolute",
-    "sqrt", "scale", "lt", "le", "gt", "ge", "eq", "ne",
-}  # fmt: skip
+#: Operations that exist for floats alone.
 _FLOATS_ONLY = {"float_power", "sqrt", "scale"}
 
 #: How many conditions one call may decide: each one doubles what has to be tried.
@@ -70,7 +68,7 @@ class Tables:
     `touch` is told of a block of the session's before it is first used.
     """
 
-    def __init__(self, plan: plans.Plan, touch: Callable[[Memory], None] | None = None) -> None:
+    def __init__(self, plan: Program, touch: Callable[[Memory], None] | None = None) -> None:
         self.plan = plan
         self._touch = touch
         self.natives: list[Native] = []
@@ -93,7 +91,16 @@ class Tables:
             pointers = tuple([(slot, *place(memory, name)) for slot, name, memory in native.fixed_addresses()])
             known = self._codes[native] = len(self.natives)
             self.natives.append(native)
-            self.plan.codes.append(plans.PlanCode(native.name, native.digest, pointers, native.parameter_places))
+            self.plan.codes.append(
+                ops.Code(
+                    native.name,
+                    native.digest,
+                    pointers,
+                    native.parameter_places,
+                    frozenset(native.written_addresses()),
+                    bool(native.checks or native.prints),
+                )
+            )
         return known
 
     def field(self, memory: Memory, name: str) -> int:
@@ -102,40 +109,38 @@ class Tables:
         if known is None:
             if self._touch is not None:
                 self._touch(memory)
-            known = self._blocks[id(memory)] = self._add(plans.PlanBlock("field", name, memory.nbytes), memory)
+            known = self._blocks[id(memory)] = self._add(ops.Block("field", name, memory.nbytes), memory)
         return known
 
     def scratch(self, number: int, nbytes: int) -> int:
         """The number of the block that a call makes as its `number`th."""
         known = self._scratch.get((number, nbytes))
         if known is None:
-            known = self._scratch[number, nbytes] = self._add(
-                plans.PlanBlock("scratch", f"scratch {number}", nbytes), None
-            )
+            known = self._scratch[number, nbytes] = self._add(ops.Block("scratch", f"scratch {number}", nbytes), None)
         return known
 
     def data(self, data: bytes) -> int:
         """The number of a block of constants."""
         known = self._data.get(data)
         if known is None:
-            known = self._data[data] = self._add(plans.PlanBlock("data", "data", len(data), data), None)
+            known = self._data[data] = self._add(ops.Block("data", "data", len(data), data), None)
         return known
 
     def lent(self, whose: Any, name: str, nbytes: int) -> int:
         """The number of the block that `whose` has from others."""
         known = self.lent_blocks.get(whose)
         if known is None:
-            known = self.lent_blocks[whose] = self._add(plans.PlanBlock("input", name, nbytes), None)
+            known = self.lent_blocks[whose] = self._add(ops.Block("input", name, nbytes), None)
         return known
 
     def input(self, number: int, nbytes: int) -> int:
         """The number of the block that is the input array `number`."""
         known = self._inputs.get(number)
         if known is None:
-            known = self._inputs[number] = self._add(plans.PlanBlock("input", f"input {number}", nbytes), None)
+            known = self._inputs[number] = self._add(ops.Block("input", f"input {number}", nbytes), None)
         return known
 
-    def _add(self, block: plans.PlanBlock, memory: Memory | None) -> int:
+    def _add(self, block: ops.Block, memory: Memory | None) -> int:
         self.plan.blocks.append(block)
         self.memories.append(memory)
         return len(self.memories) - 1
@@ -146,7 +151,7 @@ class Symbol:
 
     __slots__ = ("is_component", "recording", "register")
 
-    def __init__(self, recording: Recording, register: plans.Register, is_component: bool = False) -> None:
+    def __init__(self, recording: Recording, register: ops.Register, is_component: bool = False) -> None:
         self.recording = recording
         self.register = register
         self.is_component = is_component
@@ -237,7 +242,7 @@ class Recording(Listener):
     ) -> None:
         super().__init__()
         self._prints = prints
-        self.steps: list[plans.PlanStep] = []
+        self.steps: list[ops.Operation] = []
         self.refused: CaptureError | None = None
         self.is_open = True
         #: whether other elements may be touched for other arguments: who records then sees to it
@@ -263,18 +268,18 @@ class Recording(Listener):
         #: memory that came into being meanwhile, and whether as zeros
         self._born = Spans[tuple[Memory, bool]]()
 
-    def add(self, step: plans.PlanStep) -> None:
+    def add(self, step: ops.Operation) -> None:
         """The call is about to do something."""
         self.steps.append(step)
 
     # ---- the call
 
-    def register(self, kind: str) -> plans.Register:
+    def register(self, kind: str) -> ops.Register:
         """A new one."""
         self._registers += 1
-        return plans.Register(kind, self._registers - 1)
+        return ops.Register(kind, self._registers - 1)
 
-    def number(self, register: plans.Register, value: Any) -> Traced:
+    def number(self, register: ops.Register, value: Any) -> Traced:
         """What Python gets of a register that holds `value` now."""
         return traced(self.trace, value, 0.0, 0, Symbol(self, register))
 
@@ -289,14 +294,14 @@ class Recording(Listener):
             raise self.refused
         return returned
 
-    def end(self, returned: Any, updates: tuple[tuple[int, plans.Operand], ...]) -> None:
+    def end(self, returned: Any, updates: tuple[tuple[int, ops.Operand], ...]) -> None:
         """The call has returned."""
-        seeds: list[tuple[int, plans.Operand]] = []
+        seeds: list[tuple[int, ops.Operand]] = []
         for number, (_, _, instance) in enumerate(self._tables.instances.values()):
             if type(instance.last_seed) is Traced:
                 seeds.append((number, self.operand(instance.last_seed)))
                 instance.last_seed = instance.last_seed.value
-        self.add(plans.EndStep(self._result(returned), updates, tuple(seeds)))
+        self.add(ops.End(self._result(returned), updates, tuple(seeds)))
 
     def close(self) -> None:
         """It is over: numbers are plain."""
@@ -306,28 +311,28 @@ class Recording(Listener):
             if type(instance.last_seed) is Traced:
                 instance.last_seed = instance.last_seed.value
 
-    def _result(self, returned: Any) -> plans.Result:
+    def _result(self, returned: Any) -> ops.Result:
         if returned is None or type(returned) in (str, bytes):
-            return plans.Result("constant", (returned,))
+            return ops.Result("constant", (returned,))
         if isinstance(returned, Matrix):
             parts = [self.operand(one) for one in returned.values.ravel().tolist()]
             kind = "vector" if len(returned.shape) == 1 else "matrix"
-            types = {self._types.get(one.number, "") if isinstance(one, plans.Register) else "" for one in parts}
+            types = {self._types.get(one.number, "") if isinstance(one, ops.Register) else "" for one in parts}
             dtype = types.pop() if len(types) == 1 and returned.values.dtype == object else ""
-            return plans.Result(kind, (returned.values.shape, dtype or str(returned.values.dtype), tuple(parts)))
+            return ops.Result(kind, (returned.values.shape, dtype or str(returned.values.dtype), tuple(parts)))
         if type(returned) in (tuple, list):
-            return plans.Result(type(returned).__name__, tuple([self._result(one) for one in returned]))
+            return ops.Result(type(returned).__name__, tuple([self._result(one) for one in returned]))
         if type(returned) is dict:
-            return plans.Result("dict", tuple([(key, self._result(one)) for key, one in returned.items()]))
+            return ops.Result("dict", tuple([(key, self._result(one)) for key, one in returned.items()]))
         if isinstance(returned, np.ndarray) and self._is_known(_address(returned)):
             view = self._view(returned)
             if not returned.flags.c_contiguous:
                 view, apart = self._view(np.ascontiguousarray(returned), fresh=True), view
                 self._copy(view, apart)
-            return plans.Result("array", (view, returned.dtype.str))
+            return ops.Result("array", (view, returned.dtype.str))
         if type(returned) is Traced or isinstance(returned, bool | int | float):
             kind = "bool" if isinstance(returned, bool) else "number"
-            return plans.Result(kind, (self.operand(returned),))
+            return ops.Result(kind, (self.operand(returned),))
         raise self._refusal(f"it returns {type(returned).__name__}", "return numbers, vectors, or tuples of them")
 
     # ---- refusing
@@ -344,7 +349,7 @@ class Recording(Listener):
 
     # ---- numbers
 
-    def operand(self, value: Any) -> plans.Operand:
+    def operand(self, value: Any) -> ops.Operand:
         """A number of the program's."""
         if type(value) is Traced:
             symbol = value.symbol
@@ -352,29 +357,25 @@ class Recording(Listener):
                 return symbol.register
             value = value.value
         if isinstance(value, bool | np.bool_ | int | np.integer):
-            return plans.PlanConstant("i", int(value))
+            return ops.Constant("i", int(value))
         if isinstance(value, float | np.floating):
-            return plans.PlanConstant("f", float_bits(float(value)))
+            return ops.Constant("f", float_bits(float(value)))
         raise self._refusal(f"{type(value).__name__} among numbers")
 
-    def _word(self, value: Any) -> plans.Operand:
+    def _word(self, value: Any) -> ops.Operand:
         found = self.operand(value)
         self._check_word(found)
         return found
 
-    def _check_word(self, operand: plans.Operand) -> None:
-        if (
-            isinstance(operand, plans.PlanConstant)
-            and operand.kind == "i"
-            and not i64.lowest <= operand.bits <= i64.highest
-        ):
+    def _check_word(self, operand: ops.Operand) -> None:
+        if isinstance(operand, ops.Constant) and operand.kind == "i" and not i64.lowest <= operand.bits <= i64.highest:
             raise self._refusal("an integer of more than 64 bits with its sign")
 
     def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
         """What arithmetic makes of numbers."""
         if operation == "positive" and type(operands[0]) is Traced and value == operands[0].value:
             found = self.operand(operands[0])
-            if isinstance(found, plans.Register):
+            if isinstance(found, ops.Register):
                 return Symbol(self, found)
         self._refuse_whole_vectors(operands)
         narrow = any(isinstance(one, np.floating) and not isinstance(one, float) for one in operands)
@@ -384,7 +385,7 @@ class Recording(Listener):
             raise self._refusal(f"'{operation}' of numbers in Python")
         kind = "f" if not whole or operation == "true_divide" else "i"
         register = self.register(kind)
-        self.add(plans.ComputeStep(operation, register, given, caller("numpy")))
+        self.add(ops.Compute(operation, register, given, caller("numpy")))
         return Symbol(self, register)
 
     def decided(self, operation: str, a: Any, b: Any, found: bool) -> bool:
@@ -392,12 +393,12 @@ class Recording(Listener):
         span = caller("numpy")
         self._refuse_whole_vectors((a, b))
         register = self.register("b")
-        self.add(plans.ComputeStep(operation, register, (self._word(a), self._word(b)), span))
+        self.add(ops.Compute(operation, register, (self._word(a), self._word(b)), span))
         if self._decided == _MOST_DECISIONS:
             raise self._refusal(f"the step decides more than {_MOST_DECISIONS} conditions on numbers that it reads")
         taken = self._decisions[self._decided] if self._decided < len(self._decisions) else found
         self._decided += 1
-        self.add(plans.BranchStep(register, taken, span))
+        self.add(ops.Branch(register, taken, span))
         return taken
 
     def _refuse_whole_vectors(self, operands: Sequence[Any]) -> None:
@@ -423,11 +424,11 @@ class Recording(Listener):
         arguments = tuple([self.operand(value) for value in numbers])
         span = caller()
         for (name, _), argument in zip(self._tables.plan.codes[number].parameters, arguments, strict=False):
-            if argument.kind == "f" and not name.startswith("f") and isinstance(argument, plans.Register):
+            if argument.kind == "f" and not name.startswith("f") and isinstance(argument, ops.Register):
                 raise self._refusal(f"a float goes to an argument of type {name}")
         results = [(offset, t.name, self.register(_register_kind(t))) for offset, t in code.metadata_results()]
         extents = tuple(code.bound_extents(arrays))
-        self.add(plans.LaunchStep(number, pointers, extents, arguments, tuple(results), span))
+        self.add(ops.Launch(number, pointers, extents, arguments, tuple(results), span))
         plain = [value.value if type(value) is Traced else value for value in numbers]
         found = self.run_code(code, (*arrays, *plain))
         return tuple([self.number(register, value) for (_, _, register), value in zip(results, found, strict=True)])
@@ -443,23 +444,23 @@ class Recording(Listener):
         if not memory.is_whole:
             return  # it is told as what it is
         block, offset = self._place(memory.begin, memory.nbytes, memory)
-        self.add(plans.ClearStep(block, offset, memory.nbytes))
+        self.add(ops.Clear(block, offset, memory.nbytes))
 
     def copying(self, target: Any, source: Any) -> None:
         if isinstance(target, MemoryPart) or isinstance(source, MemoryPart):
             return  # so are its copies
         if isinstance(source, ExternalMemory) and not self._is_known(source.begin):
             block = self._tables.data(bytes(source.view()))
-            given = plans.BlockView(block, 0, "u8", (source.nbytes,), (1,))
+            given = ops.View(block, 0, "u8", (source.nbytes,), (1,))
         else:
             given = self._view(source)
         self._copy(self._view(target, fresh=True), given)
 
-    def _copy(self, target: plans.BlockView, source: plans.BlockView) -> None:
+    def _copy(self, target: ops.View, source: ops.View) -> None:
         types = {target.type, source.type}
         if target.shape != source.shape or not (len(types) == 1 or types <= {"f16", "f32", "f64"}):
             raise self._refusal("a copy from one type of numbers to another")
-        self.add(plans.CopyStep(target, source, caller("numpy"), self.unwinds))
+        self.add(ops.Copy(target, source, caller("numpy"), self.unwinds))
 
     def assigning(self, array: Any, position: Any, numbers: Any, value: Any) -> None:
         place = position if isinstance(position, tuple) else (position,)
@@ -485,7 +486,7 @@ class Recording(Listener):
         whole = np.ascontiguousarray(np.broadcast_to(data, target.shape))
         block = self._tables.data(whole.tobytes())
         to = self._view(target)
-        self.add(plans.CopyStep(to, plans.BlockView(block, 0, to.type, whole.shape, whole.strides), caller("numpy")))
+        self.add(ops.Copy(to, ops.View(block, 0, to.type, whole.shape, whole.strides), caller("numpy")))
 
     def reading(self, array: Any, position: Any, value: Any) -> Any:
         if not isinstance(value, np.ndarray):
@@ -498,7 +499,7 @@ class Recording(Listener):
 
     def seed(self, value: int) -> Any:
         register = self.register("s")
-        self.add(plans.SeedStep(register))
+        self.add(ops.Seed(register))
         return self.number(register, value)
 
     def choosing(self, numbers: Any, what: str) -> Any:
@@ -509,31 +510,31 @@ class Recording(Listener):
     def taking(self, what: str) -> None:
         self.refuse(what)
 
-    def _fill(self, target: Array, value: plans.Operand) -> None:
+    def _fill(self, target: Array, value: ops.Operand) -> None:
         if not target.size:
             return
         view = self._view(target)
         self._check_word(value)
-        if value.kind == "f" and not view.type.startswith("f") and isinstance(value, plans.Register):
+        if value.kind == "f" and not view.type.startswith("f") and isinstance(value, ops.Register):
             raise self._refusal(f"a float is written to numbers of type {view.type}")
-        self.add(plans.FillStep(view, value, caller("numpy")))
+        self.add(ops.Fill(view, value, caller("numpy")))
 
     def _load(self, source: Array, value: Any) -> Traced:
         register = self.register(kind_of(value))
         self._types[register.number] = source.dtype.name
-        self.add(plans.LoadStep(register, self._view(source), caller("numpy")))
+        self.add(ops.Load(register, self._view(source), caller("numpy")))
         return self.number(register, value)
 
     # ---- where memory is
 
-    def _view(self, held: Any, *, fresh: bool = False) -> plans.BlockView:
+    def _view(self, held: Any, *, fresh: bool = False) -> ops.View:
         """An array or a block; `fresh`: it may have come into being just now."""
         if isinstance(held, Memory):
             block, offset = self._place(held.begin, held.nbytes, held if fresh else None)
-            return plans.BlockView(block, offset, "u8", (held.nbytes,), (1,))
+            return ops.View(block, offset, "u8", (held.nbytes,), (1,))
         address = _address(held)
         block, offset = self._place(address, held.itemsize, held if fresh else None, held.nbytes)
-        return plans.BlockView(block, offset, _TYPES[held.dtype.name], held.shape, held.strides)
+        return ops.View(block, offset, _TYPES[held.dtype.name], held.shape, held.strides)
 
     def _place(self, address: int, nbytes: int = 1, fresh: Any = None, size: int | None = None) -> tuple[int, int]:
         """The block that an address is in, and the byte in it. `fresh`: what is there, `size` bytes, if it may have
@@ -554,7 +555,7 @@ class Recording(Listener):
             memory, cleared = born
             block = self._make(memory.begin, memory.nbytes, memory)
             if cleared:
-                self.add(plans.ClearStep(block, 0, memory.nbytes))
+                self.add(ops.Clear(block, 0, memory.nbytes))
             return block, address - memory.begin
         raise self._refusal("an array that others manage", "use a field or a ti.ndarray")
 
@@ -610,14 +611,14 @@ class Following(Recording):
     def __init__(self, tables: Tables, variables: Sequence[tuple[Any, Any]] = ()) -> None:
         super().__init__(tables, prints=True)
         self.calls: dict[Any, int] = {}
-        self.marks: list[tuple[plans.Operand, ...]] = []
+        self.marks: list[tuple[ops.Operand, ...]] = []
         self._variables = variables
 
-    def add(self, step: plans.PlanStep) -> None:
+    def add(self, step: ops.Operation) -> None:
         super().add(step)
         self.marks.append(tuple([self._variable(holder[key], key) for holder, key in self._variables]))
 
-    def _variable(self, value: Any, key: Any) -> plans.Operand:
+    def _variable(self, value: Any, key: Any) -> ops.Operand:
         if type(value) is not Traced and type(value) is not int and type(value) is not float:
             raise self._refusal(f"'{key}' is no number any more")
         return self.operand(value)
@@ -688,7 +689,7 @@ class Following(Recording):
 
     def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
         found = self._heard(super().computed, operation, operands, value)
-        return Symbol(self, plans.Register("f", _NULL)) if found is None else found
+        return Symbol(self, ops.Register("f", _NULL)) if found is None else found
 
     def decided(self, operation: str, a: Any, b: Any, found: bool) -> bool:
         self._heard(super().decided, operation, a, b, found)

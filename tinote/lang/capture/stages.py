@@ -12,23 +12,8 @@ from typing import NamedTuple
 
 from tinote.ir.types import scalar_named
 from tinote.lang.capture.instructions import merged_axes
-from tinote.lang.capture.plan import (
-    BlockView,
-    ClearStep,
-    ComputeStep,
-    CopyStep,
-    EndStep,
-    FillStep,
-    LaunchStep,
-    LoadStep,
-    Operand,
-    Path,
-    PlanStep,
-    Register,
-    SeedStep,
-    read_by,
-    set_by,
-)
+from tinote.program import operations as ops
+from tinote.program.program import Path
 
 #: Axes of a view that the device fills, or copies, at once.
 MOST_AXES = 4
@@ -39,14 +24,14 @@ class Stage(NamedTuple):
     program.
     """
 
-    steps: list[PlanStep]
+    steps: list[ops.Operation]
 
     @property
-    def arithmetic(self) -> list[PlanStep]:
+    def arithmetic(self) -> list[ops.Operation]:
         return [step for step in self.steps if is_arithmetic(step)]
 
     @property
-    def commands(self) -> list[PlanStep]:
+    def commands(self) -> list[ops.Operation]:
         return [step for step in self.steps if not is_arithmetic(step)]
 
 
@@ -54,10 +39,10 @@ class Stages(NamedTuple):
     """A path of a plan, in stages; after them one of `sides`, by a register."""
 
     stages: list[Stage]
-    branch: Register | None
+    branch: ops.Register | None
     sides: dict[bool, Stages]
 
-    def commands(self) -> Iterator[PlanStep]:
+    def commands(self) -> Iterator[ops.Operation]:
         """All of them, those of all sides as well."""
         for stage in self.stages:
             yield from stage.commands
@@ -70,21 +55,21 @@ def stages_of(path: Path) -> Stages:
     stages = [Stage([])]
     pending: set[int] = set()  # registers that the commands of this stage give
     for step in path.steps:
-        if _depend(read_by(step), pending):
+        if _depend(ops.read_by(step), pending):
             stages.append(Stage([]))
             pending.clear()
         stages[-1].steps.append(step)
         if not is_arithmetic(step):
-            pending |= {register.number for register in set_by(step)}
+            pending |= {register.number for register in ops.set_by(step)}
     register = None if path.branch is None else path.branch.register
     if register is not None and _depend([register], pending):
         stages.append(Stage([]))
     return Stages(stages, register, {taken: stages_of(side) for taken, side in path.sides.items()})
 
 
-def is_arithmetic(step: PlanStep) -> bool:
+def is_arithmetic(step: ops.Operation) -> bool:
     """Whether it only deals with numbers in registers."""
-    return isinstance(step, ComputeStep | SeedStep | EndStep)
+    return isinstance(step, ops.Compute | ops.Seed | ops.End)
 
 
 def all_are_possible(path: Path) -> bool:
@@ -92,28 +77,28 @@ def all_are_possible(path: Path) -> bool:
     return all(is_possible(step) for one in path.all() for step in one.steps)
 
 
-def _depend(operands: Sequence[Operand], pending: set[int]) -> bool:
-    return any(isinstance(one, Register) and one.number in pending for one in operands)
+def _depend(operands: Sequence[ops.Operand], pending: set[int]) -> bool:
+    return any(isinstance(one, ops.Register) and one.number in pending for one in operands)
 
 
-def is_possible(step: PlanStep) -> bool:
+def is_possible(step: ops.Operation) -> bool:
     """Whether a device can do a step: it has words, and does not convert."""
     match step:
-        case ClearStep(_, offset, nbytes):
+        case ops.Clear(_, offset, nbytes):
             return offset % 4 == 0 and nbytes % 4 == 0
-        case CopyStep(target, source):
+        case ops.Copy(target, source):
             size, axes = run_of(target, source)
             whole = [size, target.offset, source.offset, *[stride for _, *strides in axes for stride in strides]]
             fits = target.type == source.type and all(n % 4 == 0 for n in whole) and len(axes) <= MOST_AXES
             return fits and not (axes and target.block == source.block)
-        case FillStep(target):
+        case ops.Fill(target):
             return len(axes_of(target)) <= MOST_AXES
-        case LoadStep() | LaunchStep() | ComputeStep() | SeedStep() | EndStep():
+        case ops.Load() | ops.Launch() | ops.Compute() | ops.Seed() | ops.End():
             return True
     return False
 
 
-def run_of(target: BlockView, source: BlockView) -> tuple[int, list[tuple[int, ...]]]:
+def run_of(target: ops.View, source: ops.View) -> tuple[int, list[tuple[int, ...]]]:
     """How many bytes of two views lie one after the other in both, and the axes that such runs are repeated along."""
     size = scalar_named(target.type).size
     axes = merged_axes(target.shape, (target.strides, source.strides))
@@ -122,6 +107,6 @@ def run_of(target: BlockView, source: BlockView) -> tuple[int, list[tuple[int, .
     return size, axes
 
 
-def axes_of(view: BlockView) -> list[tuple[int, ...]]:
+def axes_of(view: ops.View) -> list[tuple[int, ...]]:
     """The axes of a view."""
     return merged_axes(view.shape, (view.strides,))

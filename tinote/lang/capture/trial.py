@@ -14,18 +14,6 @@ from tinote.errors import CaptureError, TinoteError
 from tinote.lang.capture.agreement import Agreement
 from tinote.lang.capture.captured import NUMBERS, Captured
 from tinote.lang.capture.dependencies import Dependencies, place_of
-from tinote.lang.capture.plan import (
-    BranchStep,
-    ClearStep,
-    CopyStep,
-    FillStep,
-    LaunchStep,
-    Operand,
-    Plan,
-    PlanStep,
-    Register,
-    written_blocks,
-)
 from tinote.lang.capture.recording import Listening, Recording, Spans, Wary, blocks_of, kind_of
 from tinote.lang.capture.watching import ended_after
 from tinote.lang.data.captured_arrays import CapturedArray
@@ -33,6 +21,8 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.layout import array_over
 from tinote.lang.session.owners import is_only_owner
 from tinote.lang.session.state import session
+from tinote.program import operations as ops
+from tinote.program.program import Program
 from tinote.runtime.launch import prints_to
 from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.seam import seam
@@ -84,7 +74,7 @@ class Trial:
         self.variables = variables
         self._values = [namespace[name] for namespace, name in variables]
         #: of the call that is recorded: what it is called with, and what the variables are before
-        self.inputs: list[Register] = []
+        self.inputs: list[ops.Register] = []
 
     def __enter__(self) -> Trial:
         self._printing.enter_context(prints_to(self._printed.append))
@@ -133,7 +123,7 @@ class Trial:
         what it only reads, of what it writes; and of these `gradients`.
         """
         memories, plan = program.tables.memories, program.plan
-        written = {id(memories[block]) for block in written_blocks(plan, program.tables.natives)}
+        written = {id(memories[block]) for block in plan.written}
         varies_all = is_only_owner()
         for memory in (*memories, *gradients):
             if memory is not None:
@@ -219,7 +209,7 @@ class Trial:
             if type(one) in (tuple, list, dict):
                 parts += one.values() if type(one) is dict else one
 
-    def record(self, recording: Recording, plan: Plan) -> Any:
+    def record(self, recording: Recording, plan: Program) -> Any:
         """Call it, record what it does, and put back the variables. Gives what it returned."""
         arguments: list[Any] = []
         inputs = []
@@ -242,8 +232,8 @@ class Trial:
         except Exception as error:
             if recording.refused is not None:
                 raise recording.refused from None
-            if any(type(step) is BranchStep for step in recording.steps):
-                last = [step for step in recording.steps if type(step) is BranchStep][-1]
+            if any(type(step) is ops.Branch for step in recording.steps):
+                last = [step for step in recording.steps if type(step) is ops.Branch][-1]
                 raise CaptureError(
                     f"this cannot be captured: under this condition, one side raises {type(error).__name__}: {error}",
                     last.span,
@@ -252,7 +242,7 @@ class Trial:
             raise
         return returned
 
-    def updates(self, recording: Recording) -> tuple[tuple[int, Operand], ...]:
+    def updates(self, recording: Recording) -> tuple[tuple[int, ops.Operand], ...]:
         """The variables that are others than at the begin of the call, by their place, and what they are now."""
         now = [recording.operand(namespace[name]) for namespace, name in self.variables]
         before = self.inputs[len(self.inputs) - len(self.variables) :]
@@ -393,17 +383,17 @@ def place_of_function(function: Any) -> Span:
     return NOWHERE if code is None else place_of(code)
 
 
-def _in_words(step: PlanStep | None) -> str:
+def _in_words(step: ops.Operation | None) -> str:
     match step:
         case None:
             return "all its steps"
-        case LaunchStep():
+        case ops.Launch():
             return "this launch"
-        case ClearStep():
+        case ops.Clear():
             return "a clear"
-        case CopyStep():
+        case ops.Copy():
             return "a copy"
-        case FillStep():
+        case ops.Fill():
             return "this write"
     return "this"
 
@@ -454,7 +444,7 @@ class _States(Recording):
         self.seen: list[list[bytes]] = []
         self._memories = memories
 
-    def add(self, step: PlanStep) -> None:
+    def add(self, step: ops.Operation) -> None:
         if self.steps:
             self.seen.append([bytes(memory.view()) for memory in self._memories])
         super().add(step)

@@ -42,17 +42,8 @@ from tinote.compiler.launch.native import Native
 from tinote.ir.buffers import Buffer
 from tinote.lang.capture.file_memory import FileMemory, GivenArrays
 from tinote.lang.capture.instructions import NOWHERE_READY, Instructions
-from tinote.lang.capture.plan import (
-    ClearStep,
-    CopyStep,
-    FillStep,
-    LaunchStep,
-    LoadStep,
-    Operand,
-    PlanConstant,
-    PlanStep,
-)
 from tinote.lang.capture.stages import Stages, axes_of, run_of
+from tinote.program import operations as ops
 from tinote.runtime import layout
 
 #: Operations of a step, counted in the IR, from which on a GPU may be the faster one: some milliseconds in WebAssembly.
@@ -74,7 +65,7 @@ def operations_of_launch(made: ShaderOfKernel) -> int:
 
 def operations_of(stages: Stages, shaders: Sequence[ShaderOfKernel]) -> int:
     """About how many operations the launches of a function take; `shaders` by the number of the code."""
-    return sum(operations_of_launch(shaders[step.code]) for step in stages.commands() if isinstance(step, LaunchStep))
+    return sum(operations_of_launch(shaders[step.code]) for step in stages.commands() if isinstance(step, ops.Launch))
 
 
 class FunctionOnGpu(Instructions):
@@ -109,7 +100,7 @@ class FunctionOnGpu(Instructions):
     def register_address(self, number: int) -> int:
         return self._registers + 8 * number
 
-    def launch_block(self, step: LaunchStep) -> tuple[int, memoryview]:
+    def launch_block(self, step: ops.Launch) -> tuple[int, memoryview]:
         raise AssertionError("the device launches")
 
     # ---- what the description says
@@ -140,24 +131,24 @@ class FunctionOnGpu(Instructions):
         sides = [self._node(found.sides[taken]) if taken in found.sides else None for taken in (True, False)]
         return {"stages": stages, "branch": None if found.branch is None else found.branch.number, "sides": sides}
 
-    def _command(self, step: PlanStep) -> list[Any]:
+    def _command(self, step: ops.Operation) -> list[Any]:
         match step:
-            case LaunchStep():
+            case ops.Launch():
                 return self._launch(step)
-            case ClearStep(block, offset, nbytes):
+            case ops.Clear(block, offset, nbytes):
                 return ["clear", self._blocks[block] + offset, nbytes]
-            case CopyStep(target, source):
+            case ops.Copy(target, source):
                 size, axes = run_of(target, source)
                 axes = [(0, 0, 0)] if 0 in target.shape else axes
                 return ["copy", size, self._address_of(target), self._address_of(source), axes]
-            case FillStep(target, value, span):
+            case ops.Fill(target, value, span):
                 address, place = self._address_of(target), self._memory.place(span)
                 return ["fill", target.type, operand_text(value), address, axes_of(target), place]
-            case LoadStep(register, source, _):
+            case ops.Load(register, source, _):
                 return ["load", source.type, register.number, self._address_of(source)]
         raise AssertionError(f"no command: {step!r}")
 
-    def _launch(self, step: LaunchStep) -> list[Any]:
+    def _launch(self, step: ops.Launch) -> list[Any]:
         number, (shader, _) = self._shaders[step.code]
         native = self._natives[step.code]
         params = [0] * shader.param_words
@@ -179,9 +170,9 @@ class FunctionOnGpu(Instructions):
         return ["launch", number, params, given, results, self._memory.place(step.span)]
 
 
-def operand_text(operand: Operand) -> list[Any]:
+def operand_text(operand: ops.Operand) -> list[Any]:
     """An operand as a file has it."""
-    if isinstance(operand, PlanConstant):
+    if isinstance(operand, ops.Constant):
         return ["constant", operand.kind, str(operand.bits)]
     return [operand.kind, operand.number]
 

@@ -18,19 +18,11 @@ import numpy as np
 from tinote.compiler.launch.native import Native
 from tinote.errors import CaptureError, Note, TinoteError
 from tinote.lang.capture.captured import Captured
-from tinote.lang.capture.plan import (
-    BlockView,
-    EndStep,
-    Operand,
-    Path,
-    Plan,
-    Result,
-    SeedStep,
-    written_blocks,
-)
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.session.state import session
 from tinote.lazy import load
+from tinote.program import operations as ops
+from tinote.program.program import Path, Program
 from tinote.runtime import layout
 from tinote.runtime.launch import LaunchBlock, Launcher
 from tinote.runtime.memory import Memory
@@ -72,7 +64,7 @@ class Worlds:
             for register, differs in zip(plan.inputs, numbers, strict=True)
         ]
         self.counter_entry = self._entry()
-        written = written_blocks(plan, tables.natives)
+        written = plan.written
         blocks = {memory.address: number for number, memory in enumerate(tables.memories) if memory is not None}
         #: blocks to take: the block, its bytes, the entry, the bytes from world to world
         self.taken_blocks: list[tuple[int, int, int, int]] = []
@@ -97,7 +89,7 @@ class Worlds:
             self.taken_blocks.append((block, memory.nbytes, self._entry(memory.address), 0))
         self._private = private
         self._data = [_filled(block.data) if block.kind == "data" else None for block in plan.blocks]
-        ends = [step for path in plan.root.all() for step in path.steps if isinstance(step, EndStep)]
+        ends = [step for path in plan.root.all() for step in path.steps if isinstance(step, ops.End)]
         self._structure = _structure(ends[0].result)
         if any(_structure(end.result) != self._structure for end in ends):
             raise CaptureError(
@@ -227,7 +219,7 @@ class _Lane(Prepared):
     """A program over memory of its own."""
 
     def __init__(
-        self, worlds: Worlds, plan: Plan, natives: Sequence[Native], memories: Sequence[Memory | None]
+        self, worlds: Worlds, plan: Program, natives: Sequence[Native], memories: Sequence[Memory | None]
     ) -> None:
         self._worlds = worlds
         super().__init__(plan, natives, memories, 1)
@@ -252,12 +244,12 @@ class _Lane(Prepared):
             self._take(nbytes, self.block_address(block), entry, stride)
         super().assemble()
 
-    def _end(self, end: EndStep) -> None:
+    def _end(self, end: ops.End) -> None:
         parts = _parts(end.result)
         for row in self._worlds.rows:
             for entry, _ in row.entries:
                 part = next(parts)
-                if isinstance(part, BlockView):
+                if isinstance(part, ops.View):
                     address = self._address_of(part)
                 elif row.given == "<f8":
                     address = self.register_address(self._real(part, False, end.span))
@@ -294,7 +286,7 @@ class _Row:
         return made if self.given == self._dtype else made.astype(self._dtype)
 
 
-def _structure(result: Result) -> Any:
+def _structure(result: ops.Result) -> Any:
     """A result without its numbers: what is the same in all worlds."""
     kind, parts = result
     if kind == "constant":
@@ -320,7 +312,7 @@ def _leaves(structure: Any) -> Iterator[tuple[str, tuple[int, ...], str, str]]:
             yield from _leaves(one[1] if kind == "dict" else one)
 
 
-def _parts(result: Result) -> Iterator[Operand | BlockView]:
+def _parts(result: ops.Result) -> Iterator[ops.Operand | ops.View]:
     """The numbers and views of a result, in the order of `_leaves`."""
     kind, parts = result
     if kind in ("array", "number", "bool"):
@@ -351,7 +343,7 @@ def _built(structure: Any, leaves: Iterator[Array]) -> Any:
 def _draws(path: Path) -> int:
     """How many launches draw random numbers at most, from a path on."""
     further = [_draws(side) for side in path.sides.values()]
-    return sum(isinstance(step, SeedStep) for step in path.steps) + max(further, default=0)
+    return sum(isinstance(step, ops.Seed) for step in path.steps) + max(further, default=0)
 
 
 def _filled(data: bytes) -> Memory:

@@ -18,12 +18,13 @@ from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints, temporary_companion
 from tinote.lang.capture.captured import Captured
-from tinote.lang.capture.plan import EndStep, Plan
 from tinote.lang.capture.prepare import prepared
 from tinote.lang.index_regions import IndexRegion, IndexRegions
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, of_several
 from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.session.state import memory_of, session
+from tinote.program import operations as ops
+from tinote.program.program import Program
 from tinote.runtime.memory import Memory
 from tinote.source import Span
 
@@ -129,7 +130,7 @@ class Way:
     def __init__(
         self,
         facts: StepFacts,
-        plan: Plan,
+        plan: Program,
         registers: Sequence[int],
         seeds: Sequence[int],
         blocks: dict[int, int],
@@ -141,7 +142,7 @@ class Way:
         self.plan = plan
         self._blocks = blocks
         self._lent = lent
-        ends = [step for path in plan.root.all() for step in path.steps if isinstance(step, EndStep)]
+        ends = [step for path in plan.root.all() for step in path.steps if isinstance(step, ops.End)]
         self._has_adjoints = any(end.result.parts for end in ends)
 
     def use(self, forward: Captured, threads: int | None) -> None:

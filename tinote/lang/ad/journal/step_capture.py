@@ -20,27 +20,12 @@ from tinote.lang.ad.journal.captured_steps import Choice, StepFacts, StepUnderTa
 from tinote.lang.ad.journal.events import Custom, Launch, Read, Write
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 from tinote.lang.capture.captured import Captured
+from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.explore import capturing, dependencies_of, record_all, until_all_are_known
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.instructions import plain
-from tinote.lang.capture.plan import (
-    BranchStep,
-    ComputeStep,
-    EndStep,
-    Operand,
-    Path,
-    Plan,
-    PlanBlock,
-    PlanConstant,
-    PlanStep,
-    Register,
-    read_by,
-    set_by,
-)
 from tinote.lang.capture.premises import Premises
-from tinote.lang.capture.program import Program
 from tinote.lang.capture.recording import Recording, Symbol, Tables
-from tinote.lang.capture.simplify import blocks_used
 from tinote.lang.capture.trial import CALLS, VARIATIONS, Left, Trial, place_of_function, vary
 from tinote.lang.data.fields import Field
 from tinote.lang.data.layout import array_over
@@ -49,6 +34,8 @@ from tinote.lang.data.traced import Traced, constants
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import region_at
 from tinote.lang.session.state import memory_of, recording_as
+from tinote.program import operations as ops
+from tinote.program.program import Path, Program
 from tinote.runtime.pool import ALIGNMENT
 from tinote.runtime.seam import heard, seam
 from tinote.source import Span, caller
@@ -62,7 +49,7 @@ class Recorded(NamedTuple):
 
     recording: Recording
     facts: StepFacts
-    seeds: tuple[Register, ...]
+    seeds: tuple[ops.Register, ...]
 
 
 class Refused(NamedTuple):
@@ -72,7 +59,7 @@ class Refused(NamedTuple):
 
 
 def step_for(
-    program: Program, args: tuple[Any, ...], kwargs: dict[str, Any], journal: Any, make: Callable[[], Any]
+    program: CapturedFunction, args: tuple[Any, ...], kwargs: dict[str, Any], journal: Any, make: Callable[[], Any]
 ) -> tuple[StepUnderTape, tuple[Any, ...]] | None:
     """What runs a captured step in a journal, and the arguments that it takes; captures it if need be. None where the
     function is to be run. `make`: a new journal. Raises `CaptureError` for one that is out of date.
@@ -353,7 +340,7 @@ def _facts(
     outputs: tuple[bool, ...],
     held: Mapping[Buffer, Span] | None,
     recording: Recording | None,
-    inputs: Sequence[Register],
+    inputs: Sequence[ops.Register],
 ) -> StepFacts:
     """What the call in a journal did. `held`: memory without a gradient that held differentiated values before, None
     where none may; `inputs`: the registers that a call begins with. Raises `CaptureError` for what only a journal that
@@ -445,8 +432,8 @@ _OF_INTEGERS: dict[str, Callable[..., Any]] = {
 class _Choices:
     """How the numbers that launches touch memory by are computed of what a call begins with."""
 
-    def __init__(self, steps: Sequence[PlanStep], inputs: Sequence[Register]) -> None:
-        self._computed = {step.register: step for step in steps if isinstance(step, ComputeStep)}
+    def __init__(self, steps: Sequence[ops.Operation], inputs: Sequence[ops.Register]) -> None:
+        self._computed = {step.register: step for step in steps if isinstance(step, ops.Compute)}
         self._inputs = {register: k for k, register in enumerate(inputs)}
 
     def touching(self, event: Launch) -> Touching:
@@ -459,8 +446,8 @@ class _Choices:
                 values[k] = value.value
         return Touching(event.arguments, tuple(values), tuple(choices))
 
-    def _of(self, operand: Operand, event: Launch) -> Choice:
-        if isinstance(operand, PlanConstant):
+    def _of(self, operand: ops.Operand, event: Launch) -> Choice:
+        if isinstance(operand, ops.Constant):
             number = plain(operand)
             return lambda inputs: number
         if operand in self._inputs:
@@ -490,7 +477,7 @@ def _refusal(what: str) -> CaptureError:
 # ---- cutting
 
 
-def _cut(trial: _Trial, plan: Plan, tables: Tables, premises: Premises) -> StepUnderTape:
+def _cut(trial: _Trial, plan: Program, tables: Tables, premises: Premises) -> StepUnderTape:
     """The two parts of what was recorded."""
     root, backs = _parts(plan.root)
     forward_blocks = _blocks(plan, root)
@@ -509,11 +496,11 @@ def _cut(trial: _Trial, plan: Plan, tables: Tables, premises: Premises) -> StepU
         seeds = [register.number for register in recorded.seeds]
         outside = _inputs(back)
         inputs = [register for number, register in sorted(outside.items()) if number not in seeds]
-        here = Plan(_only(plan.blocks, used, kept), plan.codes, [*inputs, *recorded.seeds], back)
+        here = Program(_only(plan.blocks, used, kept), plan.codes, [*inputs, *recorded.seeds], back)
         numbers = [register.number for register in inputs]
         lent = {block: buffer for buffer, block in tables.lent_blocks.items() if block in used}
         ways[id(end)] = Way(recorded.facts, here, numbers, seeds, {k: places[k] for k in sorted(kept & used)}, lent)
-    first = Plan(_only(plan.blocks, forward_blocks, kept), plan.codes, plan.inputs, root)
+    first = Program(_only(plan.blocks, forward_blocks, kept), plan.codes, plan.inputs, root)
     forward = Captured(trial.step, trial.given, first, tables, trial.variables, premises)
     in_order = [ways[id(end)] for end in forward.prepared.ends]
     return StepUnderTape(
@@ -528,53 +515,53 @@ def _cut(trial: _Trial, plan: Plan, tables: Tables, premises: Premises) -> StepU
     )
 
 
-def _parts(path: Path) -> tuple[Path, list[tuple[EndStep, Path]]]:
+def _parts(path: Path) -> tuple[Path, list[tuple[ops.End, Path]]]:
     """A path up to where the function returns, and from each of these ends on."""
     for at, step in enumerate(path.steps):
-        if isinstance(step, EndStep):
+        if isinstance(step, ops.End):
             return Path(path.steps[: at + 1]), [(step, Path(path.steps[at + 1 :], path.branch, path.sides))]
     found = [(taken, _parts(side)) for taken, side in path.sides.items()]
     backs = [one for _, (_, further) in found for one in further]
     return Path(path.steps, path.branch, {taken: side for taken, (side, _) in found}), backs
 
 
-def _first_end(path: Path, steps: Sequence[PlanStep]) -> EndStep:
+def _first_end(path: Path, steps: Sequence[ops.Operation]) -> ops.End:
     """Where in a tree of paths the first part of a call ends."""
     for step in steps:
-        if isinstance(step, BranchStep):
+        if isinstance(step, ops.Branch):
             path = path.sides[step.taken]
-        elif isinstance(step, EndStep):
+        elif isinstance(step, ops.End):
             break
-    return next(step for step in path.steps if isinstance(step, EndStep))
+    return next(step for step in path.steps if isinstance(step, ops.End))
 
 
-def _blocks(plan: Plan, root: Path) -> set[int]:
-    return {block for path in root.all() for step in path.steps for block in blocks_used(plan, step)}
+def _blocks(plan: Program, root: Path) -> set[int]:
+    return {block for path in root.all() for step in path.steps for block in ops.used_by(plan.codes, step)}
 
 
-def _only(blocks: Sequence[PlanBlock], used: set[int], kept: set[int]) -> list[PlanBlock]:
+def _only(blocks: Sequence[ops.Block], used: set[int], kept: set[int]) -> list[ops.Block]:
     """The blocks of one part: those of the other are empty, and those of both are where a record keeps them."""
     return [
-        PlanBlock("input", block.name, block.nbytes)
+        ops.Block("input", block.name, block.nbytes)
         if number in kept
         else block
         if number in used or block.kind == "field"
-        else PlanBlock("unused", block.name, 0)
+        else ops.Block("unused", block.name, 0)
         for number, block in enumerate(blocks)
     ]
 
 
-def _inputs(root: Path) -> dict[int, Register]:
+def _inputs(root: Path) -> dict[int, ops.Register]:
     """The registers that a part reads and does not set."""
-    found: dict[int, Register] = {}
+    found: dict[int, ops.Register] = {}
 
     def of(path: Path, known: frozenset[int]) -> None:
         known_here = set(known)
         for step in path.steps:
-            for operand in read_by(step):
-                if isinstance(operand, Register) and operand.number not in known_here:
+            for operand in ops.read_by(step):
+                if isinstance(operand, ops.Register) and operand.number not in known_here:
                     found[operand.number] = operand
-            known_here.update(register.number for register in set_by(step))
+            known_here.update(register.number for register in ops.set_by(step))
         if path.branch is not None and path.branch.register.number not in known_here:
             found[path.branch.register.number] = path.branch.register
         for side in path.sides.values():

@@ -31,10 +31,11 @@ from tinote.errors import CaptureError, TinoteError, at_users_frames, users_trac
 from tinote.lang.capture.captured import NUMBERS, Captured
 from tinote.lang.capture.explore import captured
 from tinote.lang.capture.how import StepCapture
-from tinote.lang.capture.plan import Plan
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import may_replay, recorder, session
 from tinote.lang.shipping.sources import FunctionsInFile, functions_by_file
+from tinote.program.program import Program
+from tinote.program.text import show
 from tinote.runtime.owner import present_owner
 from tinote.runtime.seam import seam
 from tinote.source import caller
@@ -57,15 +58,15 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
     before it is used: it runs beside the function from several states and with several values of its numbers, on one
     thread, and all fields must agree bit for bit.
 
-    Gives a `Program`, which is called as the function is. Under a tape, and in `ti.ad.grad` and the like, each call is
-    one record, and its gradient one native call, too; the derivatives are those of the function. It is captured and
-    proved once more for that, with its reverse sweep. What only a tape that knows of each launch can differentiate runs
-    as the function (custom gradients, elements that depend on a number which the step reads, tapes that check), which
-    `program.how_under_tapes` tells. In forward mode, in another capture, and where kernels are profiled or run as plain
-    Python, calling it runs the function. On a GPU a replay is one submission, except where conditions or results need
-    numbers from there: these it waits for, as it does at its end for kernels that may fail. Where sums of floats have
-    no order of their own, they agree there in half of their digits; a step that does something else when it is replayed
-    runs there as the function.
+    Gives a `CapturedFunction`, which is called as the function is. Under a tape, and in `ti.ad.grad` and the like, each
+    call is one record, and its gradient one native call, too; the derivatives are those of the function. It is captured
+    and proved once more for that, with its reverse sweep. What only a tape that knows of each launch can differentiate
+    runs as the function (custom gradients, elements that depend on a number which the step reads, tapes that check),
+    which `program.how_under_tapes` tells. In forward mode, in another capture, and where kernels are profiled or run as
+    plain Python, calling it runs the function. On a GPU a replay is one submission, except where conditions or results
+    need numbers from there: these it waits for, as it does at its end for kernels that may fail. Where sums of floats
+    have no order of their own, they agree there in half of their digits; a step that does something else when it is
+    replayed runs there as the function.
 
     Raises `CaptureError`: at the user's line for what cannot be captured (a number that is needed itself, as an index
     or by `math.sin`, text, arithmetic on whole vectors and arrays, NumPy's view of a field, what changes Python's own
@@ -77,12 +78,12 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
         return functools.partial(capture, parameters=parameters)
     if not callable(function):
         raise CaptureError(f"a function is captured, not {type(function).__name__}", caller())
-    return Program(function, tuple(parameters))
+    return CapturedFunction(function, tuple(parameters))
 
 
-class Program:
-    """What `ti.capture` makes of a function. `is_captured`: whether it has run, and will be replayed; `plans`: what it
-    does, for each kind of arguments; `how_under_tapes`: how its last call under a tape ran, and why it was recorded
+class CapturedFunction:
+    """What `ti.capture` makes of a function. `is_captured`: whether it has run, and will be replayed; `programs`: what
+    it does, for each kind of arguments; `how_under_tapes`: how its last call under a tape ran, and why it was recorded
     launch by launch where it was (a `StepCapture`).
     """
 
@@ -233,14 +234,49 @@ class Program:
         return bool(self._known)
 
     @property
-    def plans(self) -> list[Plan]:
+    def programs(self) -> list[Program]:
         """What it does, for each kind of arguments that it was called with."""
         return [one.plan for one in self._known.values()]
+
+    def program(self, *args: Any) -> str:
+        """What a call with these arguments does between Python and the kernels, as text: one operation a line.
+
+        Parameters
+        ----------
+        *args
+            The arguments of the step, as in a call; those with default values may be left out.
+
+        Returns
+        -------
+        str
+            The text, in the grammar of `tinote/program/text.py`: the blocks of memory and the kernels, then what is
+            done with them, with both sides of each condition.
+
+        Raises
+        ------
+        CaptureError
+            Where the step cannot be captured.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f32, shape=4)
+        >>> @ti.capture
+        ... def step():
+        ...     x.fill(1)
+        >>> print(step.program())
+        block @x: field (16)
+        program ():
+          fill @x[0] f32 (4) = 1.0f64
+          end none
+        <BLANKLINE>
+        """
+        given, _ = self.given(args, {})
+        return show(self.captured(*given).plan)
 
     def __get__(self, owner: Any, cls: type | None = None) -> Any:
         if owner is None:
             return self
-        bound = Program(self.__tinote_step__.__get__(owner, cls), self._names, unasked=self._unasked)
+        bound = CapturedFunction(self.__tinote_step__.__get__(owner, cls), self._names, unasked=self._unasked)
         name = getattr(self.__tinote_step__, "__name__", "")
         if hasattr(owner, "__dict__") and name and getattr(type(owner), name, None) is self:
             owner.__dict__[name] = bound  # one program for each object, found first from now on
@@ -253,8 +289,8 @@ class Program:
 
 def _captured_there(
     function: Callable[..., Any], names: tuple[str, ...], unasked: bool, _: list[FunctionsInFile]
-) -> Program:
-    return Program(function, names, unasked=unasked)
+) -> CapturedFunction:
+    return CapturedFunction(function, names, unasked=unasked)
 
 
 def _defaults_of(signature: inspect.Signature) -> tuple[Any, ...] | None:

@@ -1,4 +1,4 @@
-"""Takes numbers out of a plan without conditions that nobody needs, with the launches that do nothing but give them.
+"""Takes numbers out of a program without choices that nothing needs, with the launches that do nothing but give them.
 
 A derivative inside of another one computes values and derivatives of which the one around it uses a few. What is left
 out cannot fail, and what takes its place has the same bits.
@@ -9,40 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinote.compiler.launch.native import Native
-from tinote.lang.capture.plan import (
-    ComputeStep,
-    EndStep,
-    FillStep,
-    LaunchStep,
-    LoadStep,
-    Operand,
-    PlanConstant,
-    PlanStep,
-    Register,
-    read_by,
-    with_leaves,
-)
+from tinote.program import operations as ops
 
 #: Of floats, these cannot fail.
 _ALWAYS = {"add", "subtract", "multiply", "negative", "absolute", "scale", "lt", "le", "gt", "ge", "eq", "ne"}
 _ONE = 0x3FF0000000000000
-_ZERO = PlanConstant("f", 0)
+_ZERO = ops.Constant("f", 0)
 
 
-def needed_numbers(steps: Sequence[PlanStep], natives: Sequence[Native]) -> list[PlanStep]:
-    """The steps, without numbers that are known, or that nothing depends on. `natives`: the plan's codes."""
-    return _without_dead(_without_known(steps), natives)
+def needed_numbers(steps: Sequence[ops.Operation], codes: Sequence[ops.Code]) -> list[ops.Operation]:
+    """The steps, without numbers that are known, or that nothing depends on. `codes`: the program's."""
+    return _without_dead(_without_known(steps), codes)
 
 
-def _without_known(steps: Sequence[PlanStep]) -> list[PlanStep]:
+def _without_known(steps: Sequence[ops.Operation]) -> list[ops.Operation]:
     """Without arithmetic that gives what there is already."""
-    found: list[PlanStep] = []
-    instead: dict[Operand, Operand] = {}
-    known: dict[tuple[str, tuple[Operand, ...]], Register] = {}
+    found: list[ops.Operation] = []
+    instead: dict[ops.Operand, ops.Operand] = {}
+    known: dict[tuple[str, tuple[ops.Operand, ...]], ops.Register] = {}
     for step in steps:
         step = _with_operands(step, lambda one: instead.get(one, one))
-        if isinstance(step, ComputeStep) and _cannot_fail(step):
+        if isinstance(step, ops.Compute) and _cannot_fail(step):
             same = _operand(step) or known.get((step.operation, step.operands))
             if same is not None and same.kind == step.register.kind:
                 instead[step.register] = same
@@ -52,70 +39,74 @@ def _without_known(steps: Sequence[PlanStep]) -> list[PlanStep]:
     return found
 
 
-def _operand(step: ComputeStep) -> Operand | None:
+def _operand(step: ops.Compute) -> ops.Operand | None:
     """What a step gives, if it is one of its operands whatever the others are."""
     if step.operation == "scale" and step.operands[1] == _ZERO:
         return _ZERO
     if step.operation in ("scale", "multiply"):
         for one, other in (step.operands, step.operands[::-1]):
-            if isinstance(one, PlanConstant) and one.kind == "f" and one.bits == _ONE:
+            if isinstance(one, ops.Constant) and one.kind == "f" and one.bits == _ONE:
                 return other if step.operation == "multiply" or one is step.operands[0] else None
     return None
 
 
-def _cannot_fail(step: PlanStep) -> bool:
+def _cannot_fail(step: ops.Operation) -> bool:
     match step:
-        case ComputeStep(operation, _, operands):
+        case ops.Compute(operation, _, operands):
             return operation in _ALWAYS and all(one.kind == "f" for one in operands)
-        case LoadStep(_, source):
+        case ops.Load(_, source):
             return source.type != "u64"
-    return False
+        case _:
+            return False
 
 
-def _without_dead(steps: Sequence[PlanStep], natives: Sequence[Native]) -> list[PlanStep]:
+def _without_dead(steps: Sequence[ops.Operation], codes: Sequence[ops.Code]) -> list[ops.Operation]:
     """Without what gives numbers that nothing reads."""
-    found: list[PlanStep] = []
-    live: set[Operand] = set()
+    found: list[ops.Operation] = []
+    live: set[ops.Operand] = set()
     for step in reversed(steps):
         match step:
-            case ComputeStep(_, register) | LoadStep(register):
+            case ops.Compute(_, register) | ops.Load(register):
                 if register not in live and _cannot_fail(step):
                     continue
-            case LaunchStep(_, _, _, _, results):
+            case ops.Launch(_, _, _, _, results):
                 kept = tuple([one for one in results if one[2] in live or one[1] == "u64"])
-                if not kept and _only_returns(step, natives[step.code]):
+                if not kept and _only_returns(step, codes[step.code]):
                     continue
                 step = step._replace(results=kept)
-        live.update(read_by(step))
+            case _:
+                pass
+        live.update(ops.read_by(step))
         found.append(step)
     return found[::-1]
 
 
-def _only_returns(step: LaunchStep, native: Native) -> bool:
+def _only_returns(step: ops.Launch, code: ops.Code) -> bool:
     """Whether a launch does nothing but give numbers, and cannot fail."""
     draws = any(one.kind == "s" for one in step.arguments)
-    return not (native.written_addresses() or native.checks or native.prints or draws)
+    return not (code.written or code.may_fail or draws)
 
 
-def _with_operands(step: PlanStep, of: Callable[[Operand], Operand]) -> PlanStep:
+def _with_operands(step: ops.Operation, of: Callable[[ops.Operand], ops.Operand]) -> ops.Operation:
     """A step that reads other numbers."""
     match step:
-        case ComputeStep(_, _, operands):
+        case ops.Compute(_, _, operands):
             return step._replace(operands=tuple(map(of, operands)))
-        case FillStep(_, value):
+        case ops.Fill(_, value):
             return step._replace(value=of(value))
-        case LaunchStep(_, _, _, arguments):
+        case ops.Launch(_, _, _, arguments):
             return step._replace(arguments=tuple(map(of, arguments)))
-        case EndStep(result, updates, seeds):
+        case ops.End(result, updates, seeds):
             return step._replace(
-                result=with_leaves(result, lambda kind, parts: _parts_with(kind, parts, of)),
+                result=ops.with_leaves(result, lambda kind, parts: _parts_with(kind, parts, of)),
                 updates=tuple([(place, of(one)) for place, one in updates]),
                 seeds=tuple([(which, of(one)) for which, one in seeds]),
             )
-    return step
+        case _:
+            return step
 
 
-def _parts_with(kind: str, parts: Any, of: Callable[[Operand], Operand]) -> Any:
+def _parts_with(kind: str, parts: Any, of: Callable[[ops.Operand], ops.Operand]) -> Any:
     if kind in ("number", "bool"):
         return tuple(map(of, parts))
     return (*parts[:2], tuple(map(of, parts[2]))) if kind in ("vector", "matrix") else parts

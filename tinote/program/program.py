@@ -1,0 +1,69 @@
+"""A program: blocks of memory, codes of kernels, and what is done with them, as a tree of paths.
+
+A path is a list of operations without a choice. It ends with an `End`, or with a choice by a register, which two
+further paths follow; where not both sides have been met yet, one of them is missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tinote.program import operations as ops
+
+
+@dataclass(eq=False)
+class Path:
+    """`steps`: its operations; `branch`: the choice at its end, if it has one; `sides`: what follows."""
+
+    steps: list[ops.Operation] = field(default_factory=list[ops.Operation])
+    branch: ops.Branch | None = None
+    sides: dict[bool, Path] = field(default_factory=dict[bool, "Path"])
+
+    def all(self) -> list[Path]:
+        """This path, and all that follow it."""
+        found: list[Path] = []
+        left: list[Path] = [self]
+        while left:
+            path = left.pop()
+            found.append(path)
+            left += path.sides.values()
+        return found
+
+    def unseen(self) -> list[bool] | None:
+        """The decisions that lead to a side that no call took; None where there is none."""
+        if self.branch is None:
+            return None
+        for taken in (True, False):
+            if taken not in self.sides:
+                return [taken]
+        for taken, side in self.sides.items():
+            further = side.unseen()
+            if further is not None:
+                return [taken, *further]
+        return None
+
+
+@dataclass(eq=False)
+class Program:
+    """`inputs`: the registers that are set before it runs: numbers among its arguments, then Python's variables."""
+
+    blocks: list[ops.Block] = field(default_factory=list[ops.Block])
+    codes: list[ops.Code] = field(default_factory=list[ops.Code])
+    inputs: list[ops.Register] = field(default_factory=list[ops.Register])
+    root: Path = field(default_factory=Path)
+
+    def copy(self) -> Program:
+        """The same, which stays as it is when the first path of this one gets other steps."""
+        return Program(list(self.blocks), list(self.codes), self.inputs, replace(self.root))
+
+    def restore(self, earlier: Program) -> None:
+        """Be as `earlier` again. What has been added since is at the end."""
+        self.blocks[: len(earlier.blocks)] = earlier.blocks
+        self.codes[: len(earlier.codes)] = earlier.codes
+        self.root = earlier.root
+
+    @property
+    def written(self) -> set[int]:
+        """The blocks that it may write to."""
+        steps = [step for path in self.root.all() for step in path.steps]
+        return set[int]().union(*[ops.written_by(self.codes, step) for step in steps])
