@@ -17,7 +17,6 @@ DOCS = PROJECT / "docs"
 
 # Pages whose examples run in a test of their own, which looks at more than what they print.
 ELSEWHERE = {
-    "capture.md": "lang/test_captured_steps.py",
     "derivatives.md": "autodiff/test_worked_examples.py",
     "gpu.md": "lang/test_gpu_page.py",
 }

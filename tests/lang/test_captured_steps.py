@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 import math
-import re
 import os
 import re
 import signal
@@ -12,7 +11,6 @@ import threading
 import time
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +24,6 @@ from tinote.lang.capture.dependencies import _CHANGES
 from tinote.lang.session.state import session
 from tinote.runtime.threads import stop_all
 
-MANUAL = Path(__file__).resolve().parents[2] / "docs" / "capture.md"
 LIBRARY = """\
 import math, random, time
 import numpy as np
