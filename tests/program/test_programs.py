@@ -326,7 +326,7 @@ def test_what_a_captured_step_does_can_be_read_and_is_what_it_means() -> None:
         captured = step.captured(dt, 3)
         program = captured.plan
         verify(program)
-        assert show(parse(show(program))) == show(program) == step.program(dt, 3)
+        assert show(parse(show(program))) == show(program) == f"{step.program(dt, 3)}\n"
 
         owners = captured.tables.memories
         memory = [

@@ -268,10 +268,9 @@ class CapturedFunction:
         program ():
           fill @x[0] f32 (4) = 1.0f64
           end none
-        <BLANKLINE>
         """
         given, _ = self.given(args, {})
-        return show(self.captured(*given).plan)
+        return show(self.captured(*given).plan).rstrip()
 
     def __get__(self, owner: Any, cls: type | None = None) -> Any:
         if owner is None:
