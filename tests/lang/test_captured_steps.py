@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tests.pages import execute, programs
 from tinote.errors import CaptureError, KernelIndexError, KernelZeroDivisionError
 from tinote.lang.capture.automatic import AutomaticCapture
 from tinote.lang.capture.dependencies import _CHANGES
@@ -854,14 +853,6 @@ def test_plain_python_runs_the_function() -> None:
     program(math.pi)
     assert y[0] == 1.5 + math.pi
     assert not program.is_captured
-
-
-def test_the_example_of_the_manual() -> None:
-    (program,) = programs(MANUAL.read_text("utf-8"))
-    space: dict[str, Any] = {"__name__": "captured_example"}
-    execute(program, "captured example.py", space)
-    np.testing.assert_allclose(space["x"].to_numpy(), 1, atol=1e-3)
-    assert space["step"].is_captured
 
 
 @pytest.mark.parametrize("unasked", [False, True])
