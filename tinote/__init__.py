@@ -17,6 +17,7 @@ used.
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tinote.distribution import warn_of_namesakes
@@ -30,7 +31,7 @@ from tinote.lang.data.matrix import Matrix, Vector
 from tinote.lang.data.ndarrays import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray, from_dlpack, ndarray
 from tinote.lang.data.structs import Struct, StructField, dataclass
 from tinote.lang.data.tree import FieldsBuilder, Level, axes, axes_named, root
-from tinote.lang.data.types import template
+from tinote.lang.data.types import Template, template
 from tinote.lang.exception import (
     TaichiAssertionError,
     TaichiCompilationError,
@@ -57,21 +58,10 @@ if TYPE_CHECKING:
     from tinote.lang.sweeps.ensemble import ensemble
     from tinote.lang.sweeps.sweep import sweep
 
-    # What a checker is told of `def step(dt: ti.f32)`: it takes and gives Python's numbers.
-    f16 = f32 = f64 = float16 = float32 = float64 = float
-    i8 = i16 = i32 = i64 = u8 = u16 = u32 = u64 = int
-    int8 = int16 = int32 = int64 = uint8 = uint16 = uint32 = uint64 = int
-    u1 = uint1 = bool
-else:
-    from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
-
-    float16, float32, float64 = f16, f32, f64
-    int8, int16, int32, int64 = i8, i16, i32, i64
-    uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
-
 __version__ = "0.2.0"
 
 globals().update({name: getattr(ops, name) for name in ops.__all__})
+globals().update(primitive_types.by_name)
 globals().update(arches())
 globals().update(misc.LOG_LEVELS)
 globals().update(axes_named())
@@ -80,6 +70,7 @@ var = field
 
 types.primitive_types = primitive_types  # type: ignore[attr-defined]
 types.argpack = argpacks.argpack  # type: ignore[attr-defined]
+types.__all__.append("argpack")
 sys.modules[f"{__name__}.types.primitive_types"] = primitive_types
 
 warn_of_namesakes()
@@ -88,15 +79,15 @@ warn_of_namesakes()
 for _module in (algorithms, exception, misc, ops, profiler, types, util):
     sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
 
-__all__ = [
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "Field", "FieldsBuilder", "Layout", "Matrix", "MatrixField", "MatrixNdarray", "Ndarray", "SNode", "ScalarField",
     "ScalarNdarray", "Struct", "StructField", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError",
     "TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError", "TaichiTypeError",
-    "Vector", "VectorNdarray", "ad", "algorithms", "axes", "capture", "cfg", "data_oriented", "dataclass", "eig",
-    "ensemble", "experimental",
-    "field", "from_dlpack", "func", "graph", "init", "is_arch_supported", "is_logging_effective", "kernel", "linalg",
-    "math", "ndarray", "polar_decompose", "profiler", "pyfunc", "real_func", "ref", "reset", "root",
-    "set_logging_level", "solve", "svd", "sweep", "sym_eig", "sync", "template", "tools", "types", "u1",
+    "Template", "Vector", "VectorNdarray", "ad", "algorithms", "axes", "capture", "cfg", "data_oriented",
+    "dataclass", "eig", "ensemble", "experimental", "field", "from_dlpack", "func", "graph", "init",
+    "is_arch_supported", "is_logging_effective", "kernel", "linalg", "math", "ndarray", "polar_decompose",
+    "profiler", "pyfunc", "real_func", "ref", "reset", "root", "set_logging_level", "solve", "svd", "sweep",
+    "sym_eig", "sync", "template", "tools", "types", "u1",
 ]  # fmt: skip
 
 _LAZY = {
@@ -131,12 +122,14 @@ _LAZY = {
     },
 }
 
-# Names of this module that a user has no use for: completion leaves them out.
+# What else this module names, for itself: completion leaves it out, and all modules but these.
 _INNER = {
-    "_lib",
-    "primitive_types",
-    *("Any", "TYPE_CHECKING", "annotations", "load", "sys", "missing", "no_attribute", "warn_of_namesakes"),
-    *("compiler", "config", "distribution", "ir", "runtime", "source"),
+    *("Any", "Level", "ModuleType", "TYPE_CHECKING", "annotations", "arches", "axes_named", "no_attribute"),
+    *("load", "load_ipython_extension", "unload_ipython_extension", "warn_of_namesakes"),
+}
+_MODULES = {
+    *("ad", "algorithms", "exception", "graph", "lang", "linalg", "math", "misc", "ops", "profiler", "tools", "types"),
+    *("ui", "util", "viz"),
 }
 
 
@@ -163,7 +156,8 @@ def _what_to_do(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY} - _INNER)
+    inner = {name for name, value in globals().items() if isinstance(value, ModuleType)} - _MODULES | _INNER
+    return sorted(name for name in {*globals(), *_LAZY} - inner if not name.startswith("_"))
 
 
 def load_ipython_extension(shell: Any) -> None:

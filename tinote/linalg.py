@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tinote.lang.maths.linalg import eig, polar_decompose, solve, svd, sym_eig
@@ -44,13 +45,14 @@ __all__ = [
 _refuse = refusing(__name__)
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _SOLVERS:
-        return _refuse(name)
-    found = getattr(load(f"tinote.lang.ad.solvers.{_SOLVERS[name]}"), name)
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        if name not in _SOLVERS:
+            return _refuse(name)
+        found = getattr(load(f"tinote.lang.ad.solvers.{_SOLVERS[name]}"), name)
+        globals()[name] = found
+        return found
 
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = partial(sorted, __all__)

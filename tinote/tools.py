@@ -1,7 +1,8 @@
 """`ti.tools`: images, videos and meshes to and from files."""
 
 import sys
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from tinote.errors import no_attribute
 from tinote.lang.session.missing import refuse
@@ -19,6 +20,11 @@ for _name, _module in (("image", image), ("np2ply", np2ply), ("video", video)):
     sys.modules[f"{__name__}.{_name}"] = _module
 
 
-def __getattr__(name: str) -> Any:
-    refuse(name, "ti.tools")
-    raise no_attribute("module 'tinote.tools'", name, __all__)
+if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        refuse(name, "ti.tools")
+        raise no_attribute("module 'tinote.tools'", name, __all__)
+
+
+__dir__ = partial(sorted, __all__)

@@ -2,8 +2,13 @@
 
 # A module of its own, so that `from tinote.ui import Window` works.
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 from tinote.lang.session.missing import refusing
 from tinote.viz.window.ui import *  # noqa: F403
 from tinote.viz.window.ui import __all__ as __all__
 
-__getattr__ = refusing(__name__)
+if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+    __getattr__ = refusing(__name__)
+__dir__ = partial(sorted, __all__)

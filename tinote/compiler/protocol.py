@@ -99,7 +99,7 @@ class FunctionSource:
         #: whether it is a `real_func`: one that calls itself is not inlined
         self.may_recurse = False
         self.defaults = dict(defaults or {})
-        self.annotations = dict(annotations or {})
+        self.annotations = {name: meant(hint) for name, hint in (annotations or {}).items()}
 
     @property
     def parameters(self) -> list[ast.arg]:
@@ -621,6 +621,26 @@ def swizzle(name: str, count: int) -> tuple[int, ...] | None:
             positions = tuple([letters.index(c) for c in name])
             return positions if max(positions) < count else None
     return None
+
+
+def meant(annotation: Any) -> Any:
+    """What an annotation says to a kernel: of `Annotated[np.ndarray, ti.types.ndarray()]`, whose first part is for type
+    checkers, the first other part that is one of ours; without any, the first part.
+    """
+    while hasattr(annotation, "__metadata__"):
+        ours = [one for one in annotation.__metadata__ if _is_hint(one)]
+        annotation = ours[0] if ours else annotation.__origin__
+    return annotation
+
+
+def _is_hint(candidate: Any) -> bool:
+    return (
+        is_template(candidate)
+        or is_array(candidate)
+        or pack_of(candidate) is not None
+        or struct_of(candidate) is not None
+        or type_of(candidate) is not None
+    )
 
 
 def is_template(annotation: Any) -> bool:

@@ -2,7 +2,8 @@
 views of gradients, access rules and sweeps.
 """
 
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from tinote.errors import no_attribute
 from tinote.lazy import load
@@ -19,7 +20,11 @@ from tinote.viz.notebook.front_end import set_stored_size
 from tinote.viz.notebook.progress import progress
 from tinote.viz.window.gui import GUI
 
-__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+if TYPE_CHECKING:
+    from tinote.viz.draw.matplot import plot
+    from tinote.viz.pages.export import page
+
+__all__ = [
     "GUI", "Explorer", "GradientView", "Image", "Particles", "Plot", "Pointer", "RuleView", "Scene", "explore",
     "gradients", "page", "plot", "progress", "set_stored_size", "slider", "violations",
 ]  # fmt: skip
@@ -27,8 +32,13 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
 _LATER = {"page": "tinote.viz.pages.export", "plot": "tinote.viz.draw.matplot"}
 
 
-def __getattr__(name: str) -> Any:
-    """`plot` brings matplotlib, and `page` nbconvert's Markdown, which nothing else here needs."""
-    if name not in _LATER:
-        raise no_attribute("module 'tinote.viz'", name, __all__)
-    return getattr(load(_LATER[name]), name)
+if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        """`plot` brings matplotlib, and `page` nbconvert's Markdown, which nothing else here needs."""
+        if name not in _LATER:
+            raise no_attribute("module 'tinote.viz'", name, __all__)
+        return getattr(load(_LATER[name]), name)
+
+
+__dir__ = partial(sorted, __all__)

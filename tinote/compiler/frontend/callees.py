@@ -21,6 +21,7 @@ from tinote.compiler.protocol import (
     builtin_of,
     function_of,
     is_template,
+    meant,
     source_of,
 )
 from tinote.errors import TinoteError
@@ -141,7 +142,7 @@ def _evaluated(e: Emitter, source: FunctionSource, node: ast.expr) -> Any:
     names = source.enclosed()
     code = compile(ast.Expression(node), source.file, "eval")
     try:
-        return eval(code, source.globals, names)
+        return meant(eval(code, source.globals, names))
     except TinoteError as error:
         e.error(error.message, error.hint, node)
     except Exception as error:

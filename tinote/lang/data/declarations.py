@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from tinote.errors import FieldError
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
@@ -13,6 +13,10 @@ from tinote.lang.data.layout import Layout, offset_given, order_named, shape_giv
 from tinote.lang.data.matrix import Matrix, Vector
 from tinote.lang.session.state import scalar_type
 from tinote.source import caller
+
+if TYPE_CHECKING:
+    from tinote.lang.data.structs import StructField, StructType
+    from tinote.lang.data.types import MatrixType
 
 
 def _make(
@@ -52,6 +56,22 @@ def _make(
     return made
 
 
+class FieldOptions(TypedDict, total=False):
+    """What may be said of a field besides its type and shape."""
+
+    name: str
+    offset: Any
+    order: str | None
+    needs_grad: bool | None
+    needs_dual: bool | None
+
+
+@overload
+def field(dtype: type[Matrix] | MatrixType, shape: Any = None, **options: Unpack[FieldOptions]) -> MatrixField: ...
+@overload
+def field(dtype: StructType, shape: Any = None, **options: Unpack[FieldOptions]) -> StructField: ...
+@overload
+def field(dtype: Any = None, shape: Any = None, *, dt: Any = None, **options: Unpack[FieldOptions]) -> ScalarField: ...
 def field(
     dtype: Any = None,
     shape: Any = None,

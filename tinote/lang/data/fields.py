@@ -10,7 +10,7 @@ import functools
 import math
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -102,19 +102,21 @@ class Field(Located, Exchanged, Tokenised):
         #: in which modes its values are constants, since the user has said that it has no gradient (no dual)
         self._constant = needs_grad is False, needs_dual is False or (needs_dual is None and needs_grad is False)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in _PLACED:
-            if session.ahead is not None:
-                session.ahead.catch_up()
-                if name not in self.__dict__ and session.ahead is not None:
-                    session.ahead.show()  # a launch that waited asks itself
-                if name in self.__dict__:
-                    return self.__dict__[name]
-            if "memory" not in self.__dict__:
-                self._settle()
-            return self._array_again() if name == "_array" else self.__dict__[name]
-        public = not name.startswith("_")  # the compiler asks every object for names of its protocol
-        raise no_attribute("a field", name, [*dir(type(self)), *_PLACED] if public else (), HABITS.get(name, ""))
+    if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _PLACED:
+                if session.ahead is not None:
+                    session.ahead.catch_up()
+                    if name not in self.__dict__ and session.ahead is not None:
+                        session.ahead.show()  # a launch that waited asks itself
+                    if name in self.__dict__:
+                        return self.__dict__[name]
+                if "memory" not in self.__dict__:
+                    self._settle()
+                return self._array_again() if name == "_array" else self.__dict__[name]
+            public = not name.startswith("_")  # the compiler asks every object for names of its protocol
+            raise no_attribute("a field", name, [*dir(type(self)), *_PLACED] if public else (), HABITS.get(name, ""))
 
     def _array_again(self) -> np.ndarray[Any, Any]:
         """The array that a launch on a device has taken back, or has not asked for yet."""
@@ -370,21 +372,21 @@ class Field(Located, Exchanged, Tokenised):
     # ---- gradient and dual
 
     @property
-    def grad(self) -> Any:
+    def grad(self) -> Self:
         """The gradient, a field of the same shape and type. Raises `FieldError` when the field was made without
         `needs_grad=True`.
         """
         found = self._grad
-        return self._missing("grad", "gradient") if found is None else found
+        return self._missing("grad", "gradient") if found is None else found  # type: ignore[return-value]
 
     @property
-    def dual(self) -> Any:
+    def dual(self) -> Self:
         """The tangent of forward mode, a field of the same shape and type. Raises `FieldError` when made without
         `needs_dual=True`.
         """
         if self._dual is None:
-            return self._missing("dual", "dual")
-        return self._dual
+            return self._missing("dual", "dual")  # type: ignore[return-value]
+        return self._dual  # type: ignore[return-value]
 
     def ensure_dual(self) -> None:
         """Give it a dual, in memory of its own, if it was made without."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -31,6 +31,11 @@ from tinote.lang.data.traced import (
 from tinote.lang.session.state import scalar_type
 from tinote.runtime.seam import heard
 from tinote.source import caller
+
+if TYPE_CHECKING:
+    from tinote.lang.data.fields import MatrixField
+    from tinote.lang.data.layout import Layout
+    from tinote.lang.data.ndarrays import MatrixNdarray
 
 
 def numpy_type(dtype: Scalar) -> np.dtype[Any]:
@@ -175,11 +180,63 @@ class Matrix:
 
     __array_priority__ = 100
 
-    #: What makes fields and arrays of them (`declarations.py`, `ndarrays.py`).
-    field: ClassVar[Callable[..., Any]]
-    ndarray: ClassVar[Callable[..., Any]]
+    if TYPE_CHECKING:
+        # What other modules and the loops below put here, as a type checker sees it: for `ti.math.vec3`, too, which it
+        # takes for this class, and whose fields and arrays need no sizes.
 
+        @staticmethod
+        def field(
+            *sizes: Any,
+            n: int = ...,
+            m: int = ...,
+            dtype: Any = ...,
+            shape: Any = ...,
+            name: str = ...,
+            offset: Any = ...,
+            order: str | None = ...,
+            layout: Layout = ...,
+            needs_grad: bool | None = ...,
+            needs_dual: bool | None = ...,
+            dt: Any = ...,
+        ) -> MatrixField:
+            """A field of vectors, `ti.Vector.field(n, dtype, shape)`, or matrices, `ti.Matrix.field(n, m, dtype,
+            shape)`; the options are those of `ti.field`.
+            """
+            ...
+
+        @staticmethod
+        def ndarray(
+            *sizes: Any,
+            n: int = ...,
+            m: int = ...,
+            dtype: Any = ...,
+            shape: Any = ...,
+            needs_grad: bool | None = ...,
+            needs_dual: bool | None = ...,
+            name: str = ...,
+        ) -> MatrixNdarray:
+            """An array of vectors, `ti.Vector.ndarray(n, dtype, shape)`, or matrices, `ti.Matrix.ndarray(n, m, dtype,
+            shape)`; the options are those of `ti.ndarray`.
+            """
+            ...
+
+        def _unary(self) -> Matrix: ...
+        def _binary(self, other: Any) -> Matrix: ...
+
+        __neg__ = __pos__ = __abs__ = __invert__ = _unary
+        __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = _binary
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = _binary
+        __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = _binary
+        __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = _binary
+        __lt__ = __le__ = __gt__ = __ge__ = _binary
+
+    @overload
     def __init__(
+        self, values: Any, m: int | None = None, dt: Any = None, *, _parent: ElementPlace | None = None
+    ) -> None: ...
+    @overload
+    def __init__(self, *components: Any) -> None: ...  # of `ti.math.vec3`
+    def __init__(  # pyright: ignore[reportInconsistentOverload]
         self,
         values: Any,
         m: int | None = None,

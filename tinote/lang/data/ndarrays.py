@@ -19,7 +19,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from ctypes import addressof, c_char
-from typing import Any
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -196,6 +196,14 @@ class VectorNdarray(Ndarray, MatrixField):
 _KINDS: tuple[type[Ndarray], ...] = (ScalarNdarray, VectorNdarray, MatrixNdarray)
 
 
+class ArrayOptions(TypedDict, total=False):
+    """What may be said of an array besides its type and shape."""
+
+    needs_grad: bool | None
+    needs_dual: bool | None
+    name: str
+
+
 def _make(
     dtype: Any, shape: Any, element: tuple[int, ...], needs_grad: bool | None, needs_dual: bool | None, name: str
 ) -> Any:
@@ -212,6 +220,10 @@ def _make(
     return made
 
 
+@overload
+def ndarray(dtype: type[Matrix], shape: Any = None, **options: Unpack[ArrayOptions]) -> MatrixNdarray: ...
+@overload
+def ndarray(dtype: Any, shape: Any = None, **options: Unpack[ArrayOptions]) -> ScalarNdarray: ...
 def ndarray(
     dtype: Any, shape: Any = None, *, needs_grad: bool | None = None, needs_dual: bool | None = None, name: str = ""
 ) -> Any:

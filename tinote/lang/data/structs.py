@@ -24,13 +24,13 @@ import functools
 import inspect
 import sys
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from tinote.compiler.protocol import StructInfo, function_of, is_template
+from tinote.compiler.protocol import StructInfo, function_of, is_template, meant
 from tinote.errors import FieldError, no_attribute
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, Tensor
@@ -221,7 +221,7 @@ def dataclass(cls: type) -> StructType:
             methods.pop(name, None)
             if _is_method(value):
                 methods[name] = value
-    members = {name: t for name, t in members.items() if not is_template(t)}
+    members = {name: meant(t) for name, t in members.items() if not is_template(meant(t))}
     for name in members.keys() | own.keys():
         if name in vars(cls):
             raise FieldError(
@@ -488,6 +488,9 @@ class StructField(Tokenised):
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 1
 
+    def __iter__(self) -> Iterator[Struct]:
+        return (self[i] for i in range(len(self)))
+
     def _parts(self, value: Any) -> dict[str, Any]:
         members = dict(value.items()) if isinstance(value, Struct | dict) else None
         if members is None or members.keys() != self._fields.keys():
@@ -533,4 +536,5 @@ class StructField(Tokenised):
 
 
 types.struct = struct  # type: ignore[attr-defined]
+types.__all__.append("struct")
 types.StructType = StructType  # type: ignore[attr-defined]

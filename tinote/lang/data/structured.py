@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.protocol import FunctionSource, StructInfo, members_of, struct_of
+from tinote.compiler.protocol import FunctionSource, StructInfo, meant, members_of, struct_of
 from tinote.errors import FieldError
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type
@@ -97,7 +97,7 @@ def _returned(source: FunctionSource) -> Any:
     """What a kernel is annotated to return."""
     hint = source.annotations.get("return")
     if isinstance(hint, str):  # as the front end evaluates it
-        hint = eval(hint, {**source.globals, **source.enclosed()})
+        hint = meant(eval(hint, {**source.globals, **source.enclosed()}))
     return hint
 
 

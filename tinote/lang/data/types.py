@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
 from tinote.compiler.protocol import adds_at
 from tinote.errors import FieldError
-from tinote.ir.types import Tensor, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from tinote.ir.types import Tensor, scalar_named
 from tinote.lang.data.fields import MatrixField
 from tinote.lang.data.matrix import Matrix, Vector, as_type, require_numbers
 from tinote.lang.data.ndarrays import ElementHint, NdarrayType
+from tinote.lang.data.primitive_types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from tinote.lang.session.missing import refusing
 from tinote.lang.session.state import scalar_type, session
 
 __all__ = [
-    "UNSIGNED", "MatrixType", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "is_integral", "is_real", "is_signed",
+    "MatrixType", "Template", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "is_integral", "is_real", "is_signed",
     "matrix", "ndarray", "sparse_matrix_builder", "template", "u1", "u8", "u16", "u32", "u64", "vector",
 ]  # fmt: skip
 
@@ -24,19 +26,25 @@ __all__ = [
 ndarray = NdarrayType
 
 
-class Template:
+class TemplateType:
     """The annotation of a parameter that is a compile-time object: a field, a constant, anything."""
 
     __tinote_template__ = True
 
-    def __call__(self) -> Template:
+    def __call__(self) -> TemplateType:
         return self
 
     def __repr__(self) -> str:
         return "ti.template()"
 
 
-template = Template()
+template = TemplateType()
+
+if TYPE_CHECKING:
+    Template: TypeAlias = Any
+else:
+    #: `template()` as type checkers take it, which allow no calls in annotations.
+    Template = TemplateType
 
 
 class SparseMatrixBuilderType:
@@ -96,7 +104,7 @@ class MatrixType:
 
     def __tinote_type__(self) -> Tensor:
         if self._dtype is UNSIGNED:
-            return Tensor(u64 if session.config.default_ip == "i64" else u32, self.shape)
+            return Tensor(scalar_named(session.config.default_ip.replace("i", "u")), self.shape)
         return Tensor(scalar_type(self._dtype), self.shape)
 
     @property
@@ -155,6 +163,10 @@ def _flat(component: Any) -> np.ndarray[Any, Any]:
     return np.ravel(np.asarray(numbers))
 
 
+@overload
+def vector(n: int, dtype: Any) -> MatrixType: ...
+@overload
+def vector(n: int | None = None, dtype: Any = None) -> Any: ...
 def vector(n: int | None = None, dtype: Any = None) -> Any:
     """The type of vectors of `n` components of type `dtype`. With one of the two left out, what `ti.types.ndarray` is
     told of the elements of an array. Raises `FieldError` for dimensions below 1.
@@ -162,6 +174,10 @@ def vector(n: int | None = None, dtype: Any = None) -> Any:
     return ElementHint(dtype, (n,)) if n is None or dtype is None else MatrixType(dtype, (n,))
 
 
+@overload
+def matrix(n: int, m: int, dtype: Any) -> MatrixType: ...
+@overload
+def matrix(n: int | None = None, m: int | None = None, dtype: Any = None) -> Any: ...
 def matrix(n: int | None = None, m: int | None = None, dtype: Any = None) -> Any:
     """The type of `n` by `m` matrices with components of type `dtype`. What is left out, and `FieldError`, as for
     `vector`.
@@ -189,3 +205,4 @@ for _function in (vector, matrix, is_real, is_integral, is_signed):
 
 
 __getattr__ = refusing("tinote.types")
+__dir__ = partial(sorted, __all__)

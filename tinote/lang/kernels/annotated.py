@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.protocol import FunctionSource, is_template, members_of, struct_of, type_of
+from tinote.compiler.protocol import FunctionSource, is_template, meant, members_of, struct_of, type_of
 from tinote.errors import FieldError, KernelTypeError
 from tinote.ir.types import Scalar, Tensor, scalar_named
 from tinote.lang.data.matrix import Matrix, Vector, cast_numbers
@@ -83,7 +83,7 @@ def _evaluated(hint: Any, scope: dict[str, Any]) -> Any:
     for _ in range(2):  # text may be annotated where all annotations are kept as text
         if isinstance(hint, str):
             try:
-                hint = eval(hint, scope)
+                hint = meant(eval(hint, scope))
             except Exception:
                 break
     return hint

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from tinote.lang.kernels.func import Func, func, plain_function
 from tinote.lang.session.state import session
 from tinote.lazy import load
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-def real_func(function: Callable[..., Any] | None = None) -> Any:
+
+def real_func(function: Callable[P, R] = None) -> Func[P, R]:  # type: ignore[assignment]  # noqa: RUF013
     """Make a device function of a function, as `func` does, that may call itself, also through others.
 
     One that does needs a type for each parameter that is a number, a vector, a matrix or a struct, which are passed by
@@ -23,7 +26,7 @@ def real_func(function: Callable[..., Any] | None = None) -> Any:
     return Func(plain_function(function), may_recurse=True)
 
 
-def pyfunc(function: Callable[..., Any] | None = None) -> Any:
+def pyfunc(function: Callable[P, R] = None) -> Func[P, R]:  # type: ignore[assignment]  # noqa: RUF013
     """Make a device function of a function: as every one, it can be called in Python scope, too."""
     return func(function)
 

@@ -6,7 +6,7 @@ import copy
 import functools
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from tinote.compiler.protocol import FunctionSource, function_source
 from tinote.errors import KernelTypeError
@@ -24,7 +24,15 @@ class Replacement:
         self.gradient: Func | None = None
 
 
-class Func(Tokenised):
+#: The parameters of a device function and what it returns, for type checkers.
+P = ParamSpec("P")
+R = TypeVar("R")
+#: The object of a method, and its further parameters.
+Self = TypeVar("Self")
+Further = ParamSpec("Further")
+
+
+class Func(Tokenised, Generic[P, R]):
     """A device function: inlined where kernels and other device functions call it. In Python scope it runs as plain
     Python, and its annotations convert there, too.
     """
@@ -39,13 +47,19 @@ class Func(Tokenised):
         #: what converts by the annotations, once it was asked for
         self.__tinote_call__: tuple[AnnotatedCall | None] | None = None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.__tinote_call__ is None:
             self.__tinote_call__ = (annotated_call(self.__tinote_function__, self.__wrapped__),)
         (call,) = self.__tinote_call__
         return self.__wrapped__(*args, **kwargs) if call is None else call(self.__wrapped__, args, kwargs)
 
-    def __get__(self, owner: Any, cls: type | None = None) -> Func:
+    @overload
+    def __get__(self, owner: None, cls: type | None = None) -> Func[P, R]: ...
+    @overload
+    def __get__(
+        self: Func[Concatenate[Self, Further], R], owner: Self, cls: type | None = None
+    ) -> Func[Further, R]: ...
+    def __get__(self, owner: Any, cls: type | None = None) -> Any:
         if owner is None:
             return self
         bound = object.__new__(Func)
@@ -125,7 +139,7 @@ def _arrive(made: Func, state: dict[str, Any]) -> None:
     made.__tinote_replacement__ = state["replacement"]
 
 
-def func(function: Callable[..., Any] | None = None) -> Func:
+def func(function: Callable[P, R] = None) -> Func[P, R]:  # type: ignore[assignment]  # noqa: RUF013
     """Make a device function of a function: kernels inline it where they call it. Its annotations convert, and
     `ti.template()` parameters are passed as they are.
 

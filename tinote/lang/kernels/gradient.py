@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic, ParamSpec
 
 from tinote.compiler.requests import GRADIENT
 from tinote.errors import (
@@ -19,8 +19,10 @@ from tinote.lang.session.owners import claim, needs_no_claims
 from tinote.lang.session.state import recorder
 from tinote.source import caller
 
+P = ParamSpec("P")
 
-class KernelGradient:
+
+class KernelGradient(Generic[P]):
     """`kernel.grad`: called with the kernel's arguments, it accumulates into the gradients of what the kernel reads,
     from the gradients of what it writes.
     """
@@ -30,7 +32,7 @@ class KernelGradient:
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> None:
         try:
             open_recorder = recorder.get()
             request = GRADIENT if open_recorder is None else open_recorder.gradients

@@ -14,7 +14,7 @@ import struct
 import types
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -58,11 +58,19 @@ if TYPE_CHECKING:
     from tinote.compiler.inspect.versions import Version
 
 
+#: The parameters of a kernel and what it returns, for type checkers.
+P = ParamSpec("P")
+R = TypeVar("R")
+#: The object of a kernel that is a method, and its further parameters.
+Self = TypeVar("Self")
+Further = ParamSpec("Further")
+C = TypeVar("C", bound=type)
+
 #: Instances of a kernel; from then on the oldest goes for each new one.
 _INSTANCES_KEPT = 1000
 
 
-class Kernel(Tokenised):
+class Kernel(Tokenised, Generic[P, R]):
     """A compiled function over fields. Calling it launches it; `grad` runs its reverse-mode derivative."""
 
     __tinote_kernel__ = True
@@ -263,7 +271,7 @@ class Kernel(Tokenised):
 
     # ---- launching
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             # `__getattr__` makes each look at an attribute of a kernel slow, so there are few on this way.
             instance, values = Kernel.prepare(self, args, kwargs)
@@ -303,10 +311,10 @@ class Kernel(Tokenised):
             raise error.with_traceback(users_trace(error)) from None
         except KeyboardInterrupt as interrupt:
             raise at_users_frames(interrupt) from None
-        return instance.result(results) if results else None
+        return instance.result(results) if results else None  # type: ignore[return-value]
 
     @property
-    def grad(self) -> KernelGradient:
+    def grad(self) -> KernelGradient[P]:
         """The gradient of this kernel, to be called with its arguments."""
         return KernelGradient(self)
 
@@ -372,16 +380,24 @@ class Kernel(Tokenised):
         """The specialisations that were compiled and are still valid."""
         return [one.specialisation for one in self._instances.alive()] if self.instances else []
 
-    def __getattr__(self, name: str) -> Any:
-        known = () if name.startswith("_") else dir(type(self))  # the compiler asks for names of its protocol
-        raise no_attribute("a kernel", name, known, HABITS.get(name, ""))
+    if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+
+        def __getattr__(self, name: str) -> Any:
+            known = () if name.startswith("_") else dir(type(self))  # the compiler asks for names of its protocol
+            raise no_attribute("a kernel", name, known, HABITS.get(name, ""))
 
     # ---- methods of classes
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._parameters.is_method = True
 
-    def __get__(self, owner: Any, cls: type | None = None) -> Kernel | BoundKernel:
+    @overload
+    def __get__(self, owner: None, cls: type | None = None) -> Kernel[P, R]: ...
+    @overload
+    def __get__(
+        self: Kernel[Concatenate[Self, Further], R], owner: Self, cls: type | None = None
+    ) -> BoundKernel[Further, R]: ...
+    def __get__(self, owner: Any, cls: type | None = None) -> Any:
         return self if owner is None else BoundKernel(self, owner)
 
     def __repr__(self) -> str:
@@ -397,10 +413,14 @@ def _arrive(kernel: Kernel, state: dict[str, Any]) -> None:
     kernel._parameters.is_method = state["is_method"]
 
 
-class BoundKernel(functools.partial[Any]):
+class BoundKernel(functools.partial[R], Generic[P, R]):
     """A kernel that is a method, bound to its object. Each call makes one, so it is what Python makes the fastest."""
 
     __tinote_kernel__ = True
+
+    if TYPE_CHECKING:
+
+        def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
     def __dask_tokenize__(self) -> Any:
         return tokenise((self.func, self.args, self.keywords))
@@ -413,7 +433,8 @@ class BoundKernel(functools.partial[Any]):
         return self.kernel.prepare((*self.args, *args), kwargs)
 
     @property
-    def grad(self) -> KernelGradient:
+    def grad(self) -> KernelGradient[P]:
+        """The gradient of this kernel, to be called with its arguments."""
         return KernelGradient(self)
 
     def grad_cost(self, /, *args: Any, **kwargs: Any) -> GradientCost:
@@ -429,13 +450,13 @@ class BoundKernel(functools.partial[Any]):
         return f"<bound {self.kernel!r}>"
 
 
-def kernel(function: Callable[..., Any] | None = None) -> Kernel:
+def kernel(function: Callable[P, R] = None) -> Kernel[P, R]:  # type: ignore[assignment]  # noqa: RUF013
     """Make a kernel of a function. Its outermost `for` loops run in parallel. It calls device functions (`ti.func`) and
     plain functions, lambdas, methods and partial applications, all of which become part of it.
     """
-    function = plain_function(function)
-    made = Kernel(function)
-    old = _bound_to_name_of(function)
+    plain = plain_function(function)
+    made: Kernel[P, R] = Kernel(plain)
+    old = _bound_to_name_of(plain)
     if isinstance(old, Kernel):
         made.succeed(old)
     return made
@@ -450,7 +471,7 @@ def _bound_to_name_of(function: Callable[..., Any]) -> Any:
     return found
 
 
-def data_oriented(cls: type) -> type:
+def data_oriented(cls: C) -> C:
     """Marks a class that has kernels as methods. They work in any class; existing programs write it. Raises
     `KernelTypeError` for what is not a class.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from tinote.compiler.protocol import FunctionSource, space_of
+from tinote.compiler.protocol import FunctionSource, meant, space_of
 from tinote.errors import KernelArgumentError, KernelSyntaxError, KernelTypeError, TinoteError
 from tinote.lang.data.types import template
 from tinote.source import Span
@@ -63,7 +63,7 @@ class Parameters:
     def _evaluated(self, node: ast.arg, hint: str, scope: dict[str, Any]) -> Any:
         """An annotation that is text (`from __future__ import annotations`)."""
         try:
-            return eval(hint, scope)
+            return meant(eval(hint, scope))
         except TinoteError as error:
             raise type(error)(error.message, self.span_of(node), error.hint) from None
         except Exception as error:

@@ -5,6 +5,7 @@ Both run as one pass of NumPy over the field's memory, which is what kernels see
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tinote.lang.session.state import recorder
 from tinote.source import caller
 
 __all__ = ["PrefixSumExecutor", "parallel_sort"]
+__dir__ = partial(sorted, __all__)
 
 
 def _line(values: Any, what: str) -> np.ndarray[Any, Any]:

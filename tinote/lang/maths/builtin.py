@@ -23,7 +23,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from tinote.ir.primitives import Primitive
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.traced import all_traced
 from tinote.source import caller
+
+#: What a definition looks like to a type checker, which sees its own parameters and help.
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class BuiltinFunction:
@@ -133,29 +136,33 @@ class ComposedFunction(BuiltinFunction):
         return self._source
 
 
-def _defined(function: BuiltinFunction, python: Sequence[Callable[..., Any]]) -> BuiltinFunction:
-    for same in python:
-        PYTHON_FUNCTIONS[same] = function
-    return function
+def _defined(make: Callable[[F], BuiltinFunction], python: Sequence[Callable[..., Any]]) -> Callable[[F], F]:
+    def defined(definition: F) -> F:
+        made = make(definition)
+        for same in python:
+            PYTHON_FUNCTIONS[same] = made
+        return cast(F, made)
+
+    return defined
 
 
-def primitive(prim: Primitive, *python: Callable[..., Any]) -> Callable[[Callable[..., Any]], BuiltinFunction]:
+def primitive(prim: Primitive, *python: Callable[..., Any]) -> Callable[[F], F]:
     """Define a function that is a primitive of the IR; the function decorated is its meaning in Python scope."""
-    return lambda definition: _defined(PrimitiveFunction(definition, prim), python)
+    return _defined(lambda definition: PrimitiveFunction(definition, prim), python)
 
 
-def composed(*python: Callable[..., Any]) -> Callable[[Callable[..., Any]], BuiltinFunction]:
+def composed(*python: Callable[..., Any]) -> Callable[[F], F]:
     """Define a function that is written in the language itself."""
-    return lambda definition: _defined(ComposedFunction(definition), python)
+    return _defined(ComposedFunction, python)
 
 
-def expanded(*python: Callable[..., Any]) -> Callable[[Callable[..., Any]], BuiltinFunction]:
+def expanded(*python: Callable[..., Any]) -> Callable[[F], F]:
     """Define a function whose calls the front end expands; the function decorated is its meaning in Python scope."""
-    return lambda definition: _defined(BuiltinFunction(definition, definition), python)
+    return _defined(lambda definition: BuiltinFunction(definition, definition), python)
 
 
-def in_kernels(definition: Callable[..., Any]) -> BuiltinFunction:
+def in_kernels(definition: F) -> F:
     """Define a function whose calls the front end expands, and which means nothing in Python scope: of the function
     decorated only the name, the parameters and the help count.
     """
-    return BuiltinFunction(definition, None)
+    return cast(F, BuiltinFunction(definition, None))

@@ -9,7 +9,7 @@ matrices for homogeneous coordinates.
 from __future__ import annotations
 
 import math as _math
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.types import UNSIGNED, matrix, template, vector
@@ -121,10 +121,25 @@ __all__ = [
 
 pi, e, inf, nan = _math.pi, _math.e, _math.inf, _math.nan
 
-vec2, vec3, vec4 = vector(2, float), vector(3, float), vector(4, float)
-ivec2, ivec3, ivec4 = vector(2, int), vector(3, int), vector(4, int)
-uvec2, uvec3, uvec4 = vector(2, UNSIGNED), vector(3, UNSIGNED), vector(4, UNSIGNED)
-mat2, mat3, mat4 = matrix(2, 2, float), matrix(3, 3, float), matrix(4, 4, float)
+if TYPE_CHECKING:
+    # What a type checker knows of `def step(g: ti.math.vec3)`.
+    vec2: TypeAlias = Matrix
+    vec3: TypeAlias = Matrix
+    vec4: TypeAlias = Matrix
+    ivec2: TypeAlias = Matrix
+    ivec3: TypeAlias = Matrix
+    ivec4: TypeAlias = Matrix
+    uvec2: TypeAlias = Matrix
+    uvec3: TypeAlias = Matrix
+    uvec4: TypeAlias = Matrix
+    mat2: TypeAlias = Matrix
+    mat3: TypeAlias = Matrix
+    mat4: TypeAlias = Matrix
+else:
+    vec2, vec3, vec4 = vector(2, float), vector(3, float), vector(4, float)
+    ivec2, ivec3, ivec4 = vector(2, int), vector(3, int), vector(4, int)
+    uvec2, uvec3, uvec4 = vector(2, UNSIGNED), vector(3, UNSIGNED), vector(4, UNSIGNED)
+    mat2, mat3, mat4 = matrix(2, 2, float), matrix(3, 3, float), matrix(4, 4, float)
 
 # transformations
 

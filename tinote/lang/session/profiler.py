@@ -11,6 +11,8 @@ by timestamps at the begin and the end of each; where it has none, a task takes 
 
 from __future__ import annotations
 
+from functools import partial
+
 from tinote.errors import TinoteError
 from tinote.lang.session.missing import refusing
 from tinote.lang.session.state import session
@@ -113,3 +115,4 @@ def print_memory_profiler_info() -> None:
 
 
 __getattr__ = refusing("tinote.profiler")
+__dir__ = partial(sorted, __all__)

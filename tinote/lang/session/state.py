@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from numbers import Integral
 from types import CodeType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
 
 from tinote.compiler.requests import GRADIENT, Request
 from tinote.config import Config
@@ -585,21 +585,73 @@ def scalar_type(dtype: Any, where: Span = NOWHERE) -> Scalar:
 
 
 # What existing programs set, and what has nothing to steer here: how other compilers work, where they keep things.
-_UNUSED = {
-    "ad_stack_size", "advanced_optimization", "async_mode", "cache_loop_invariant_global_vars", "cfg_optimization",
-    "cpu_block_dim_adaptive", "cuda_stack_limit", "default_cpu_block_dim", "default_gpu_block_dim", "default_up",
-    "demote_dense_struct_fors", "detect_read_only", "device_memory_GB", "device_memory_fraction", "dynamic_index",
-    "enable_fallback", "excepthook", "flatten_if", "force_scalarize_matrix", "gdb_trigger", "gpu_max_reg",
-    "half2_vectorization", "kernel_profiler_output", "log_level", "lower_access", "make_block_local",
-    "make_cpu_multithreading_loop", "make_thread_local", "max_block_dim", "move_loop_invariant_outside_if",
-    "ndarray_use_cached_allocator", "num_compile_threads", "offline_cache_cleaning_factor",
-    "offline_cache_cleaning_policy", "offline_cache_file_path", "offline_cache_max_size_of_files", "packed",
-    "print_accessor_ir", "print_ir_dbg_info", "print_kernel_asm", "print_kernel_llvm_ir",
-    "print_kernel_llvm_ir_optimized", "print_kernel_nvptx", "print_preprocessed_ir", "print_struct_llvm_ir",
-    "real_matrix", "real_matrix_scalarize", "require_version", "saturating_grid_dim", "short_circuit_operators",
-    "simplify_after_lower_access", "simplify_before_lower_access", "timeline", "unrolling_limit", "use_llvm",
-    "use_unified_memory", "verbose", "verbose_kernel_launches", "vk_api_version",
-}  # fmt: skip
+class _Unused(TypedDict, total=False):
+    ad_stack_size: Any
+    advanced_optimization: Any
+    async_mode: Any
+    cache_loop_invariant_global_vars: Any
+    cfg_optimization: Any
+    cpu_block_dim_adaptive: Any
+    cuda_stack_limit: Any
+    default_cpu_block_dim: Any
+    default_gpu_block_dim: Any
+    default_up: Any
+    demote_dense_struct_fors: Any
+    detect_read_only: Any
+    device_memory_GB: Any
+    device_memory_fraction: Any
+    dynamic_index: Any
+    enable_fallback: Any
+    excepthook: Any
+    flatten_if: Any
+    force_scalarize_matrix: Any
+    gdb_trigger: Any
+    gpu_max_reg: Any
+    half2_vectorization: Any
+    kernel_profiler_output: Any
+    log_level: Any
+    lower_access: Any
+    make_block_local: Any
+    make_cpu_multithreading_loop: Any
+    make_thread_local: Any
+    max_block_dim: Any
+    move_loop_invariant_outside_if: Any
+    ndarray_use_cached_allocator: Any
+    num_compile_threads: Any
+    offline_cache_cleaning_factor: Any
+    offline_cache_cleaning_policy: Any
+    offline_cache_file_path: Any
+    offline_cache_max_size_of_files: Any
+    packed: Any
+    print_accessor_ir: Any
+    print_ir_dbg_info: Any
+    print_kernel_asm: Any
+    print_kernel_llvm_ir: Any
+    print_kernel_llvm_ir_optimized: Any
+    print_kernel_nvptx: Any
+    print_preprocessed_ir: Any
+    print_struct_llvm_ir: Any
+    real_matrix: Any
+    real_matrix_scalarize: Any
+    require_version: Any
+    saturating_grid_dim: Any
+    short_circuit_operators: Any
+    simplify_after_lower_access: Any
+    simplify_before_lower_access: Any
+    timeline: Any
+    unrolling_limit: Any
+    use_llvm: Any
+    use_unified_memory: Any
+    verbose: Any
+    verbose_kernel_launches: Any
+    vk_api_version: Any  # fmt: skip
+
+
+class _Others(_Unused, total=False):
+    """Options by the names that earlier versions of the dialect gave them, and the unused ones."""
+
+    check_out_of_bound: bool
+    cpu_max_num_threads: int
 
 
 def init(
@@ -619,7 +671,7 @@ def init(
     lanes: str = "auto",
     offline_cache: bool = True,
     software_gpu: bool = False,
-    **others: Any,
+    **others: Unpack[_Others],
 ) -> None:
     """Start afresh with these options: fields made before are gone.
 
@@ -663,8 +715,8 @@ def init(
             raise FieldError(f"{option} must be an integer, not {given!r}")
     bounds_check = others.pop("check_out_of_bound", bounds_check)
     for name in others:
-        if name not in _UNUSED:
-            close = suggestion(name, [*(init.__kwdefaults__ or ()), *_UNUSED])
+        if name not in _Unused.__annotations__:
+            close = suggestion(name, [*(init.__kwdefaults__ or ()), *_Unused.__annotations__])
             raise FieldError(f"ti.init has no option '{name}'{close}", caller())
     choices = list(arch) if isinstance(arch, list | tuple) else [_ARCHES["cpu"] if arch is None else arch]
     for choice in choices:

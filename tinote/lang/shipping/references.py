@@ -17,7 +17,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from tinote.compiler.protocol import FunctionSource
+from tinote.compiler.protocol import FunctionSource, meant
 from tinote.errors import SerializationError
 
 _CACHED = type(functools.lru_cache(int))
@@ -111,7 +111,7 @@ def evaluated_annotations(source: FunctionSource) -> dict[str, Any]:
         if isinstance(hint, str):
             scope = {**source.globals, **source.enclosed()} if scope is None else scope
             with contextlib.suppress(Exception):  # whoever uses it says so
-                hint = eval(hint, scope)
+                hint = meant(eval(hint, scope))
         found[name] = hint
     return found
 
