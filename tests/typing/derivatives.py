@@ -23,7 +23,7 @@ def off():
         residual[i] = x[i] ** 2 - 2.0
 
 
-with ti.ad.Tape(loss=total, validation=True) as tape:
+with ti.ad.Tape(loss=total) as tape:
     energy()
 with ti.Tape(total):
     energy()

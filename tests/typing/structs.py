@@ -1,6 +1,6 @@
 """Structs, by class and by type."""
 
-from typing import assert_type
+from typing import Annotated, assert_type
 
 import tinote as ti
 
@@ -24,6 +24,14 @@ def weight() -> ti.f32:
     for i in bodies:
         total += bodies[i].mass * bodies[i].place.norm()
     return total
+
+
+@ti.kernel
+def momentum(body: Annotated[ti.Struct, Body], speed: ti.f32) -> ti.f32:
+    return body.mass * speed
+
+
+momentum(bodies[0], 2.0)
 
 
 @ti.dataclass
