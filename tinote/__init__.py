@@ -79,7 +79,7 @@ warn_of_namesakes()
 for _module in (algorithms, exception, misc, ops, profiler, types, util):
     sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
 
-__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [
     "Field", "FieldsBuilder", "Layout", "Matrix", "MatrixField", "MatrixNdarray", "Ndarray", "SNode", "ScalarField",
     "ScalarNdarray", "Struct", "StructField", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError",
     "TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError", "TaichiTypeError",
@@ -87,7 +87,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "dataclass", "eig", "ensemble", "experimental", "field", "from_dlpack", "func", "graph", "init",
     "is_arch_supported", "is_logging_effective", "kernel", "linalg", "math", "ndarray", "polar_decompose",
     "profiler", "pyfunc", "real_func", "ref", "reset", "root", "set_logging_level", "solve", "svd", "sweep",
-    "sym_eig", "sync", "template", "tools", "types", "u1",
+    "sym_eig", "sync", "template", "tools", "types", "u1",  # pyright: ignore[reportUnsupportedDunderAll]
 ]  # fmt: skip
 
 _LAZY = {
