@@ -725,7 +725,7 @@ def differentiated(name: str, own: Own, program: Callable[[], object]) -> Any:
     if name == "several directions":
         return ti.ad.jacobian(program, wrt=own.x, loss=own.loss, mode="forward")().sum()
     if name == "hvp":
-        return ti.ad.value_grad_hvp(program, wrt=own.x, loss=own.loss)(ones)[1].sum()
+        return ti.ad.value_and_grad_and_hvp(program, wrt=own.x, loss=own.loss)(ones)[1].sum()
     return ti.ad.grad(program, wrt=own.x, loss=own.loss)().sum()
 
 
