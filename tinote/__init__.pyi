@@ -27,7 +27,7 @@ from tinote.lang.ad.custom import grad_for as _grad_for
 from tinote.lang.ad.custom import grad_replaced as _grad_replaced
 from tinote.lang.ad.tape import Tape as Tape
 from tinote.lang.ad.tape import clear_all_gradients as clear_all_gradients
-from tinote.lang.capture.program import capture as capture
+from tinote.lang.capture.captured_function import capture as capture
 from tinote.lang.data.declarations import field as _field
 from tinote.lang.data.declarations import field as field
 from tinote.lang.data.fields import Field as Field
