@@ -443,6 +443,7 @@ _WITHOUT_WAITING = frozenset(
         "opened",
         "owner",
         "reference",
+        "under_way",
         "_place",
     ]
 )
