@@ -8,7 +8,6 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 from tests.browser.harness import Lab, new_page
@@ -20,9 +19,9 @@ from tinote.manual import tutorials
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_an_exported_page_asks_no_other_host(chromium: Any, pictures: Pictures, tmp_path: Path, theme: str) -> None:
-    document = nbformat.read(tutorials() / "01_autodiff_gravity.ipynb", as_version=4)
     file = tmp_path / "page.html"
-    file.write_text(OfflineHTMLExporter(theme=theme).from_notebook_node(document)[0], encoding="utf-8")
+    exported, _ = OfflineHTMLExporter(theme=theme).from_filename(str(tutorials() / "01_autodiff_gravity.ipynb"))
+    file.write_text(exported, encoding="utf-8")
     page = new_page(chromium, viewport={"width": WIDTHS[0], "height": 1400}, offline=True)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

@@ -221,7 +221,8 @@ class Journal(Recorder):
         self._around = outer, watching
         self.has_ended = False
         try:
-            open_recording(self)
+            if self.reference is None:  # not opened yet
+                open_recording(self)
             recorder.set(self)
             watch(self)
         except BaseException:  # an interrupt
