@@ -29,8 +29,8 @@ def pages() -> list[str]:
     return [name for name in sorted(found) if programs((DOCS / name).read_text("utf-8"))]
 
 
-# What is shown there leaves out the simulation.
-SKETCHES = {"sweeps.md"}
+# What is shown there leaves out the simulation, or what type checkers are shown faults of.
+SKETCHES = {"sweeps.md", "typing.md"}
 
 # Pages with a library that no extra installs, by the marker that asks for it.
 MARKED = {"how_to/use_pytorch.md": pytest.mark.torch}
