@@ -150,7 +150,7 @@ def a_solve_with_an_implicit_step() -> Made:
         for i in y:
             r[i] = y[i] + 0.3 * (1 + k[i] ** 2) * y[i] ** 3 - x[i]
 
-    step = ti.ad.implicit(residual, y, r, tolerance=1e-13)
+    step = ti.ad.implicit(residual, y, r, tol=1e-13)
 
     def run() -> None:
         fill(builder)

@@ -238,8 +238,8 @@ class BySolves(Program):
             for i in a:
                 y.grad[i] = 0
 
-        solve = ti.ad.implicit(residual, y, rest, tolerance=1e-13)
-        adjoint_solve = ti.ad.implicit(adjoint_residual, bar, bar_rest, tolerance=1e-13)
+        solve = ti.ad.implicit(residual, y, rest, tol=1e-13)
+        adjoint_solve = ti.ad.implicit(adjoint_residual, bar, bar_rest, tol=1e-13)
 
         def function() -> None:
             y.fill(0)
