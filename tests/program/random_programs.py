@@ -14,14 +14,7 @@ from zlib import crc32
 from tinote.program import operations as ops
 from tinote.program.interpret import OPERATIONS
 from tinote.program.program import Path, Program
-from tinote.program.text import row_strides
 from tinote.source import NOWHERE
-
-_FLOATS = ("f32", "f64")
-
-
-def constant(value: float) -> ops.Constant:
-    return ops.Constant("f", struct.unpack("<q", struct.pack("<d", value))[0])
 
 
 class RandomProgram:
@@ -68,7 +61,7 @@ class RandomProgram:
         room = self.program.blocks[block].nbytes // 8 - count
         if strided and 2 * count - 1 <= room + count:
             return ops.View(block, 0, "f64", (count,), (16,))
-        return ops.View(block, 8 * self.random.randint(0, room), "f64", (count,), row_strides("f64", (count,)))
+        return ops.View(block, 8 * self.random.randint(0, room), "f64", (count,), (8,))
 
     def scratch(self, nbytes: int) -> int:
         self.program.blocks.append(ops.Block("scratch", f"scratch {len(self.program.blocks)}", nbytes))
@@ -82,7 +75,7 @@ class RandomProgram:
             found.steps += self.some(known)
         if self.choices and depth and self.random.random() < 0.6:
             test = self.register("b")
-            operands = (self.random.choice(known), constant(self.random.uniform(-1, 1)))
+            operands = (self.random.choice(known), ops.Constant.of_float(self.random.uniform(-1, 1)))
             found.steps.append(ops.Compute(self.random.choice(("lt", "ge")), test, operands, NOWHERE))
             found.branch = ops.Branch(test, True, NOWHERE)
             for taken in (True, False):
@@ -136,7 +129,7 @@ class RandomProgram:
 
     def operand(self, known: list[ops.Register]) -> ops.Operand:
         if self.random.random() < 0.3:
-            return constant(self.random.choice((0.0, 1.0, -0.5, 0.75)))
+            return ops.Constant.of_float(self.random.choice((0.0, 1.0, -0.5, 0.75)))
         return self.random.choice(known)
 
     def launch(self, known: list[ops.Register]) -> list[ops.Operation]:
@@ -162,13 +155,11 @@ class RandomProgram:
         inner.append(ops.Copy(there, here))
         if self.random.random() < 0.6:
             inner.append(whole)
-        before = len(known)
         for _ in range(self.random.randint(0, 3)):
             inner += self.some(known)
         if self.random.random() < 0.5:
             target = self.scratch(self.program.blocks[block].nbytes)
             inner.append(ops.Copy(self.whole(target), here))
-        assert before <= len(known)
         return [*inner, ops.Copy(here, there, NOWHERE, self.random.random() < 0.7)]
 
     def end(self, known: list[ops.Register]) -> ops.End:

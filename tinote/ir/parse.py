@@ -15,7 +15,7 @@ from tinote.ir import nodes as ir
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.lanes import Broadcast, LoadTile, MaskedLoad, MaskedStore, Ramp, Reduce, StoreTile
 from tinote.ir.primitives import PRIMITIVES, Primitive
-from tinote.ir.tokens import NUMBER, SourceLine
+from tinote.ir.tokens import NUMBER, SourceLine, TextReader
 from tinote.ir.types import Lanes, Ref, Scalar, Stack, Tensor, Tile, Type, scalar_named, u1, weak_float, weak_int
 
 _LITERAL = re.compile(rf"({NUMBER})_?(.*)")
@@ -23,26 +23,14 @@ _LITERAL = re.compile(rf"({NUMBER})_?(.*)")
 
 def parse(text: str, file: str = "<ir>") -> ir.Function:
     """The function that `text` shows. Raises `ParseError`."""
-    lines = [SourceLine(file, number, line) for number, line in enumerate(text.splitlines(), 1)]
-    return _Parser([line for line in lines if line.tokens], file).function()
+    return _Parser(text, file).function()
 
 
-class _Parser:
-    def __init__(self, lines: list[SourceLine], file: str) -> None:
-        self.lines = lines
-        self.file = file
-        self.at = 0
-        self.line = lines[0] if lines else SourceLine(file, 1, "")
+class _Parser(TextReader):
+    def __init__(self, text: str, file: str) -> None:
+        super().__init__(text, file)
         self.variables: dict[str, ir.Var] = {}
         self.buffers: dict[str, ir.Buffer] = {}
-
-    # lines
-
-    def advance(self) -> SourceLine:
-        """Make the next line the current one."""
-        self.line = self.lines[self.at]
-        self.at += 1
-        return self.line
 
     def function(self) -> ir.Function:
         self.declarations()
@@ -55,24 +43,14 @@ class _Parser:
         params = tuple(line.separated(self.binding, ")"))
         self.colon()
         region = self.block(line, params, "return")
-        if self.at < len(self.lines):
-            raise self.advance().error("expected the end of the text", 0)
+        self.end()
         return ir.Function(name, region, line.span())
-
-    def colon(self) -> None:
-        self.line.expect(":")
-        self.line.done()
 
     def block(self, head: SourceLine, params: tuple[ir.Var, ...] = (), leave: str = "yield") -> ir.Region:
         """The lines that are indented deeper than `head`."""
         body: list[ir.Op] = []
         yields: tuple[ir.Atom, ...] = ()
-        indent: int | None = None
-        while self.at < len(self.lines) and self.lines[self.at].indent > head.indent:
-            line = self.advance()
-            indent = line.indent if indent is None else indent
-            if line.indent != indent:
-                raise line.error("the indentation does not fit the lines above", 0)
+        for line in self.deeper(head):
             if yields:
                 raise line.error(f"nothing may follow '{leave}'", line.indent)
             if line.take("pass"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
 from tinote.ir.types import SCALARS
@@ -118,3 +118,46 @@ class SourceLine:
             if items:
                 self.expect(",")
             items.append(item())
+
+
+class TextReader:
+    """The lines of a text that have tokens, and the current one."""
+
+    def __init__(self, text: str, file: str) -> None:
+        lines = [SourceLine(file, number, line) for number, line in enumerate(text.splitlines(), 1)]
+        self.lines = [line for line in lines if line.tokens]
+        self.file = file
+        self.at = 0
+        self.line = self.lines[0] if self.lines else SourceLine(file, 1, "")
+
+    @property
+    def is_at_end(self) -> bool:
+        return self.at == len(self.lines)
+
+    def advance(self) -> SourceLine:
+        """Make the next line the current one."""
+        if self.is_at_end:
+            raise self.line.error("expected a line")
+        self.line = self.lines[self.at]
+        self.at += 1
+        return self.line
+
+    def end(self) -> None:
+        """There are no further lines."""
+        if not self.is_at_end:
+            raise self.advance().error("expected the end of the text", 0)
+
+    def colon(self) -> None:
+        """The current line ends with a colon."""
+        self.line.expect(":")
+        self.line.done()
+
+    def deeper(self, head: SourceLine) -> Iterator[SourceLine]:
+        """The lines that are indented deeper than `head`, all of them alike, as the current one in turn."""
+        indent: int | None = None
+        while not self.is_at_end and self.lines[self.at].indent > head.indent:
+            line = self.advance()
+            indent = line.indent if indent is None else indent
+            if line.indent != indent:
+                raise line.error("the indentation does not fit the lines above", 0)
+            yield line

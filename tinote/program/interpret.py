@@ -86,16 +86,11 @@ class Ended(NamedTuple):
 
     def number(self, operand: ops.Operand) -> Number:
         """What an operand is."""
-        return self.registers[operand] if isinstance(operand, ops.Register) else value_of(operand)
+        return self.registers[operand] if isinstance(operand, ops.Register) else operand.value
 
 
 #: Runs a code with these arguments, and gives its results in their order.
 Launcher = Callable[[ops.Launch, list[Number]], Sequence[Number]]
-
-
-def value_of(constant: ops.Constant) -> Number:
-    """The number that a constant is."""
-    return constant.bits if constant.kind == "i" else struct.unpack("<d", struct.pack("<q", constant.bits))[0]
 
 
 def interpret(
@@ -146,7 +141,7 @@ class _Interpreter:
                 self.run(step)
 
     def value(self, operand: ops.Operand) -> Number:
-        return self.registers[operand] if isinstance(operand, ops.Register) else value_of(operand)
+        return self.registers[operand] if isinstance(operand, ops.Register) else operand.value
 
     def set(self, register: ops.Register, value: Number) -> None:
         self.registers[register] = float(value) if register.kind == "f" else value

@@ -15,6 +15,7 @@ No operation holds an address or belongs to a process: blocks, codes and registe
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +27,12 @@ _VECTORS = ("vector", "matrix")
 _OF_NUMBERS = ("number", "bool", *_VECTORS)
 
 
+def signed(bits: int) -> int:
+    """The lowest 64 bits as an integer with a sign."""
+    bits &= 0xFFFFFFFFFFFFFFFF
+    return bits - (1 << 64) if bits >> 63 else bits
+
+
 class Constant(NamedTuple):
     """A number that is the same each time. Floats are their bits, which compare as what they are."""
 
@@ -33,6 +40,18 @@ class Constant(NamedTuple):
     bits: int
     #: Tuples compare by their parts: without one more, the constant 0 would be register 0.
     is_constant: bool = True
+
+    @classmethod
+    def of_float(cls, value: float) -> Constant:
+        """The constant that is this float."""
+        return cls("f", struct.unpack("<q", struct.pack("<d", value))[0])
+
+    @property
+    def value(self) -> int | float:
+        """The number that it is."""
+        if self.kind == "i":
+            return self.bits
+        return float(struct.unpack("<d", struct.pack("<q", self.bits))[0])
 
 
 class Register(NamedTuple):
@@ -63,6 +82,10 @@ class View(NamedTuple):
                 return None
             step *= extent
         return self.offset, self.offset + math.prod(self.shape) * scalar_named(self.type).size
+
+    def is_all_of(self, block: Block) -> bool:
+        """Whether it is all of its block, as it lies there."""
+        return self.row == (0, block.nbytes)
 
 
 class Block(NamedTuple):

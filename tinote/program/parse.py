@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-import struct
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from tinote.ir.tokens import SourceLine
+from tinote.ir.buffers import row_major
+from tinote.ir.tokens import SourceLine, TextReader
+from tinote.ir.types import scalar_named
 from tinote.program import operations as ops
 from tinote.program.program import Path, Program
-from tinote.program.text import literal_of, row_strides
+from tinote.program.text import literal_of
 
 T = TypeVar("T")
 
@@ -26,28 +27,16 @@ _NULL = -1
 
 def parse(text: str, objects: Sequence[Any] = (), file: str = "<program>") -> Program:
     """The program that `text` shows. `objects`: those that it names by numbers. Raises `ParseError`."""
-    lines = [SourceLine(file, number, line) for number, line in enumerate(text.splitlines(), 1)]
-    return _Parser([line for line in lines if line.tokens], objects, file).program()
+    return _Parser(text, objects, file).program()
 
 
-class _Parser:
-    def __init__(self, lines: list[SourceLine], objects: Sequence[Any], file: str) -> None:
-        self.lines = lines
+class _Parser(TextReader):
+    def __init__(self, text: str, objects: Sequence[Any], file: str) -> None:
+        super().__init__(text, file)
         self.objects = objects
-        self.at = 0
-        self.line = lines[0] if lines else SourceLine(file, 1, "")
         self.blocks: dict[str, int] = {}
         self.codes: dict[str, int] = {}
         self.made = Program()
-
-    # ---- lines
-
-    def advance(self) -> SourceLine:
-        if self.at == len(self.lines):
-            raise self.line.error("expected a line")
-        self.line = self.lines[self.at]
-        self.at += 1
-        return self.line
 
     def program(self) -> Program:
         while self.advance().take("block"):
@@ -59,13 +48,8 @@ class _Parser:
         self.made.inputs = self.listed(self.register)
         self.colon()
         self.made.root = self.path(self.line)
-        if self.at < len(self.lines):
-            raise self.advance().error("expected the end of the text", 0)
+        self.end()
         return self.made
-
-    def colon(self) -> None:
-        self.line.expect(":")
-        self.line.done()
 
     def block(self) -> None:
         line = self.line
@@ -96,12 +80,7 @@ class _Parser:
     def path(self, head: SourceLine) -> Path:
         """The lines that are indented deeper than `head`."""
         found = Path()
-        indent: int | None = None
-        while self.at < len(self.lines) and self.lines[self.at].indent > head.indent:
-            line = self.advance()
-            indent = line.indent if indent is None else indent
-            if line.indent != indent:
-                raise line.error("the indentation does not fit the lines above", 0)
+        for line in self.deeper(head):
             if found.branch is not None:
                 raise line.error("nothing may follow a branch", line.indent)
             if line.take("pass"):
@@ -126,7 +105,7 @@ class _Parser:
         self.side(path, False, line)
 
     def side(self, path: Path, taken: bool, head: SourceLine) -> None:
-        if self.at < len(self.lines) and self.lines[self.at].take("unmet"):
+        if not self.is_at_end and self.lines[self.at].take("unmet"):
             self.advance().done()
         else:
             path.sides[taken] = self.path(head)
@@ -247,7 +226,11 @@ class _Parser:
         shape = tuple([extent for extent, _ in axes])
         strides = [stride for _, stride in axes if stride is not None]
         return ops.View(
-            block, offset, name, shape, tuple(strides) if len(strides) == len(shape) else row_strides(name, shape)
+            block,
+            offset,
+            name,
+            shape,
+            tuple(strides) if len(strides) == len(shape) else row_major(shape, scalar_named(name).size),
         )
 
     def stride(self) -> int:
@@ -271,14 +254,14 @@ class _Parser:
         if line.peek().kind == "variable":
             return self.register()
         if line.take("f64"):
-            return ops.Constant("f", _signed(int(self.text(), 16)))
+            return ops.Constant("f", ops.signed(int(self.text(), 16)))
         column = line.peek().column
         found = _LITERAL.fullmatch(line.kind("number", "a number"))
         if found is None:
             raise line.error("a number is an i64 or an f64", column)
         if found[2] == "i64":
             return ops.Constant("i", int(found[1]))
-        return ops.Constant("f", struct.unpack("<q", struct.pack("<d", float(found[1])))[0])
+        return ops.Constant.of_float(float(found[1]))
 
     def constant(self) -> Any:
         line = self.line
@@ -290,7 +273,3 @@ class _Parser:
             return self.objects[number]
         line.expect("constant")
         return literal_of(self.text())
-
-
-def _signed(bits: int) -> int:
-    return bits - (1 << 64) if bits >> 63 else bits

@@ -248,9 +248,9 @@ def _without_saved(put_back: dict[int, int], written: int) -> dict[int, int]:
 
 
 def blocks_to_give(program: Program, least: int) -> dict[int, int]:
-    """The blocks of at least this number of bytes, with their sizes, that are an array of the result each, and of which
-    all is set before they are used: every run can have memory of its own for them, and give it away with its result,
-    which need not be copied.
+    """The blocks of `least` bytes and more, with their sizes, that are an array of the result each, and are set
+    entirely before they are used. Every run can have memory of its own for such a block, and give it away with its
+    result, which need not be copied.
     """
     end = program.root.steps[-1]
     assert isinstance(end, ops.End)
@@ -280,5 +280,4 @@ def _sets_all(program: Program, step: ops.Operation, block: int) -> bool:
 
 
 def _is_whole(program: Program, view: ops.View) -> bool:
-    """Whether a view is all of its block, as it lies there."""
-    return view.row == (0, program.blocks[view.block].nbytes)
+    return view.is_all_of(program.blocks[view.block])

@@ -42,10 +42,10 @@ import ast
 import json
 import math
 import re
-import struct
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
+from tinote.ir.buffers import row_major
 from tinote.ir.types import scalar_named
 from tinote.program import operations as ops
 from tinote.program.program import Path, Program
@@ -70,17 +70,6 @@ def names_of(names: Iterable[str]) -> list[str]:
         taken.add(made)
         found.append(made)
     return found
-
-
-def row_strides(type_name: str, shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of numbers that lie row by row."""
-    size = scalar_named(type_name).size
-    return tuple([size * math.prod(shape[k + 1 :]) for k in range(len(shape))])
-
-
-def float_of(bits: int) -> float:
-    """The float of these 64 bits."""
-    return float(struct.unpack("<d", struct.pack("<q", bits))[0])
 
 
 def _listed(items: Iterable[str]) -> str:
@@ -123,7 +112,7 @@ class _Printer:
 
     def view(self, view: ops.View) -> str:
         extents = map(str, view.shape)
-        if view.strides != row_strides(view.type, view.shape):
+        if view.strides != row_major(view.shape, scalar_named(view.type).size):
             extents = (f"{extent}: {stride}" for extent, stride in zip(view.shape, view.strides, strict=True))
         return f"{self.place(view.block, view.offset)} {view.type} {_listed(extents)}"
 
@@ -135,7 +124,7 @@ class _Printer:
             return self.register(operand)
         if operand.kind == "i":
             return f"{operand.bits}i64"
-        value = float_of(operand.bits)
+        value = operand.value
         if math.isnan(value):
             return f'f64 "{operand.bits & 0xFFFFFFFFFFFFFFFF:016x}"'
         return f"{'-' if value < 0 else ''}inf_f64" if math.isinf(value) else f"{value!r}f64"

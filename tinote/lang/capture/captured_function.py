@@ -9,9 +9,9 @@
     substep(1e-3)
 
 The first call runs the function under a listener (`recording.py`), both sides of each condition on numbers that it
-reads (`explore.py`), and makes a plan of what it hears (`plan.py`). The plan is proved (`trial.py`): function and
-replay run from the same states, for several values of the arguments, and all memory must agree bit for bit. Later calls
-replay it natively (`captured.py`, `prepare.py`), as long as what the function looked up has not changed
+reads (`explore.py`), and makes a program of what it hears (`tinote/program/`). That is proved (`trial.py`): function
+and replay run from the same states, for several values of the arguments, and all memory must agree bit for bit. Later
+calls replay it natively (`captured.py`, `prepare.py`), as long as what the function looked up has not changed
 (`dependencies.py`).
 """
 

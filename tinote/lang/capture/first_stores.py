@@ -26,7 +26,6 @@ from tinote.compiler.requests import Derivative, Request
 from tinote.ir.affine import Interval
 from tinote.ir.buffers import Buffer, row_major
 from tinote.ir.launch_values import SymbolicRegions
-from tinote.lang.capture.instructions import plain
 from tinote.lang.index_regions import IndexRegion, difference
 from tinote.program import operations as ops
 from tinote.program.program import Program
@@ -177,7 +176,7 @@ def _extent(step: ops.Launch, native: Native, buffer: Buffer, axis: int) -> int 
 def _filled(regions: SymbolicRegions, step: ops.Launch, native: Native) -> Mapping[Buffer, Sequence[IndexRegion]]:
     """The regions that a launch fills, as far as its arguments are the same in each run."""
     lengths = [_extent(step, native, buffer, axis) for buffer, axis in regions.lengths]
-    arguments: list[Any] = [plain(one) if isinstance(one, ops.Constant) else None for one in step.arguments]
+    arguments: list[Any] = [one.value if isinstance(one, ops.Constant) else None for one in step.arguments]
     if None in lengths or any(arguments[k] is None for k in regions.arguments().values()):
         return {}
     intervals: list[Interval] = []

@@ -192,7 +192,7 @@ class Instructions(ABC):
             case ops.Compute():
                 self._compute(step)
             case ops.Seed(register):
-                base = _signed(session.config.random_seed * SEED_STEP)
+                base = ops.signed(session.config.random_seed * SEED_STEP)
                 self._emit(None, layout.REPLAY_SEED, register.number, self.counter_register, base)
             case ops.End():
                 self._end(step)
@@ -239,7 +239,7 @@ class Instructions(ABC):
 
     @staticmethod
     def _plain(argument: ops.Constant, name: str) -> Any:
-        found = plain(argument)
+        found = argument.value
         return float(found) if name.startswith("f") else found
 
     def _store(self, name: str, operand: ops.Operand, address: int, span: Span) -> None:
@@ -297,7 +297,7 @@ class Instructions(ABC):
         """Where a number is, and whether it is an f64."""
         if isinstance(operand, ops.Register):
             return operand.number, int(operand.kind == "f")
-        return self._cell("raw", _signed(operand.bits)), int(operand.kind == "f")
+        return self._cell("raw", ops.signed(operand.bits)), int(operand.kind == "f")
 
     def _real(self, operand: ops.Operand, exact: bool, span: Span) -> int:
         """Where a number is as an f64."""
@@ -325,11 +325,6 @@ class Instructions(ABC):
 def launch_key(step: ops.Launch) -> Any:
     """What launches that share a block have in common."""
     return step.code, step.pointers, step.extents
-
-
-def plain(operand: ops.Constant) -> Any:
-    """The number that a constant is."""
-    return operand.bits if operand.kind == "i" else _float(operand.bits)
 
 
 def _all_ready(path: Path, ready: Callable[[Path], bool]) -> bool:
@@ -393,12 +388,3 @@ def merged_axes(shape: tuple[int, ...], strides: tuple[tuple[int, ...], ...]) ->
 
 def _type(name: str) -> int:
     return getattr(layout, f"TYPE_{name.upper()}")  # type: ignore[no-any-return]
-
-
-def _signed(bits: int) -> int:
-    bits &= 0xFFFFFFFFFFFFFFFF
-    return bits - (1 << 64) if bits >> 63 else bits
-
-
-def _float(bits: int) -> float:
-    return struct.unpack("<d", struct.pack("<q", bits))[0]  # type: ignore[no-any-return]

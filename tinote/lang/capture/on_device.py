@@ -25,7 +25,7 @@ from tinote.compiler.codegen.wgsl import views
 from tinote.compiler.launch.gpu_launch import GpuCode, device_of
 from tinote.errors import KernelMemoryError
 from tinote.ir.types import scalar_named
-from tinote.lang.capture.instructions import NOWHERE_READY, plain
+from tinote.lang.capture.instructions import NOWHERE_READY
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.capture.stages import MOST_AXES, Stage, axes_of, is_arithmetic, is_possible, run_of, stages_of
 from tinote.lang.data.layout import warm_copy
@@ -332,7 +332,7 @@ class PreparedOnDevice(Prepared):
     def _put(self, name: str, operand: ops.Operand, at: int, step: ops.Launch | ops.Clear | ops.Fill) -> None:
         """Have an operand among the parameters, as a number of this type."""
         if isinstance(operand, ops.Constant):
-            value = plain(operand)
+            value = operand.value
             packed = struct.pack(f"<{layout.WORDS[name]}", float(value) if name.startswith("f") else value)
             self._bytes[at : at + 4 * _words_of(name)] = packed[: 4 * _words_of(name)]
         elif operand.kind == "s":

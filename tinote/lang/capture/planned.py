@@ -19,7 +19,7 @@ import contextlib
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import addressof, c_char
 from typing import Any, NamedTuple
 
@@ -412,7 +412,7 @@ class Attempt(Recording):
                 return
             end = self.steps[-1]
             assert isinstance(end, ops.End)
-            if not all(self._is_made_anew(kind, parts[0]) for kind, parts in _leaves(end.result)):
+            if not all(self._is_made_anew(kind, parts[0]) for kind, parts in ops.leaves_of(end.result)):
                 self.refuse("a result that is no number or array of its own")
             if any(type(step) is ops.Branch for step in self.steps):
                 self.refuse("a condition on a number")
@@ -671,15 +671,6 @@ def _reader(result: ops.Result, prepared: Prepared, fresh: dict[int, Memory]) ->
         first, second = readers
         return lambda: (first(), second())
     return lambda: tuple([read() for read in readers])
-
-
-def _leaves(result: ops.Result) -> Iterator[tuple[str, Any]]:
-    """The kinds and parts of all that a result consists of, which is a number, an array, or tuples of them."""
-    if result.kind == "tuple":
-        for one in result.parts:
-            yield from _leaves(one)
-    else:
-        yield result
 
 
 def _without_traces(value: Any) -> Any:

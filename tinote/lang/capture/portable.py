@@ -32,7 +32,7 @@ The description:
     shaders     for WebGPU, where one of the functions does much: as `webgpu.py` says; these functions have `gpu`
 
 An operand is `["f" | "i" | "b" | "s", register]` or `["constant", kind, bits as text]`. Results are lists with their
-kind first, as `plan.Result` has them.
+kind first, as `Result` has them.
 """
 
 from __future__ import annotations
@@ -510,30 +510,17 @@ class _Needs:
                 whole = offset == 0 and nbytes >= plan.blocks[block].nbytes
                 return (set(), {block}) if whole else ({block}, set())
             case ops.Copy(target, source):
-                return ({source.block}, {target.block}) if _is_whole(target, plan) else (
+                return ({source.block}, {target.block}) if target.is_all_of(plan.blocks[target.block]) else (
                     {source.block, target.block}, set()
                 )  # fmt: skip
             case ops.Fill(target, _, _):
-                return (set(), {target.block}) if _is_whole(target, plan) else ({target.block}, set())
+                return (
+                    (set(), {target.block}) if target.is_all_of(plan.blocks[target.block]) else ({target.block}, set())
+                )
             case ops.Load(_, source, _):
                 return {source.block}, set()
             case _:
                 return set(), set()
-
-
-def _is_whole(view: Any, plan: Program) -> bool:
-    """Whether a view is all of its block."""
-    size = np.dtype(_NUMPY.get(view.type, view.type)).itemsize
-    expected = size
-    for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
-        if extent != 1 and stride != expected:
-            return False
-        expected *= extent
-    return view.offset == 0 and expected >= plan.blocks[view.block].nbytes
-
-
-_NUMPY = {"u1": "bool", **{f"{k}{b}": f"{'u' if k == 'u' else ''}int{b}" for k in "iu" for b in (8, 16, 32, 64)}}
-_NUMPY |= {f"f{bits}": f"float{bits}" for bits in (16, 32, 64)}
 
 
 def _number(kind: str, value: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from tinote.compiler.launch.native import Native
 from tinote.errors import KernelOverflowError, KernelZeroDivisionError
 from tinote.ir.types import scalar_named
-from tinote.lang.capture.instructions import NOWHERE_READY, Instructions, launch_key, plain
+from tinote.lang.capture.instructions import NOWHERE_READY, Instructions, launch_key
 from tinote.lang.data.layout import warm_copy
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.session.state import session
@@ -133,7 +133,7 @@ class Prepared(Instructions):
     def number(self, operand: ops.Operand) -> Any:
         """What a register holds, or a constant."""
         if isinstance(operand, ops.Constant):
-            return plain(operand)
+            return operand.value
         if operand.kind == "f":
             return self.floats[operand.number]
         found = self.integers[operand.number]

@@ -6,7 +6,6 @@ on them is recorded, a comparison is a decision, and what needs the number itsel
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
@@ -45,11 +44,6 @@ _TYPES = {
 }  # fmt: skip
 
 _NULL = -1  # a block that is not there
-
-
-def float_bits(value: float) -> int:
-    """The bits of an f64."""
-    return struct.unpack("<q", struct.pack("<d", value))[0]  # type: ignore[no-any-return]
 
 
 def kind_of(value: Any) -> str:
@@ -359,7 +353,7 @@ class Recording(Listener):
         if isinstance(value, bool | np.bool_ | int | np.integer):
             return ops.Constant("i", int(value))
         if isinstance(value, float | np.floating):
-            return ops.Constant("f", float_bits(float(value)))
+            return ops.Constant.of_float(float(value))
         raise self._refusal(f"{type(value).__name__} among numbers")
 
     def _word(self, value: Any) -> ops.Operand:

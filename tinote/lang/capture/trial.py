@@ -197,7 +197,7 @@ class Trial:
         dependencies.refuse_changes(place_of_function(self._function))
 
     def refuse_known(self, returned: Any, dependencies: Dependencies) -> None:
-        """Raise `CaptureError` if a call returns what was there before it, of which a replay would return a copy."""
+        """Raise `CaptureError` if a call returns an object that existed before it: a replay would return a copy."""
         parts = [returned]
         for one in parts:
             if dependencies.holds(one):

@@ -23,7 +23,6 @@ from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.explore import capturing, dependencies_of, record_all, until_all_are_known
 from tinote.lang.capture.how import StepCapture
-from tinote.lang.capture.instructions import plain
 from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.recording import Recording, Symbol, Tables
 from tinote.lang.capture.trial import CALLS, VARIATIONS, Left, Trial, place_of_function, vary
@@ -448,7 +447,7 @@ class _Choices:
 
     def _of(self, operand: ops.Operand, event: Launch) -> Choice:
         if isinstance(operand, ops.Constant):
-            number = plain(operand)
+            number = operand.value
             return lambda inputs: number
         if operand in self._inputs:
             return operator.itemgetter(self._inputs[operand])
