@@ -754,7 +754,7 @@ class Reader(ast.NodeVisitor):
             self._found.scan(called)
 
     def _asks_for_type(self, node: ast.expr, value: Any) -> None:
-        # While a step is captured, its numbers are traced ones, of which `isinstance` alone says what they stand for.
+        # While a step is captured, its numbers are traced: only `isinstance` says what they stand for, `type` does not.
         if value is MISSING or _is_number(value):
             hint = "ask by `isinstance`, or leave it out of the step"
             raise self._refusal(node, "it asks for the type of what may be a number", hint)

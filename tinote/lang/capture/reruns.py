@@ -51,7 +51,7 @@ def rerun_of(instance: Any, native: Native, values: Sequence[Any]) -> Rerun | No
 
 
 def _span(buffer: Any, regions: list[IndexRegion] | None) -> Bytes | None:
-    """The bytes of a row of numbers that lie in some regions; None where that cannot be told."""
+    """The bytes of a row of numbers that lie in some regions; None where they are not known."""
     if not regions or buffer.rank != 1 or buffer.element:
         return None
     size = buffer.dtype.size

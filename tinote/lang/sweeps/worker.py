@@ -20,7 +20,7 @@ NUMBER = struct.Struct("<q")
 def main(descriptor: int) -> None:
     """Run what comes, until nothing comes any more."""
     connection = PipeEnd(descriptor)
-    register_at_fork(after_in_child=connection.close)  # or nobody would see that this process has ended
+    register_at_fork(after_in_child=connection.close)  # else the parent would not see that this process has ended
     payload, threads = connection.recv()
     calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(connection, calls), daemon=True).start()
