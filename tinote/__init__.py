@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from tinote.distribution import warn_of_namesakes
 from tinote.errors import no_attribute
 from tinote.lang import exception, misc, ops, util
-from tinote.lang.data import argpacks, primitive_types, types
+from tinote.lang.data import argpacks, primitive_types, types  # noqa: F401
 from tinote.lang.data.declarations import field
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout
@@ -69,8 +69,6 @@ SNode = Level
 var = field
 
 types.primitive_types = primitive_types  # type: ignore[attr-defined]
-types.argpack = argpacks.argpack  # type: ignore[attr-defined]
-types.__all__.append("argpack")
 sys.modules[f"{__name__}.types.primitive_types"] = primitive_types
 
 warn_of_namesakes()

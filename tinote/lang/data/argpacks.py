@@ -21,6 +21,7 @@ import numpy as np
 
 from tinote.compiler.protocol import is_array, is_template, pack_of
 from tinote.errors import FieldError, KernelArgumentError, no_attribute
+from tinote.lang.data import types
 from tinote.lang.data.structs import StructType
 from tinote.source import caller
 
@@ -138,3 +139,7 @@ def argpack(**members: Any) -> ArgPackType:
     `FieldError` for members that have no such type.
     """
     return ArgPackType(members)
+
+
+types.argpack = argpack  # type: ignore[attr-defined]
+types.__all__.append("argpack")
