@@ -87,6 +87,64 @@ def test_imports_point_downwards() -> None:
     check(script("lint-imports"), "--no-cache")
 
 
+MODULES = {
+    ".".join(path.relative_to(PROJECT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted((PROJECT / "tinote").rglob("*.py"))
+}
+# They compare the names of modules, and import none.
+NAMES_ALONE = {"tinote.errors", "tinote.lang.capture.contents", "tinote.lang.shipping.references", "tinote.runtime.jit"}
+SEEN = "if TYPE_CHECKING:\n    "
+
+
+def seen_by_type_checkers(module: ast.Module) -> set[str]:
+    """The modules that a module imports under `TYPE_CHECKING`."""
+    found: set[str] = set()
+    for block in ast.walk(module):
+        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING":
+            for node in block.body:
+                if isinstance(node, ast.ImportFrom) and node.module is not None:
+                    found |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+    return found
+
+
+def unseen_imports(module: ast.Module) -> list[tuple[int, str]]:
+    """The lines that name modules of the package by a string, where no type checker sees an import of them."""
+    seen = seen_by_type_checkers(module)
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(module):
+        match node:
+            case ast.Constant(value=str(name)) if name in MODULES and "." in name and name not in seen:
+                found.append((node.lineno, name))
+            case ast.JoinedStr(values=[ast.Constant(value=str(name)), *_]) if name.startswith("tinote."):
+                found.append((node.lineno, f"{name}…"))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("lines", "unseen"),
+    [
+        ("pipeline = lazy('tinote.compiler.pipeline')", True),
+        (f"{SEEN}from tinote.compiler import pipeline\nelse:\n    pipeline = lazy('tinote.compiler.pipeline')", False),
+        (f"{SEEN}from tinote.compiler import driver\nelse:\n    pipeline = lazy('tinote.compiler.pipeline')", True),
+        (f"{SEEN}from tinote.viz.pages.export import page\nTABLE = {{'page': 'tinote.viz.pages.export'}}", False),
+        ("importlib.import_module('tinote.compiler.pipeline')", True),
+        ("load(f'tinote.compiler.{name}')", True),
+        ("importlib.import_module('jax')", False),
+    ],
+)  # fmt: skip
+def test_what_counts_as_an_import_that_no_tool_sees(lines: str, unseen: bool) -> None:
+    assert bool(unseen_imports(ast.parse(lines))) == unseen
+
+
+def test_every_import_of_the_package_is_seen_by_tools() -> None:
+    """A module that is loaded when it is first used is imported under `TYPE_CHECKING` as well, where import-linter and
+    type checkers read it.
+    """
+    sources = {name: path for name, path in MODULES.items() if name not in NAMES_ALONE}
+    found = {name: unseen_imports(ast.parse(path.read_text(encoding="utf-8"))) for name, path in sources.items()}
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
 def test_a_bare_import_is_light() -> None:
     program = f"import json, sys, tinote; print(json.dumps([m for m in {HEAVY!r} if m in sys.modules]))"
     command = [sys.executable, "-c", program]

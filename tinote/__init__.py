@@ -52,11 +52,13 @@ from tinote.lang.session.state import arches, init, reset
 from tinote.lazy import load
 
 if TYPE_CHECKING:
-    from tinote import ad, graph, linalg, math, tools
+    from tinote import _lib, ad, graph, linalg, magics, math, tools, ui, viz  # noqa: F401
     from tinote.lang.capture.captured_function import capture
     from tinote.lang.maths.linalg import eig, polar_decompose, solve, svd, sym_eig
     from tinote.lang.sweeps.ensemble import ensemble
     from tinote.lang.sweeps.sweep import sweep
+    from tinote.viz.draw.arrays import hex_to_rgb, rgb_to_hex  # noqa: F401
+    from tinote.viz.window.gui import GUI  # noqa: F401
 
 __version__ = "0.2.0"
 

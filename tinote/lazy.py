@@ -1,5 +1,12 @@
 """Parts of this package that are loaded when they are first used, so that importing tinote stays fast.
 
+    if TYPE_CHECKING:
+        from tinote.compiler import pipeline
+    else:
+        pipeline = lazy("tinote.compiler.pipeline")
+
+Type checkers and import-linter read the first import; the program has the second, whose attributes are the module's.
+
 A signal handler may launch kernels, and it may interrupt a program anywhere: also where such a part is half loaded.
 Python then gives the handler the half of it that is there, since one thread does not wait for itself. So the main
 thread, which runs the handlers, leaves loading to a thread of its own and waits for it; a handler waits for the same.
@@ -10,11 +17,25 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 from tinote.errors import TinoteError
 from tinote.source import caller
+
+
+class _Lazy(ModuleType):
+    """Stands for the module of its name, which is loaded when an attribute of it is first read."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(load(self.__name__), name)
+
+
+def lazy(name: str) -> Any:
+    """The module of this name, to be loaded when an attribute of it is first read. The same module is imported under
+    `TYPE_CHECKING`. Reading an attribute raises `TinoteError` as `load` does.
+    """
+    return _Lazy(name)
 
 
 def load(name: str) -> Any:

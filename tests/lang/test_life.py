@@ -11,6 +11,7 @@ import pytest
 import tinote as ti
 from tinote.compiler.driver import binary_cache
 from tinote.compiler.frontend.builtins import BUILTINS
+from tinote.compiler.inspect.stages import stages_of
 from tinote.compiler.protocol import FUNCTIONS, PYTHON_FUNCTIONS
 from tinote.errors import FieldError, KernelTypeError, TinoteError
 from tinote.runtime.profile import profile
@@ -227,7 +228,7 @@ def test_ir_of_every_stage() -> None:
 
 
 def energy_last_fold(kernel: Any) -> str:
-    stages = kernel.instances[-1].specialisation.stages().stages
+    stages = stages_of(kernel.instances[-1].specialisation).stages
     return [f"{s.group}: {s.name}" for s in stages if s.name == "fold"][-1]
 
 

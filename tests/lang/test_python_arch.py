@@ -21,6 +21,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import tinote as ti
+from tinote.compiler.inspect.stages import stages_of
 from tinote.errors import (
     KernelIndexError,
     TinoteError,
@@ -339,7 +340,7 @@ def test_the_explorer_ends_with_the_code() -> None:
             x[i] = a
 
     fill(1.0)
-    stages = fill.instances[-1].specialisation.stages().stages
+    stages = stages_of(fill.instances[-1].specialisation).stages
     steps = ["syntax tree", "front end", "infer_types", "choose_values", "drop_adjoints", "plain Python"]
     assert [stage.name for stage in stages] == steps
     last = stages[-1].lines

@@ -82,11 +82,12 @@ HALF = "import signal\nsignal.raise_signal(signal.SIGUSR1)\nwhole = True\n"
 USES = """
 import signal, sys
 from tinote.errors import TinoteError
-from tinote.lazy import load
+from tinote.lazy import lazy, load
 said = []
+half_loaded = lazy("half")
 def handle(*_):
     try:
-        said.append(load("half").whole)
+        said.append(half_loaded.whole)
     except TinoteError as error:
         said.append(error.message)
 signal.signal(signal.SIGUSR1, handle)
@@ -110,6 +111,16 @@ def test_a_handler_waits_for_what_is_half_loaded_or_says_so(tmp_path: Path, use:
         "assert load('half').whole\nprint(said)"
     )
     assert printed.replace('"', "'").startswith(said)
+
+
+def test_a_lazy_module_is_loaded_when_an_attribute_is_read(tmp_path: Path) -> None:
+    (tmp_path / "later.py").write_text("value = 3\n")
+    printed = run_child(
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom tinote.lazy import lazy\nlater = lazy('later')\n"
+        "print('later' in sys.modules, later.value, 'later' in sys.modules)\nsys.modules['later'].value = 4\n"
+        "print(later.value)\ntry:\n    later.absent\nexcept AttributeError as error:\n    print(error)"
+    )
+    assert printed == "False 3 True\n4\nmodule 'later' has no attribute 'absent'\n"
 
 
 def test_an_import_that_fails_fails_as_it_does_in_python(tmp_path: Path) -> None:

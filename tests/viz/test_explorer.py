@@ -17,7 +17,7 @@ from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.inspect.explanations import explanation, summary
 from tinote.compiler.inspect.glossary import GLOSSARY
 from tinote.compiler.inspect.native_text import assembly_lines, llvm_lines
-from tinote.compiler.inspect.stages import StageKind, Stages, has_gradient, stages_of
+from tinote.compiler.inspect.stages import StageKind, Stages, has_gradient, python_of, stages_of, wgsl_of
 from tinote.compiler.pipeline import Fixpoint, steps_for
 from tinote.compiler.requests import Checks, Derivative, Request
 from tinote.errors import TinoteError
@@ -552,7 +552,7 @@ def test_every_step_explains_itself_in_a_sentence():
 def test_every_stage_has_its_sentence(energy):
     specialisation = energy.specialise()
     stages = stages_of(specialisation, gradient=True).with_passes().stages
-    stages += (specialisation.python(gradient=True), specialisation.wgsl(gradient=True))
+    stages += (python_of(specialisation, gradient=True), wgsl_of(specialisation, gradient=True))
     assert {stage.kind for stage in stages} == set(StageKind)
     # Of LLVM's passes, a new version may bring one that nobody has written about.
     silent = {stage.name for stage in stages if stage.changed and not explanation(stage)}

@@ -9,10 +9,32 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tinote import __version__
 from tinote.cli.status import INTERRUPTED, UNUSABLE, Unusable, existing_file, existing_target
-from tinote.lazy import load
+from tinote.lazy import lazy
+
+if TYPE_CHECKING:
+    from tinote.cli import bench, cache, doctor, explore, lab, page, run
+else:
+    bench = lazy("tinote.cli.bench")
+    cache = lazy("tinote.cli.cache")
+    doctor = lazy("tinote.cli.doctor")
+    explore = lazy("tinote.cli.explore")
+    lab = lazy("tinote.cli.lab")
+    page = lazy("tinote.cli.page")
+    run = lazy("tinote.cli.run")
+
+_COMMANDS = {
+    "bench": bench,
+    "cache": cache,
+    "doctor": doctor,
+    "explore": explore,
+    "lab": lab,
+    "page": page,
+    "run": run,
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -31,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
             existing_file(options.notebook, folders=True)
         elif options.command == "explore":
             existing_target(options.target)
-        return load(f"tinote.cli.{options.command}").main(options)
+        return _COMMANDS[options.command].main(options)
     except Unusable as error:
         print(f"tinote {options.command}: {error}", file=sys.stderr)
         return UNUSABLE

@@ -12,7 +12,7 @@ from tinote.autodiff.keep_order import keep_order
 from tinote.autodiff.sequential_reverse import make_sequential
 from tinote.autodiff.shared_values import record_shared, share
 from tinote.autodiff.zero_adjoints import skip_zero_adjoints
-from tinote.compiler.pipeline import Context
+from tinote.compiler.context import Context
 from tinote.ir.nodes import Function
 
 __all__ = ["add_checks", "keep_order", "record_old_values", "skip_zero_adjoints", "take_forward", "take_reverse"]

@@ -4,7 +4,7 @@ A `Specialisation` is one kernel for one template signature. Each `Request` for 
 gradient, is compiled apart, when it is first needed. Machine code holds no address and no field's identity, so
 `Specialisation`s whose final IR is the same share one binary; and it outlives the process: what an earlier one has
 compiled from the same source, constants and types is found on disk (`cache/`). Then neither the front end nor the
-passes are loaded, which is why this file reaches them, and code generation, through `importlib`.
+passes are loaded, which is why they, and code generation, are lazy imports of this file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tinote.compiler.protocol import (
     Warned,
     single_arguments,
 )
-from tinote.compiler.requests import GRADIENT, PRIMAL, SHARING, Derivative, Request
+from tinote.compiler.requests import GRADIENT, PRIMAL, Derivative, Request
 from tinote.compiler.single_flight import SingleFlight
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
@@ -35,24 +35,46 @@ from tinote.errors import KernelArgumentError, KernelTypeError, Note, noting_int
 from tinote.ir.buffers import bytes_of, twin_of
 from tinote.ir.nodes import Buffer, BufferKind, Function
 from tinote.ir.types import Scalar, Tensor
-from tinote.lazy import load
+from tinote.lazy import lazy
 from tinote.runtime.memory import Memory
 from tinote.runtime.seam import unwatched
 from tinote.source import NOWHERE, Span
 
 if TYPE_CHECKING:
+    from tinote.autodiff import gradient, static_violations
+    from tinote.compiler import pipeline, printing
+    from tinote.compiler.cache import kernel_cache
     from tinote.compiler.cache.kernel_cache import KernelCache
+    from tinote.compiler.context import Context
+    from tinote.compiler.frontend import lower
+    from tinote.compiler.launch import backend, facts, gpu_launch, memory_facts, metadata, python_launch
     from tinote.compiler.launch.memory_facts import BrokenPath, Facts, GradientFacts
     from tinote.compiler.launch.metadata import ExecutableMetadata, Signature
-    from tinote.compiler.pipeline import Context, Listener, Snapshot, Steps
+    from tinote.compiler.pipeline import Listener, Snapshot, Steps
+    from tinote.ir import access_region, definite_stores, redirect
     from tinote.ir.access_region import Effects
+    from tinote.runtime import gpu, process_locks, store
     from tinote.runtime.jit import Binary
     from tinote.runtime.store import DiskStore
-
-
-def _load(name: str) -> Any:
-    """A part of the compiler that is loaded when something is compiled, not when tinote is imported."""
-    return load(f"tinote.compiler.{name}")
+else:
+    gradient = lazy("tinote.autodiff.gradient")
+    static_violations = lazy("tinote.autodiff.static_violations")
+    pipeline = lazy("tinote.compiler.pipeline")
+    printing = lazy("tinote.compiler.printing")
+    kernel_cache = lazy("tinote.compiler.cache.kernel_cache")
+    lower = lazy("tinote.compiler.frontend.lower")
+    backend = lazy("tinote.compiler.launch.backend")
+    facts = lazy("tinote.compiler.launch.facts")
+    gpu_launch = lazy("tinote.compiler.launch.gpu_launch")
+    memory_facts = lazy("tinote.compiler.launch.memory_facts")
+    metadata = lazy("tinote.compiler.launch.metadata")
+    python_launch = lazy("tinote.compiler.launch.python_launch")
+    access_region = lazy("tinote.ir.access_region")
+    definite_stores = lazy("tinote.ir.definite_stores")
+    redirect = lazy("tinote.ir.redirect")
+    gpu = lazy("tinote.runtime.gpu")
+    process_locks = lazy("tinote.runtime.process_locks")
+    store = lazy("tinote.runtime.store")
 
 
 class Compiled(NamedTuple):
@@ -125,14 +147,13 @@ class Specialisation:
         """What the kernel returns, draws, touches and warns of."""
         if self._signature is None:
             lowered = self.lowered
-            made: Signature = _load("launch.metadata").Signature(
+            self._signature = metadata.Signature(
                 lowered.returns,
                 lowered.returns_tuple,
                 lowered.uses_random,
                 summarise(lowered.function.region),
                 (*lowered.warnings, *self._broken_rules(lowered.function)),
             )
-            self._signature = made
         return self._signature
 
     def _broken_rules(self, fn: Function) -> list[Warned]:
@@ -141,7 +162,7 @@ class Specialisation:
         """
         if not self.config.debug:
             return []
-        violations = load("tinote.autodiff.static_violations").find_static_violations(fn)
+        violations = static_violations.find_static_violations(fn)
         return [Warned(one.message, one.later) for one in violations]
 
     @property
@@ -224,12 +245,10 @@ class Specialisation:
     @cached_property
     def effects(self) -> Effects:
         """What a launch does to memory, element by element. Runs the passes, unless an earlier process has."""
-        regions = load("tinote.ir.access_region")
-        found = None if self._cache is None else self._cache.get("effects", regions.Effects)
+        found = None if self._cache is None else self._cache.get("effects", access_region.Effects)
         if found is None:
-            pipeline = _load("pipeline")
             fn, _ = pipeline.run_pipeline(self.lowered.function, self._steps(pipeline.SCALAR_PRIMAL), self.config)
-            found = regions.effects_of(fn)
+            found = access_region.effects_of(fn)
             if self._cache is not None:
                 self._cache.put("effects", found, self._lowered)
         return found
@@ -240,14 +259,13 @@ class Specialisation:
         """
         found = self._carried.get((buffer, request))
         if found is None:
-            gradient = load("tinote.autodiff.gradient")
             writes, needed = gradient.carried_on(buffer, self.differentiated(request), arguments=request.arguments)
             found = self._carried[buffer, request] = [(write.buffer, write.loc) for write in writes], needed
         return found
 
     def refuse_gradient_access(self, request: Request) -> None:
         """Raise `DifferentiationError` when the kernel works on gradients other than as constants."""
-        load("tinote.autodiff.gradient").refuse_gradient_access(self.differentiated(request))
+        gradient.refuse_gradient_access(self.differentiated(request))
 
     def request_of(self, code: Code) -> Request | None:
         """Which request this code is the result of."""
@@ -278,19 +296,18 @@ class Specialisation:
         started = time.perf_counter()
         with self._compilation(self.source.name) as enter:
             enter("front end")
-            lowered: Lowered = _load("frontend.lower").lower(self.source, self.arguments, self.config)
+            lowered = lower.lower(self.source, self.arguments, self.config)
         self._lowered = lowered
         self._captures = lowered.captures
         self.front_end_seconds = time.perf_counter() - started
         if self.config.print_ir:
-            _load("inspect.printing").print_first(lowered.function, self.front_end_seconds)
+            printing.print_first(lowered.function, self.front_end_seconds)
 
     def _run(
         self, request: Request, listen: Listener | None = None, enter: Enter | None = None
     ) -> tuple[Function, Context]:
-        pipeline = _load("pipeline")
         steps = self._steps(pipeline.steps_on(self.config.arch, request))
-        return pipeline.run_pipeline(self._function(request), steps, self.config, listen, enter)
+        return pipeline.run_pipeline(self.function(request), steps, self.config, listen, enter)
 
     def _steps(self, steps: Steps) -> Steps:
         """Which of these there are for what the front end made."""
@@ -330,10 +347,10 @@ class Specialisation:
         pairs = [(twin, self.original(twin)) for twin in (() if facts is None else facts.arrays)]
         return [buffer for twin, buffer in pairs if buffer is not twin and buffer not in own]
 
-    def _function(self, request: Request) -> Function:
+    def function(self, request: Request) -> Function:
         """What the front end made, with temporary companions."""
         fn, twins = self.lowered.function, self.twins(request)
-        return load("tinote.ir.redirect").redirected(fn, twins) if twins else fn
+        return redirect.redirected(fn, twins) if twins else fn
 
     def _compile_once(self, request: Request) -> Compiled:
         """Compiled here, or by the first of several processes that need the same now."""
@@ -343,7 +360,7 @@ class Specialisation:
             key = self._cache.key(request.name, self.lowered, self.twins(request))
         if key is None or store is None:
             return self._compile(request)
-        with load("tinote.runtime.process_locks").process_lock(store.folder, key):
+        with process_locks.process_lock(store.folder, key):
             return self._from_disk(request) or self._compile(request)
 
     def _compile(self, request: Request) -> Compiled:
@@ -358,20 +375,20 @@ class Specialisation:
             yield enter
 
     def _compile_reporting(self, request: Request, enter: Enter) -> Compiled:
-        listen = _load("inspect.printing").printer(self.source.name, request) if self.config.print_ir else None
+        listen = printing.printer(self.source.name, request) if self.config.print_ir else None
         fn, context = self._run(request, listen, enter)
         if context.gradient is not None:
             self._differentiated[request] = context.gradient.primal
         facts = None if request is PRIMAL else self._facts_of(context, request)
         arrays = self.arrays if facts is None else facts.arrays
         if self.config.arch == "python":
-            code = _load("launch.python_launch").PythonCode
-            return Compiled(code(fn, self.config, self.source.globals, self._memory_for, arrays), facts)
+            code = python_launch.PythonCode(fn, self.config, self.source.globals, self._memory_for, arrays)
+            return Compiled(code, facts)
         if self.config.arch == "gpu":
             enter("WGSL")
-            return Compiled(_load("launch.gpu_launch").GpuCode(fn, self.config, self._memory_for, arrays), facts)
+            return Compiled(gpu_launch.GpuCode(fn, self.config, self._memory_for, arrays), facts)
         enter("LLVM IR")
-        metadata, text = _load("launch.backend").make_executable(fn, self.config)
+        metadata, text = backend.make_executable(fn, self.config)
         binary, origin = binary_cache.get(metadata.code, text, self.config.opt_level, self._store(), enter)
         native = self._bind(metadata, binary, origin, arrays)
         if self._cache is not None:
@@ -384,8 +401,7 @@ class Specialisation:
         arrays = tuple([twins.get(array, array) for array in self.arrays])
         # A launch that computes no derivative leaves companions alone.
         lent = () if request.derivative is Derivative.NONE else tuple([t for t in twins.values() if t not in arrays])
-        found: Facts = _load("launch.facts").facts_of(context, request, arrays, lent)
-        return found
+        return facts.facts_of(context, request, arrays, lent)
 
     def _bind(self, metadata: ExecutableMetadata, binary: Binary, origin: Origin, arrays: tuple[Buffer, ...]) -> Native:
         kind = Profiled if metadata.clocks else Native
@@ -403,23 +419,21 @@ class Specialisation:
     def _new_memory(self, nbytes: int) -> Memory:
         if self.config.arch != "gpu":
             return Memory(nbytes)
-        gpu = load("tinote.runtime.gpu")
-        found: Memory = gpu.ResidentMemory(gpu.open_device(self.config.software_gpu), nbytes, clear=False)
-        return found
+        return gpu.ResidentMemory(gpu.open_device(self.config.software_gpu), nbytes, clear=False)
 
     # ---- from one process to the next
 
     def _store(self) -> DiskStore | None:
         if not self.config.offline_cache or self.config.arch != "cpu":
             return None
-        store = load("tinote.runtime.store").open_store()
-        return None if store.problem else store
+        opened = store.open_store()
+        return None if opened.problem else opened
 
     def _open_cache(self) -> KernelCache | None:
         store = self._store()
         if store is None or self.config.print_ir:
             return None
-        return _load("cache.kernel_cache").KernelCache(self.source, self.arguments, self.config, store)
+        return kernel_cache.KernelCache(self.source, self.arguments, self.config, store)
 
     def _load_primal_from_cache(self) -> bool:
         """Whether an earlier process has left machine code made from the same."""
@@ -450,7 +464,7 @@ class Specialisation:
 
     def _entry_kind(self, request: Request) -> Any:
         """What is kept on disk of a request: machine code's metadata, and the signature or facts."""
-        return _load("launch.metadata").PrimalEntry if request is PRIMAL else _load("launch.memory_facts").RequestEntry
+        return metadata.PrimalEntry if request is PRIMAL else memory_facts.RequestEntry
 
     # ---- looking inside
 
@@ -458,89 +472,34 @@ class Specialisation:
         """The memory that launches bind to a field's buffer."""
         return self._memory_for(buffer)
 
-    def version(self) -> Any:
-        """What the kernel is, as a `Version`, to be taken through the compiler once more. Raises what its front end
-        raises.
-        """
-        return _load("inspect.versions").version_of(self)
-
     def for_wasm(self, request: Request) -> tuple[ExecutableMetadata, str, frozenset[Buffer]]:
         """The metadata and the LLVM text of a request for WebAssembly: one thread, vectors of 128 bits. With them, the
         buffers that a launch overwrites, all of each, before it reads anything of them.
         """
-        pipeline = _load("pipeline")
         config = self.config._replace(num_threads=1, kernel_profiler=False)
         machine = pipeline.wasm_machine(config)
-        started = self._function(request)
+        started = self.function(request)
         fn, _ = pipeline.run_pipeline(started, pipeline.steps_for(request), config, machine=machine)
         unlowered, _ = pipeline.run_pipeline(started, pipeline.steps_for(request, lower=False), config, machine=machine)
-        metadata, text = _load("launch.backend").make_executable(fn, config, wasm=True)
-        overwritten = load("tinote.ir.definite_stores").overwritten_buffers(unlowered)
+        metadata, text = backend.make_executable(fn, config, wasm=True)
+        overwritten = definite_stores.overwritten_buffers(unlowered)
         return metadata, text, overwritten
 
     def for_webgpu(self, request: Request) -> Any:
         """A request as WGSL for any device that has WebGPU, as a `ShaderOfKernel` of `compiler/launch/gpu_launch.py`.
         Raises `KernelTargetError`.
         """
-        return _load("launch.gpu_launch").shader_of(self._gpu_function(request))
+        return gpu_launch.shader_of(self.gpu_function(request))
 
-    def _gpu_function(self, request: Request) -> Function:
+    def gpu_function(self, request: Request) -> Function:
         """A request lowered for WGSL."""
-        pipeline = _load("pipeline")
-        fn, _ = pipeline.run_pipeline(self._function(request), pipeline.gpu_steps_for(request), self.config)
-        lowered: Function = fn
-        return lowered
+        return pipeline.run_pipeline(self.function(request), pipeline.gpu_steps_for(request), self.config)[0]
 
     def snapshots(self, *, gradient: bool = False) -> list[Snapshot]:
         """Every step of the pipeline, run again with somebody watching."""
         seen: list[Snapshot] = []
         self._run(GRADIENT if gradient else PRIMAL, seen.append)
         return seen
-
-    def gradient_costs(self, request: Request, arguments: Sequence[Any], read: Any, length: Any) -> Any:
-        """What a gradient saves for these scalar arguments, computes again and adds to: the `GradientCosts` of
-        `compiler/inspect/gradient_cost.py`. Raises `DifferentiationError`.
-        """
-        pipeline = _load("pipeline")
-        unlowered = pipeline.steps_for(request, lower=False)
-        fn, context = pipeline.run_pipeline(self._function(request), unlowered, self.config)
-        final, _ = pipeline.run_pipeline(fn, pipeline.LOWERING, self.config._replace(lanes="never"))
-        old = context.gradient.old_values.values
-        saving = SHARING.lending(request.temporaries)
-        _, recorded = pipeline.run_pipeline(
-            self._function(saving), pipeline.steps_for(saving, lower=False), self.config
-        )
-        found = _load("inspect.gradient_cost")
-        return found.gradient_costs(fn, final, arguments, read, length, old, recorded.old_values)
-
-    def python(self, *, gradient: bool = False) -> Any:
-        """The plain Python that stands for the kernel where `ti.init(arch=ti.python)` is in force, as a `Stage`."""
-        pipeline = _load("pipeline")
-        steps = pipeline.python_steps_for(GRADIENT if gradient else PRIMAL)
-        fn, _ = pipeline.run_pipeline(self.lowered.function, steps, self.config)
-        return _load("inspect.stages").generated_stage(fn, self.config)
-
-    def wgsl(self, *, gradient: bool = False) -> Any:
-        """The WGSL that stands for the kernel where `ti.init(arch=ti.gpu)` is in force, as a `Stage`. Raises
-        `KernelTargetError`.
-        """
-        return _load("inspect.stages").wgsl_stage(self._gpu_function(GRADIENT if gradient else PRIMAL), self.config)
-
-    def loops(self, *, gradient: bool = False) -> Any:
-        """Which loops are vectorised (in lanes by our own pass, or by LLVM), how wide, or why not: a `LoopVerdict` of
-        `compiler/inspect/vectorisation_remarks.py` each.
-        """
-        judge = self.stages(gradient=gradient).judge
-        return [] if judge is None else judge()
-
-    def tasks(self, *, gradient: bool = False) -> Any:
-        """How a launch runs: a `TaskPlan` of `compiler/inspect/schedule.py` for each task."""
-        stages = self.stages(gradient=gradient)
-        return () if stages.last is None else _load("inspect.schedule").plan_tasks(stages.last, stages.config)
-
-    def stages(self, *, gradient: bool = False) -> Any:
-        """The way from the source to machine code, as text: the `Stages` of `compiler/inspect/stages.py`."""
-        return _load("inspect.stages").stages_of(self, gradient)
 
 
 def bad_argument(kernel: str, name: str, wanted: object, value: object, span: Span = NOWHERE) -> KernelArgumentError:

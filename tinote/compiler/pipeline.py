@@ -12,8 +12,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from tinote.compiler.context import Context
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.check_bounds import check_bounds
 from tinote.compiler.passes.check_finite import check_finite
@@ -55,22 +56,27 @@ from tinote.compiler.passes.unroll_and_jam import unroll_and_jam
 from tinote.compiler.passes.unroll_partially import unroll_partially
 from tinote.compiler.passes.vectorise import vectorise
 from tinote.compiler.passes.watch_conflicts import watch_conflicts
-from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request, defaults_of
+from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request
 from tinote.config import Config
 from tinote.errors import CompilerBug, TinoteError, refusing_deep_nests
 from tinote.ir.nodes import Buffer, Function, MemoryOp
 from tinote.ir.query import walk
 from tinote.ir.verify import Form, InvalidIR, verify
-from tinote.lazy import load
+from tinote.lazy import lazy
 
 if TYPE_CHECKING:
-    from tinote.autodiff.activity import Broken
-    from tinote.autodiff.atomic_old_values import OldValues
-    from tinote.autodiff.gradient import Gradient
-    from tinote.autodiff.shared_values import SharedValues
-    from tinote.ir.checked_accesses import CheckedAccesses
-    from tinote.ir.launch_values import SymbolicRegions
-
+    from tinote.autodiff import keep_order as differentiable_order
+    from tinote.compiler import derivative_steps
+    from tinote.compiler.launch import gpu_launch
+    from tinote.ir import access_region
+    from tinote.runtime import jit
+else:
+    differentiable_order = lazy("tinote.autodiff.keep_order")
+    derivative_steps = lazy("tinote.compiler.derivative_steps")
+    gpu_launch = lazy("tinote.compiler.launch.gpu_launch")
+    access_region = lazy("tinote.ir.access_region")
+    # llvmlite takes long to load, and what becomes plain Python does without it.
+    jit = lazy("tinote.runtime.jit")
 
 #: How many invocations a GPU has a use for, and a CPU that stands in for one.
 _AT_ONCE, _AT_ONCE_IN_SOFTWARE = 1 << 18, 1 << 10
@@ -86,22 +92,6 @@ class Snapshot(NamedTuple):
 
 
 Listener = Callable[[Snapshot], None]
-
-
-class Context:
-    """What steps may ask and leave: the options, the machine (None: this one), what differentiation found, what the
-    checks of access rules mean, what is stored to memory that began as zeros.
-    """
-
-    def __init__(self, config: Config, machine: Machine | None = None) -> None:
-        self.config = config
-        self.machine = machine
-        self.defaults = defaults_of(config)
-        self.gradient: Gradient | None = None
-        self.broken_paths: tuple[Broken, ...] = ()
-        self.old_values: OldValues | SharedValues | None = None
-        self.checks: CheckedAccesses | None = None
-        self.filled: SymbolicRegions | None = None
 
 
 class Step(NamedTuple):
@@ -146,15 +136,11 @@ def _simplify(form: Form, *, keep_checks: bool = False) -> Fixpoint:
     )
 
 
-def _derivative_steps() -> Any:
-    return load("tinote.compiler.derivative_steps")
-
-
 def _reverse(*, arguments: bool, once: bool, shares: bool, directions: int) -> Steps:
     """`once`: nothing is differentiated afterwards."""
     return (
         Step(
-            lambda fn, context: _derivative_steps().take_reverse(
+            lambda fn, context: derivative_steps.take_reverse(
                 fn, context, arguments=arguments, shares=shares, directions=directions
             ),
             Form.PROMOTED,
@@ -172,9 +158,7 @@ def _reverse(*, arguments: bool, once: bool, shares: bool, directions: int) -> S
 def _forward(*, arguments: bool, directions: int) -> Steps:
     return (
         Step(
-            lambda fn, context: _derivative_steps().take_forward(
-                fn, context, arguments=arguments, directions=directions
-            ),
+            lambda fn, context: derivative_steps.take_forward(fn, context, arguments=arguments, directions=directions),
             Form.PROMOTED,
             "forward",
         ),
@@ -208,8 +192,6 @@ def _demote_atomics(fn: Function, context: Context) -> Function:
 
 def machine_of(config: Config) -> Machine:
     """What it is estimated for whether a loop should run in lanes."""
-    # Not at the top: llvmlite takes long to load, and what becomes plain Python does without it.
-    jit: Any = load("tinote.runtime.jit")
     bits: int = jit.host().vector_bits
     return Machine(bits, 32 if bits == 512 else 16, config.fast_math)
 
@@ -227,7 +209,7 @@ def _keep_order(fn: Function, context: Context) -> Function:
         return keep_order(fn, exact=not context.config.fast_math)
     accesses = [op for op in walk(fn.region) if isinstance(op, MemoryOp)]
     differentiated = any(op.buffer.adjoint is not None or op.buffer.tangent is not None for op in accesses)
-    return load("tinote.autodiff.keep_order").keep_order(fn) if differentiated else fn
+    return differentiable_order.keep_order(fn) if differentiated else fn
 
 
 def _watch_conflicts(fn: Function, context: Context) -> Function:
@@ -243,7 +225,7 @@ def _vectorise(fn: Function, context: Context) -> Function:
 
 
 def _record(fn: Function, context: Context, *, shares: bool) -> Function:
-    return _derivative_steps().record_old_values(fn, context, shares=shares)
+    return derivative_steps.record_old_values(fn, context, shares=shares)
 
 
 def _accumulate(fn: Function, context: Context, *, reduces: bool = False) -> Function:
@@ -252,7 +234,7 @@ def _accumulate(fn: Function, context: Context, *, reduces: bool = False) -> Fun
 
 def _store_first(fn: Function, context: Context, *, zeroed: frozenset[Buffer]) -> Function:
     found, stores = storing_first(fn, zeroed)
-    context.filled = load("tinote.ir.access_region").filled_by(found, stores)
+    context.filled = access_region.filled_by(found, stores)
     return found
 
 
@@ -263,8 +245,7 @@ def _rearrange(fn: Function, context: Context) -> Function:
 def _unroll_and_jam(fn: Function, context: Context) -> Function:
     at_once = _AT_ONCE
     if context.config.arch == "gpu":
-        launching: Any = load("tinote.compiler.launch.gpu_launch")
-        if launching.device_of(context.config, fn.loc).info.software:
+        if gpu_launch.device_of(context.config, fn.loc).info.software:
             at_once = _AT_ONCE_IN_SOFTWARE
     return unroll_and_jam(fn, at_once)
 
@@ -325,9 +306,9 @@ SPLITTING = _plain(split_loops, Form.SCALAR)
 CHOOSING = Step(lambda fn, _: choose_values(fn, reverse=False), Form.TYPED, "choose_values")
 CHOOSING_FOR_REVERSE = Step(lambda fn, _: choose_values(fn, reverse=True), Form.TYPED, "choose_values")
 DROPPING = _plain(drop_adjoints, Form.TYPED)
-INSTRUMENTING = Step(lambda fn, context: _derivative_steps().add_checks(fn, context), Form.TYPED, "instrument")
+INSTRUMENTING = Step(lambda fn, context: derivative_steps.add_checks(fn, context), Form.TYPED, "instrument")
 RECORDING, SHARING = [Step(partial(_record, shares=shares), Form.SCALAR, "record") for shares in (False, True)]
-SKIPPING = Step(lambda fn, _: _derivative_steps().skip_zero_adjoints(fn), Form.SCALAR, "skip_zero_adjoints")
+SKIPPING = Step(lambda fn, _: derivative_steps.skip_zero_adjoints(fn), Form.SCALAR, "skip_zero_adjoints")
 FINITE_CHECKING = _plain(check_finite, Form.SCALAR)
 
 

@@ -10,13 +10,20 @@ requests that there are for the last.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.protocol import Lowered
 from tinote.errors import broken_gradient_path
 from tinote.ir.buffers import Buffer
-from tinote.lazy import load
+from tinote.lazy import lazy
+
+if TYPE_CHECKING:
+    from tinote.autodiff import forward
+    from tinote.compiler import pipeline
+else:
+    forward = lazy("tinote.autodiff.forward")
+    pipeline = lazy("tinote.compiler.pipeline")
 
 
 class PushedSpecialisation(Specialisation):
@@ -35,21 +42,19 @@ class PushedSpecialisation(Specialisation):
         """What lies on disk is of kernels as they were written."""
 
     def _steps(self, steps: Any) -> Any:
-        return load("tinote.compiler.pipeline").after_inference(steps)
+        return pipeline.after_inference(steps)
 
     def _lower(self) -> None:
         self.arrays = (*self._of.arrays, *self._further)
-        pipeline: Any = load("tinote.compiler.pipeline")
-        differentiate: Any = load("tinote.autodiff.forward")
         lowered = self._of.lowered
         with self._compilation(f"{self.source.name}, pushforward") as enter:
             steps = self._of._steps(pipeline.DIFFERENTIABLE)
             fn, context = pipeline.run_pipeline(lowered.function, steps, self.config, enter=enter)
-            pushed = differentiate.forward(fn, context.defaults, arguments=True, companions=self._companions)
+            pushed = forward.forward(fn, context.defaults, arguments=True, companions=self._companions)
             for path in pushed.broken:
                 if not path.buffer.no_tangent:
                     raise broken_gradient_path(path.buffer.name, path.span, [], tangents=True)
             fn, _ = pipeline.run_pipeline(pushed.function, pipeline.TIDYING, self.config)
-        returns = tuple([atom.type for atom in fn.region.yields]) or None
+        returns: tuple[Any, ...] | None = tuple([atom.type for atom in fn.region.yields]) or None
         self._lowered = Lowered(fn, lowered.captures, returns, False, False, (), reproducible=False)
         self._captures = lowered.captures

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from tinote.lazy import load
+from tinote.lazy import lazy
 from tinote.runtime.launch import Launcher
 from tinote.runtime.memory import Memory
 from tinote.runtime.seam import heard
+
+if TYPE_CHECKING:
+    from tinote.runtime import jit
+else:
+    jit = lazy("tinote.runtime.jit")  # llvmlite takes long to load: not before something is to be run
 
 #: The number of bytes from which on one thread takes longer than waking another one.
 _SHARED_FROM = 1 << 20
@@ -33,6 +39,4 @@ def clear_memories(memories: Iterable[Memory], num_threads: int) -> None:
 
 @functools.cache
 def _launcher(num_threads: int) -> Launcher:
-    # llvmlite takes long to load: not before something is to be run.
-    jit = load("tinote.runtime.jit")
     return Launcher(jit.runtime_binary(), "tn_clear", slots=2, num_threads=num_threads)

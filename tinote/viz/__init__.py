@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tinote.errors import no_attribute
-from tinote.lazy import load
+from tinote.lazy import lazy
 from tinote.viz.access_rules.widget import RuleView, violations
 from tinote.viz.explorer.widget import Explorer, explore
 from tinote.viz.gradient_view.widget import GradientView, gradients
@@ -21,15 +21,20 @@ from tinote.viz.notebook.progress import progress
 from tinote.viz.window.gui import GUI
 
 if TYPE_CHECKING:
+    from tinote.viz.draw import matplot
     from tinote.viz.draw.matplot import plot
+    from tinote.viz.pages import export
     from tinote.viz.pages.export import page
+else:
+    matplot = lazy("tinote.viz.draw.matplot")
+    export = lazy("tinote.viz.pages.export")
 
 __all__ = [
     "GUI", "Explorer", "GradientView", "Image", "Particles", "Plot", "Pointer", "RuleView", "Scene", "explore",
     "gradients", "page", "plot", "progress", "set_stored_size", "slider", "violations",
 ]  # fmt: skip
 
-_LATER = {"page": "tinote.viz.pages.export", "plot": "tinote.viz.draw.matplot"}
+_LATER = {"page": export, "plot": matplot}
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
@@ -38,7 +43,7 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that is th
         """`plot` brings matplotlib, and `page` nbconvert's Markdown, which nothing else here needs."""
         if name not in _LATER:
             raise no_attribute("module 'tinote.viz'", name, __all__)
-        return getattr(load(_LATER[name]), name)
+        return getattr(_LATER[name], name)
 
 
 __dir__ = partial(sorted, __all__)

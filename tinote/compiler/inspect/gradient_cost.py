@@ -15,6 +15,9 @@ from typing import NamedTuple
 from tinote.autodiff.adjoints import adjoint_operations
 from tinote.autodiff.atomic_old_values import NO_OLD_VALUES, OldValue, OldValues
 from tinote.autodiff.shared_values import SharedValues
+from tinote.compiler.driver import Specialisation
+from tinote.compiler.pipeline import LOWERING, run_pipeline, steps_for
+from tinote.compiler.requests import SHARING, Request
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import bytes_of, root_of
@@ -114,6 +117,20 @@ def gradient_costs(
     saved = (*saved_values(fn, arguments, read, length), *_old_values(old))
     both = tuple(_shared(shared, arguments, read, length)) if isinstance(shared, SharedValues) else ()
     return GradientCosts(saved, tuple(_recomputed(fn)), tuple(_accumulated(final)), both)
+
+
+def costs_of(
+    specialisation: Specialisation, request: Request, arguments: Sequence[Number], read: Read, length: Length
+) -> GradientCosts:
+    """The costs of a kernel's gradient. Raises `DifferentiationError`."""
+    config, saving = specialisation.config, SHARING.lending(request.temporaries)
+    fn, context = run_pipeline(specialisation.function(request), steps_for(request, lower=False), config)
+    final, _ = run_pipeline(fn, LOWERING, config._replace(lanes="never"))
+    _, recorded = run_pipeline(specialisation.function(saving), steps_for(saving, lower=False), config)
+    assert context.gradient is not None and recorded.old_values is not None
+    old = context.gradient.old_values
+    assert isinstance(old, OldValues)
+    return gradient_costs(fn, final, arguments, read, length, old.values, recorded.old_values)
 
 
 def _shared(shared: SharedValues, arguments: Sequence[Number], read: Read, length: Length) -> Iterator[Saved]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tinote.compiler.codegen.llvm.parts import cut
 from tinote.compiler.launch.access_summary import summarise
@@ -11,8 +11,13 @@ from tinote.config import Config
 from tinote.ir.buffers import Buffer, bytes_of, root_of
 from tinote.ir.nodes import Atomic, Check, For, Function, Op, Region, Task, While
 from tinote.ir.query import trip_count, walk
-from tinote.lazy import load
+from tinote.lazy import lazy
 from tinote.source import Span
+
+if TYPE_CHECKING:
+    from tinote.compiler.launch import gpu_launch
+else:
+    gpu_launch = lazy("tinote.compiler.launch.gpu_launch")
 
 
 class PrivateCopy(NamedTuple):
@@ -83,7 +88,7 @@ def plan_tasks(fn: Function, config: Config | None = None) -> tuple[TaskPlan, ..
     plans = tuple([_plan(op) for op in fn.region.body if isinstance(op, Task)])
     if config is None or config.arch != "gpu" or not plans:
         return plans
-    groups = load("tinote.compiler.launch.gpu_launch").workgroups_of(fn, config)
+    groups = gpu_launch.workgroups_of(fn, config)
     return tuple([plan._replace(workgroups=Workgroups(*g)) for plan, g in zip(plans, groups, strict=True)])
 
 

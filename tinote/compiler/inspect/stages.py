@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tinote.autodiff.adjoints import adjoint_operations
 from tinote.compiler.driver import Specialisation
@@ -34,6 +34,7 @@ from tinote.compiler.pipeline import (
     VECTORISATION,
     Snapshot,
     machine_of,
+    python_steps_for,
     run_pipeline,
     steps_on,
 )
@@ -45,11 +46,22 @@ from tinote.ir.lanes import lanes_of
 from tinote.ir.nodes import For, Function, Op, Task, Var, While
 from tinote.ir.query import buffers_of, walk
 from tinote.ir.text import Naming, show_lines
-from tinote.lazy import load
+from tinote.lazy import lazy
 from tinote.source import NOWHERE, Span
 
 if TYPE_CHECKING:
+    from tinote.compiler.codegen.llvm import module as llvm_module
+    from tinote.compiler.codegen.python import text as python_text
+    from tinote.compiler.launch import gpu_launch, python_launch
+    from tinote.runtime import jit, llvm_passes
     from tinote.runtime.llvm_passes import RanPass
+else:
+    llvm_module = lazy("tinote.compiler.codegen.llvm.module")
+    python_text = lazy("tinote.compiler.codegen.python.text")
+    gpu_launch = lazy("tinote.compiler.launch.gpu_launch")
+    python_launch = lazy("tinote.compiler.launch.python_launch")
+    jit = lazy("tinote.runtime.jit")
+    llvm_passes = lazy("tinote.runtime.llvm_passes")
 
 
 class StageKind(Enum):
@@ -241,6 +253,17 @@ def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stage
     return Stages(source.name, gradient, _sources(version), shown, native.judge, native.passes, native.target, config)
 
 
+def python_of(specialisation: Specialisation, *, gradient: bool) -> Stage:
+    """The plain Python that stands for the kernel where `ti.init(arch=ti.python)` is in force."""
+    steps, config = python_steps_for(GRADIENT if gradient else PRIMAL), specialisation.config
+    return generated_stage(run_pipeline(specialisation.lowered.function, steps, config)[0], config)
+
+
+def wgsl_of(specialisation: Specialisation, *, gradient: bool) -> Stage:
+    """The WGSL that stands for the kernel where `ti.init(arch=ti.gpu)` is in force. Raises `KernelTargetError`."""
+    return wgsl_stage(specialisation.gpu_function(GRADIENT if gradient else PRIMAL), specialisation.config)
+
+
 def _snapshots(version: Version, gradient: bool) -> list[Snapshot]:
     """Every step of the pipeline, run once more."""
     seen: list[Snapshot] = []
@@ -407,9 +430,9 @@ def generated_stage(fn: Function, config: Config) -> Stage:
     """What `ti.init(arch=ti.python)` runs."""
 
     def lines() -> list[StageLine]:
-        module = load("tinote.compiler.launch.python_launch").generated(fn, config)
+        module = python_launch.generated(fn, config)
         found: list[StageLine] = []
-        for text, node in load("tinote.compiler.codegen.python.text").lines_of(module.tree):
+        for text, node in python_text.lines_of(module.tree):
             found.append(StageLine(text, _span(node, fn.loc.file), text.endswith(":")))
         return found
 
@@ -420,8 +443,7 @@ def wgsl_stage(fn: Function, config: Config) -> Stage:
     """What `ti.init(arch=ti.gpu)` runs: on the session's device, or on one that has f64 and nothing else."""
 
     def lines() -> list[StageLine]:
-        launch = load("tinote.compiler.launch.gpu_launch")
-        shader = launch.generate(fn, launch.features_of(config))
+        shader = gpu_launch.generate(fn, gpu_launch.features_of(config))
         return [StageLine(line, loc, line.endswith("{")) for line, loc in shader.lines]
 
     return Stage("WGSL", StageKind.WGSL, lines)
@@ -437,12 +459,12 @@ def _native_stages(native: _Native) -> list[Stage]:
         Stage(
             "LLVM, optimised",
             StageKind.LLVM,
-            lambda: _stage_lines(llvm_lines(native.jit.optimise(native.text, native.level))),
+            lambda: _stage_lines(llvm_lines(jit.optimise(native.text, native.level))),
         ),
         Stage(
             "assembly",
             StageKind.ASSEMBLY,
-            lambda: _stage_lines(assembly_lines(native.jit.assembly(native.text, native.level))),
+            lambda: _stage_lines(assembly_lines(jit.assembly(native.text, native.level))),
         ),
     ]
 
@@ -480,7 +502,7 @@ class _Native:
         """Which loops are vectorised, and why not the rest."""
         loops = [op for op in walk(self._fn.region) if isinstance(op, For | Task) and op.because]
         ordered = {op.loc: f"{'iterations may meet' if op.parallel else 'in order'}: {op.because}" for op in loops}
-        return judge_loops(self.jit.remarks(self.text, self.level), self._fn.loc, ordered, *self._lanes())
+        return judge_loops(jit.remarks(self.text, self.level), self._fn.loc, ordered, *self._lanes())
 
     def _lanes(self) -> tuple[dict[Span, int | str], list[Span]]:
         """How many iterations of a loop run in lanes, or why none do, and what stands in loops in lanes. Loops inside
@@ -505,23 +527,16 @@ class _Native:
 
     def passes(self) -> list[Stage]:
         """A stage for each pass that LLVM runs."""
-        module: Any = load("tinote.runtime.llvm_passes")
-        return [_pass_stage(ran) for ran in module.passes(self.text, self.level)]
+        return [_pass_stage(ran) for ran in llvm_passes.passes(self.text, self.level)]
 
     def target(self) -> Target:
         """What the text is compiled for."""
-        host = self.jit.host()
+        host = jit.host()
         return Target(host.triple, host.cpu, host.features, self.level)
 
     @cached_property
     def text(self) -> str:
-        # The driver's own seam: llvmlite takes long to load.
-        codegen: Any = load("tinote.compiler.codegen.llvm.module")
-        options = codegen.Options(
+        options = llvm_module.Options(
             fast_math=self._config.fast_math, line_tables=True, profile=self._config.kernel_profiler
         )
-        return codegen.generate(self._fn, options).text
-
-    @cached_property
-    def jit(self) -> Any:
-        return load("tinote.runtime.jit")
+        return llvm_module.generate(self._fn, options).text

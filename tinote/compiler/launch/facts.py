@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tinote.autodiff.gradient import Gradient
+from tinote.compiler.context import Context
 from tinote.compiler.launch.memory_facts import BrokenPath, Facts, GradientFacts, LocatedBuffer, OverwrittenInput
-from tinote.compiler.pipeline import Context
 from tinote.compiler.requests import Request
 from tinote.ir.access_region import regions_of
 from tinote.ir.buffers import Buffer

@@ -15,7 +15,7 @@ from tinote.errors import CompilerBug
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
-from tinote.lazy import load
+from tinote.lazy import lazy
 from tinote.runtime.launch import LaunchBlock, Launcher
 from tinote.runtime.layout import SLOTS, WORDS
 from tinote.runtime.memory import ExternalMemory, Memory
@@ -25,8 +25,11 @@ from tinote.runtime.seam import seam, silently
 
 if TYPE_CHECKING:
     from tinote.compiler.launch.metadata import ExecutableMetadata
+    from tinote.runtime import jit
     from tinote.runtime.jit import Binary
     from tinote.runtime.store import DiskStore
+else:
+    jit = lazy("tinote.runtime.jit")  # llvmlite takes long to load: not before something is to be run
 
 
 ENTRY_POINTS = ("entry",)
@@ -69,7 +72,6 @@ class Binaries:
             return found, Origin.MEMORY
         if store is None:
             return None
-        jit = _jit()
         image = store.get(jit.object_key(code, level))
         if image is None:
             return None
@@ -89,7 +91,6 @@ class Binaries:
         found = self.find(code, level, store)
         if found is not None:
             return found
-        jit = _jit()
         image, binary = jit.compile_image(text, level=level, entry_points=ENTRY_POINTS, enter=enter)
         self._keep(code, level, binary)
         self.compiled += 1
@@ -100,11 +101,6 @@ class Binaries:
     def _keep(self, code: str, level: int, binary: Binary) -> None:
         self._known[code, level] = binary
         self._recent.append(binary)
-
-
-def _jit() -> Any:
-    # llvmlite takes long to load: not before something is to be run.
-    return load("tinote.runtime.jit")
 
 
 binary_cache = Binaries()

@@ -28,8 +28,9 @@ from tinote.lang.capture.dependencies import Dependencies, place_of
 from tinote.lang.capture.explore import capturing, merge
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.capture.premises import Premises
-from tinote.lang.capture.prepare import NOWHERE_READY, Prepared, prepared
+from tinote.lang.capture.prepare import NOWHERE_READY, Prepared
 from tinote.lang.capture.recording import Following, Symbol, Tables, kind_of
+from tinote.lang.capture.targets import prepared
 from tinote.lang.capture.watching import Watch
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import recorder, session

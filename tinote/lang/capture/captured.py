@@ -10,8 +10,9 @@ import numpy as np
 
 from tinote.errors import CaptureError
 from tinote.lang.capture.premises import Premises
-from tinote.lang.capture.prepare import Prepared, prepared
+from tinote.lang.capture.prepare import Prepared
 from tinote.lang.capture.recording import Tables, kind_of
+from tinote.lang.capture.targets import prepared
 from tinote.lang.data.matrix import Matrix, Vector
 from tinote.program import operations as ops
 from tinote.program.program import Program

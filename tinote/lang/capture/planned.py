@@ -33,10 +33,11 @@ from tinote.ir.buffers import Buffer
 from tinote.ir.types import scalar_named
 from tinote.lang.capture.explore import capturing
 from tinote.lang.capture.first_stores import storing_first
-from tinote.lang.capture.prepare import Prepared, prepared
+from tinote.lang.capture.prepare import Prepared
 from tinote.lang.capture.recording import Listening, Recording, Symbol, Tables
 from tinote.lang.capture.reruns import HeardLaunches
 from tinote.lang.capture.straight import StraightDependencies
+from tinote.lang.capture.targets import prepared
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import numpy_type

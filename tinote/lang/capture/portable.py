@@ -41,7 +41,7 @@ import json
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -66,13 +66,18 @@ from tinote.lang.capture.webgpu import (
 )
 from tinote.lang.data.layout import array_over
 from tinote.lang.session.state import session
-from tinote.lazy import load
+from tinote.lazy import lazy
 from tinote.program import operations as ops
 from tinote.program.program import Path, Program
 from tinote.runtime import layout, wasm
 from tinote.runtime.memory import Memory
 from tinote.runtime.sites import SiteKind
 from tinote.source import caller
+
+if TYPE_CHECKING:
+    from tinote.runtime import jit
+else:
+    jit = lazy("tinote.runtime.jit")  # llvmlite takes long to load: not before something is to be compiled
 
 MAGIC = b"tinote\0P"
 VERSION = 1
@@ -212,8 +217,6 @@ class _Builder(FileMemory):
 
     def build(self, fields: Mapping[str, Any]) -> tuple[dict[str, Any], bytes, bytes]:
         """The description, the module and memory."""
-        # llvmlite takes long to load: not before something is to be compiled.
-        jit: Any = load("tinote.runtime.jit")
         texts = {f"kernel_{number}": text for number, text in enumerate(self._texts)}
         module = wasm.link(jit.emit_wasm_object(texts), ("tn_replay",), tuple(texts))
         self.entries = module.launched

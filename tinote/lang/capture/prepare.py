@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -15,13 +15,18 @@ from tinote.lang.capture.instructions import NOWHERE_READY, Instructions, launch
 from tinote.lang.data.layout import warm_copy
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.session.state import session
-from tinote.lazy import load
+from tinote.lazy import lazy
 from tinote.program import operations as ops
 from tinote.program.program import Path, Program
 from tinote.runtime import layout
 from tinote.runtime.launch import LaunchBlock, Launcher, LaunchStopped
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span
+
+if TYPE_CHECKING:
+    from tinote.runtime import jit
+else:
+    jit = lazy("tinote.runtime.jit")  # llvmlite takes long to load: not before something is to be run
 
 
 class _Within(int):
@@ -95,8 +100,6 @@ class Prepared(Instructions):
 
     def _start(self) -> None:
         """Make ready to run it."""
-        # llvmlite takes long to load: not before something is to be run.
-        jit = load("tinote.runtime.jit")
         self._launcher = Launcher(jit.runtime_binary(), "tn_replay", slots=3)
         block = self._block = self._launcher.acquire()
         block.integers[0], block.integers[1] = self._code.address, self._registers.address
@@ -264,20 +267,3 @@ class Prepared(Instructions):
         if status == layout.STATUS_DIVISION:
             raise KernelZeroDivisionError("division by zero in a captured step", span)
         raise KernelOverflowError("a number in a captured step does not fit its type", span)
-
-
-def prepared(
-    plan: Program,
-    natives: Sequence[Native],
-    memories: Sequence[Memory | None],
-    threads: int | None = None,
-    length: int | None = None,
-    *,
-    ready: Callable[[Path], bool] | None = None,
-    given: Collection[int] = (),
-) -> Prepared:
-    """A plan that runs where kernels do. Raises `CaptureError` for what a GPU cannot do."""
-    make: type[Prepared] = Prepared
-    if session.config.arch == "gpu":
-        make = load("tinote.lang.capture.on_device").PreparedOnDevice
-    return make(plan, natives, memories, threads, length, ready=ready, given=given)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from threading import Lock
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -20,13 +20,18 @@ from tinote.errors import CaptureError, Note, TinoteError
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.session.state import session
-from tinote.lazy import load
+from tinote.lazy import lazy
 from tinote.program import operations as ops
 from tinote.program.program import Path, Program
 from tinote.runtime import layout
 from tinote.runtime.launch import LaunchBlock, Launcher
 from tinote.runtime.memory import Memory
 from tinote.source import Span
+
+if TYPE_CHECKING:
+    from tinote.runtime import jit
+else:
+    jit = lazy("tinote.runtime.jit")  # llvmlite takes long to load: not before something is to be run
 
 Array = np.ndarray[Any, Any]
 
@@ -105,8 +110,6 @@ class Worlds:
         self._lanes: list[_Lane] = []
         self._lane_table = Memory(0)
         self._lock = Lock()
-        # llvmlite takes long to load: not before something is to be run.
-        jit = load("tinote.runtime.jit")
         self._launcher = Launcher(jit.runtime_binary(), "tn_replay_worlds", slots=4, num_threads=layout.MAX_THREADS)
 
     def _entry(self, address: int = 0) -> int:

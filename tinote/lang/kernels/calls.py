@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from tinote.lang.kernels.func import Func, func, plain_function
 from tinote.lang.session.state import session
-from tinote.lazy import load
+from tinote.lazy import lazy
+
+if TYPE_CHECKING:
+    from tinote.runtime import gpu
+else:
+    gpu = lazy("tinote.runtime.gpu")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,4 +64,4 @@ def sync() -> None:
     on a GPU, those that give, print and check nothing go on. Raises what they have to report.
     """
     if session.config.arch == "gpu":
-        load("tinote.runtime.gpu").wait_for_all()
+        gpu.wait_for_all()

@@ -12,11 +12,15 @@ from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of
 from tinote.lang.kernels.instances import Instance
 from tinote.lang.session.state import memory_of
 from tinote.lang.tables import escaped, table_as_html, table_as_text
+from tinote.lazy import lazy
 from tinote.runtime.memory import readable_size
 from tinote.source import Span, location_name
 
 if TYPE_CHECKING:
+    from tinote.compiler.inspect import gradient_cost
     from tinote.compiler.inspect.gradient_cost import Accumulation, Recomputed, Saved
+else:
+    gradient_cost = lazy("tinote.compiler.inspect.gradient_cost")
 
 
 _EXPRESSION_WIDTH = 36
@@ -147,7 +151,7 @@ def cost_of(instance: Instance, values: tuple[Any, ...]) -> GradientCost:
 
     count = len(specialisation.arrays)
     shapes = [bound.shape for bound in values[:count]]
-    costs = specialisation.gradient_costs(request, values[count:], read, length)
+    costs = gradient_cost.costs_of(specialisation, request, values[count:], read, length)
     threads = specialisation.config.num_threads
     temporaries = tuple(sorted([_temporary(buffer) for buffer in arguments.lent]))
     return GradientCost(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 import weakref
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinote.compiler.driver import Code, Origin, Specialisation
 from tinote.compiler.launch.native import BoundArray
@@ -19,6 +19,12 @@ from tinote.lang.kernels.aliasing import families_of, meet_views
 from tinote.lang.kernels.changed_inputs import take_part
 from tinote.lang.session.state import BufferCache
 from tinote.lang.tables import ShownAsTable
+from tinote.lazy import lazy
+
+if TYPE_CHECKING:
+    from tinote.compiler.inspect import stages
+else:
+    stages = lazy("tinote.compiler.inspect.stages")
 
 _LONGEST_VALUE = 40
 
@@ -181,7 +187,7 @@ class Instance:
         """The IR after a step of the compiler (`"front end"`, `"offload"`, …), by default after the last. A step that
         ran several times shows its last run; `"simplify 2: fold"` names one.
         """
-        found = [s for s in self.specialisation.stages(gradient=gradient).stages if s.kind.value == "ir"]
+        found = [s for s in stages.stages_of(self.specialisation, gradient).stages if s.kind.value == "ir"]
         if stage is None:
             return Listing(found[-1].text)
         for candidate in reversed(found):
@@ -204,13 +210,13 @@ class Instance:
 
     def python(self, *, gradient: bool = False) -> Listing:
         """The plain Python that `ti.init(arch=ti.python)` runs in place of machine code."""
-        return Listing(self.specialisation.python(gradient=gradient).text)
+        return Listing(stages.python_of(self.specialisation, gradient=gradient).text)
 
     def wgsl(self, *, gradient: bool = False) -> Listing:
         """The WGSL that `ti.init(arch=ti.gpu)` runs in place of machine code. Raises `KernelTargetError` for what it
         cannot say.
         """
-        return Listing(self.specialisation.wgsl(gradient=gradient).text)
+        return Listing(stages.wgsl_of(self.specialisation, gradient=gradient).text)
 
     def _native(self, kind: str, gradient: bool) -> list[Any]:
         """The stages after the IR that are of this kind."""
@@ -226,7 +232,7 @@ class Instance:
                 self.specialisation.source.span,
                 hint=f"see {self.kernel_name}.wgsl(), or compile it with ti.init(arch=ti.cpu)",
             )
-        return [s for s in self.specialisation.stages(gradient=gradient).stages if s.kind.value == kind]
+        return [s for s in stages.stages_of(self.specialisation, gradient).stages if s.kind.value == kind]
 
     def __repr__(self) -> str:
         return f"<instance {self.signature}: {_count(self.calls, 'call')}, made in {1e3 * self.seconds:.1f} ms>"

@@ -52,10 +52,16 @@ from tinote.lang.session.missing import HABITS
 from tinote.lang.session.state import beside, memory_of, note_launch_outside, recorder, session
 from tinote.lang.shipping.references import captured_by, evaluated_annotations, is_importable
 from tinote.lang.shipping.tokens import Tokenised, tokenise
+from tinote.lazy import lazy
 from tinote.runtime.seam import seam
 
 if TYPE_CHECKING:
+    from tinote.compiler.inspect import schedule, stages, versions
     from tinote.compiler.inspect.versions import Version
+else:
+    schedule = lazy("tinote.compiler.inspect.schedule")
+    stages = lazy("tinote.compiler.inspect.stages")
+    versions = lazy("tinote.compiler.inspect.versions")
 
 
 #: The parameters of a kernel and what it returns, for type checkers.
@@ -146,7 +152,7 @@ class Kernel(Tokenised, Generic[P, R]):
             self._earlier = old._earlier
             return
         with contextlib.suppress(TinoteError, CompilerBug):  # it came from disk, and what it captured has changed since
-            self._earlier = last.specialisation.version().kept()
+            self._earlier = versions.version_of(last.specialisation).kept()
 
     def earlier(self) -> Version | Specialisation | None:
         """What this kernel was before its text, or something that it captured, changed last; None where that is not
@@ -365,12 +371,14 @@ class Kernel(Tokenised, Generic[P, R]):
         """Which loops of the last instance are vectorised (in lanes by our own pass, or by LLVM), how wide, or why not.
         LLVM compiles the kernel once more for this.
         """
-        return LoopTable(self._latest().specialisation.loops(gradient=gradient))
+        judge = stages.stages_of(self._latest().specialisation, gradient).judge
+        return LoopTable([] if judge is None else judge())
 
     def tasks(self, *, gradient: bool = False) -> TaskTable:
         """How a launch of the last instance runs: its tasks, what they share among threads, what stays atomic,
         and in how many functions long code is."""
-        return TaskTable(self._latest().specialisation.tasks(gradient=gradient))
+        made = stages.stages_of(self._latest().specialisation, gradient)
+        return TaskTable(() if made.last is None else schedule.plan_tasks(made.last, made.config))
 
     def specialise(self, /, *args: Any, **kwargs: Any) -> Specialisation:
         """The specialisation for these arguments, compiled but not launched."""

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from numbers import Integral
 from types import CodeType
-from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict, Unpack
 
 from tinote.compiler.requests import GRADIENT, Request
 from tinote.config import Config
@@ -19,12 +19,17 @@ from tinote.errors import DifferentiationError, FieldError, Note, SerializationE
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
 from tinote.lang.index_regions import region_at
-from tinote.lazy import load
+from tinote.lazy import lazy
 from tinote.runtime.memory import Memory
 from tinote.runtime.owner import Owner
 from tinote.runtime.pool import MOST_IDLE, pool
 from tinote.runtime.seam import heard
 from tinote.source import NOWHERE, Span, caller, span_at
+
+if TYPE_CHECKING:
+    from tinote.runtime import gpu
+else:
+    gpu = lazy("tinote.runtime.gpu")  # programs that run on the CPU need nothing of it
 
 
 class Arch:
@@ -319,7 +324,6 @@ class Session:
     def new_memory(self, nbytes: int, *, clear: bool = True) -> Memory:
         """Zeros, or, without `clear`, anything: on the device, where kernels run on one. Raises `MemoryError`."""
         if self.config.arch == "gpu":
-            gpu = _gpu()
             try:
                 return gpu.ResidentMemory(gpu.open_device(self.config.software_gpu), nbytes, clear=clear)
             except gpu.NoDevice:  # it was lost; a launch says so
@@ -328,7 +332,7 @@ class Session:
 
     def launching_together(self) -> AbstractContextManager[None]:
         """A context of which the launches reach a device at once, where kernels run on one."""
-        return _gpu().together() if self.config.arch == "gpu" else nullcontext()
+        return gpu.together() if self.config.arch == "gpu" else nullcontext()
 
     @contextmanager
     def on_cpu(self) -> Iterator[None]:
@@ -742,7 +746,7 @@ def init(
         kernel_profiler=bool(kernel_profiler),
         lanes=lanes,
         offline_cache=bool(offline_cache),
-        software_gpu=bool(software_gpu) or (target == "gpu" and _wants_software()),
+        software_gpu=bool(software_gpu) or (target == "gpu" and gpu.wants_software()),
     )
     if threads is not None:
         config = config._replace(num_threads=threads)
@@ -752,20 +756,10 @@ def init(
     pool.limit = min(MOST_IDLE, max(config.memory_limit, 0))
 
 
-def _gpu() -> Any:
-    # Programs that run on the CPU need nothing of it.
-    return load("tinote.runtime.gpu")
-
-
-def _wants_software() -> bool:
-    return bool(_gpu().wants_software())
-
-
 def gpu_backends() -> set[str]:
     """By which of the system's libraries kernels can run on a graphics card of this machine, or on what the session
     takes for one.
     """
-    gpu = _gpu()
     software = session.config.software_gpu or gpu.wants_software()
     try:
         return {one.backend for one in gpu.adapters() if software or not one.software}
@@ -782,7 +776,6 @@ def _target(choices: list[Arch], software: bool) -> tuple[str, Arch, str]:
         if choice.real:
             return "python" if choice.name == "python" else "cpu", choice, ""
         if choice.name in _GPUS and not reason:
-            gpu = _gpu()
             try:
                 gpu.open_device(software or gpu.wants_software())
             except gpu.NoDevice as error:

@@ -16,14 +16,14 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import traitlets
 
 from tinote.errors import SerializationError
 from tinote.lang.capture.automatic import AutomaticCapture, StepCapture
-from tinote.lazy import load
+from tinote.lazy import lazy
 from tinote.runtime.launch import LaunchStopped
 from tinote.runtime.owner import current_owner, new_owner
 from tinote.runtime.readback import Looks, Readback
@@ -41,10 +41,16 @@ from tinote.viz.draw.vector import Part, VectorPicture, elements_of, write_svg
 from tinote.viz.live.pointer import Pointer, PointerQueue
 from tinote.viz.live.recording import LONGEST_RECORDING, FrameRecorder
 from tinote.viz.notebook.error_view import error_as_html
-from tinote.viz.notebook.front_end import remember_output, stored_size
+from tinote.viz.notebook.front_end import Bundle, for_page, remember_output, stored_size
 from tinote.viz.notebook.progress import progress
 from tinote.viz.notebook.view import Frame, JobOutcome, LiveView, Value, Worker, describe_error
 from tinote.viz.pages.sources import BoundSlider, Sources, ViewFunctions
+
+if TYPE_CHECKING:
+    from tinote.viz.pages import export, stored
+else:
+    export = lazy("tinote.viz.pages.export")  # what makes pages brings Markdown
+    stored = lazy("tinote.viz.pages.stored")
 
 UNATTENDED_FRAMES = 60
 """Frames that a view advances where a program executes the notebook and nobody can press play."""
@@ -316,16 +322,22 @@ class LiveSimulation(LiveView):
             check_picture(path, (*PAGES, *PICTURE_FORMATS, ".svg"))
             self.snapshot(path)
             return path
-        # What writes pages knows the language, and Markdown: it is loaded when it is needed.
-        return load("tinote.viz.pages.export").save(self, path)
+        return export.save(self, path)
 
     def keep_program(self) -> None:
         """Make what the notebook keeps of the view beside its picture: how it runs without a kernel, from its present
         state. Not while a view plays, whose steps would be among what is captured.
         """
         if stored_size() > 0 and not any(view.state == "playing" for view in list(self._all)):
-            # What makes pages knows the language: it is loaded when it is needed.
-            self.program = load("tinote.viz.pages.stored").kept(self, stored_size())
+            self.program = stored.kept(self, stored_size())
+
+    def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
+        return self.page_bundle([self], repr(self)) if for_page() else super()._repr_mimebundle_()
+
+    @staticmethod
+    def page_bundle(views: Sequence[Any], text: str) -> Bundle:
+        """What the output of views that stand together holds for a page."""
+        return stored.page_bundle(views, text)
 
     def page_functions(self) -> ViewFunctions:
         """What the view calls, for a page that calls it."""

@@ -22,7 +22,6 @@ from tinote.viz.notebook.front_end import (
     Bundle,
     audience,
     for_page,
-    page_bundle,
     programs_of,
     shown,
     with_picture,
@@ -55,9 +54,9 @@ def bundle_of(box: Box) -> Bundle:
     views = [part for part in _parts(box) if _has_picture(part)]
     if not views:
         return _live_bundle(box)
-    running = [view for view in views if hasattr(view, "PAGE_KIND")]
+    running: list[Any] = [view for view in views if hasattr(view, "PAGE_KIND")]
     if for_page() and running:
-        return page_bundle(running, repr(box))  # Their sliders are among what they are in a page.
+        return running[0].page_bundle(running, repr(box))  # Their sliders are among what they are in a page.
     shown(box, views)
     programs = programs_of(views)
     if audience() is not Audience.PERSON:

@@ -19,7 +19,6 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
-from tinote.lazy import load
 from tinote.viz.draw.pictures import captioned
 
 #: What IPython displays: data by MIME type, and metadata.
@@ -121,13 +120,6 @@ def with_picture(
         data = {PAGE_TYPE: {"version": 1, "name": text, "reason": "it is no live view of a simulation", **told}}
     png = captioned(picture(), HINT, about.get("width"))
     return {**data, "text/plain": text, "image/png": base64.b64encode(png).decode()}, {**metadata, "image/png": about}
-
-
-def page_bundle(views: Sequence[Any], text: str) -> Bundle:
-    """What an output holds of `views` for a page."""
-    # What makes pages knows the views, and the language: it is loaded when it is needed.
-    stored = load("tinote.viz.pages.stored").stored
-    return {PAGE_TYPE: stored(views), "text/plain": text}, {}
 
 
 _after_cell: list[Callable[[], object]] = []

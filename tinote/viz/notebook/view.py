@@ -34,10 +34,8 @@ from tinote.viz.notebook.front_end import (
     Audience,
     Bundle,
     audience,
-    for_page,
     forget_output,
     in_marimo,
-    page_bundle,
     programs_of,
     shown,
     with_picture,
@@ -393,8 +391,6 @@ class LiveView(anywidget.AnyWidget):
             layout.close()
 
     def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
-        if for_page() and hasattr(self, "PAGE_KIND"):
-            return page_bundle([self], repr(self))
         shown(self, [self])
         programs = programs_of([self])
         if audience() is not Audience.PERSON and not in_marimo():

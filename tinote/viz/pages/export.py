@@ -13,20 +13,25 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ipywidgets import Box, Widget
 
 from tinote.errors import TinoteError
 from tinote.lang.capture.portable import Portable, portable
 from tinote.lang.session.owners import take_all_gradients
-from tinote.lazy import load
+from tinote.lazy import lazy
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.notebook.page import as_text, compact, document, license_of_three
 from tinote.viz.notebook.view import describe_error, static_source
 from tinote.viz.pages.bundle import engine_script, joined, page_data, page_script, three_script
 from tinote.viz.pages.functions import of_number, of_pointer, without_result
 from tinote.viz.pages.sources import Sources, ViewFunctions
+
+if TYPE_CHECKING:
+    from tinote.viz.pages import markdown
+else:
+    markdown = lazy("tinote.viz.pages.markdown")  # it comes with nbconvert, which takes long to load
 
 __all__ = ["Missing", "Page", "Running", "Shown", "page", "running", "save"]
 
@@ -241,11 +246,9 @@ def page(views: Any, path: str | Path, *, title: str = "", text: str = "") -> Pa
     A view that cannot run there is a picture, with the reason below it. Gives a `Page`, which tells of each. Raises
     `ViewError` for what is no live view, and `OSError` where the page cannot be written.
     """
-    # Markdown comes with nbconvert, which takes long to load.
-    rendered = load("tinote.viz.pages.markdown").rendered
     pages = Pages()
     parts = [f"<h1>{as_text(title)}</h1>"] if title else []
-    parts += [rendered(_whole(one), escape=True) if isinstance(one, str) else pages.shown(one) for one in [
+    parts += [markdown.rendered(_whole(one), escape=True) if isinstance(one, str) else pages.shown(one) for one in [
         *([text] if text else []), *_parts(views),
     ]]  # fmt: skip
     written = pages.html(title or "Live views", "<main>\n" + "\n".join(parts) + "\n</main>")

@@ -13,6 +13,7 @@ from typing import Any
 from tinote.lang.capture.portable import read_portable
 from tinote.lang.session.state import session
 from tinote.runtime.seam import seam
+from tinote.viz.notebook.front_end import PAGE_TYPE, Bundle
 from tinote.viz.pages.bundle import ENGINES, payload, unpacked
 from tinote.viz.pages.export import Missing, Pages, Running, reason_of, running
 
@@ -27,6 +28,11 @@ def stored(views: Sequence[Any]) -> dict[str, Any]:
     """The views of an output as data: how each runs in a page, or why it does not."""
     found = [_stored(view) for view in views]
     return {"version": 1, "views": payload(found)}
+
+
+def page_bundle(views: Sequence[Any], text: str) -> Bundle:
+    """What an output holds of `views` for a page."""
+    return {PAGE_TYPE: stored(views), "text/plain": text}, {}
 
 
 def _stored(view: Any) -> dict[str, Any]:

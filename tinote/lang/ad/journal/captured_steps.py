@@ -18,7 +18,7 @@ from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints, temporary_companion
 from tinote.lang.capture.captured import Captured
-from tinote.lang.capture.prepare import prepared
+from tinote.lang.capture.targets import prepared
 from tinote.lang.index_regions import IndexRegion, IndexRegions
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, of_several
 from tinote.lang.kernels.arguments import Arguments
