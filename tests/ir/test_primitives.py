@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.lang.primitive_functions import FUNCTIONS_OF_ONE, primitive_of
 from tinote.ir import primitives as p
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
@@ -264,8 +265,24 @@ def test_meaning(name: str) -> None:
 
 def test_every_primitive_has_a_meaning_here() -> None:
     elsewhere = {"select", "pack", "extract", "insert", "join_tangents", "tangent_at", "random_bits"}
-    assert set(CASES) | elsewhere == set(PRIMITIVES)
+    by_numpy = {prim.name for prim in map(primitive_of, FUNCTIONS_OF_ONE.values()) if prim is not None}
+    assert set(CASES) | elsewhere | by_numpy == set(PRIMITIVES)
     assert not set(CASES) & elsewhere
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_OF_ONE)
+def test_what_kernels_compute_is_what_numpy_computes(name: str) -> None:
+    """Each function of one number, in kernels and by its definition in Python, to the units in the last place of both;
+    outside of its domain it is NaN.
+    """
+    prim = primitive_of(FUNCTIONS_OF_ONE[name])
+    assert prim is not None
+    sizes = [0.0, 5e-324, 1e-200, 1e-9, 0.25, 0.5, 0.75, 0.999, 1.0, 1.5, 2.5, 3.0, 40.0, 1e6, 1e100, INF]
+    for x in [sign * size for size in sizes for sign in (1.0, -1.0)] + [NAN]:
+        found, wanted = apply(prim, f64, Lit(x, f64)), FUNCTIONS_OF_ONE[name](x)
+        if not prim.domain[0] <= x <= prim.domain[1]:
+            assert math.isnan(found), x
+        assert same(found, wanted) or abs(found - wanted) <= (2 * prim.ulps + 1) * math.ulp(wanted), (x, found, wanted)
 
 
 def test_select() -> None:

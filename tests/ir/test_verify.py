@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import pytest
 
 from tests.ir.texts import BY_FORM
@@ -220,7 +222,7 @@ def broken() -> dict[str, Function]:
     inexact.value = 0.1
     fractional = Lit(0, i32)
     fractional.value = 0.5
-    rogue = p.Primitive("add", 2, p.add.rule, p.add.evaluate, True, True, 1)
+    rogue = copy(p.add)
     return {
         "is bound twice": function(Prim(p.neg, (A,), (b,)), Prim(p.neg, (A,), (b,))),
         "is bound twice (parameter)": function(For(Lit(0, i32), N, (), Region((N,), ()))),

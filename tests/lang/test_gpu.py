@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tests.lang.primitive_functions import FUNCTIONS_OF_ONE, domain_of
 from tinote.errors import KernelAssertionError, KernelIndexError, KernelMemoryError, KernelTargetError, TinoteError
 from tinote.lang.session.state import session
 from tinote.runtime import gpu
@@ -566,15 +567,18 @@ def test_adjoints_of_shared_parameters_are_reduced() -> None:
 # ---- accuracy
 
 ANGLES = np.concatenate([np.linspace(-600, 600, 4001), *[sign * 10 ** np.linspace(0, 38.5, 4000) for sign in (-1, 1)]])
+NUMBERS = {
+    "unit": np.linspace(-1, 1, 4001),
+    "positive": 10 ** np.linspace(-37, 38, 4001),
+    "any": np.linspace(-9, 9, 4001),
+}
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
+    **{name: (function.__wrapped__, NUMBERS[domain_of(name)]) for name, function in FUNCTIONS_OF_ONE.items()},
     "sin": (np.sin, ANGLES),
     "cos": (np.cos, ANGLES),
     "tan": (np.tan, ANGLES),
     "exp": (np.exp, np.linspace(-87, 88, 4001)),
-    "log": (np.log, 10 ** np.linspace(-37, 38, 4001)),
     "tanh": (np.tanh, np.linspace(-11, 11, 4001)),
-    "asin": (np.arcsin, np.linspace(-1, 1, 4001)),
-    "acos": (np.arccos, np.linspace(-1, 1, 4001)),
 }
 
 

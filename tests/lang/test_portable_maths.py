@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tests.codegen.accuracy import ULPS
+from tests.lang.primitive_functions import FUNCTIONS_OF_ONE, domain_of
 from tests.lang.test_portable import numbers, played
 from tinote.ir.primitives import PRIMITIVES
 from tinote.lang.capture.portable import portable
@@ -19,10 +19,11 @@ from tinote.lang.capture.portable import portable
 COUNT = 2000
 #: Functions of one number, by the sort of numbers that they take.
 UNARY = {
-    "sin": "angle", "cos": "angle", "tan": "angle", "asin": "unit", "acos": "unit", "exp": "power", "log": "positive",
-    "tanh": "power", "sqrt": "positive", "rsqrt": "positive", "floor": "any", "ceil": "any", "round": "any",
-    "abs": "any",
-}  # fmt: skip
+    **{name: domain_of(name) for name in FUNCTIONS_OF_ONE},
+    **dict.fromkeys(("sin", "cos", "tan"), "angle"),
+    **dict.fromkeys(("exp", "tanh"), "power"),
+    **dict.fromkeys(("floor", "ceil", "round", "abs"), "any"),
+}
 BINARY = ("atan2", "pow", "mod", "floordiv")
 
 
@@ -54,10 +55,10 @@ def table(sort: str, dtype: Any, random: np.random.Generator) -> np.ndarray[Any,
     return found.astype(dtype)
 
 
-#: The functions of NumPy that have another name.
+#: The functions of NumPy, of which those of one number are the definitions of ours.
 NUMPY: dict[str, Callable[..., Any]] = {
-    "asin": np.arcsin, "acos": np.arccos, "atan2": np.arctan2, "pow": np.power, "round": np.rint,
-    "rsqrt": lambda x: 1 / np.sqrt(x), "mod": np.mod, "floordiv": np.floor_divide,
+    **{name: function.__wrapped__ for name, function in FUNCTIONS_OF_ONE.items()},
+    "atan2": np.arctan2, "pow": np.power, "round": np.rint, "mod": np.mod, "floordiv": np.floor_divide,
 }  # fmt: skip
 
 
@@ -121,7 +122,7 @@ def test_functions_are_as_exact_as_machine_code_is(dtype: Any, fast_math: bool) 
     found = numbers(answer, y.to_numpy())
     values = [exact(name, *rows) for name, *rows in zip(names, x.to_numpy(), z.to_numpy(), strict=True)]
     errors = {name: units(found[k], values[k]) for k, name in enumerate(names)}
-    most = {name: ULPS.get(PRIMITIVES[name], 0) for name in names}
+    most = {name: PRIMITIVES[name].ulps for name in names}
     most["floordiv"] = 0.5  # a large quotient is rounded before its fraction goes
     assert {name: error for name, error in errors.items() if error > most[name]} == {}
 

@@ -4,7 +4,7 @@
     pytest tests/properties --random-programs 5000 --cpu x86-64-v3      the same for a machine with less
 
 Integers, conversions and IEEE arithmetic must agree with the interpreter to the last bit, functions within the bounds
-of `tests.codegen.accuracy`, and fast maths within what rounding can make of the program (`tests.properties.rounding`).
+of the table of primitives, and fast maths within what rounding can make of the program (`tests.properties.rounding`).
 """
 
 from __future__ import annotations

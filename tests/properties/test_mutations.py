@@ -19,7 +19,6 @@ from tests.properties.test_compiled import wrong_strictly, wrong_with_fast_maths
 from tests.properties.test_programs import SIZE, SMOOTH_SIZE, STRICT, changed_meaning, wrong_gradient
 from tests.properties.test_store_first import wrong_when_stored
 from tinote.autodiff import gradient, reverse, storage
-from tinote.autodiff.derivative_rules import RULES
 from tinote.autodiff.storage import ValueSource
 from tinote.autodiff.storage_plan import plan_storage
 from tinote.compiler.codegen.llvm import module as llvm
@@ -94,31 +93,31 @@ def uses(prim: Primitive) -> Callable[[Program], bool]:
 #: what only derivatives are (`tests/autodiff/test_rules.py`, `test_strong_zeros.py` and, of decompositions,
 #: `tests/lang/test_linalg_repeated.py` have it)
 UNUSED = (p.cast, p.surrogate, p.strong_mul, p.in_reverse)
-RULED = [prim for prim, rule in RULES.items() if callable(rule) and prim not in UNUSED]
+RULED = [prim for prim in p.PRIMITIVES.values() if callable(prim.derivative) and prim not in UNUSED]
 
 
 @pytest.mark.parametrize("prim", [prim for prim in RULED if prim.arity != 2], ids=repr)
 def test_a_derivative_that_is_half_as_much_again(prim: Primitive, monkeypatch: pytest.MonkeyPatch) -> None:
-    rule = RULES[prim]
+    rule = prim.derivative
     assert callable(rule)
 
     def wrong(e: Any, g: Any, y: Any, a: Any) -> Any:
         return rule(e, e.builder.prim(p.mul, g, Lit(1.5, element_type(g.type))), y, a)
 
-    monkeypatch.setitem(RULES, prim, wrong)
+    monkeypatch.setattr(prim, "derivative", wrong)
     assert caught(generate_smooth, 5, wrong_gradient, uses(prim))
 
 
 @pytest.mark.parametrize("operand", [0, 1])
 @pytest.mark.parametrize("prim", [prim for prim in RULED if prim.arity == 2], ids=repr)
 def test_a_derivative_that_forgets_an_operand(prim: Primitive, operand: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    rule = RULES[prim]
+    rule = prim.derivative
     assert callable(rule)
 
     def wrong(e: Any, g: Any, y: Any, a: Any) -> Any:
         return [None if k == operand else g for k, g in enumerate(rule(e, g, y, a))]
 
-    monkeypatch.setitem(RULES, prim, wrong)
+    monkeypatch.setattr(prim, "derivative", wrong)
     assert caught(generate_smooth, 5, wrong_gradient, uses(prim))
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tinote.autodiff.derivative_rules import RULES, NoDerivative
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.custom_vjp import CustomVJP
+from tinote.ir.primitives import NoDerivative
 from tinote.ir.query import free_variables, walk
 from tinote.ir.types import Ref, Stack, is_float
 from tinote.source import Span
@@ -61,7 +61,7 @@ class _Activity:
 
     def op(self, op: ir.Op) -> None:
         if isinstance(op, ir.Prim):
-            rule = RULES[op.prim]
+            rule = op.prim.derivative
             if isinstance(rule, NoDerivative) and rule.zero:
                 return
             sources = op.args[1:] if op.prim is p.surrogate else op.args

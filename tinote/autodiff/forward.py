@@ -35,14 +35,14 @@ from typing import NamedTuple
 
 from tinote.autodiff.activity import Broken, broken_at, discardable_variables, may_be_active
 from tinote.autodiff.custom_vjp import transposed_vjp
-from tinote.autodiff.derivative_rules import RULES, Emit, NoDerivative, joined_tangents, tangent_numbers
+from tinote.autodiff.emit import Emit, joined_tangents, tangent_numbers
 from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.custom_vjp import CustomVJP
-from tinote.ir.primitives import Defaults
+from tinote.ir.primitives import Defaults, NoDerivative
 from tinote.ir.prune import prune
 from tinote.ir.query import walk
 from tinote.ir.types import Stack, Type, element_type, is_float, tangent_type, with_element
@@ -220,7 +220,7 @@ class _Forward:
             return self.builder.insert(whole, op.args[1:-1], value)
         if op.prim is p.select:
             return self.emit.where(op.args[0], self.tangent_or_zero(op.args[1]), self.tangent_or_zero(op.args[2]))
-        rule = RULES[op.prim]
+        rule = op.prim.derivative
         if isinstance(rule, NoDerivative):
             if not rule.zero:
                 raise DifferentiationError(f"`{op.prim}` cannot be differentiated: {rule.reason}", op.loc)

@@ -26,13 +26,13 @@ from itertools import product
 from typing import NamedTuple
 
 from tinote.autodiff.activity import active_variables, discardable_variables
-from tinote.autodiff.derivative_rules import RULES, Emit, NoDerivative, joined_tangents, tangent_numbers
+from tinote.autodiff.emit import Emit, joined_tangents, tangent_numbers
 from tinote.errors import DifferentiationError
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.custom_vjp import CustomVJP
-from tinote.ir.primitives import Defaults
+from tinote.ir.primitives import Defaults, NoDerivative
 from tinote.ir.prune import prune_unread
 from tinote.ir.query import definitions, walk
 from tinote.ir.rewrite import clone_region
@@ -243,7 +243,7 @@ class Reverser:
                 assert isinstance(tensor.type, Tensor)
                 self.accumulate(adjoints, tensor, self.builder.insert(g, index, ir.Lit(0.0, element_type(g.type))))
             return
-        rule = RULES[op.prim]
+        rule = op.prim.derivative
         if isinstance(rule, NoDerivative):
             if not rule.zero:
                 raise DifferentiationError(f"`{op.prim}` cannot be differentiated: {rule.reason}", op.loc)

@@ -16,7 +16,7 @@ Their reverse is then one step at that index, instead of a loop.
 
 The value is that of the loop, and the derivative that of the winner's term, computed once more: nothing is saved for
 each iteration, and no loop runs backwards to find out who won. Of a minimum or maximum the term is taken that the
-derivative rules of these say (`derivative_rules.py`), of equal ones too; `if x < s: s = x` and what is replaced along
+derivative rules of these say (`ir/primitives.py`), of equal ones too; `if x < s: s = x` and what is replaced along
 with it (the colour of what is nearest) go by the condition that they have.
 
 A term has to be computable from the index alone: from nothing that the loop carries, and from no memory that it writes.

@@ -1,23 +1,39 @@
-"""The table of primitives: for each its arity, type rule, meaning on plain numbers, and the facts that passes ask for.
+"""The table of primitives: a record of each, with its type rule, meaning and derivative (`primitive_record.py`).
 
-Everything that computes is here once; derivative rules (`autodiff/derivative_rules.py`) and machine code
-(`compiler/codegen`) are keyed by these objects, and tests walk `PRIMITIVES` to find holes in either. The meaning of the
-corner cases is fixed here, by `evaluate`:
+Everything that computes is here once; tests walk `PRIMITIVES`. The meaning of the corner cases is fixed here, by
+`evaluate`:
 
 - Integers wrap; over-wide shifts give 0 or the sign; a float becomes an integer by truncation, saturating, NaN to 0.
 - `//` and `%` round towards minus infinity, as in Python. For floats both are exact: the remainder is `fmod`, plus b
   where its sign is not that of b; the quotient is the largest integer not above a/b, as far as the type has it.
 - `min` and `max` leave a NaN out, as `fmin` and `fmax`, and order the zeros by sign: the minimumNumber and
   maximumNumber of IEEE 754-2019. So a reduction has the same result in any order, and NaN is its neutral element.
+
+A derivative takes the adjoint `g` of the result `y` and the operands, and gives the adjoint of each operand (None: no
+derivative flows there), as in the textbook: y = f(a, b) gives (g · ∂f/∂a, g · ∂f/∂b). Forward mode uses the same rule,
+since a Jacobian-vector product is the sum of these products applied to tangents. A rule computes by an `Arithmetic`:
+that of `autodiff/emit.py` writes operations of a kernel, that of `lang/data/traced_derivatives.py` computes numbers, so
+that a number in Python has the derivative that it has in a kernel.
+
+At a kink the rule picks a subgradient, the same everywhere: |x| and a root of a sum of squares give 0 at 0; `min` and
+`max` give all to the operand that they choose, of two equal ones the second, and nothing to a NaN beside a number.
+Where a function of numbers is not defined, and so NaN, its slopes are NaN.
+
+Zero is a strong zero: an adjoint (a tangent) that is 0 contributes 0, never NaN, through a slope that is infinite or
+NaN. So the arm of a branch that was not taken contributes nothing, whatever it divides by. Singular rules (division,
+root, logarithm, power) multiply by `strong_mul`, whose own derivative keeps to it; all others do so where their result
+may not count (`activity.discardable_variables`). Method: the strong zeros of ForwardDiff.jl and Enzyme.
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
+from tinote.ir.primitive_record import PRIMITIVES as PRIMITIVES
+from tinote.ir.primitive_record import Arithmetic, Defaults, Derivative, NoDerivative, Number, Primitive
 from tinote.ir.types import (
     Lanes,
     Scalar,
@@ -36,55 +52,7 @@ from tinote.ir.types import (
     u64,
 )
 
-Number = Any  # int or float, as the type asks; a tuple of them for tangents
-
-
-class Defaults(NamedTuple):
-    """The types that weak literals take (`ti.init(default_fp=…, default_ip=…)`)."""
-
-    fp: Scalar = f32
-    ip: Scalar = i32
-
-
-Rule = Callable[[tuple[Type, ...], Defaults], Type]
-#: the result type, then one, two or three operands
-Evaluate = (
-    Callable[[Scalar, Number], Number]
-    | Callable[[Scalar, Number, Number], Number]
-    | Callable[[Scalar, Number, Number, Number], Number]
-)
-
-
-class Primitive:
-    """`arity` None: any number. `rule` None: the result type is given where the operation is built. `elementwise`: maps
-    over tensors and lanes, scalars broadcast.
-    `cost`: rough time on a CPU, in additions. `evaluate(type, *values)`: the result of `type` for scalar operands."""
-
-    __slots__ = ("arity", "commutative", "cost", "elementwise", "evaluate", "name", "rule")
-
-    def __init__(
-        self,
-        name: str,
-        arity: int | None,
-        rule: Rule | None,
-        evaluate: Callable[..., Number],
-        commutative: bool,
-        elementwise: bool,
-        cost: float,
-    ) -> None:
-        self.name = name
-        self.arity = arity
-        self.rule = rule
-        self.evaluate = evaluate
-        self.commutative = commutative
-        self.elementwise = elementwise
-        self.cost = cost
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-PRIMITIVES: dict[str, Primitive] = {}
+T = TypeVar("T")
 
 
 def broadcast_shape(types: tuple[Type, ...]) -> tuple[int, ...]:
@@ -151,36 +119,16 @@ def _chosen(types: tuple[Type, ...], defaults: Defaults) -> Type:
 
 def operand_type(prim: Primitive, types: tuple[Type, ...], position: int, result: Type, defaults: Defaults) -> Scalar:
     """The scalar type that the operand at `position` must have once conversions are explicit."""
-    if prim.rule is _truth and prim is not logical_not:
-        dtype = _promoted(types, defaults)
-        return dtype if dtype.bits else (defaults.fp if dtype.kind == "f" else defaults.ip)
     if prim is logical_not or (prim is select and position == 0):
         return u1
     if prim is random_bits:
         return (u64, i64, i32)[position]
-    if prim is isnan:
-        return (
-            defaults.fp
-            if element_type(types[0]).kind != "f"
-            else element_type(types[0])
-            if element_type(types[0]).bits
-            else defaults.fp
-        )
+    if prim.rule is _truth:
+        dtype = _promoted(types, defaults)
+        if prim is isnan and dtype.kind != "f":
+            return defaults.fp
+        return dtype if dtype.bits else (defaults.fp if dtype.kind == "f" else defaults.ip)
     return element_type(result)
-
-
-def _define(
-    name: str,
-    arity: int | None,
-    rule: Rule | None,
-    evaluate: Evaluate,
-    *,
-    commutative: bool = False,
-    elementwise: bool = True,
-    cost: float = 1,
-) -> Primitive:
-    prim = PRIMITIVES[name] = Primitive(name, arity, rule, evaluate, commutative, elementwise, cost)
-    return prim
 
 
 def _fit(t: Scalar, value: Number) -> Number:
@@ -386,80 +334,235 @@ def mix(seed: int, iteration: int, draw: int) -> int:
     return z >> 32
 
 
-def _no_scalar_meaning(t: Scalar, *values: Number) -> Number:
-    raise TypeError("a tensor primitive has no meaning on scalars")
+def _of_tensors(name: str, arity: int | None, derivative: Derivative | NoDerivative) -> Primitive:
+    """A primitive on tensors or tangents, which takes them apart or puts them together."""
 
+    def meaning(t: Scalar, *values: Number) -> Number:
+        raise TypeError("a tensor primitive has no meaning on scalars")
+
+    return Primitive(name, arity, None, meaning, derivative, elementwise=False, cost=0)
+
+
+def _root_rule(e: Arithmetic[T], g: T, y: T, a: tuple[T, ...]) -> Sequence[T | None]:
+    slope = e.div(e.lit(0.5, y), y)
+    if e.is_sum_of_squares(a[0]):
+        return (e.where(e.of(eq, y, e.lit(0.0, y)), e.zero(g), e.times(y, g, slope)),)
+    return (e.times(y, g, slope, regular=e.is_positive(a[0])),)
+
+
+def _inverse_root_rule(e: Arithmetic[T], g: T, y: T, a: tuple[T, ...]) -> Sequence[T | None]:
+    slope = e.mul(e.lit(-0.5, y), e.div(y, a[0]))
+    return (e.times(y, g, slope, regular=e.is_positive(a[0])),)
+
+
+def _logarithm_rule(e: Arithmetic[T], g: T, y: T, a: tuple[T, ...]) -> Sequence[T | None]:
+    slope = e.div(e.lit(1.0, y), a[0])
+    if e.is_positive(a[0]):
+        return (e.times(y, g, slope),)
+    return (e.strong_mul(g, e.where(e.of(lt, a[0], e.lit(0.0, y)), e.lit(math.nan, y), slope)),)
+
+
+def _power_rule(e: Arithmetic[T], g: T, y: T, args: tuple[T, ...]) -> Sequence[T | None]:
+    a, b = args
+    zero, one = e.lit(0.0, y), e.lit(1.0, y)
+    slope = e.mul(b, e.of(power, a, e.sub(b, one)))
+    exponent = e.literal(b)
+    if exponent is not None and exponent != 1 and exponent.is_integer() == (exponent - 1).is_integer():
+        return e.where(e.of(eq, b, zero), e.zero(g), e.strong_mul(g, slope)), None
+    undefined = e.of(isnan, y)
+    base = e.where(e.of(eq, b, zero), e.zero(g), e.strong_mul(g, e.where(undefined, y, slope)))
+    if exponent is not None:
+        return base, None
+    positive = e.of(gt, a, zero)
+    logarithm = e.of(log, e.where(positive, a, one))
+    by_exponent = e.strong_mul(g, e.mul(y, logarithm))
+    return base, e.where(e.of(or_, positive, undefined), by_exponent, e.zero(g))
+
+
+def _absolute_rule(e: Arithmetic[T], g: T, y: T, a: tuple[T, ...]) -> Sequence[T | None]:
+    zero = e.lit(0.0, y)
+    # What is left is a NaN.
+    other = e.where(e.of(eq, a[0], zero), e.zero(g), e.times(y, g, a[0]))
+    return (e.where(e.of(gt, a[0], zero), g, e.where(e.of(lt, a[0], zero), e.neg(g), other)),)
+
+
+def _atan2_rule(e: Arithmetic[T], g: T, y: T, a: tuple[T, ...]) -> Sequence[T | None]:
+    # (b, -a) / (a² + b²) by way of the quotient of the smaller by the larger one: squares overflow or vanish sooner.
+    steep = e.of(gt, e.of(absolute, a[0]), e.of(absolute, a[1]))
+    larger, smaller = e.where(steep, a[0], a[1]), e.where(steep, a[1], a[0])
+    quotient = e.div(smaller, larger)
+    inverse = e.div(e.lit(1.0, y), e.mul(larger, e.add(e.lit(1.0, y), e.mul(quotient, quotient))))
+    part = e.mul(quotient, inverse)
+    return e.strong_mul(g, e.where(steep, part, inverse)), e.neg(e.strong_mul(g, e.where(steep, inverse, part)))
+
+
+def _product_rule(e: Arithmetic[T], g: T, y: T, a: tuple[T, ...]) -> Sequence[T | None]:
+    if e.is_square(y, g):  # one product, not the sum of two
+        return e.times(y, e.mul(g, e.lit(2.0, g)), a[0]), None
+    return e.times(y, g, a[1]), e.times(y, g, a[0])
+
+
+def _quotient_rule(e: Arithmetic[T], g: T, y: T, a: tuple[T, ...]) -> Sequence[T | None]:
+    if e.literal(a[1]):
+        return e.div(g, a[1]), None
+    inverse = e.div(e.lit(1.0, y), a[1])
+    regular = e.is_positive(a[1])
+    below = e.times(y, g, e.mul(inverse, y), regular=regular)
+    return e.times(y, g, inverse, regular=regular), e.neg(below)
+
+
+def _remainder_rule(e: Arithmetic[T], g: T, y: T, a: tuple[T, ...]) -> Sequence[T | None]:
+    # y = a - q·b with q constant almost everywhere
+    by_a = e.where(e.of(isnan, y), e.strong_mul(g, y), g)
+    return by_a, e.neg(e.strong_mul(g, e.of(round_, e.div(e.sub(a[0], y), a[1]))))
+
+
+def root_of_complement(e: Arithmetic[T], a: T) -> T:
+    """sqrt(1 - a²)"""
+    return e.of(sqrt, e.sub(e.lit(1.0, a), e.mul(a, a)))
+
+
+def extremum(e: Arithmetic[T], g: T, beats: Primitive, a: T, b: T, *, loses: T) -> tuple[T, T]:
+    """The rule of a minimum or maximum: the second operand is chosen where the first does not beat it, and where it is
+    not the one that `loses` if it is NaN.
+    """
+    first = e.of(beats, a, b)
+    known = e.literal(loses)
+    if known is None or known != known:
+        first = e.of(or_, first, e.of(isnan, loses))
+    return _choose(e, g, first)
+
+
+def _choose(e: Arithmetic[T], g: T, condition: T) -> tuple[T, T]:
+    zero = e.zero(g)
+    return e.where(condition, g, zero), e.where(condition, zero, g)
+
+
+_STEP = NoDerivative("piecewise constant", zero=True)
+_TRUTH = NoDerivative("a truth value has no derivative", zero=True)
+_INTEGER = NoDerivative("integer bits have no derivative", zero=True)
+# A tensor's adjoint is a tensor that is updated component by component: `reverse` does that itself.
+_IN_TENSORS = NoDerivative("handled where tensors' adjoints are kept", zero=False)
+_DIRECTIONS = NoDerivative("only tangents have directions", zero=False)
+_POSITIVE = (0.0, math.inf)
 
 # arithmetic
-add = _define("add", 2, _numbers, _arithmetic(lambda a, b: a + b), commutative=True)
-sub = _define("sub", 2, _numbers, _arithmetic(lambda a, b: a - b))
-mul = _define("mul", 2, _numbers, _arithmetic(lambda a, b: a * b), commutative=True)
-div = _define("div", 2, _floats, _divide, cost=4)
-floordiv = _define("floordiv", 2, _numbers, _floor_divide, cost=8)
-mod = _define("mod", 2, _numbers, _modulo, cost=8)
-raw_div = _define("raw_div", 2, _numbers, _truncating_divide, cost=6)
-raw_mod = _define("raw_mod", 2, _numbers, _truncating_modulo, cost=6)
-neg = _define("neg", 1, _numbers, _arithmetic(lambda a: -a))
-absolute = _define("abs", 1, _numbers, _arithmetic(abs))
-minimum = _define("min", 2, _numbers, _minimum)
-maximum = _define("max", 2, _numbers, _maximum)
-power = _define("pow", 2, _numbers, _power, cost=30)
+add = Primitive(
+    "add", 2, _numbers, _arithmetic(lambda a, b: a + b), lambda e, g, y, a: (g, g), commutative=True, numpy="add"
+)
+sub = Primitive("sub", 2, _numbers, _arithmetic(lambda a, b: a - b), lambda e, g, y, a: (g, e.neg(g)), numpy="subtract")
+mul = Primitive("mul", 2, _numbers, _arithmetic(lambda a, b: a * b), _product_rule, commutative=True, numpy="multiply")
+div = Primitive("div", 2, _floats, _divide, _quotient_rule, cost=4, numpy="true_divide")
+floordiv = Primitive("floordiv", 2, _numbers, _floor_divide, _STEP, cost=8, numpy="floor_divide")
+mod = Primitive("mod", 2, _numbers, _modulo, _remainder_rule, cost=8, numpy="remainder")
+raw_div = Primitive("raw_div", 2, _numbers, _truncating_divide, _quotient_rule, cost=6)
+raw_mod = Primitive("raw_mod", 2, _numbers, _truncating_modulo, _remainder_rule, cost=6, numpy="fmod")
+neg = Primitive("neg", 1, _numbers, _arithmetic(lambda a: -a), lambda e, g, y, a: (e.neg(g),), numpy="negative")
+absolute = Primitive("abs", 1, _numbers, _arithmetic(abs), _absolute_rule, numpy="absolute")
+minimum = Primitive("min", 2, _numbers, _minimum, lambda e, g, y, a: extremum(e, g, lt, *a, loses=a[1]), numpy="fmin")
+maximum = Primitive("max", 2, _numbers, _maximum, lambda e, g, y, a: extremum(e, g, gt, *a, loses=a[1]), numpy="fmax")
+power = Primitive("pow", 2, _numbers, _power, _power_rule, cost=30, ulps=2, lanes="never", numpy="float_power")
 # bits
-and_ = _define("and", 2, _bits, lambda t, a, b: a & b, commutative=True)
-or_ = _define("or", 2, _bits, lambda t, a, b: a | b, commutative=True)
-xor = _define("xor", 2, _bits, lambda t, a, b: a ^ b, commutative=True)
-invert = _define("invert", 1, _bits, lambda t, a: _fit(t, ~a))
-shl = _define("shl", 2, _shift, _shift_left)
-shr = _define("shr", 2, _shift, _shift_right)
+and_ = Primitive("and", 2, _bits, lambda t, a, b: a & b, _INTEGER, commutative=True)
+or_ = Primitive("or", 2, _bits, lambda t, a, b: a | b, _INTEGER, commutative=True)
+xor = Primitive("xor", 2, _bits, lambda t, a, b: a ^ b, _INTEGER, commutative=True)
+invert = Primitive("invert", 1, _bits, lambda t, a: _fit(t, ~a), _INTEGER)
+shl = Primitive("shl", 2, _shift, _shift_left, _INTEGER)
+shr = Primitive("shr", 2, _shift, _shift_right, _INTEGER)
 # truth
-lt = _define("lt", 2, _truth, lambda t, a, b: int(a < b))
-le = _define("le", 2, _truth, lambda t, a, b: int(a <= b))
-gt = _define("gt", 2, _truth, lambda t, a, b: int(a > b))
-ge = _define("ge", 2, _truth, lambda t, a, b: int(a >= b))
-eq = _define("eq", 2, _truth, lambda t, a, b: int(a == b), commutative=True)
-ne = _define("ne", 2, _truth, lambda t, a, b: int(a != b), commutative=True)
-logical_not = _define("not", 1, _truth, lambda t, a: int(not a))
-isnan = _define("isnan", 1, _truth, lambda t, a: int(a != a))
-select = _define("select", 3, _chosen, lambda t, c, a, b: a if c else b)
+lt = Primitive("lt", 2, _truth, lambda t, a, b: int(a < b), _TRUTH)
+le = Primitive("le", 2, _truth, lambda t, a, b: int(a <= b), _TRUTH)
+gt = Primitive("gt", 2, _truth, lambda t, a, b: int(a > b), _TRUTH)
+ge = Primitive("ge", 2, _truth, lambda t, a, b: int(a >= b), _TRUTH)
+eq = Primitive("eq", 2, _truth, lambda t, a, b: int(a == b), _TRUTH, commutative=True)
+ne = Primitive("ne", 2, _truth, lambda t, a, b: int(a != b), _TRUTH, commutative=True)
+logical_not = Primitive("not", 1, _truth, lambda t, a: int(not a), _TRUTH)
+isnan = Primitive("isnan", 1, _truth, lambda t, a: int(a != a), _TRUTH)
+select = Primitive(
+    "select", 3, _chosen, lambda t, c, a, b: a if c else b, lambda e, g, y, a: (None, *_choose(e, g, a[0]))
+)
 # maths
-sqrt = _define("sqrt", 1, _floats, _math(math.sqrt), cost=5)
-rsqrt = _define("rsqrt", 1, _floats, _rsqrt, cost=5)
-exp = _define("exp", 1, _floats, _math(math.exp), cost=15)
-log = _define("log", 1, _floats, _log, cost=15)
-sin = _define("sin", 1, _floats, _math(math.sin), cost=15)
-cos = _define("cos", 1, _floats, _math(math.cos), cost=15)
-tan = _define("tan", 1, _floats, _math(math.tan), cost=25)
-asin = _define("asin", 1, _floats, _math(math.asin), cost=20)
-acos = _define("acos", 1, _floats, _math(math.acos), cost=20)
-atan2 = _define("atan2", 2, _floats, lambda t, a, b: t.round(math.atan2(a, b)), cost=30)
-tanh = _define("tanh", 1, _floats, _math(math.tanh), cost=20)
-floor = _define("floor", 1, _numbers, _integral(math.floor))
-ceil = _define("ceil", 1, _numbers, _integral(math.ceil))
-round_ = _define("round", 1, _numbers, _integral(round))
+sqrt = Primitive("sqrt", 1, _floats, _math(math.sqrt), _root_rule, cost=5, domain=_POSITIVE, numpy="sqrt")
+rsqrt = Primitive("rsqrt", 1, _floats, _rsqrt, _inverse_root_rule, cost=5, ulps=2, domain=_POSITIVE)
+exp = Primitive(
+    "exp", 1, _floats, _math(math.exp), lambda e, g, y, a: (e.strong_mul(g, y),),
+    cost=15, ulps=2, lanes="fast", numpy="exp",
+)  # fmt: skip
+log = Primitive("log", 1, _floats, _log, _logarithm_rule, cost=15, ulps=2, domain=_POSITIVE, lanes="fast", numpy="log")
+sin: Primitive = Primitive(
+    "sin", 1, _floats, _math(math.sin), lambda e, g, y, a: (e.times(y, g, e.of(cos, a[0])),),
+    cost=15, ulps=2, lanes="fast", numpy="sin",
+)  # fmt: skip
+cos = Primitive(
+    "cos", 1, _floats, _math(math.cos), lambda e, g, y, a: (e.neg(e.times(y, g, e.of(sin, a[0]))),),
+    cost=15, ulps=2, lanes="fast", numpy="cos",
+)  # fmt: skip
+tan = Primitive(
+    "tan", 1, _floats, _math(math.tan), lambda e, g, y, a: (e.times(y, g, e.add(e.lit(1.0, y), e.mul(y, y))),),
+    cost=25, ulps=4, lanes="never", numpy="tan",
+)  # fmt: skip
+asin = Primitive(
+    "asin", 1, _floats, _math(math.asin),
+    lambda e, g, y, a: (e.strong_mul(g, e.div(e.lit(1.0, y), root_of_complement(e, a[0]))),),
+    cost=20, ulps=4, domain=(-1, 1), lanes="never", numpy="arcsin",
+)  # fmt: skip
+acos = Primitive(
+    "acos", 1, _floats, _math(math.acos),
+    lambda e, g, y, a: (e.neg(e.strong_mul(g, e.div(e.lit(1.0, y), root_of_complement(e, a[0])))),),
+    cost=20, ulps=4, domain=(-1, 1), lanes="never", numpy="arccos",
+)  # fmt: skip
+atan2 = Primitive(
+    "atan2", 2, _floats, lambda t, a, b: t.round(math.atan2(a, b)), _atan2_rule,
+    cost=30, ulps=4, lanes="never", numpy="arctan2",
+)  # fmt: skip
+tanh = Primitive(
+    "tanh", 1, _floats, _math(math.tanh), lambda e, g, y, a: (e.times(y, g, e.sub(e.lit(1.0, y), e.mul(y, y))),),
+    cost=20, ulps=4, lanes="fast", numpy="tanh",
+)  # fmt: skip
+floor = Primitive("floor", 1, _numbers, _integral(math.floor), _STEP, numpy="floor")
+ceil = Primitive("ceil", 1, _numbers, _integral(math.ceil), _STEP, numpy="ceil")
+round_ = Primitive("round", 1, _numbers, _integral(round), _STEP, numpy="rint")
 # surrogate(x, z): the value of x with the derivative of z, which is computed only where a derivative is asked for
-surrogate = _define("surrogate", 2, _first, lambda t, x, z: x, cost=0)
+surrogate = Primitive("surrogate", 2, _first, lambda t, x, z: x, lambda e, g, y, a: (None, g), cost=0)
 # in_reverse(x, y): the value x; for a reverse sweep y, which is as good a value and has a better derivative
-in_reverse = _define("in_reverse", 2, _first, lambda t, x, y: x, cost=0)
-# strong_mul(a, b): a · b, and a where that is 0, whatever b is: a factor that does not count may be infinite or NaN
-strong_mul = _define("strong_mul", 2, _floats, _strong_mul, cost=2)
+in_reverse = Primitive("in_reverse", 2, _first, lambda t, x, y: x, lambda e, g, y, a: (g, None), cost=0)
+# strong_mul(a, b): a · b, and a where that is 0, whatever b is: a factor that does not count may be infinite or NaN.
+# What is 0 for an adjoint is 0 for what the adjoint depends on: forward mode over reverse mode.
+strong_mul = Primitive(
+    "strong_mul", 2, _floats, _strong_mul, lambda e, g, y, a: (e.strong_mul(g, a[1]), e.strong_mul(a[0], g)), cost=2
+)
 # stop_gradient_once(x): x, which is a constant for the derivative that is taken, and not for the derivative of that one
-stop_gradient_once = _define("stop_gradient_once", 1, _first, lambda t, x: x, cost=0)
+stop_gradient_once = Primitive(
+    "stop_gradient_once",
+    1,
+    _first,
+    lambda t, x: x,
+    NoDerivative("a constant for this derivative", zero=True),
+    cost=0,
+)
 # conversions: the result type is given where the operation is built
-cast = _define("cast", 1, None, cast_number)
-bitcast = _define("bitcast", 1, None, _reinterpret)
+cast = Primitive("cast", 1, None, cast_number, lambda e, g, y, a: (e.of_operand(g, a[0]),))
+bitcast = Primitive(
+    "bitcast",
+    1,
+    None,
+    _reinterpret,
+    NoDerivative("the bits of a number are not a differentiable function of it", zero=False),
+)
 # tensors: pack(components in row-major order), extract(tensor, *indices), insert(tensor, *indices, value)
-pack = _define("pack", None, None, _no_scalar_meaning, elementwise=False, cost=0)
-extract = _define("extract", None, None, _no_scalar_meaning, elementwise=False, cost=0)
-insert = _define("insert", None, None, _no_scalar_meaning, elementwise=False, cost=0)
+pack = _of_tensors("pack", None, lambda e, g, y, a: e.components(g))
+extract = _of_tensors("extract", None, _IN_TENSORS)
+insert = _of_tensors("insert", None, _IN_TENSORS)
 # tangents along several directions: join_tangents(numbers), tangent_at(tangents, literal direction)
-join_tangents = _define("join_tangents", None, None, _no_scalar_meaning, elementwise=False, cost=0)
-tangent_at = _define("tangent_at", 2, None, _no_scalar_meaning, elementwise=False, cost=0)
+join_tangents = _of_tensors("join_tangents", None, _DIRECTIONS)
+tangent_at = _of_tensors("tangent_at", 2, _DIRECTIONS)
 # random_bits(launch seed: u64, iteration: i64, draw: i32) -> u32
-random_bits = _define(
+random_bits = Primitive(
     "random_bits",
     3,
     lambda types, defaults: u32,
     lambda t, seed, iteration, draw: mix(seed, iteration, draw),
+    NoDerivative("a random draw does not depend on the program's inputs", zero=True),
     elementwise=False,
     cost=8,
 )

@@ -88,8 +88,6 @@ _FEWEST_STRIPS = 8
 _GATHERED, _MISPREDICTED, _PER_ITERATION = 5.0, 5.0, 2.0
 #: Iterations of lanes that wait for others, of those of a loop that they leave at different times.
 _WAITING = 1.4
-_INLINE = (p.exp, p.log, p.sin, p.cos, p.tanh)
-_FUNCTIONS = (p.exp, p.log, p.sin, p.cos, p.tan, p.asin, p.acos, p.atan2, p.tanh, p.power)
 #: What LLVM reorders when a loop carries it; more of integers than of floats.
 _REORDERED = (p.add, p.sub, p.minimum, p.maximum)
 _REORDERED_INTEGERS = (*_REORDERED, p.mul, p.and_, p.or_, p.xor)
@@ -505,9 +503,7 @@ class _Estimate:
             return not divides or isinstance(op.args[1], ir.Lit)
         if op.prim is p.power and isinstance(op.args[1], ir.Lit):
             return True
-        if op.prim not in _FUNCTIONS:
-            return True
-        return self.machine.fast_math and op.prim in _INLINE
+        return op.prim.lanes == "always" or (op.prim.lanes == "fast" and self.machine.fast_math)
 
 
 def _moved_loads(body: ir.Region) -> dict[ir.Op, float]:

@@ -14,7 +14,7 @@ a float refuses a traced number, with an error that says what to write: `json` (
 `Decimal(e)`, `timedelta(seconds=e)`, `time.sleep(e)`, `float.hex(e)`, JAX. And pandas makes columns of objects of
 traced numbers until they are converted (`.astype(float)`).
 
-The derivatives are those of kernels, at ties and kinks too (`autodiff/derivative_rules.py`). `max(a, b)` and `min(a,
+The derivatives are those of kernels, at ties and kinks too (`ir/primitives.py`). `max(a, b)` and `min(a,
 b)` of Python's own compare, and give one of the two, of equal ones the first; `ti.max` and NumPy's compute.
 
 What is taken out (`float(e)`, `math.sin(e)`, `np.array([e])`, `x.to_numpy()`) is a constant. When plain numbers go into

@@ -1,6 +1,6 @@
 """Numbers with a derivative along one direction, and the derivatives of the operations that Python has for numbers.
 
-The rules are those of kernels (`autodiff/derivative_rules.py`), evaluated by an arithmetic of `Dual`s in place of one
+The rules are those of kernels (`ir/primitives.py`), evaluated by an arithmetic of `Dual`s in place of one
 that writes operations. So a number in Python has the derivative that it has in a kernel, at ties and kinks too, slopes
 have tangents of their own, and both orders of differentiation share one table. What NumPy has and kernels have no
 primitive for has its rule here, in the same form.
@@ -18,10 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.autodiff.derivative_rules import RULES as OF_PRIMITIVES
-from tinote.autodiff.derivative_rules import NoDerivative, Rule, extremum, root_of_complement
 from tinote.ir import primitives as p
-from tinote.ir.primitives import Primitive
+from tinote.ir.primitives import PRIMITIVES, Derivative, NoDerivative, Primitive, extremum, root_of_complement
 
 
 class ScalarRule(NamedTuple):
@@ -31,7 +29,7 @@ class ScalarRule(NamedTuple):
 
     name: str
     value: Callable[..., Any]
-    rule: Rule | None
+    rule: Derivative | None
     squares: Callable[..., bool] | None = None
 
     def of(self, *operands: Dual, value: float | None = None) -> Dual:
@@ -109,7 +107,7 @@ _ZERO = Constant(0.0)
 
 
 class _DualArithmetic:
-    """What the rules compute with (`derivative_rules.Arithmetic`)."""
+    """What the rules compute with (`primitive_record.Arithmetic`)."""
 
     def lit(self, value: float, like: Dual) -> Dual:
         return Constant(value)
@@ -188,20 +186,20 @@ def scaled(slope: Any, amount: Any) -> Any:
 
 def _scaled_rule(e: _Arithmetic, g: Dual, y: Dual, a: tuple[Dual, ...]) -> tuple[Any, ...]:
     slope, amount = a
-    by_amount, by_slope = OF_PRIMITIVES[p.strong_mul](e, g, y, (amount, slope))  # type: ignore[operator]
+    by_amount, by_slope = _STRONG_MUL(e, g, y, (amount, slope))
     return by_slope, by_amount
 
 
-def _rule_of(prim: Primitive) -> Rule:
-    rule = OF_PRIMITIVES[prim]
+def _rule_of(prim: Primitive) -> Derivative:
+    rule = prim.derivative
     assert not isinstance(rule, NoDerivative)
     return rule
 
 
-_LOGARITHM, _ABSOLUTE, _DIVIDE = _rule_of(p.log), _rule_of(p.absolute), _rule_of(p.div)
+_LOGARITHM, _ABSOLUTE, _DIVIDE, _STRONG_MUL = map(_rule_of, (p.log, p.absolute, p.div, p.strong_mul))
 
 
-def _logarithm_to(base: float) -> Rule:
+def _logarithm_to(base: float) -> Derivative:
     return lambda e, g, y, a: _LOGARITHM(e, e.mul(g, e.lit(1.0 / math.log(base), y)), y, a)
 
 
@@ -234,37 +232,19 @@ def _copy_sign(e: _Arithmetic, g: Dual, y: Dual, a: tuple[Dual, ...]) -> tuple[A
     return (*_ABSOLUTE(e, signed, y, (a[0],)), None)
 
 
-#: Operations that kernels have as primitives, by the names that NumPy has for them.
-_PRIMITIVES: dict[str, tuple[Callable[..., Any], Primitive]] = {
-    "add": (operator.add, p.add),
-    "subtract": (operator.sub, p.sub),
-    "multiply": (operator.mul, p.mul),
-    "true_divide": (np.divide, p.div),
-    "float_power": (np.float_power, p.power),
-    "remainder": (np.remainder, p.mod),
-    "fmod": (np.fmod, p.raw_mod),
-    "floor_divide": (np.floor_divide, p.floordiv),
-    "negative": (operator.neg, p.neg),
-    "absolute": (abs, p.absolute),
-    "fmax": (np.fmax, p.maximum),
-    "fmin": (np.fmin, p.minimum),
-    "sqrt": (np.sqrt, p.sqrt),
-    "exp": (np.exp, p.exp),
-    "log": (np.log, p.log),
-    "sin": (np.sin, p.sin),
-    "cos": (np.cos, p.cos),
-    "tan": (np.tan, p.tan),
-    "arcsin": (np.arcsin, p.asin),
-    "arccos": (np.arccos, p.acos),
-    "arctan2": (np.arctan2, p.atan2),
-    "tanh": (np.tanh, p.tanh),
-    "floor": (np.floor, p.floor),
-    "ceil": (np.ceil, p.ceil),
-    "rint": (np.rint, p.round_),
+#: Operators of Python, by the names of the functions of NumPy that they are.
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "negative": operator.neg,
+    "absolute": abs,
 }
+#: Operations that kernels have as primitives, by the names that NumPy has for them.
+_PRIMITIVES = {prim.numpy: prim for prim in PRIMITIVES.values() if prim.numpy}
 
 #: Those that kernels compose of others, if they have them.
-_OTHERS: dict[str, tuple[Callable[..., Any], Rule | None]] = {
+_OTHERS: dict[str, tuple[Callable[..., Any], Derivative | None]] = {
     "positive": (operator.pos, lambda e, g, y, a: (g,)),
     "square": (np.square, lambda e, g, y, a: (e.strong_mul(g, e.add(a[0], a[0])),)),
     "reciprocal": (np.reciprocal, lambda e, g, y, a: _DIVIDE(e, g, y, (e.lit(1.0, y), a[0]))[1:]),
@@ -313,13 +293,13 @@ def _is_sum_of_squares(operand: Any) -> bool:
     return getattr(operand, "is_sum_of_squares", False) or (type(operand) in (int, float) and operand == 0)
 
 
-def _scalar_rule(name: str, value: Callable[..., Any], rule: Rule | None) -> ScalarRule:
+def _scalar_rule(name: str, value: Callable[..., Any], rule: Derivative | None) -> ScalarRule:
     return ScalarRule(name, _by_numpy(value) if isinstance(value, np.ufunc) else value, rule, _SQUARES.get(name))
 
 
-def _primitive_rule(name: str, value: Callable[..., Any], prim: Primitive) -> ScalarRule:
-    rule = OF_PRIMITIVES[prim]
-    return _scalar_rule(name, value, None if isinstance(rule, NoDerivative) else rule)
+def _primitive_rule(name: str, prim: Primitive) -> ScalarRule:
+    rule = None if isinstance(prim.derivative, NoDerivative) else prim.derivative
+    return _scalar_rule(name, _OPERATORS.get(name) or getattr(np, name), rule)
 
 
 #: `scaled`, as an operation.
@@ -327,10 +307,10 @@ SCALE = ScalarRule("scale", scaled, _scaled_rule)
 
 #: By the names that NumPy has for them.
 RULES: dict[str, ScalarRule] = {
-    **{name: _primitive_rule(name, *row) for name, row in _PRIMITIVES.items()},
+    **{name: _primitive_rule(name, prim) for name, prim in _PRIMITIVES.items()},
     **{name: _scalar_rule(name, *row) for name, row in _OTHERS.items()},
 }
-_BY_PRIMITIVE = {prim: RULES[name] for name, (_, prim) in _PRIMITIVES.items()}
+_BY_PRIMITIVE = {prim: RULES[name] for name, prim in _PRIMITIVES.items()}
 RULES.update(
     power=RULES["float_power"],
     divide=RULES["true_divide"],

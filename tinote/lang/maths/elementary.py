@@ -2,7 +2,7 @@
 
 Each works on numbers, and on vectors and matrices component by component; integers become floats of the session's
 default type first. Derivatives are exact, in kernels and on numbers in Python by one table
-(`autodiff/derivative_rules.py`): at a kink |x| and the root of a sum of squares have 0, and `min` and `max` that of the
+(`ir/primitives.py`): at a kink |x| and the root of a sum of squares have 0, and `min` and `max` that of the
 second of two equal numbers.
 """
 

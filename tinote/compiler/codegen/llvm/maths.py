@@ -23,24 +23,13 @@ def _call(f: FunctionText, name: str, t: Scalar, *operands: str, flags: str | No
     return f.value(f"call{f.flags if flags is None else flags} {ty} @llvm.{name}.f{t.bits}({arguments})")
 
 
-def _intrinsic(name: str) -> Callable[..., str]:
+def intrinsic(name: str) -> Callable[..., str]:
     """Inline where that is possible and allowed, else LLVM's intrinsic, which becomes an instruction or a call."""
 
     def emit(f: FunctionText, t: Scalar, atoms: Atoms, *operands: str) -> str:
         return inline(f, name, t, operands[0]) or _call(f, name, t, *operands)
 
     return emit
-
-
-exp = _intrinsic("exp")
-log = _intrinsic("log")
-sin = _intrinsic("sin")
-cos = _intrinsic("cos")
-tan = _intrinsic("tan")
-asin = _intrinsic("asin")
-acos = _intrinsic("acos")
-atan2 = _intrinsic("atan2")
-tanh = _intrinsic("tanh")
 
 
 def sqrt(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:

@@ -16,7 +16,7 @@ from tinote.ir import primitives as p
 from tinote.ir.affine import span_of_type
 from tinote.ir.float_ranges import FloatRange, fits
 from tinote.ir.nodes import Atom
-from tinote.ir.primitives import Primitive
+from tinote.ir.primitive_record import Primitive, require_all
 from tinote.ir.types import Scalar, Tangents, f16, f32, f64, i64, tangent_type, u1
 
 Emitter = Callable[..., str]
@@ -337,15 +337,10 @@ EMITTERS: dict[Primitive, Emitter] = {
     p.select: _select,
     p.sqrt: llvm_maths.sqrt,
     p.rsqrt: llvm_maths.rsqrt,
-    p.exp: llvm_maths.exp,
-    p.log: llvm_maths.log,
-    p.sin: llvm_maths.sin,
-    p.cos: llvm_maths.cos,
-    p.tan: llvm_maths.tan,
-    p.asin: llvm_maths.asin,
-    p.acos: llvm_maths.acos,
-    p.atan2: llvm_maths.atan2,
-    p.tanh: llvm_maths.tanh,
+    **{
+        prim: llvm_maths.intrinsic(prim.name)
+        for prim in (p.exp, p.log, p.sin, p.cos, p.tan, p.asin, p.acos, p.atan2, p.tanh)
+    },
     p.floor: _integral("floor"),
     p.ceil: _integral("ceil"),
     p.round_: _integral("roundeven"),
@@ -362,3 +357,4 @@ EMITTERS: dict[Primitive, Emitter] = {
 
 #: Primitives that are gone before machine code.
 NO_CODE = (p.pack, p.extract, p.insert)
+require_all("LLVM code", EMITTERS, NO_CODE)

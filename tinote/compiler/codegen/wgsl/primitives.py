@@ -20,7 +20,7 @@ from tinote.compiler.codegen.wgsl.text import (
 )
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Lit, Var
-from tinote.ir.primitives import Primitive
+from tinote.ir.primitive_record import Primitive, require_all
 from tinote.ir.types import Scalar, Tangents, element_type, f16, f64, u1
 
 #: Helpers of integers; {t}: the type.
@@ -417,6 +417,9 @@ EMITTERS: dict[Primitive, Emitter] = {
 REFUSED: dict[Primitive, str] = {
     **{prim: f"'{prim.name}' of a vector as a whole" for prim in (p.pack, p.extract, p.insert)},
 }
+#: What `expression` has itself, and `wide.emit`, as it is of 64 bits.
+_ELSEWHERE = (p.join_tangents, p.tangent_at, p.random_bits)
+require_all("WGSL code", EMITTERS, REFUSED, _ELSEWHERE)
 #: What is arithmetic on truth values.
 _TRUTH = {p.add: p.xor, p.sub: p.xor, p.mul: p.and_, p.minimum: p.and_, p.maximum: p.or_}
 #: Whose results are within their type whatever its width.
