@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 import tinote as ti
 from tinote.compiler.protocol import FUNCTIONS
 from tinote.ir.primitives import Defaults, Primitive
 from tinote.ir.types import f64, i32
 
-__all__ = ["FUNCTIONS_OF_ONE", "domain_of", "primitive_of"]
+__all__ = ["FUNCTIONS_OF_ONE", "by_numpy", "domain_of", "primitive_of"]
 
 
 def primitive_of(function: Any) -> Primitive | None:
@@ -22,7 +25,7 @@ def _makes_floats(prim: Primitive) -> bool:
     return prim.rule is not None and prim.rule((i32,) * (prim.arity or 0), Defaults(fp=f64)) is f64
 
 
-#: Those of one number, which give a float, by name: the function's definition is its meaning by NumPy.
+#: Those of one number, which give a float, by name: in Python scope they are computed by NumPy.
 FUNCTIONS_OF_ONE: dict[str, Any] = {
     name: function
     for name, function in sorted(FUNCTIONS.items())
@@ -31,6 +34,12 @@ FUNCTIONS_OF_ONE: dict[str, Any] = {
     and prim.arity == 1
     and _makes_floats(prim)
 }
+
+
+def by_numpy(name: str) -> Callable[..., Any]:
+    """NumPy's function, or what a function that NumPy does not have is in Python scope."""
+    prim = primitive_of(FUNCTIONS_OF_ONE[name])
+    return getattr(np, prim.numpy) if prim is not None and prim.numpy else FUNCTIONS_OF_ONE[name]
 
 
 def domain_of(name: str) -> str:

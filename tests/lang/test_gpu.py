@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tests.lang.primitive_functions import FUNCTIONS_OF_ONE, domain_of
+from tests.lang.primitive_functions import FUNCTIONS_OF_ONE, by_numpy, domain_of
 from tinote.errors import KernelAssertionError, KernelIndexError, KernelMemoryError, KernelTargetError, TinoteError
 from tinote.lang.session.state import session
 from tinote.runtime import gpu
@@ -573,7 +573,7 @@ NUMBERS = {
     "any": np.linspace(-9, 9, 4001),
 }
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
-    **{name: (function.__wrapped__, NUMBERS[domain_of(name)]) for name, function in FUNCTIONS_OF_ONE.items()},
+    **{name: (by_numpy(name), NUMBERS[domain_of(name)]) for name in FUNCTIONS_OF_ONE},
     "sin": (np.sin, ANGLES),
     "cos": (np.cos, ANGLES),
     "tan": (np.tan, ANGLES),

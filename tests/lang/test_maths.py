@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tests.lang.primitive_functions import FUNCTIONS_OF_ONE, domain_of, primitive_of
+from tests.lang.primitive_functions import FUNCTIONS_OF_ONE, by_numpy, domain_of, primitive_of
 from tinote.compiler.protocol import FUNCTIONS
 from tinote.lang.maths.functions import INNER
 
@@ -24,7 +24,7 @@ ARGUMENTS = {"any": REAL, "positive": POSITIVE, "unit": UNIT}
 # name: (function in kernels and Python, NumPy's, arguments, error in units in the last place)
 UNARY: dict[str, tuple[Any, Any, np.ndarray, float]] = {
     **{
-        name: (function, function.__wrapped__, ARGUMENTS[domain_of(name)], primitive_of(function).ulps or 2)
+        name: (function, by_numpy(name), ARGUMENTS[domain_of(name)], primitive_of(function).ulps or 2)
         for name, function in FUNCTIONS_OF_ONE.items()
     },
     "atan": (ti.atan, np.arctan, REAL, 4),
@@ -33,6 +33,7 @@ UNARY: dict[str, tuple[Any, Any, np.ndarray, float]] = {
     "exp2": (ti.exp2, np.exp2, REAL, 2),
     "log2": (ti.log2, np.log2, POSITIVE, 4),
     "log10": (ti.log10, np.log10, POSITIVE, 4),
+    "rsqrt": (ti.rsqrt, lambda x: 1 / np.sqrt(x), POSITIVE, 2),
     "abs": (ti.abs, np.abs, REAL, 0),
     "sign": (ti.sign, np.sign, REAL, 0),
     "floor": (ti.floor, np.floor, REAL, 0),
