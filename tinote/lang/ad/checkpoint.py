@@ -279,7 +279,7 @@ class _Chain:
                     [task for arguments in self.launches.values() for task in arguments.gradient_tasks]
                 ),
                 release=self._release,
-                numbers=frozenset(self.numbers),
+                sources=frozenset(self.numbers),
                 reads_active=self._reads_active,
                 kept_bytes=self.report.peak_bytes,
                 tells_gradients=True,

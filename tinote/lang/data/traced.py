@@ -47,6 +47,7 @@ import numpy as np
 from tinote.errors import DifferentiationError, Note
 from tinote.lang.data.traced_derivatives import RULES, SCALE, Constant, Dual, ScalarRule, SumOfSquares
 from tinote.lang.session.state import recorder
+from tinote.program.effects import Effects
 from tinote.runtime.seam import heard
 from tinote.source import Span, caller, line_text
 
@@ -60,10 +61,12 @@ _LOOKS = re.compile(r"(math\.|np\.|numpy\.)?(isnan|isfinite|isinf|isclose|allclo
 _OPERATOR = opmap["BINARY_OP"]
 
 
-class Computed:
+class Computed(Effects):
     """Python has computed the traced number `result` by a rule. Active `operands` are traced numbers, others floats."""
 
     __slots__ = ("operands", "result", "rule")
+
+    gradients = ()
 
     def __init__(self, result: Traced, rule: ScalarRule, operands: tuple[Traced | float, ...]) -> None:
         self.result = result
@@ -76,8 +79,11 @@ class Computed:
         return self.result.number
 
     @property
+    def results(self) -> tuple[int]:
+        return (self.result.number,)
+
+    @property
     def sources(self) -> tuple[int, ...]:
-        """The numbers of the operands, 0 for constants."""
         return tuple([one.number if type(one) is Traced else 0 for one in self.operands])
 
     def adjoints(self, adjoint: Dual) -> tuple[Dual, ...]:

@@ -109,17 +109,13 @@ class Again:
         that used them.
         """
         found: dict[Write, None] = {}
-        used: set[Buffer | None] = set()
+        used: set[Buffer] = set()
         for event in self._events:
-            if isinstance(event, Write):
-                if event.initialises and event.target.adjoint is not None and event.target not in used:
-                    found[event] = None
-                else:
-                    used |= {event.target, event.source}
-            elif isinstance(event, Read):
-                used.add(event.buffer)
-            elif not isinstance(event, Computed):
-                used |= event.touched
+            first = isinstance(event, Write) and event.initialises and event.target.adjoint is not None
+            if first and event.target not in used:
+                found[event] = None
+            else:
+                used.update(event.touched)
         return found
 
     def initialise(self, recorder: Recorder) -> None:

@@ -332,7 +332,7 @@ class _Record:
                 fully_overwritten=(stretch.filled & stretch.written) - own | buffers,
                 gradient_tasks=tuple([task for event in journal.records for task in event.gradient_tasks]),
                 release=self._release,
-                numbers=frozenset(taken - {0}),
+                sources=frozenset(taken - {0}),
                 kept_bytes=stretch.start.nbytes,
                 made=frozenset(buffers),
                 carries_tangents=True,

@@ -131,7 +131,7 @@ class InnerForward:
             fully_overwritten=(stretch.filled & stretch.written) | set(self._duals),
             gradient_tasks=tuple([task for event in journal.records for task in event.gradient_tasks]),
             release=self._release,
-            numbers=frozenset(journal.trace.taken_in),
+            sources=frozenset(journal.trace.taken_in),
             kept_bytes=stretch.start.nbytes,
         )
         outer.custom(custom)

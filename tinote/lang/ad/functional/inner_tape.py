@@ -143,7 +143,7 @@ class InnerTape:
             fully_overwritten=(stretch.filled & stretch.written) | (every if self._clears else set()),
             gradient_tasks=tuple([task for event in tape.records for task in event.gradient_tasks]),
             release=self._release,
-            numbers=self._numbers,
+            sources=self._numbers,
             kept_bytes=stretch.start.nbytes,
         )
         outer.custom(custom)

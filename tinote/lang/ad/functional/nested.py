@@ -649,7 +649,7 @@ class Recorded:
             fully_overwritten=(stretch.filled & stretch.written) - own | made,
             gradient_tasks=tuple([task for event in journal.records for task in event.gradient_tasks]),
             release=self._release,
-            numbers=frozenset(taken - {0}),
+            sources=frozenset(taken - {0}),
             kept_bytes=stretch.start.nbytes,
             made=frozenset(made),
             again=self._run_again,

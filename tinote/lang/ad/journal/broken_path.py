@@ -54,12 +54,10 @@ class LostValues:
     def follow(self, events: Iterable[Event]) -> None:
         """Follow these values through a journal."""
         for event in events:
-            if isinstance(event, Launch):
-                self.launch(event.arguments)
-                if event.flow is not None:
-                    self._numbers_to_launch(event)
-            elif isinstance(event, CapturedStep):
-                self._step(event)
+            if isinstance(event, Launch | CapturedStep):
+                for arguments in self._launches_of(event):
+                    self.launch(arguments)
+                self._numbers_to_launch(event)
             elif isinstance(event, Custom):
                 self.custom(event)
             elif isinstance(event, Write):
@@ -81,10 +79,10 @@ class LostValues:
                 if source in self.numbers:
                     self.numbers[event.number] = self.numbers[source]
 
-    def _numbers_to_launch(self, launch: Launch) -> None:
-        assert launch.flow is not None
-        for _, number, _ in launch.flow.inputs:
-            self.refuse_number(number, Note("from there this kernel gets them as an argument", launch.span))
+    def _numbers_to_launch(self, event: Launch | CapturedStep) -> None:
+        who = "this kernel" if isinstance(event, Launch) else f"'{event.name}'"
+        for number in event.sources:
+            self.refuse_number(number, Note(f"from there {who} gets them as an argument", event.span))
 
     def _numbers_to_field(self, write: Write) -> None:
         written = set(write.sources)
@@ -103,12 +101,11 @@ class LostValues:
 
     # ---- through events
 
-    def _step(self, step: CapturedStep) -> None:
-        """Through a captured step, which loses no values itself."""
-        for arguments in step.way.facts.launches if self.spans else ():
-            self.launch(arguments)
-        for number in step.inputs:
-            self.refuse_number(number, Note(f"from there '{step.name}' gets them as an argument", step.span))
+    def _launches_of(self, event: Launch | CapturedStep) -> Iterable[Arguments]:
+        """A launch, or those of a captured step, which loses no values itself."""
+        if isinstance(event, Launch):
+            return (event.arguments,)
+        return event.way.facts.launches if self.spans else ()
 
     def launch(self, arguments: Arguments) -> None:
         """Through a launch that is differentiated in reverse mode."""
@@ -154,7 +151,7 @@ class LostValues:
 
     def custom(self, custom: Custom) -> None:
         """Through a stretch with a custom VJP."""
-        for number in custom.numbers:
+        for number in custom.sources:
             self.refuse_number(number, Note(f"from there they go into '{custom.name}'", custom.span))
         for buffer in custom.fully_overwritten:
             self.spans.pop(buffer, None)

@@ -11,7 +11,7 @@ its own gradient needs. Temporary adjoints of memory that has no gradient are le
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tinote.compiler.launch.access_summary import TaskSummary
@@ -24,6 +24,7 @@ from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, of_s
 from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.session.state import memory_of, session
 from tinote.program import operations as ops
+from tinote.program.effects import Effects
 from tinote.program.program import Program
 from tinote.runtime.memory import Memory
 from tinote.source import Span
@@ -265,15 +266,16 @@ class StepUnderTape:
         return way, numbers, forward.finish(reached)
 
 
-class CapturedStep:
+class CapturedStep(Effects):
     """One call. `regions`: what it does to memory; `way`: that it took; `before` and `after`: how long the log of
     overwritten values was; `kept`: what it has put aside; `numbers`: what its gradient reads of its registers;
-    `inputs`, `outputs`: the traced numbers that went in and came out.
+    `sources`, `results`: the traced numbers that went in and came out.
     """
 
-    __slots__ = ("after", "before", "inputs", "kept", "numbers", "outputs", "regions", "step", "way")
+    __slots__ = ("after", "before", "kept", "numbers", "regions", "results", "sources", "step", "way")
 
     way: Way
+    always = True
 
     def __init__(self, step: StepUnderTape, regions: StepRegions, before: int, after: int) -> None:
         self.step = step
@@ -282,8 +284,8 @@ class CapturedStep:
         self.after = after
         self.kept: Memory | None = session.new_memory(step.kept_bytes, clear=False) if step.kept_bytes else None
         self.numbers: tuple[int, ...] = ()
-        self.inputs: tuple[int, ...] = ()
-        self.outputs: tuple[int, ...] = ()
+        self.sources: tuple[int, ...] = ()
+        self.results: tuple[int, ...] = ()
 
     def run(self, args: Sequence[Any]) -> Any:
         """Run it with plain arguments; gives what it returns."""
@@ -310,18 +312,11 @@ class CapturedStep:
         return self.step.span
 
     @property
-    def touched(self) -> frozenset[Buffer]:
-        """All that it read or wrote."""
-        return self.way.facts.loaded | self.way.facts.written
-
-    @property
     def written(self) -> frozenset[Buffer]:
-        """All that it wrote."""
         return self.way.facts.written
 
     @property
     def loaded(self) -> frozenset[Buffer]:
-        """All that it read."""
         return self.way.facts.loaded
 
     @property
@@ -331,5 +326,7 @@ class CapturedStep:
 
     @property
     def gradients(self) -> set[Buffer]:
-        """The gradients that its gradient reads or writes."""
         return self.way.facts.gradients
+
+    def through(self, active: Collection[Buffer], reached: set[Buffer]) -> Collection[Buffer]:
+        return self.way.facts.lent

@@ -2,15 +2,16 @@
 fields, computes of that (`Computed`) and writes to fields.
 
 Whoever wants to know what a program did walks over these: the reverse sweep (`sweep.py`), the search for broken
-gradient paths (`broken_path.py`), the picture of a tape (`graph.py`), the checks.
+gradient paths (`broken_path.py`), the picture of a tape (`graph.py`), the checks. What each of them does to numbers
+and to memory is asked for in one way (`program/effects.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from tinote.lang.data.traced import Computed, Traced
 from tinote.lang.kernels.access_region import AccessRegions
 from tinote.lang.kernels.arguments import Arguments, ExternalArray
 from tinote.lang.kernels.kernel import Instance
+from tinote.program.effects import Effects
 from tinote.runtime.memory import Memory, MemoryCopies
 from tinote.source import NOWHERE, Span
 
@@ -33,7 +35,7 @@ from tinote.source import NOWHERE, Span
 _NO_COPIES: Mapping[Buffer, Memory] = {}
 
 
-class Launch:
+class Launch(Effects):
     """One launch: what was launched with which values, and which elements its gradient will read. `before` and `after`:
     how long the log of overwritten values was. Of external arrays, `copies` is what the gradient will read, and
     `input_copies` what the launch itself read, if it is to be run again. `old_values`: those that the launch returns
@@ -91,15 +93,27 @@ class Launch:
         return self.arguments.gradient_tasks
 
     @property
-    def touched(self) -> frozenset[Buffer]:
-        """All that the launch read or wrote."""
-        found = self.arguments.accesses
-        return found.loaded | found.written
+    def sources(self) -> list[int]:
+        return [] if self.flow is None else [number for _, number, _ in self.flow.inputs]
+
+    @property
+    def results(self) -> list[int]:
+        return [] if self.flow is None else self.flow.outputs
+
+    @property
+    def loaded(self) -> frozenset[Buffer]:
+        return self.arguments.accesses.loaded
 
     @property
     def written(self) -> frozenset[Buffer]:
-        """All that the launch wrote."""
         return self.arguments.accesses.written
+
+    @property
+    def gradients(self) -> frozenset[Buffer]:
+        return self.arguments.gradients
+
+    def through(self, active: Collection[Buffer], reached: set[Buffer]) -> Collection[Buffer]:
+        return self.loaded & self.arguments.lent
 
     def gradient_arguments(self) -> tuple[Any, ...]:
         """What the gradient is launched with: it reads the copies of external arrays, and may write to them. The
@@ -168,7 +182,7 @@ class InnerEvents(NamedTuple):
 
 
 @dataclass(eq=False)
-class Custom:
+class Custom(Effects):
     """A stretch of the program with a custom VJP: `gradient` runs in its place in the reverse sweep.
 
     `loaded`: what its launches read of values from before; `fully_overwritten`: fields whose elements it all gave new
@@ -177,7 +191,7 @@ class Custom:
     they were at the end of the stretch. `after`: how long the log of overwritten values was then. `gradient_tasks`:
     what the gradient is known to launch; `release` lets go of the memory that it holds. `copies`: what external arrays
     held then. `notices_stale`: what is launched and read in it is checked for elements whose values are gone, so that
-    not all has to be kept. `numbers`: the traced numbers from outside that went into it. `active`: of what it loaded,
+    not all has to be kept. `sources`: the traced numbers from outside that went into it. `active`: of what it loaded,
     the memory without a gradient that held differentiated values, with the place where these were put there.
     `reads_active`: of a stretch that passes adjoints of such memory on: from where those are that something after it
     needs, also where those are that it needs itself. `kept_bytes`: what it keeps for its gradient at most, as far as it
@@ -201,7 +215,7 @@ class Custom:
     release: Callable[[], None] | None = None
     notices_stale: bool = False
     copies: dict[Buffer, Memory] = field(default_factory=dict)
-    numbers: frozenset[int] = frozenset()
+    sources: frozenset[int] = frozenset()
     active: dict[Buffer, Span] = field(default_factory=dict)
     reads_active: Callable[[set[Buffer]], set[Buffer]] | None = None
     kept_bytes: int = 0
@@ -212,10 +226,10 @@ class Custom:
     again: Callable[[Any, NumberOf], dict[int, Any]] | None = None
     is_function: bool = False
 
-    @property
-    def touched(self) -> set[Buffer]:
-        """All that was read or written."""
-        return self.loaded | self.written
+    always: ClassVar[bool] = True
+
+    def through(self, active: Collection[Buffer], reached: set[Buffer]) -> Collection[Buffer]:
+        return () if self.reads_active is None else self.reads_active(reached)
 
     @property
     def arrays(self) -> list[ExternalArray]:
@@ -247,7 +261,7 @@ class Custom:
             now.put_back()
 
 
-class Read:
+class Read(Effects):
     """Python read traced number `number` of the element of `buffer` at `position`, or of a component of it."""
 
     __slots__ = ("buffer", "number", "position")
@@ -257,8 +271,16 @@ class Read:
         self.buffer = buffer
         self.position = position
 
+    @property
+    def results(self) -> tuple[int]:
+        return (self.number,)
 
-class Write:
+    @property
+    def loaded(self) -> tuple[Buffer]:
+        return (self.buffer,)
+
+
+class Write(Effects):
     """Python gave elements of `target` new values: those at `position` in its array (of the field's shape followed
     by that of its elements; `...`: all of them). The values are those of the field `source`, the traced numbers
     `numbers` (one for all of them, or an array that fits the elements, 0 for constants), or constants. `initialises`:
@@ -289,10 +311,17 @@ class Write:
 
     @property
     def sources(self) -> list[int]:
-        """The traced numbers, in the order of `numbers`."""
         if self.numbers is None:
             return []
         return [self.numbers] if isinstance(self.numbers, int) else self.numbers.ravel().tolist()
+
+    @property
+    def loaded(self) -> tuple[Buffer, ...]:
+        return () if self.source is None else (self.source,)
+
+    @property
+    def written(self) -> tuple[Buffer]:
+        return (self.target,)
 
     @property
     def is_whole(self) -> bool:
@@ -300,4 +329,6 @@ class Write:
         return self.position is ...
 
 
-Event = Launch | Custom | CapturedStep | Write | Read | Computed
+#: What counts as a launch.
+Record = Launch | Custom | CapturedStep
+Event = Record | Write | Read | Computed

@@ -19,8 +19,7 @@ from enum import Flag, auto
 from typing import NamedTuple
 
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.journal.captured_steps import CapturedStep
-from tinote.lang.ad.journal.events import Custom, Event, Launch, Write
+from tinote.lang.ad.journal.events import Event, Launch, Record, Write
 from tinote.lang.ad.journal.graph_picture import GraphMark, GraphRow, Group, Lane, draw
 from tinote.runtime.memory import readable_size
 from tinote.source import Span
@@ -205,7 +204,7 @@ def graph_of(
     """The graph of a journal. `copied`: a number of launches, the field of which something was kept after
     these, and how many bytes."""
     steps = list(_steps(events, copied))
-    launches = sum(isinstance(event, Launch | Custom | CapturedStep) for event in events)
+    launches = sum(isinstance(event, Record) for event in events)
     used: dict[Buffer, None] = {}
     for step in steps:
         used.update(dict.fromkeys(step.uses))
@@ -232,7 +231,7 @@ def _steps(events: Sequence[Event], copied: Iterable[tuple[int, Buffer, int]]) -
                 uses = {event.source: Use.READS, **uses}
             name = "copy by Python" if event.source is not None else "fill by Python"
             yield _seen(GraphStep(before + 1, name, event.span, uses, python=True), seen, kept)
-        if not isinstance(event, Launch | Custom | CapturedStep):
+        if not isinstance(event, Record):
             continue
         before += 1
         uses = _uses(event)
@@ -246,7 +245,7 @@ def _is_of_elements(write: Write) -> bool:
     return isinstance(write.position, tuple) and write.position[:1] != (...,)
 
 
-def _uses(event: Launch | Custom | CapturedStep) -> dict[Buffer, Use]:
+def _uses(event: Record) -> dict[Buffer, Use]:
     if not isinstance(event, Launch):
         uses = dict.fromkeys(event.loaded, Use.READS)
         for buffer in event.written:

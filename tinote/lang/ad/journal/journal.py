@@ -17,8 +17,8 @@ from tinote.compiler.requests import GRADIENT, SHARED_GRADIENT, SHARING, Request
 from tinote.errors import DifferentiationError, TinoteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
-from tinote.lang.ad.journal.captured_steps import CapturedStep, StepUnderTape
-from tinote.lang.ad.journal.events import Custom, Event, InnerEvents, Launch, Read, Write
+from tinote.lang.ad.journal.captured_steps import StepUnderTape
+from tinote.lang.ad.journal.events import Custom, Event, InnerEvents, Launch, Read, Record, Write
 from tinote.lang.ad.journal.from_python import Taken, arrays_taken, kernel_taken, sketch
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
@@ -181,9 +181,9 @@ class Journal(Recorder):
             self._usual = None
 
     @property
-    def records(self) -> list[Launch | Custom | CapturedStep]:
+    def records(self) -> list[Record]:
         """The launches, the captured steps and the stretches with a custom VJP."""
-        return [event for event in self.events if isinstance(event, Launch | Custom | CapturedStep)]
+        return [event for event in self.events if isinstance(event, Record)]
 
     def share_work(self) -> None:
         """Launches save what their gradients would compute too."""
@@ -580,12 +580,12 @@ class Journal(Recorder):
                 if buffer not in self.active:
                     self.activate(buffer, span)
         if step.inputs:
-            event.inputs = tuple([args[k].number for k in step.inputs])
+            event.sources = tuple([args[k].number for k in step.inputs])
         outputs = facts.outputs
         if True not in outputs:
             return returned
         numbers = [self.trace.new(one) if yes else one for one, yes in zip(leaves(returned), outputs, strict=True)]
-        event.outputs = tuple([one.number for one, yes in zip(numbers, outputs, strict=True) if yes])
+        event.results = tuple([one.number for one, yes in zip(numbers, outputs, strict=True) if yes])
         return with_leaves(returned, iter(numbers))
 
     def launching_outside(self, instance: Instance, values: tuple[Any, ...]) -> None:
@@ -852,24 +852,13 @@ class Journal(Recorder):
         """The gradients that a reverse sweep reads or writes. `perhaps`: also those of which it only tells later
         (`Custom.tells_gradients`).
         """
-        found: set[Buffer | None] = set()
+        found: set[Buffer] = set()
         for event in self.events:
-            if isinstance(event, Launch):
-                found |= event.arguments.gradients
-            elif isinstance(event, Write):
-                found.add(event.target.adjoint)
-                if event.source is not None:
-                    found.add(event.source.adjoint)
-            elif isinstance(event, Read):
-                found.add(event.buffer.adjoint)
-            elif isinstance(event, CapturedStep):
-                found |= event.gradients
-            elif isinstance(event, Custom):
-                if event.gradients is not None:
-                    found |= event.gradients
-                elif perhaps or not event.tells_gradients:
-                    found.update(own_gradients())
-        return {buffer for buffer in found if buffer is not None}
+            if event.gradients is not None:
+                found.update(event.gradients)
+            elif perhaps or not event.tells_gradients:
+                found.update(own_gradients())
+        return found
 
     @property
     def copied_bytes(self) -> int:
@@ -933,7 +922,7 @@ class Journal(Recorder):
         if self._looked_at == count:
             return
         for event in self.events[self._looked_at : count]:  # others may look at the same time
-            if isinstance(event, Launch | Custom | CapturedStep):
+            if isinstance(event, Record):
                 for buffer in event.touched:
                     self._uses.setdefault(buffer, False)
                     self._met.setdefault(buffer, False)

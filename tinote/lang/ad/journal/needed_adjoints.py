@@ -16,8 +16,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.journal.captured_steps import CapturedStep
-from tinote.lang.ad.journal.events import Custom, Event, Launch, Read, Write
+from tinote.lang.ad.journal.events import Event, Launch
 from tinote.lang.kernels.arguments import Arguments
 
 
@@ -41,37 +40,21 @@ def needed_adjoints(
         return Needed(events, frozenset())
     found = list(events)
     used, needed, reached = set(results), set[Buffer](), set(wanted)
+
+    def has_adjoint(buffer: Buffer) -> bool:
+        return buffer.adjoint is not None or buffer in reached
+
     for position in range(len(found) - 1, -1, -1):
         event = found[position]
+        goes_on = event.passes_on(used, has_adjoint)
         if isinstance(event, Launch):
-            goes_on = reaches(event.arguments, reached) or (
-                event.flow is not None and not used.isdisjoint(event.flow.outputs)
-            )
             runs = goes_on and lends(event.arguments, reached, active)
             if event.arguments.plain is not None:
                 found[position] = event = chosen(event, lends=runs)
             needed |= event.arguments.lent
-            if goes_on:
-                reached |= event.arguments.accesses.loaded & event.arguments.lent
-                if event.flow is not None:
-                    used.update([number for _, number, _ in event.flow.inputs])
-        elif isinstance(event, Write):
-            if event.target.adjoint is not None or event.target in reached:
-                used.update(event.sources)
-                if event.source is not None and event.source in active:
-                    reached.add(event.source)
-        elif isinstance(event, CapturedStep):
-            used.update(event.inputs)
-            reached |= event.way.facts.lent
-        elif isinstance(event, Custom):
-            used |= event.numbers
-            if event.reads_active is not None:
-                reached |= event.reads_active(reached)
-        elif event.number in used:
-            if not isinstance(event, Read):
-                used.update(event.sources)
-            elif event.buffer in active:
-                reached.add(event.buffer)
+        if goes_on:
+            used.update(event.sources)
+            reached.update(event.through(active, reached))
     return Needed(found, frozenset(needed | reached))
 
 

@@ -18,7 +18,7 @@ from tinote.config import Config
 from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep, StepRegions, StepUnderTape
-from tinote.lang.ad.journal.events import Custom, Launch
+from tinote.lang.ad.journal.events import Custom, Launch, Record
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.operation import Operation
@@ -326,7 +326,7 @@ class SavedValues:
     def _need_all_of(self, buffers: Iterable[Buffer]) -> None:
         self.log.need(tuple([(buffer, region) for buffer in buffers if (region := whole_region(buffer)) is not None]))
 
-    def _need_now(self, event: Launch | Custom | CapturedStep) -> list[Buffer]:
+    def _need_now(self, event: Record) -> list[Buffer]:
         """The gradient of a launch needs the present values; of which fields."""
         if isinstance(event, CapturedStep):
             self.log.need(event.live_in)
@@ -381,7 +381,7 @@ class SavedValues:
 
     # ---- at its end
 
-    def seal(self, events: Iterable[Launch | Custom | CapturedStep]) -> None:
+    def seal(self, events: Iterable[Record]) -> None:
         """Keep all that is needed and still there: memory may be overwritten from now on."""
         if not self.between_launches:  # the gradients have run on the fields as they are now
             for event in events:

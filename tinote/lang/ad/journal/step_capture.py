@@ -376,13 +376,13 @@ def _facts(
             disturbed.update(dict.fromkeys([one for one in regions.written if one[0] in live_in]))
         elif isinstance(event, Write):
             assigned.add(event.target)
-            loaded |= set() if event.source is None else {event.source}
+            loaded.update(event.loaded)
             region = region_at(event.target, event.position)
             if region is not None:
                 overwritten[event.target, region] = None
                 touching.append(Touching(None, (), (), ((event.target, region),)))
         elif isinstance(event, Read):
-            loaded.add(event.buffer)
+            loaded.update(event.loaded)
         elif isinstance(event, Custom):
             raise CaptureError("this cannot be captured: it has a gradient of its own", event.span)
     log = journal.saved.log

@@ -183,10 +183,10 @@ class Sweep:
         way = step.way
         if way.facts.disturbed:
             self._rewind.disturb_all(way.facts.disturbed)
-        seeds = [self.adjoints.pop(number, _ZERO).value for number in step.outputs] if step.outputs else ()
+        seeds = [self.adjoints.pop(number, _ZERO).value for number in step.results] if step.results else ()
         with step.step.lock:
             adjoints = way.reverse(step.kept, step.numbers, seeds, self.temporaries)
-        for number, adjoint in zip(step.inputs, adjoints, strict=True):
+        for number, adjoint in zip(step.sources, adjoints, strict=True):
             self.add(number, Dual(adjoint))
 
     def write(self, write: Write) -> None:
@@ -356,21 +356,10 @@ def _read_before(events: Sequence[Event], seeds: Collection[int], temporaries: T
     used, fields = set(seeds), dict[Buffer, int]()
     for position in range(len(events) - 1, -1, -1):
         event = events[position]
-        if isinstance(event, Launch):
-            if event.flow is not None:
-                used.update([number for _, number, _ in event.flow.inputs])
-        elif isinstance(event, Write):
-            if temporaries.of(event.target) is not None:
-                used.update(event.sources)
-        elif isinstance(event, CapturedStep):
-            used.update(event.inputs)
-        elif isinstance(event, Custom):
-            used |= event.numbers
-        elif event.number in used:
+        if event.passes_on(used, lambda buffer: temporaries.of(buffer) is not None):
+            used.update(event.sources)
             if isinstance(event, Read):
                 fields[event.buffer] = position
-            else:
-                used.update(event.sources)
     return {k for k in writes if fields.get(_written(events[k]), k) < k}
 
 

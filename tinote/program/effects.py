@@ -1,0 +1,48 @@
+"""What an operation of a recording does, asked in one way: to the numbers that Python has, and to memory.
+
+Recordings keep what they need of each operation besides, so that it can be done again or differentiated; whoever only
+follows values through them, forwards or backwards, asks for this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from tinote.ir.buffers import Buffer
+
+
+class Effects:
+    """`sources`, `results`: the traced numbers that it reads, and those that it sets; 0 stands for a constant.
+    `loaded`, `written`: the memory that it reads, and that it writes to. `always`: whether its gradient runs wherever
+    it stands, not only where an adjoint reaches it.
+    """
+
+    __slots__ = ()
+
+    sources: Collection[int] = ()
+    results: Collection[int] = ()
+    loaded: Collection[Buffer] = ()
+    written: Collection[Buffer] = ()
+    always = False
+
+    @property
+    def touched(self) -> set[Buffer]:
+        """All that it reads or writes."""
+        return {*self.loaded, *self.written}
+
+    @property
+    def gradients(self) -> Collection[Buffer] | None:
+        """The gradients that its own gradient reads or writes; None: perhaps all."""
+        return [buffer.adjoint for buffer in self.touched if buffer.adjoint is not None]
+
+    def passes_on(self, used: set[int], has_adjoint: Callable[[Buffer], bool]) -> bool:
+        """Whether an adjoint that may not be zero goes through it to what it reads. `used`: the numbers that have such
+        an adjoint; `has_adjoint`: whether memory has one.
+        """
+        return self.always or not used.isdisjoint(self.results) or any(map(has_adjoint, self.written))
+
+    def through(self, active: Collection[Buffer], reached: set[Buffer]) -> Collection[Buffer]:
+        """The memory without a gradient of its own that adjoints go on to. `active`: such memory that holds
+        differentiated values; `reached`: that whose adjoint may not be zero.
+        """
+        return [buffer for buffer in self.loaded if buffer in active]
