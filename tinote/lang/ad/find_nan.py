@@ -25,7 +25,6 @@ import numpy as np
 from tinote.compiler.requests import Checks, Derivative, Request
 from tinote.errors import DifferentiationError, KernelFiniteError, Note, TinoteError
 from tinote.ir.messages import iteration_of
-from tinote.lang.ad.functional.runs import refuse_open_recorder
 from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.ad.memory.undo import numbers
@@ -99,21 +98,14 @@ def find_nan(tape: Tape) -> NanReport:
     """
     if not isinstance(tape, Tape):
         raise DifferentiationError(f"find_nan looks into a tape, not {tape!r}", caller())
-    refuse_open_recorder("find_nan")
-    if not tape.keep and not tape.saved.is_complete:
-        raise DifferentiationError(
-            "find_nan cannot run the gradients of this tape again: it let go of overwritten values when it closed",
-            caller(),
-            hint="open it as Tape(loss, keep=True)",
-        )
-    with CompanionsBefore() as before:
+    tape.require_sweep("find_nan")
+    with tape.sweeping_again() as before:
         primal = _search(tape, before, backward=False) if tape.keep else None
         return NanReport(len(tape.records), primal, _search(tape, before, backward=True), tape.keep)
 
 
 def _search(tape: Tape, before: CompanionsBefore, *, backward: bool) -> Finding | None:
     sweep = tape.sweep(Request(Derivative.REVERSE, checks=Checks.FINITE), _look_behind)
-    launches = session.launches
     try:
         if backward:
             tape.begin_again(before)
@@ -126,8 +118,6 @@ def _search(tape: Tape, before: CompanionsBefore, *, backward: bool) -> Finding 
         number = next(k for k, record in enumerate(records, 1) if record is at)
         message, iteration = iteration_of(error.message)
         return Finding(backward, number, len(records), at.name, message, error.span, iteration, error.notes)
-    finally:
-        session.launches = launches
     return None
 
 

@@ -23,7 +23,6 @@ import numpy as np
 from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.find_nan import Finding, find_nan
-from tinote.lang.ad.functional.runs import refuse_open_recorder
 from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.journal.sweep_observer import SweepObserver
@@ -32,7 +31,6 @@ from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.tape import Tape
 from tinote.lang.index_regions import IndexRegion, slices_of
-from tinote.lang.session.state import session
 from tinote.lang.tables import ShownAsTable
 from tinote.runtime.memory import readable_size
 from tinote.source import Span, caller
@@ -206,23 +204,9 @@ def sweep_report(tape: Tape, *, runs: int = 3) -> SweepReport:
         raise DifferentiationError(f"sweep_report looks into a tape, not {tape!r}", caller())
     if not isinstance(runs, int) or runs < 1:
         raise DifferentiationError(f"a report takes one run or more, not {runs!r}", caller())
-    refuse_open_recorder("sweep_report")
-    if tape.trace.is_open:
-        raise DifferentiationError(
-            "this tape has recorded nothing yet", caller(), hint="call it after the tape's block"
-        )
-    if not tape.keep and not tape.saved.is_complete:
-        raise DifferentiationError(
-            "sweep_report cannot run the gradients of this tape again: it let go of overwritten values when it closed",
-            caller(),
-            hint="open it as Tape(loss, keep=True)",
-        )
-    launches = session.launches
-    try:
-        with CompanionsBefore() as before:
-            reports = [_report(tape, before) for _ in range(runs)]
-    finally:
-        session.launches = launches
+    tape.require_sweep("sweep_report")
+    with tape.sweeping_again() as before:
+        reports = [_report(tape, before) for _ in range(runs)]
     report = reports[0]
     for one, *others in zip(*[found.launches for found in reports], strict=True):
         one.backward = min([one.backward, *[other.backward for other in others]])

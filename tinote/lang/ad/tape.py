@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal
 
@@ -24,19 +25,20 @@ from tinote.lang.ad.access_rules.validation import AccessRules
 from tinote.lang.ad.access_rules.violations import Violation
 from tinote.lang.ad.checks.gradcheck import GradientReport
 from tinote.lang.ad.checks.tape_check import GradientCheck
-from tinote.lang.ad.functional.again import can_run_again
 from tinote.lang.ad.functional.block_as_function import TapeAsFunction
 from tinote.lang.ad.functional.forward_mode import ForwardMode, refuse_block
 from tinote.lang.ad.functional.inner_tape import InnerTape
 from tinote.lang.ad.functional.inputs import size_of
 from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of
+from tinote.lang.ad.functional.runs import refuse_open_recorder
 from tinote.lang.ad.functional.second_order import SecondOrder, inner_trace, refuse_custom
 from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.journal.operation import Computation, Operation
+from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.journal.saved_values import SavedValues
+from tinote.lang.ad.journal.sweep_program import sweep_program
 from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.data.fields import Field
 from tinote.lang.kernels.arguments import recorded_arguments
@@ -51,6 +53,7 @@ from tinote.lang.session.owners import (
     take_all_gradients,
 )
 from tinote.lang.session.state import Block, Recorder, beside, recorder, session
+from tinote.program.text import show
 from tinote.runtime.clearing import clear_memories
 from tinote.source import Span, caller
 
@@ -202,6 +205,72 @@ class Tape(Journal):
         """A picture of what was recorded so far."""
         return graph_of(self.events, self.saved.copied, self.loss.buffer, self.temporaries)
 
+    def program(self) -> str:
+        """What the reverse sweep of this tape does between Python and the kernels, as text: one operation a line.
+
+        The sweep runs once more for it, and leaves fields and gradients as they were. So the tape must be one that
+        `ti.ad.find_nan` can search: one with `keep=True`, or one under which nothing was overwritten and whose fields
+        still hold what they held at its end.
+
+        Returns
+        -------
+        str
+            The text, in the grammar of `tinote/program/text.py`: the blocks of memory, among them the values that the
+            tape has kept, and the kernels, then what is done with them.
+
+        Raises
+        ------
+        DifferentiationError
+            For a tape that cannot be swept again, and for a sweep that does more than launch kernels, move memory and
+            compute with numbers.
+
+        Examples
+        --------
+        >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+        >>> loss = ti.field(ti.f64, shape=(), needs_grad=True)
+        >>> with ti.ad.Tape(loss, keep=True) as tape:
+        ...     loss[None] = 3 * x[None]
+        >>> print(tape.program())
+        block @loss.grad: field (8)
+        block @x.grad: field (8)
+        program ():
+          %f0 = load @loss.grad[0] f64 ()
+          fill @loss.grad[0] f64 () = 0.0f64
+          %f1 = scale (3.0f64, %f0)
+          %f2 = load @x.grad[0] f64 ()
+          %f3 = add (%f2, %f1)
+          fill @x.grad[0] f64 () = %f3
+          end none
+        """
+        self.require_sweep("Tape.program")
+        with self.sweeping_again() as before:
+            self.begin_again(before)
+            return show(sweep_program(self, self.sweep().run).plan).rstrip()
+
+    def require_sweep(self, what: str) -> None:
+        """Raise `DifferentiationError` unless the reverse sweep can run again, for `what`."""
+        refuse_open_recorder(what)
+        if self.trace.is_open:
+            raise DifferentiationError(
+                "this tape has recorded nothing yet", caller(), hint="call it after the tape's block"
+            )
+        if not self.keep and not self.saved.is_complete:
+            raise DifferentiationError(
+                f"{what} cannot run the gradients of this tape again: it let go of overwritten values when it closed",
+                caller(),
+                hint="open it as Tape(loss, keep=True)",
+            )
+
+    @contextmanager
+    def sweeping_again(self) -> Iterator[CompanionsBefore]:
+        """A block in which the reverse sweep runs again (`begin_again`), and which leaves everything as it was."""
+        launches = session.launches
+        try:
+            with CompanionsBefore() as before:
+                yield before
+        finally:
+            session.launches = launches
+
     def __enter__(self) -> Tape:
         if self._entered:
             raise DifferentiationError("a tape records once; make a new one for each block", caller())
@@ -336,9 +405,9 @@ class Tape(Journal):
         outer.keep_gradients(own_gradients())
 
     def custom(self, custom: Custom) -> None:
-        if self.derivative.has_tangents and not (custom.carries_tangents or isinstance(custom, Operation)):
+        if self.derivative.has_tangents and not custom.carries_tangents:
             refuse_custom(custom, self)
-        if self._inner is not None and not can_run_again(custom):
+        if self._inner is not None and custom.again is None:
             self._inner.refuse(custom)
         super().custom(custom)
 

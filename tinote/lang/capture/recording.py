@@ -570,9 +570,10 @@ class Recording(Listener):
             return self._tables.data(bytes(bound.memory.view())), 0
         return self._place(address)
 
-    def lend(self, memory: Memory, name: str, whose: Any) -> None:
+    def lend(self, held: Memory | Array, name: str, whose: Any) -> None:
         """Memory that `whose` has from others, which is elsewhere each time."""
-        self._made.add(memory.begin, memory.nbytes, (self._tables.lent(whose, name, memory.nbytes), memory))
+        begin = held.begin if isinstance(held, Memory) else _address(held)
+        self._made.add(begin, held.nbytes, (self._tables.lent(whose, name, held.nbytes), held))
 
     def knows(self, value: Any) -> bool:
         """Whether it is an array whose memory the step knows."""

@@ -17,9 +17,8 @@ from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.nested import computed_inside
 from tinote.lang.ad.functional.pushed_mode import base_of, lifts_of
-from tinote.lang.ad.journal.events import Computed, Custom, InnerEvents, Launch, Read, Write
+from tinote.lang.ad.journal.events import Computed, Custom, InnerEvents, Launch, Read, Write, outermost, with_inner
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.journal.operation import Operation, outermost
 from tinote.lang.ad.memory.values import element_at, held_now, hold, store
 from tinote.lang.data.traced import Trace, Traced, computed_again, traced
 from tinote.lang.kernels.unwritable import launch_on_copies
@@ -31,11 +30,6 @@ Array = np.ndarray[Any, Any]
 NO_DIRECTIONS: Mapping[Buffer, Array] = {}
 NO_TANGENTS: Mapping[int, float] = {}
 NO_NUMBERS: Mapping[int, Traced] = {}
-
-
-def can_run_again(custom: Custom) -> bool:
-    """Whether a stretch with a gradient of its own can be run again."""
-    return custom.again is not None or (isinstance(custom, Operation) and custom.computation is not None)
 
 
 class Again:
@@ -50,7 +44,7 @@ class Again:
         #: gradients and duals that hold what blocks inside have computed
         self._companions = {one: span for one, span in recorded.active.items() if one.primal is not None}
         self._along: Mapping[int, float] = {}
-        for event in self._parts():
+        for event in with_inner(self._events, self._inner):
             if isinstance(event, Launch):
                 _require_duals(event)
 
@@ -79,7 +73,7 @@ class Again:
         if self._companions:
             keep_gradients_apart(recorder)
             companions_are_values(recorder, [*self._companions], next(iter(self._companions.values())))
-        for event in outermost(self._parts()):
+        for event in outermost(with_inner(self._events, self._inner)):
             if not initialises and event in self._first_values:
                 continue
             if isinstance(event, Launch):
@@ -97,8 +91,6 @@ class Again:
                 if event.initialises and event.target in directions and event.target.tangent is not None:
                     direction = directions[event.target]
                     store(event.target.tangent, event.position, direction[event.position])
-            elif isinstance(event, Operation) and event.computation is not None:
-                recorder.computing(event.computation)
             elif isinstance(event, InnerEvents | Custom):
                 assert event.again is not None
                 known.update(event.again(recorder, lambda one: self._operand(one, known)))
@@ -123,15 +115,6 @@ class Again:
         for event in self._first_values:
             self._write(event, recorder, {})
 
-    def _parts(self) -> Iterator[Any]:
-        """The events, with derivatives inside in the place of theirs."""
-        end = 0
-        for inner in self._inner:
-            yield from self._events[end : inner.events.start]
-            yield inner
-            end = inner.events.stop
-        yield from self._events[end:]
-
     def _operand(self, one: Traced, known: Mapping[int, Traced]) -> Traced:
         if one.number in self._along:
             return self._number(one.number, one.value, known)
@@ -143,13 +126,8 @@ class Again:
 
     def _launch(self, event: Launch, recorder: Recorder, known: dict[int, Traced]) -> None:
         instance, values = event.instance, list(event.replay_arguments())
-        flow = event.flow
-        if flow is not None:
-            count = len(instance.specialisation.arrays)
-            kinds = [t.kind for t in instance.primal.parameters]
-            floats = [count + k for k, kind in enumerate(kinds) if kind == "f"]
-            for k, number, _ in flow.inputs:
-                values[floats[k]] = self._number(number, values[floats[k]], known)
+        for at, number in event.places:
+            values[at] = self._number(number, values[at], known)
         given = tuple(values)
         if session.watchers and session.watchers != [recorder]:
             note_launch_outside(instance, given)
@@ -160,9 +138,8 @@ class Again:
             recorder.launched()
         finally:
             recorder.under_way = None
-        if flow is not None:
-            found = [one for one in results if type(one) is Traced]
-            known.update(zip(flow.outputs, found, strict=True))
+        if event.results:
+            known.update(zip(event.results, [one for one in results if type(one) is Traced], strict=True))
 
     def _write(self, event: Write, recorder: Recorder, known: Mapping[int, Traced]) -> None:
         with leaving_value(recorder, event.target) as target:

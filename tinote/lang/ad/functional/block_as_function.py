@@ -29,7 +29,6 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.again import (
     Again,
-    can_run_again,
     companions_are_values,
     keep_gradients_apart,
     leaving_value,
@@ -237,7 +236,7 @@ class ForwardAsFunction(_BlockAsFunction):
                 return
             journal.lost_values()
             for event in journal.events:
-                if isinstance(event, Custom) and not can_run_again(event):
+                if isinstance(event, Custom) and event.again is None:
                     self.refuse(event)
             found = self._differentiated(journal, self._pushed)
         finally:

@@ -20,7 +20,7 @@ import numpy as np
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.functional.again import Again, can_run_again
+from tinote.lang.ad.functional.again import Again
 from tinote.lang.ad.functional.forward_mode import direction_of
 from tinote.lang.ad.functional.inner_tape import leave_tangents, run_again
 from tinote.lang.ad.functional.nested import Stretch, duals_apart
@@ -111,7 +111,7 @@ class InnerForward:
             return
         stretch.read_by_python(journal)
         for event in journal.events:
-            if isinstance(event, Custom) and not can_run_again(event):
+            if isinstance(event, Custom) and event.again is None:
                 notes = outer.opened_notes()
                 raise DifferentiationError(
                     f"'{event.name}' cannot run in forward mode inside of another recording: it cannot be run again",

@@ -48,10 +48,18 @@ from tinote.lang.ad.functional.symmetry import (
     tangents_of_gradients,
 )
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Computed, Custom, Launch, NumberOf, Write
+from tinote.lang.ad.journal.events import (
+    Computed,
+    Custom,
+    InnerEvents,
+    Launch,
+    NumberOf,
+    Write,
+    outermost,
+    with_inner,
+)
 from tinote.lang.ad.journal.from_python import Taken
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.journal.operation import outermost
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.ad.memory.undo import numbers
@@ -434,15 +442,12 @@ def _start(run: Run, sweep: Sweep, value: Array, tangent: Array) -> None:
 def _signature(journal: Journal) -> list[Any]:
     """What a run did, and with which plain numbers: the same when it runs again."""
     found: list[Any] = []
-    for event in outermost(_without_inner_events(journal)):
-        if isinstance(event, str):
-            found.append(event)
-            continue
+    for event in outermost(with_inner(journal.events, journal.inner_events)):
         if isinstance(event, Launch):
             found += [event.instance.kernel_name, *map(stored, _plain_numbers(event))]
         elif isinstance(event, Computed):
             found += [event.rule.name, *[stored(one) for one in event.operands if not _is_active(one)]]
-        elif isinstance(event, Custom):
+        elif isinstance(event, Custom | InnerEvents):
             found.append(event.name)
     return found
 
@@ -451,22 +456,9 @@ def _is_active(operand: Traced | float) -> bool:
     return type(operand) is Traced and operand.number != 0
 
 
-def _without_inner_events(journal: Journal) -> list[Any]:
-    """What it has recorded, with its name in place of what a derivative inside of it has done."""
-    found: list[Any] = []
-    end = 0
-    for inside, name, _ in journal.inner_events:
-        found += [*journal.events[end : inside.start], name]
-        end = inside.stop
-    return [*found, *journal.events[end:]]
-
-
 def _plain_numbers(launch: Launch) -> list[Any]:
-    numbers_in = launch.values[len(launch.instance.specialisation.arrays) :]
-    kinds = [t.kind for t in launch.instance.primal.parameters]
-    floats = [k for k, kind in enumerate(kinds) if kind == "f"]
-    traced = set() if launch.flow is None else {floats[k] for k, _, _ in launch.flow.inputs}
-    return [one for k, one in enumerate(numbers_in) if k not in traced]
+    traced = {at for at, _ in launch.places}
+    return [launch.values[k] for k in range(len(launch.arguments.arrays), len(launch.values)) if k not in traced]
 
 
 def agree(again: Any, before: Any) -> bool:

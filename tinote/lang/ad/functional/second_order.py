@@ -10,7 +10,6 @@ from tinote.compiler.requests import Derivative, Request
 from tinote.errors import DifferentiationError
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.journal.operation import Operation
 from tinote.lang.data.traced import Trace
 from tinote.lang.session.state import Recorder, session
 
@@ -25,7 +24,7 @@ class SecondOrder(Journal):
     clears_duals = True
 
     def custom(self, custom: Custom) -> None:
-        if custom.carries_tangents or isinstance(custom, Operation):
+        if custom.carries_tangents:
             super().custom(custom)
         else:
             refuse_custom(custom, self)

@@ -8,7 +8,7 @@ and to memory is asked for in one way (`program/effects.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -24,7 +24,7 @@ from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.saving_launch import SavingLaunch
 from tinote.lang.data.traced import Computed, Traced
-from tinote.lang.kernels.access_region import AccessRegions
+from tinote.lang.kernels.access_region import AccessRegions, BufferRegions
 from tinote.lang.kernels.arguments import Arguments, ExternalArray
 from tinote.lang.kernels.kernel import Instance
 from tinote.program.effects import Effects
@@ -93,8 +93,22 @@ class Launch(Effects):
         return self.arguments.gradient_tasks
 
     @property
+    def live_in(self) -> BufferRegions:
+        """What its gradient reads of the values that it leaves."""
+        return self.regions.live_in
+
+    @property
     def sources(self) -> list[int]:
         return [] if self.flow is None else [number for _, number, _ in self.flow.inputs]
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """The positions in `values` of traced numbers, each with the number."""
+        if self.flow is None:
+            return []
+        first = len(self.arguments.arrays)
+        floats = [first + k for k, t in enumerate(self.instance.primal.parameters) if t.kind == "f"]
+        return [(floats[k], number) for k, number, _ in self.flow.inputs]
 
     @property
     def results(self) -> list[int]:
@@ -132,13 +146,10 @@ class Launch(Effects):
         `numbers`.
         """
         values = self._values(self.input_copies, self.written, [])
-        if self.flow is None or numbers is None:
+        if numbers is None:
             return values
-        kinds = [t.kind for t in self.instance.primal.parameters]
-        count = len(self.arguments.arrays)
-        positions = [count + k for k, kind in enumerate(kinds) if kind == "f"]
-        given = {positions[k]: numbers[number] for k, number, _ in self.flow.inputs if number in numbers}
-        return tuple([given.get(k, value) for k, value in enumerate(values)])
+        given = {at: numbers[number] for at, number in self.places if number in numbers}
+        return tuple([given.get(k, value) for k, value in enumerate(values)]) if given else values
 
     def run_again(self, numbers: dict[int, float]) -> None:
         """Run the launch itself with other values for traced numbers, and leave there what it gives."""
@@ -199,7 +210,8 @@ class Custom(Effects):
     tangents, its gradient does so too. `gradients`: those that `gradient` reads or writes; None: perhaps
     all, or, if it `tells_gradients`, those of which it tells the sweep before. `again`
     runs it once more in another recording, with the numbers of that in place of its own, if that is known;
-    `is_function`: whether it is a function with a custom gradient, of the user's.
+    `is_function`: whether it is a function with a custom gradient, of the user's. `needs_fields`: whether `gradient`
+    reads fields, as they were at the end of the stretch; `parts`: how many of the events that follow are parts of it.
     """
 
     name: str
@@ -225,6 +237,8 @@ class Custom(Effects):
     tells_gradients: bool = False
     again: Callable[[Any, NumberOf], dict[int, Any]] | None = None
     is_function: bool = False
+    needs_fields: bool = True
+    parts: int = 0
 
     always: ClassVar[bool] = True
 
@@ -327,6 +341,26 @@ class Write(Effects):
     def is_whole(self) -> bool:
         """Whether all elements got new values."""
         return self.position is ...
+
+
+def outermost(events: Iterable[Event | InnerEvents]) -> Iterator[Event | InnerEvents]:
+    """The events that are parts of no other."""
+    remaining = iter(events)
+    for event in remaining:
+        yield event
+        if isinstance(event, Custom):
+            for _ in range(event.parts):
+                next(remaining)
+
+
+def with_inner(events: Sequence[Event], inner: Iterable[InnerEvents]) -> Iterator[Event | InnerEvents]:
+    """The events, with derivatives inside in the place of theirs."""
+    end = 0
+    for one in inner:
+        yield from events[end : one.events.start]
+        yield one
+        end = one.events.stop
+    yield from events[end:]
 
 
 #: What counts as a launch.

@@ -8,15 +8,14 @@ of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom, Event
+from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import as_stored
@@ -48,28 +47,6 @@ class Rule(Protocol):
     def adjoint_tangents(self, tangents: Arrays, adjoints: Arrays, adjoint_tangents: Arrays) -> Arrays:
         """The tangents of what `adjoints` gives, along those of the inputs, and those of the outputs' adjoints."""
         ...
-
-
-@dataclass(eq=False)
-class Operation(Custom):
-    """The record of one. It finds all that it needs in itself, unless it `needs_fields` as they were, and has
-    derivatives of every order that the sweep asks for. `computation`: what was asked for.
-    """
-
-    needs_fields: bool = False
-    computation: Computation | None = None
-    #: how many of the events that follow it are parts of it
-    parts: int = 0
-
-
-def outermost(events: Iterable[Event]) -> Iterator[Event]:
-    """The events that are parts of no operation."""
-    remaining = iter(events)
-    for event in remaining:
-        yield event
-        if isinstance(event, Operation):
-            for _ in range(event.parts):
-                next(remaining)
 
 
 class Computation:
@@ -157,9 +134,9 @@ class Computation:
                     array[..., k] = one.reshape(array.shape[:-1])
         return [], []
 
-    def record(self, followed: Sequence[bool], tangents: tuple[Arrays, Arrays] | None) -> Operation:
-        """The record on a journal. `followed`: which inputs have an adjoint, of their own or a temporary one;
-        `tangents`: of inputs and outputs, at second order.
+    def record(self, followed: Sequence[bool], tangents: tuple[Arrays, Arrays] | None) -> Custom:
+        """The record on a journal, which finds all that it needs in itself. `followed`: which inputs have an adjoint,
+        of their own or a temporary one; `tangents`: of inputs and outputs, at second order.
         """
 
         def reads_active(reached: set[Buffer]) -> set[Buffer]:
@@ -167,7 +144,7 @@ class Computation:
                 return {buffer for buffer in self.inputs if buffer.adjoint is None and not buffer.no_adjoint}
             return set()
 
-        return Operation(
+        return Custom(
             self.name,
             self.span,
             lambda sweep: self._reverse(sweep, followed, tangents),
@@ -176,9 +153,15 @@ class Computation:
             fully_overwritten=set(self.written) - set(self.inputs),
             lost={},
             reads_active=reads_active,
-            computation=self,
+            needs_fields=False,
+            carries_tangents=True,
+            again=self._again,
             gradients=frozenset([b.adjoint for b in (*self.inputs, *self.written) if b.adjoint is not None]),
         )
+
+    def _again(self, recorder: Any, of: NumberOf) -> dict[int, Any]:
+        recorder.computing(self)
+        return {}
 
     def _reverse(self, sweep: CustomSweep, followed: Sequence[bool], tangents: tuple[Arrays, Arrays] | None) -> None:
         of = sweep.temporaries.of

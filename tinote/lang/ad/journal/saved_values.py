@@ -21,7 +21,6 @@ from tinote.lang.ad.journal.captured_steps import CapturedStep, StepRegions, Ste
 from tinote.lang.ad.journal.events import Custom, Launch, Record
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.journal.operation import Operation
 from tinote.lang.ad.journal.saving_launch import SavingLaunch
 from tinote.lang.ad.journal.temporary_adjoints import tangent_of
 from tinote.lang.ad.memory.access_trace import Overwritten
@@ -328,10 +327,7 @@ class SavedValues:
 
     def _need_now(self, event: Record) -> list[Buffer]:
         """The gradient of a launch needs the present values; of which fields."""
-        if isinstance(event, CapturedStep):
-            self.log.need(event.live_in)
-            return [buffer for buffer, _ in event.live_in]
-        if isinstance(event, Operation) and not event.needs_fields:
+        if isinstance(event, Custom) and not event.needs_fields:
             self.log.need_all(())
             return []
         if isinstance(event, Custom):
@@ -339,8 +335,8 @@ class SavedValues:
             duals = [tangent_of(b, self.temporary_tangents) for b in kept] if self._tangents else []
             self.log.need_all([*kept, *[b for b in duals if b is not None]], perhaps=event.notices_stale)
             return kept
-        self.log.need(event.regions.live_in)
-        return [buffer for buffer, _ in event.regions.live_in]
+        self.log.need(event.live_in)
+        return [buffer for buffer, _ in event.live_in]
 
     def _saving(
         self, instance: Instance, values: tuple[Any, ...], arguments: Arguments, saves_by: Request

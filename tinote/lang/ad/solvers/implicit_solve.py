@@ -28,7 +28,7 @@ from tinote.lang.ad.functional.pushed_mode import PushedMode
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.journal.operation import Computation, Operation
+from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
@@ -205,7 +205,8 @@ class ImplicitSolve:
             self._point.held()[...] = self._unknown.held()
             rule = _Correction(self, custom, self._linear(self._no_transpose, False))
         inputs = [self._unknown, self._result, *([] if self._right is None else [self._right])]
-        whole = Operation(self._name, self._span, lambda _: None, again=self._perform_again)
+        again = self._perform_again
+        whole = Custom(self._name, self._span, lambda _: None, needs_fields=False, carries_tangents=True, again=again)
         tape.custom(whole)
         before = len(tape.events)
         for _ in range(2):
@@ -343,7 +344,7 @@ class _Step(Computation):
         self._correction = rule
         self._tape = tape
 
-    def record(self, followed: Sequence[bool], tangents: tuple[Arrays, Arrays] | None) -> Operation:
+    def record(self, followed: Sequence[bool], tangents: tuple[Arrays, Arrays] | None) -> Custom:
         found = super().record(followed, tangents)
         found.needs_fields = True
         found.loaded |= self._correction.loaded
