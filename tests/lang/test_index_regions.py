@@ -60,6 +60,26 @@ def test_a_union_of_regions() -> None:
             assert len(list(regions)) <= 64
 
 
+def test_what_a_union_did_not_cover() -> None:
+    """Parts that do not meet and are new; together with what was there, they are what it covers then."""
+    numbers = random.Random(2)
+    for _ in range(60):
+        rank = numbers.randint(0, 3)
+        regions, covered = IndexRegions(), set[tuple[int, ...]]()
+        for _ in range(60):
+            region = random_region(numbers, rank, 12)
+            parts = regions.cover(region)
+            new = set().union(*map(elements, parts))
+            assert sum(map(volume, parts)) == len(new) and not new & covered
+            covered |= new
+            assert elements(region) <= covered == set().union(*map(elements, regions))
+            assert len(list(regions)) <= 64
+    apart = IndexRegions()
+    for k in range(64):
+        assert apart.cover(((2 * k, 2 * k + 1),)) == [((2 * k, 2 * k + 1),)]
+    assert len(apart.cover(((200, 201),))) == 64  # from here on it is all around them
+
+
 def test_what_grows_by_slices_stays_one_region() -> None:
     regions = IndexRegions()
     for t in range(1000):

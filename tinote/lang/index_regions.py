@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tinote.ir.buffers import Buffer
@@ -88,6 +88,14 @@ def difference(region: IndexRegion, without: IndexRegion) -> list[IndexRegion]:
     return found
 
 
+def uncovered(region: IndexRegion, known: Iterable[IndexRegion]) -> list[IndexRegion]:
+    """The elements of `region` that are in none of the others, as disjoint regions."""
+    parts = [region]
+    for other in known:
+        parts = [piece for part in parts for piece in difference(part, other)]
+    return parts
+
+
 class IndexRegions:
     """A union of a few index regions of one field. It may cover more than was added, where that makes it simpler."""
 
@@ -103,9 +111,25 @@ class IndexRegions:
         """Add a region. Two are joined where the joined one is no larger than the two together."""
         if region in self._all:
             return
-        if not self._all:
-            self._all.append(region)
-            return
+        self._join(region)
+        if len(self._all) > _MOST:
+            self._simplify()
+
+    def cover(self, region: IndexRegion) -> list[IndexRegion]:
+        """Add a region, and perhaps some around it. Gives, as disjoint regions, what was not in the union before."""
+        if region in self._all:
+            return []
+        parts = uncovered(region, self._all)
+        if parts and len(self._all) + len(parts) > _MOST_PIECES:
+            around = functools.reduce(_around, self._all, region)
+            parts, self._all = uncovered(around, self._all), [around]
+        else:
+            for part in parts:  # disjoint, so that a joined region is exactly two
+                self._join(part)
+        return parts
+
+    def _join(self, region: IndexRegion) -> None:
+        """Add a region that is not among them."""
         k = 0
         while k < len(self._all):
             both = _joined(self._all[k], region)
@@ -117,8 +141,6 @@ class IndexRegions:
                 del self._all[k]
                 region, k = both, 0
         self._all.append(region)
-        if len(self._all) > _MOST:
-            self._simplify()
 
     def intersections(self, region: IndexRegion) -> list[IndexRegion]:
         """Its intersections with `region`."""

@@ -57,7 +57,7 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced, constants, holds_traced, may_be_computed, plain
 from tinote.lang.index_regions import IndexRegion, region_at
-from tinote.lang.kernels.arguments import ExternalArray, arguments_of
+from tinote.lang.kernels.arguments import ExternalArray, arguments_of, observed_arguments
 from tinote.lang.kernels.func import Func
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, recorder, recording_as, session
@@ -298,7 +298,7 @@ class Inside(Recorder):
             _tell_lost(self._tape, self._custom.name, caller())
             values = constants(values)
         self._tape.took_launch(instance, values)
-        arguments = arguments_of(instance, values)
+        arguments = observed_arguments(instance, values)
         arguments.refuse_other_names()
         touched = arguments.accesses
         self._custom.loaded |= {b for b in touched.loaded - self._custom.fully_overwritten if b.primal is None}

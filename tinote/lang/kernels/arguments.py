@@ -33,6 +33,10 @@ _MOST_UNIONS = 4096
 _MOST_KNOWN = 256
 
 
+#: The regions that launches on the same memory touch, and those of their definite stores.
+Effects = tuple[RegionEvaluator, RegionEvaluator]
+
+
 class ExternalArray(Buffer):
     """An array that others manage, as one launch saw it: the bytes from `first` up to `last`."""
 
@@ -314,9 +318,12 @@ class Arguments:
         return None if effects is None or definite is None else (effects, definite.written)
 
     @cached_property
-    def _effects(self) -> tuple[RegionEvaluator, RegionEvaluator]:
+    def _effects(self) -> Effects:
+        return self._effects_of(self._actual)
+
+    def _effects_of(self, actual: Mapping[Buffer, Buffer]) -> Effects:
         effects = self.specialisation.effects
-        return _evaluator(effects.touched, self._actual), _evaluator(effects.definite, self._actual)
+        return _evaluator(effects.touched, actual), _evaluator(effects.definite, actual)
 
     def take_regions(self, regions: RegionEvaluator) -> None:
         """Evaluate the regions by what another launch with the same fields and shapes has found out."""
@@ -324,13 +331,25 @@ class Arguments:
 
     def regions_by_shape(self) -> RegionEvaluator:
         """What `take_regions` takes: of others' arrays, it holds the shapes."""
-        shapes = {
+        return _evaluator(self.specialisation.gradient_facts(self.request).regions, self._shapes)
+
+    def take_effects(self, effects: Effects) -> None:
+        """The same of the regions of `effects` and `definite_stores`."""
+        self.__dict__["_effects"] = effects
+
+    def effects_by_shape(self) -> Effects:
+        """What `take_effects` takes: of others' arrays, it holds the shapes."""
+        return self._effects_of(self._shapes)
+
+    @property
+    def _shapes(self) -> dict[Buffer, Buffer]:
+        """The memory, but of others' arrays the shapes alone."""
+        return {
             formal: ExternalArray(actual.name, actual, actual.bound._replace(owner=None))
             if isinstance(actual, ExternalArray)
             else actual
             for formal, actual in self._actual.items()
         }
-        return _evaluator(self.specialisation.gradient_facts(self.request).regions, shapes)
 
     def pairs(self, formals: Iterable[Buffer]) -> Iterable[tuple[Buffer, Buffer]]:
         """Buffers of the code with the memory that they stand for."""
@@ -486,6 +505,19 @@ def arguments_of(instance: Any, values: Sequence[Any], request: Request = GRADIE
     return known
 
 
+def observed_arguments(instance: Any, values: Sequence[Any]) -> Arguments:
+    """The same of a launch of which it is asked which elements it touches (`Arguments.effects`)."""
+    made = arguments_of(instance, values)
+    if made.specialisation.arrays:
+        key = _memory_key("effects", made.array_values)
+        known = instance.by_memory.get(key)
+        if known is None:
+            known = made.effects_by_shape()
+            _keep(instance, made.array_values, key, known)
+        made.take_effects(known)
+    return made
+
+
 def recorded_arguments(instance: Any, values: Sequence[Any], request: Request) -> Arguments:
     """The same of a launch that is recorded: what was remembered of one on the same memory, if it was."""
     known = remembered(instance, values, request)
@@ -515,17 +547,23 @@ def remember(instance: Any, arguments: Arguments) -> None:
         return
     arrays, known = arguments.array_values, instance.by_memory
     key = _memory_key(arguments.request, arrays)
+    if arguments.external_arrays:
+        if key not in known:
+            _keep(instance, arrays, key, arguments.regions_by_shape())
+        return
+    arguments.refuse_shared()
+    arguments.look_up()
+    kept = arguments.with_values(())  # which holds no memory
+    kept.is_remembered = True
+    _keep(instance, arrays, key, kept)
+
+
+def _keep(instance: Any, arrays: Sequence[BoundArray], key: tuple[Any, ...], found: Any) -> None:
+    """Remember something of launches on the same memory, as long as the fields and ndarrays are there."""
+    known = instance.by_memory
     if len(known) >= _MOST_KNOWN:
         known.clear()
-    if arguments.external_arrays:
-        if key in known:
-            return
-        known[key] = arguments.regions_by_shape()
-    else:
-        arguments.refuse_shared()
-        arguments.look_up()
-        known[key] = arguments.with_values(())  # which holds no memory
-        known[key].is_remembered = True
+    known[key] = found
     session.keep_for([bound.buffer for bound in arrays if bound.buffer is not None], known, key)
 
 
@@ -545,9 +583,9 @@ def refuse_shared_memory(under_way: tuple[Any, tuple[Any, ...]], launch: tuple[A
             )
 
 
-def _memory_key(request: Request, arrays: Sequence[BoundArray]) -> tuple[Any, ...]:
+def _memory_key(what: Request | str, arrays: Sequence[BoundArray]) -> tuple[Any, ...]:
     """The fields and ndarrays, and the shapes of others' arrays."""
-    return (request, *[bound.shape if bound.buffer is None else id(bound.buffer) for bound in arrays])
+    return (what, *[bound.shape if bound.buffer is None else id(bound.buffer) for bound in arrays])
 
 
 def _outlives_a_launch(buffer: Buffer) -> bool:

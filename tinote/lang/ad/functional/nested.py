@@ -78,7 +78,7 @@ from tinote.lang.data.ndarrays import StandIn, stand_in
 from tinote.lang.data.traced import Trace, Traced, arranged, constants, holds_traced, objects, stored
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import IndexRegion, whole_region
-from tinote.lang.kernels.arguments import ExternalArray, arguments_of
+from tinote.lang.kernels.arguments import ExternalArray, observed_arguments
 from tinote.lang.session.owners import claim, give_back, own_duals
 from tinote.lang.session.state import Recorder, beside, memory_of, note_python_write, session, watching
 from tinote.runtime.memory import Memory, MemoryCopies
@@ -170,7 +170,7 @@ class Stretch:
         if self not in _open.get():
             return
         values = constants(values)
-        arguments = arguments_of(instance, values)
+        arguments = observed_arguments(instance, values)
         touched = arguments.accesses
         for buffer in touched.loaded if self._keeps else ():
             if buffer.primal is not None and buffer not in self.computed:

@@ -12,12 +12,12 @@ from tinote.ir.nodes import Atomic, Buffer, Load
 from tinote.ir.query import walk
 from tinote.lang.ad.journal.sweep_observer import SweepObserver
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints, tangent_of
+from tinote.lang.ad.memory.region_copies import RegionCopies
 from tinote.lang.data.traced_derivatives import Dual
 from tinote.lang.index_regions import IndexRegion, IndexRegions, is_element, region_at, whole_region
-from tinote.lang.kernels.arguments import Arguments, arguments_of, own
+from tinote.lang.kernels.arguments import Arguments, arguments_of, observed_arguments, own
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import Recorder, memory_of
-from tinote.runtime.memory import MemoryCopies
+from tinote.lang.session.state import Recorder
 from tinote.source import Span, caller
 
 
@@ -52,18 +52,19 @@ class CustomSweep(Recorder):
         self._name = name
         self._span = self.opened = span
         self._stale = {buffer: IndexRegions(*regions) for buffer, regions in stale.items()}
-        self._before = MemoryCopies()
+        self._before = RegionCopies()
         #: fields that Python has read
         self.read: set[Buffer] = set()
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
-        arguments = arguments_of(instance, values)
+        arguments = observed_arguments(instance, values)
+        effects = arguments.effects(values)
         if self._stale:
-            self._refuse_stale(arguments.effects(values).live_in, arguments)
+            self._refuse_stale(effects.live_in, arguments)
             for buffer, region in arguments.definite_stores(values):
                 self._refresh(buffer, region)
-        for buffer in own(arguments.accesses.written):
-            self.overwriting(buffer)
+        for buffer, region in effects.written:
+            self.overwriting(buffer, region)
         self.use_gradients(arguments.accesses.loaded | arguments.accesses.written)
 
     def use_gradients(self, buffers: Iterable[Buffer]) -> None:
@@ -88,9 +89,10 @@ class CustomSweep(Recorder):
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         if source is not None and (whole := whole_region(source)) is not None:
             self._refuse_stale([(source, whole)])
+        region = region_at(buffer, position)
         if position is ... or (isinstance(position, tuple) and is_element(buffer, position)):
-            self._refresh(buffer, region_at(buffer, position))
-        self.overwriting(buffer)
+            self._refresh(buffer, region)
+        self.overwriting(buffer, region)
         self.use_gradients([buffer] if source is None else [buffer, source])
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
@@ -112,13 +114,13 @@ class CustomSweep(Recorder):
         self.overwriting(buffer)
         self.use_gradients([buffer])
 
-    def overwriting(self, buffer: Buffer) -> None:
-        """A field is about to be written. Gradients are what this is for."""
+    def overwriting(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
+        """Elements of a field, by default all, are about to be written. Gradients are what this is for."""
         if buffer.primal is None:
-            self._before.add(memory_of(buffer))
+            self._before.add(buffer, region)
             tangent = tangent_of(buffer, self.tangents) if self.gradients.has_tangents else None
             if tangent is not None:
-                self._before.add(memory_of(tangent))
+                self._before.add(tangent, region)
 
     def overwriting_beside(self, buffer: Buffer) -> None:
         self.overwriting(buffer)

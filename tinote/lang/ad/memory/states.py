@@ -8,8 +8,11 @@ from typing import Any
 
 from tinote.compiler.launch.native import BoundArray
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.memory.region_copies import RegionCopies
 from tinote.lang.data.ndarrays import CopiedArray
-from tinote.lang.kernels.arguments import arguments_of, own
+from tinote.lang.data.traced import constants
+from tinote.lang.index_regions import IndexRegion
+from tinote.lang.kernels.arguments import observed_arguments
 from tinote.lang.kernels.stand_ins import stand_ins
 from tinote.lang.session.owners import claim, close_recording, give_back, own_duals, owner_of, use
 from tinote.lang.session.state import Recorder, is_viewed, memory_of, session
@@ -122,7 +125,7 @@ class State:
 
     def __init__(self, *, arrays: bool = False) -> None:
         self._arrays = arrays
-        self._copies = MemoryCopies()
+        self._copies = RegionCopies()
         self._strided: dict[int, tuple[Any, Any]] = {}  # arrays that launches get as copies
         self._thread = get_ident()
         self._launches = session.launches
@@ -135,43 +138,42 @@ class State:
         if self in session.watchers:
             session.watchers.remove(self)
 
-    def add(self, buffer: Buffer) -> None:
-        """It is about to change. (Of gradients and duals, `CompanionsBefore` knows.)"""
+    def add(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
+        """Elements of it, by default all, are about to change. (Of gradients and duals, `CompanionsBefore` knows.)"""
         standing = stand_ins.get()
         if buffer.primal is None and (standing is None or not standing.has(buffer)):
-            self._copies.add(memory_of(buffer))
+            self._copies.add(buffer, region)
 
     def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
         if get_ident() != self._thread:
             return
-        for buffer in own(arguments_of(instance, values).accesses.written):
-            self.add(buffer)
+        values = constants(values)
+        for buffer, region in observed_arguments(instance, values).effects(values).written:
+            self.add(buffer, region)
         for at, array in enumerate(values if self._arrays else ()):
             if not isinstance(array, BoundArray) or array.buffer is not None or not instance.primal.writes_array(at):
                 continue
             if isinstance(array, CopiedArray):
                 self._strided.setdefault(id(array.original), (array.original, array.original.copy()))
             else:
-                self._copies.add(array.memory)
+                self._copies.add_blocks([array.memory])
 
-    def overwriting_outside(self, buffer: Buffer, region: Any = None) -> None:
-        """Python is about to write to a field."""
+    def overwriting_outside(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
+        """Python is about to write to elements of a field."""
         if get_ident() == self._thread:
-            self.add(buffer)
+            self.add(buffer, region)
 
     def replaying_outside(self, memories: Iterable[Memory]) -> bool:
         """A captured step is about to be replayed."""
         if get_ident() == self._thread:
-            for memory in memories:
-                self._copies.add(memory)
+            self._copies.add_blocks(memories)
         return True
 
     def now(self) -> State:
         """What holds now of all that it knows of."""
         found = State()
-        for memory in self._copies:
-            found._copies.add(memory)
+        found._copies = self._copies.now()
         return found
 
     def put_back(self) -> None:

@@ -14,17 +14,15 @@ import numpy as np
 
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.memory.access_trace import AccessTrace, Overwritten
-from tinote.lang.data.layout import Copies, array_over, warm_copy
-from tinote.lang.index_regions import IndexRegion, IndexRegions, difference, slices_of, whole_region
+from tinote.lang.ad.memory.region_copies import RegionCopies, bring_back
+from tinote.lang.data.layout import Copies, array_over
+from tinote.lang.index_regions import IndexRegion, IndexRegions, slices_of, uncovered, whole_region
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions
 from tinote.lang.session.state import memory_of
-from tinote.runtime.seam import heard, seam, unwinding
+from tinote.runtime.seam import unwinding
 
 Array = np.ndarray[Any, Any]
 MakeRoom = Callable[[Buffer, int], None]
-
-#: Pieces of one field whose final values are kept apart; then the rest of it is kept, too.
-_MOST_PIECES = 64
 
 
 class _Entry(NamedTuple):
@@ -38,9 +36,7 @@ class _Entry(NamedTuple):
     def bring_back(self) -> bool:
         """Whether the values are there to come back."""
         if self.values is not None:
-            if seam.listener is not None and (listener := heard()) is not None:
-                listener.copying(self.view, self.values)
-            self.view[...] = self.values
+            bring_back(self.view, self.values)
         return self.values is not None
 
 
@@ -255,7 +251,7 @@ class UndoLog:
         """Keep what is wanted of a region beside what was `kept`, as long as that is little; else note its loss."""
         nbytes = 0
         for common in wanted.intersections(region):
-            for part in _uncovered(common, kept):
+            for part in uncovered(common, kept):
                 view = self.view_of(buffer, part)
                 if self._wanted_bytes + view.nbytes <= most:
                     self._wanted_bytes += view.nbytes
@@ -307,7 +303,7 @@ class Rewind:
         self.stale: dict[Buffer, IndexRegions] = {}
         self._log = log
         self._restores = True
-        self._finals: dict[Buffer, list[_Entry]] = {}
+        self._finals = RegionCopies()
         self._disturbed: dict[int, BufferRegions] = {}  # by their identity
 
     def begin(self, *, restores: bool) -> None:
@@ -341,18 +337,8 @@ class Rewind:
 
     def disturb(self, buffer: Buffer, region: IndexRegion) -> None:
         """These elements are about to change: their final values will come back."""
-        if not self._restores:
-            return
-        finals = self._finals.setdefault(buffer, [])
-        known = [one.region for one in finals]
-        if region in known:
-            return
-        pieces = _uncovered(region, known)
-        if len(known) + len(pieces) > _MOST_PIECES:
-            pieces = _uncovered(whole_region(buffer) or region, known)
-        for piece in pieces:
-            view = self._log.view_of(buffer, piece)
-            finals.append(_Entry(buffer, piece, view, warm_copy(view)))
+        if self._restores:
+            self._finals.add(buffer, region)
 
     def disturb_all(self, regions: BufferRegions) -> None:
         """The same of several, which most of the calls before have told, too."""
@@ -365,21 +351,9 @@ class Rewind:
         """The sweep is over."""
         self._disturbed.clear()
         if self._finals:
-            unwinding(self._bring_back_finals)
-            self._finals.clear()
+            unwinding(self._finals.put_back)
+            self._finals = RegionCopies()
         self.stale.clear()
-
-    def _bring_back_finals(self) -> None:
-        for finals in self._finals.values():
-            for final in finals:
-                final.bring_back()
-
-
-def _uncovered(region: IndexRegion, known: Sequence[IndexRegion]) -> list[IndexRegion]:
-    pieces = [region]
-    for other in known:
-        pieces = [part for piece in pieces for part in difference(piece, other)]
-    return pieces
 
 
 def numbers(buffer: Buffer) -> Array:
