@@ -4,6 +4,7 @@ import gc
 import linecache
 import sys
 from collections.abc import Callable
+from functools import cache
 from types import FrameType
 from typing import Any
 
@@ -26,30 +27,34 @@ DONE = ("recorder.set(", "watchers.remove(", "_open.set(")
 ENDS = ("__exit__", "stop", "_end", "leave")
 
 
-def interrupted_at(run: Callable[[], None], number: int) -> str:
-    """Interrupt `run` before the line of this number that it executes in `FILES`. Gives where, if it came so far.
+@cache
+def is_traced(file: str) -> bool:
+    return file.endswith(FILES)
 
-    Lines that call nothing are left out, as Python looks for interrupts at calls (and at the ends of loops) alone; so
-    are those of `DONE`, and the first line of what ends a block, as it looks there before the function can do anything.
+
+@cache
+def may_be_interrupted(file: str, number: int) -> bool:
+    """Python looks for interrupts at calls (and at the ends of loops) alone."""
+    text = linecache.getline(file, number)
+    return "(" in text and not any(one in text for one in DONE)
+
+
+def trace(run: Callable[[], None], before_line: Callable[[FrameType], None]) -> None:
+    """`run`, and `before_line` before each line in `FILES` in whose place an interrupt can come.
+
+    The first line of what ends a block is left out, as Python looks there before the function can do anything.
     """
-    left, place = number, ""
 
     def line(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal left, place
-        text = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-        if event == "line" and "(" in text and not any(one in text for one in DONE):
-            left -= 1
-            if left < 0:
-                sys.settrace(None)
-                place = f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
-                raise KeyboardInterrupt
+        if event == "line" and may_be_interrupted(frame.f_code.co_filename, frame.f_lineno):
+            before_line(frame)
         return line
 
     def first_line(frame: FrameType, event: str, _: Any) -> Any:
         return line
 
     def call(frame: FrameType, event: str, _: Any) -> Any:
-        if not frame.f_code.co_filename.endswith(FILES):
+        if not is_traced(frame.f_code.co_filename):
             return None
         return first_line if frame.f_code.co_name in ENDS else line
 
@@ -60,6 +65,39 @@ def interrupted_at(run: Callable[[], None], number: int) -> str:
         pass
     finally:
         sys.settrace(None)
+
+
+def place_of(frame: FrameType) -> str:
+    return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
+def lines_of(run: Callable[[], None]) -> list[str]:
+    """The lines that `run` executes, one after the other."""
+    lines: list[str] = []
+    trace(run, lambda frame: lines.append(place_of(frame)))
+    return lines
+
+
+def ends(lines: list[str]) -> list[int]:
+    """Where each line comes first and last: in the outermost recording and in the innermost."""
+    first = {line: number for number, line in reversed(list(enumerate(lines)))}
+    last = {line: number for number, line in enumerate(lines)}
+    return sorted({*first.values(), *last.values()})
+
+
+def interrupted_at(run: Callable[[], None], number: int) -> str:
+    """Interrupt `run` before the line of this number. Gives where, if it came so far."""
+    left, place = number, ""
+
+    def before_line(frame: FrameType) -> None:
+        nonlocal left, place
+        left -= 1
+        if left < 0:
+            sys.settrace(None)
+            place = place_of(frame)
+            raise KeyboardInterrupt
+
+    trace(run, before_line)
     return place
 
 
@@ -162,18 +200,18 @@ def test_nothing_records_after_an_interrupt(name: str) -> None:
     run = every[name]
     for _ in range(2):
         run()
-    number = 0
+    lines = lines_of(run)
+    assert len(lines) > 20
     gc.freeze()  # what is there already is not looked at each time
     try:
-        while place := interrupted_at(run, number):
+        for number in ends(lines):
+            place = interrupted_at(run, number)
             assert recorder.get() is None, place
             gc.collect()  # what an interrupt has left may be collected at any time
             assert recorder.get() is None, place
-            number += 1
-            assert number < 20_000, "what interrupts have left makes the program longer each time"
     finally:
         gc.unfreeze()
-    assert number > 20
+    assert len(lines_of(run)) < 1.1 * len(lines), "what interrupts have left makes the program longer"
     # What an interrupt has kept from ending does not hear of what others do from the next recording on.
     every["tape"]()
     assert state.watchers == [] and own_watcher() is None

@@ -19,9 +19,14 @@ Numbers = dict[str, np.ndarray]
 class Trial:
     """One program with its fields, from given starting values."""
 
+    LEVELS: tuple[int, ...] = (3, 0, 0, 1, 0, 0, 2, 0)
+    """How much LLVM optimises, in turn: what runs a few times is made in a tenth of the time at 0."""
+
     def __init__(self, seed: int) -> None:
         # Of the seeds, each eighth is used.
-        ti.init(default_fp=ti.f64, num_threads=1 + seed // 8 % 2, opt_level=(3, 1, 2, 0)[seed // 16 % 4])
+        ti.init(
+            default_fp=ti.f64, num_threads=1 + seed // 8 % 2, opt_level=self.LEVELS[seed // 16 % len(self.LEVELS)]
+        )
         both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
         a, b, c = [ti.field(ti.f64, shape=N, name=name, **both) for name in "abc"]
         d, e = [ti.ndarray(ti.f64, shape=N, name=name, **both) for name in "de"]
