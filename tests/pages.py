@@ -1,4 +1,4 @@
-"""Examples on pages of the manual: blocks of Python that run one after another, and blocks of text that they print."""
+"""Examples on pages of the manual and in docstrings: programs that run one after another, and the text that they print."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def programs(text: str) -> list[str]:
     return [block["program"] for block in BLOCK.finditer(text)]
 
 
-def execute(program: str, file: str, space: dict[str, Any]) -> None:
-    """Run a block as the text of `file`. Kernels read their own source, so it is kept there."""
+def execute(program: str, file: str, space: dict[str, Any], mode: str = "exec") -> None:
+    """Run a block as the text of `file`; in the mode "single", as what is typed: a value is printed. Kernels read their own source, so it is kept there."""
     linecache.cache[file] = (len(program), None, program.splitlines(keepends=True), file)
-    exec(compile(program, file, "exec"), space)
+    exec(compile(program, file, mode), space)
 
 
-def printed(program: str, file: str, space: dict[str, Any]) -> str:
+def printed(program: str, file: str, space: dict[str, Any], mode: str = "exec") -> str:
     """What a block prints: its output, its warnings, and the error that ends it, with lines counted in the block."""
     out = io.StringIO()
 
@@ -35,7 +35,7 @@ def printed(program: str, file: str, space: dict[str, Any]) -> str:
         warnings.simplefilter("always")
         warnings.showwarning = show
         try:
-            execute(program, file, space)
+            execute(program, file, space, mode)
         except Exception as error:
             out.write(f"{type(error).__name__}: {error}\n")
     lines = re.sub(r"<[^<>\n]*, example \d+>, line", "line", out.getvalue()).splitlines()
@@ -57,3 +57,16 @@ def rendered(text: str, name: str) -> str:
         return f"```python\n{program}```\n" + (f"\n```text\n{found}```\n" if found else "")
 
     return BLOCK.sub(replaced, text)
+
+
+def session_failures(text: str, name: str, space: dict[str, Any]) -> list[str]:
+    """Run the sessions of a text, lines after `>>> `, one after another; gives where they print something else than
+    what stands below them. A shown `...` stands for any text.
+    """
+    failures: list[str] = []
+    for number, example in enumerate(doctest.DocTestParser().get_examples(text), 1):
+        found = printed(example.source, f"<{name}, example {number}>", space, "single")
+        how = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        if not doctest.OutputChecker().check_output(example.want, found, how):
+            failures.append(f"{example.source}gives {found!r}, not {example.want!r}")
+    return failures

@@ -1,4 +1,8 @@
-"""The reference: every public name with its docstring, which is Markdown."""
+"""The reference: every public name with its docstring, in NumPy's format and Markdown.
+
+A class that has methods for the package's own use lists those for users in its docstring, under `Methods` and
+`Attributes`; of other classes all methods are public.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,12 @@ from types import ModuleType
 from typing import Any
 
 import tinote as ti
+from manual.docstrings import Docstring
 from manual.places import write
 from tinote.ir.types import Scalar
 from tinote.lang import ops
 from tinote.lang.data.tree import Axes
+from tinote.lang.data.types import MatrixType
 from tinote.lang.session.state import Arch
 
 MODULES: dict[str, ModuleType] = {
@@ -30,7 +36,7 @@ MODULES: dict[str, ModuleType] = {
     "ti.profiler": ti.profiler,
 }
 FENCE = "::::::"
-CONSTANTS = (int, float, Scalar, Arch, Axes, ModuleType)
+CONSTANTS = (int, float, str, Scalar, Arch, Axes, MatrixType, ModuleType)
 
 
 def public(module: ModuleType) -> dict[str, Any]:
@@ -57,23 +63,23 @@ def linked(topics: str) -> str:
 
 def _module(owner: str, module: ModuleType) -> str:
     names = public(module)
-    parts = [f"# `{owner}`", text_of(module)]
+    parts = [f"# `{owner}`", f"```{{py:currentmodule}} {owner}\n```", text_of(module)]
     plain = sorted(name for name, value in names.items() if isinstance(value, CONSTANTS))
     for title, wanted in (("Functions", False), ("Classes", True)):
         found = [name for name in names if name not in plain and isinstance(names[name], type) is wanted]
         if found:
             parts.append(f"## {title}")
-            parts += [_object(f"{owner}.{name}", names[name]) for name in sorted(found, key=str.lower)]
+            parts += [_object(name, names[name]) for name in sorted(found, key=str.lower)]
     values = [name for name in plain if not isinstance(names[name], ModuleType)]
     if values:
         parts.append("## Types and constants")
-        parts += [f"{FENCE}{{py:data}} {owner}.{name}\n{FENCE}" for name in values]
+        parts += [f"{FENCE}{{py:data}} {name}\n{FENCE}" for name in values]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def text_of(value: Any) -> str:
     """A docstring as Markdown."""
-    return inspect.cleandoc(getattr(value, "__doc__", None) or "")
+    return Docstring(getattr(value, "__doc__", None)).markdown()
 
 
 def _object(name: str, value: Any) -> str:
@@ -81,26 +87,44 @@ def _object(name: str, value: Any) -> str:
         return _directive("function", f"{name}{signature(value)}", text_of(value))
     kind = "exception" if issubclass(value, BaseException) else "class"
     made = "" if issubclass(value, BaseException | enum.Enum) else signature(value)
-    parts = [text_of(value), *_members(value)]
+    parts = [text_of(value), *[_member(value, member) for member in members(value)]]
     return _directive(kind, name + made, "\n\n".join(filter(None, parts)), FENCE + ":")
 
 
-def _members(owner: type) -> list[str]:
-    """The public methods and properties that the package defines."""
-    found: list[str] = []
+def members(owner: type) -> dict[str, Any]:
+    """The public methods and properties of a class that the package defines, as they stand in it."""
+    listed = Docstring(owner.__doc__).names
+    wanted = {*listed["Methods"], *listed["Attributes"]} if listed["Methods"] else None
+    found: dict[str, Any] = {}
     for name in sorted(dir(owner)):
         value = inspect.getattr_static(owner, name)
         if name.startswith("_") or not any(name in vars(c) for c in owner.__mro__ if c.__module__.startswith("tinote")):
             continue
-        text = inspect.getdoc(getattr(owner, name, None)) or ""
-        function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
-        if isinstance(value, property):
-            found.append(_directive("property", name, text))
-        elif inspect.isfunction(function):
-            shown = signature(function, skip=not isinstance(value, staticmethod))
-            option = next((f":{k}:\n" for k in ("classmethod", "staticmethod") if type(value).__name__ == k), "")
-            found.append(_directive("method", name + shown, option + "\n" + text if option else text))
+        if (wanted is None or name in wanted) and function_of(value) is not None:
+            found[name] = value
     return found
+
+
+def function_of(value: Any) -> Any:
+    """The function of a method or a property, if it is one."""
+    function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+    function = value.fget if isinstance(value, property) else getattr(value, "func", function)
+    return function if inspect.isfunction(function) else None
+
+
+def docstring_of(owner: type, name: str) -> Docstring:
+    """The docstring of a method or property, its own or an inherited one."""
+    return Docstring(inspect.getdoc(getattr(owner, name)))
+
+
+def _member(owner: type, name: str) -> str:
+    value = inspect.getattr_static(owner, name)
+    function, text = function_of(value), docstring_of(owner, name).markdown()
+    if not isinstance(value, classmethod | staticmethod) and value is not function:
+        return _directive("property", name, text)
+    shown = signature(function, skip=not isinstance(value, staticmethod))
+    option = next((f":{k}:\n" for k in ("classmethod", "staticmethod") if type(value).__name__ == k), "")
+    return _directive("method", name + shown, option + "\n" + text if option else text)
 
 
 def _directive(kind: str, head: str, text: str, fence: str = FENCE) -> str:
@@ -108,7 +132,7 @@ def _directive(kind: str, head: str, text: str, fence: str = FENCE) -> str:
 
 
 def signature(value: Any, skip: bool = False) -> str:
-    """How it is called, without annotations: the docstrings tell types. `skip`: without the first parameter."""
+    """How it is called, without annotations: docstrings give the types. `skip`: without the first parameter."""
     try:
         found = inspect.signature(value)
     except (ValueError, TypeError):

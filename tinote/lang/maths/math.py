@@ -146,25 +146,89 @@ else:
 
 @func
 def vdir(ang: Any) -> Any:
-    """The unit vector of the plane with this angle."""
+    """The unit vector of the plane with this angle.
+
+    Parameters
+    ----------
+    ang : number
+        The angle from the x axis in radians.
+
+    Returns
+    -------
+    vector of 2
+        (cos ang, sin ang).
+
+    Examples
+    --------
+    >>> ti.math.vdir(0.0)
+    Vector([1.0, 0.0])
+    """
     return Matrix([cos(ang), sin(ang)])
 
 
 @func
 def eye(n: template) -> Any:  # type: ignore[valid-type]
-    """The n by n identity matrix."""
+    """The n by n identity matrix.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows and of columns, known at compile time.
+
+    Returns
+    -------
+    matrix, shape (n, n)
+        The identity matrix.
+
+    Examples
+    --------
+    >>> ti.math.eye(2)
+    Matrix([[1.0, 0.0], [0.0, 1.0]])
+    """
     return Matrix.identity(float, n)
 
 
 @func
 def translate(dx: Any, dy: Any, dz: Any) -> Any:
-    """The translation by (dx, dy, dz)."""
+    """The translation by (dx, dy, dz).
+
+    Parameters
+    ----------
+    dx, dy, dz : number
+        The displacement.
+
+    Returns
+    -------
+    matrix, shape (4, 4)
+        The translation in homogeneous coordinates, for column vectors.
+
+    Examples
+    --------
+    >>> ti.math.translate(1.0, 2.0, 3.0) @ ti.Vector([0.0, 0.0, 0.0, 1.0])
+    Vector([1.0, 2.0, 3.0, 1.0])
+    """
     return mat4(1.0, 0.0, 0.0, dx, 0.0, 1.0, 0.0, dy, 0.0, 0.0, 1.0, dz, 0.0, 0.0, 0.0, 1.0)
 
 
 @func
 def scale(sx: Any, sy: Any, sz: Any) -> Any:
-    """The scaling of the three axes by sx, sy and sz."""
+    """The scaling of the three axes by sx, sy and sz.
+
+    Parameters
+    ----------
+    sx, sy, sz : number
+        The factors.
+
+    Returns
+    -------
+    matrix, shape (4, 4)
+        The scaling in homogeneous coordinates, for column vectors.
+
+    Examples
+    --------
+    >>> ti.math.scale(2.0, 3.0, 4.0) @ ti.Vector([1.0, 1.0, 1.0, 1.0])
+    Vector([2.0, 3.0, 4.0, 1.0])
+    """
     return mat4(sx, 0.0, 0.0, 0.0, 0.0, sy, 0.0, 0.0, 0.0, 0.0, sz, 0.0, 0.0, 0.0, 0.0, 1.0)
 
 
@@ -183,6 +247,23 @@ def rot_by_axis(axis: Any, ang: Any) -> Any:
 
     As existing programs expect, the matrix is the transpose of the usual one: it turns row vectors `v @ M`
     counter-clockwise, and column vectors `M @ v` clockwise.
+
+    Parameters
+    ----------
+    axis : vector of 3
+        The axis, of any length but 0.
+    ang : number
+        The angle in radians.
+
+    Returns
+    -------
+    matrix, shape (4, 4)
+        The rotation in homogeneous coordinates.
+
+    Examples
+    --------
+    >>> (ti.math.rot_by_axis(ti.Vector([0.0, 0.0, 1.0]), 0.0))[2, 2]
+    1.0
     """
     a = normalize(axis)
     c, s = cos(ang), sin(ang)
@@ -192,8 +273,24 @@ def rot_by_axis(axis: Any, ang: Any) -> Any:
 
 @func
 def rot_yaw_pitch_roll(yaw: Any, pitch: Any, roll: Any) -> Any:
-    """The rotation about Y by `yaw`, then about X by `pitch`, then about Z by `roll`; clockwise for column vectors
-    `M @ v`, as `rot_by_axis` is.
+    """The rotation about Y by `yaw`, then about X by `pitch`, then about Z by `roll`.
+
+    Clockwise for column vectors `M @ v`, as `rot_by_axis` is.
+
+    Parameters
+    ----------
+    yaw, pitch, roll : number
+        Angles in radians.
+
+    Returns
+    -------
+    matrix, shape (4, 4)
+        The rotation in homogeneous coordinates.
+
+    Examples
+    --------
+    >>> ti.math.rot_yaw_pitch_roll(0.0, 0.0, 0.0)[0, 0]
+    1.0
     """
     y = rot_by_axis(Matrix([0.0, 1.0, 0.0]), yaw)
     x = rot_by_axis(Matrix([1.0, 0.0, 0.0]), pitch)
@@ -203,7 +300,23 @@ def rot_yaw_pitch_roll(yaw: Any, pitch: Any, roll: Any) -> Any:
 
 @func
 def rotation3d(ang_x: Any, ang_y: Any, ang_z: Any) -> Any:
-    """`rot_yaw_pitch_roll(ang_z, ang_x, ang_y)`: the order in which existing programs give the three angles."""
+    """`rot_yaw_pitch_roll(ang_z, ang_x, ang_y)`: the order in which existing programs give the three angles.
+
+    Parameters
+    ----------
+    ang_x, ang_y, ang_z : number
+        Angles in radians.
+
+    Returns
+    -------
+    matrix, shape (4, 4)
+        The rotation in homogeneous coordinates.
+
+    Examples
+    --------
+    >>> ti.math.rotation3d(0.0, 0.0, 0.0)[0, 0]
+    1.0
+    """
     return rot_yaw_pitch_roll(ang_z, ang_x, ang_y)
 
 
@@ -212,31 +325,113 @@ def rotation3d(ang_x: Any, ang_y: Any, ang_z: Any) -> Any:
 
 @func
 def cmul(z1: Any, z2: Any) -> Any:
-    """The product of two complex numbers `z1` and `z2`, as vectors (re, im)."""
+    """The product of two complex numbers `z1` and `z2`, as vectors (re, im).
+
+    Parameters
+    ----------
+    z1, z2 : vector (re, im)
+        Complex numbers.
+
+    Returns
+    -------
+    vector (re, im)
+        The result.
+
+    Examples
+    --------
+    >>> ti.math.cmul(ti.Vector([0.0, 1.0]), ti.Vector([0.0, 1.0]))
+    Vector([-1.0, 0.0])
+    """
     return Matrix([z1[0] * z2[0] - z1[1] * z2[1], z1[0] * z2[1] + z1[1] * z2[0]])
 
 
 @func
 def cconj(z: Any) -> Any:
-    """The complex conjugate of a vector (re, im)."""
+    """The complex conjugate of a vector (re, im).
+
+    Parameters
+    ----------
+    z : vector (re, im)
+        A complex number.
+
+    Returns
+    -------
+    vector (re, im)
+        The result.
+
+    Examples
+    --------
+    >>> ti.math.cconj(ti.Vector([1.0, 2.0]))
+    Vector([1.0, -2.0])
+    """
     return Matrix([z[0], -z[1]])
 
 
 @func
 def cinv(z: Any) -> Any:
-    """1 / z for a complex number z = (re, im)."""
+    """1 / z for a complex number z = (re, im).
+
+    Parameters
+    ----------
+    z : vector (re, im)
+        A complex number.
+
+    Returns
+    -------
+    vector (re, im)
+        The result.
+
+    Examples
+    --------
+    >>> ti.math.cinv(ti.Vector([0.0, 2.0]))
+    Vector([0.0, -0.5])
+    """
     return cconj(z) / (z[0] * z[0] + z[1] * z[1])
 
 
 @func
 def cdiv(z1: Any, z2: Any) -> Any:
-    """The quotient `z1` / `z2` of two complex numbers, as vectors (re, im)."""
+    """The quotient `z1` / `z2` of two complex numbers, as vectors (re, im).
+
+    Parameters
+    ----------
+    z1, z2 : vector (re, im)
+        Complex numbers.
+
+    Returns
+    -------
+    vector (re, im)
+        The result.
+
+    Examples
+    --------
+    >>> ti.math.cdiv(ti.Vector([1.0, 0.0]), ti.Vector([0.0, 1.0]))
+    Vector([0.0, -1.0])
+    """
     return cmul(z1, cconj(z2)) / (z2[0] * z2[0] + z2[1] * z2[1])
 
 
 @func
 def csqrt(z: Any) -> Any:
-    """The square root with non-negative real part; on the negative real axis, that with positive imaginary part."""
+    """The square root with non-negative real part.
+
+    On the negative real axis, that with positive imaginary part.
+
+    Parameters
+    ----------
+    z : vector (re, im)
+        A complex number.
+
+    Returns
+    -------
+    vector (re, im)
+        The result.
+
+    Examples
+    --------
+    >>> ti.math.csqrt(ti.Vector([-4.0, 0.0]))
+    Vector([0.0, 2.0])
+    """
     size = z.norm()
     root = sqrt(0.5 * (size + abs(z[0])))  # no cancellation
     large, small = root, 0.0 * root
@@ -252,17 +447,67 @@ def csqrt(z: Any) -> Any:
 
 @func
 def cexp(z: Any) -> Any:
-    """The exponential of a complex number z = (re, im)."""
+    """The exponential of a complex number z = (re, im).
+
+    Parameters
+    ----------
+    z : vector (re, im)
+        A complex number.
+
+    Returns
+    -------
+    vector (re, im)
+        The result.
+
+    Examples
+    --------
+    >>> ti.math.cexp(ti.Vector([0.0, 0.0]))
+    Vector([1.0, 0.0])
+    """
     return exp(z[0]) * vdir(z[1])
 
 
 @func
 def clog(z: Any) -> Any:
-    """The logarithm with imaginary part in (-π, π]."""
+    """The logarithm with imaginary part in (-π, π].
+
+    Parameters
+    ----------
+    z : vector (re, im)
+        A complex number.
+
+    Returns
+    -------
+    vector (re, im)
+        The result.
+
+    Examples
+    --------
+    >>> ti.math.clog(ti.Vector([1.0, 0.0]))
+    Vector([0.0, 0.0])
+    """
     return Matrix([log(z.norm()), atan2(z[1], z[0])])
 
 
 @func
 def cpow(z: Any, n: Any) -> Any:
-    """z to a real power n, by the principal logarithm; 0 for z = 0 and positive n."""
+    """z to a real power n, by the principal logarithm; 0 for z = 0 and positive n.
+
+    Parameters
+    ----------
+    z : vector (re, im)
+        A complex number.
+    n : number
+        The exponent.
+
+    Returns
+    -------
+    vector (re, im)
+        The result.
+
+    Examples
+    --------
+    >>> ti.math.cpow(ti.Vector([2.0, 0.0]), 3)
+    Vector([8.0, 0.0])
+    """
     return pow(z.norm(), n) * vdir(n * atan2(z[1], z[0]))

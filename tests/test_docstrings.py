@@ -1,0 +1,146 @@
+"""Docstrings of the public names, in NumPy's format: a summary, every parameter by its name, what is returned and
+raised, and examples, which run.
+
+A property and a method without parameters say in their summary what they give; so does a function of the language
+whose name stands for its value. Exceptions and enumerations need no example.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import enum
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from manual.docstrings import Docstring
+from manual.reference import CONSTANTS, MODULES, docstring_of, function_of, members, public
+
+import tinote as ti
+from tests.pages import session_failures
+
+UNCALLED = {"ArgKind", "Field", "Graph", "Layout", "MatrixField", "MatrixNdarray", "Ndarray", "ScalarField"}
+UNCALLED |= {"ScalarNdarray", "StructField", "VectorNdarray", "Level", "Canvas", "Gui"}
+"""Classes whose objects other calls make: of these the constructor is no business of users'."""
+
+
+@dataclass(frozen=True)
+class Documented:
+    """A public name with its docstring. `function` is what is called, if it is in Python."""
+
+    name: str
+    value: Any
+    docstring: Docstring
+    function: Any
+    is_member: bool = False
+
+    @property
+    def parameters(self) -> list[str]:
+        """The parameters that are to be described."""
+        called = self.value if isinstance(self.value, type) else self.function
+        if called is None or isinstance(self.value, property) or self.is_uncalled:
+            return []
+        found = list(inspect.signature(called).parameters.values())
+        if self.is_member and not isinstance(self.value, staticmethod):
+            found = found[1:]
+        stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+        return [stars.get(one.kind, "") + one.name for one in found if not one.name.startswith("_")]
+
+    @property
+    def is_uncalled(self) -> bool:
+        """Whether users do not call it."""
+        value = self.value
+        return isinstance(value, type) and (issubclass(value, BaseException | enum.Enum) or self.is_made_elsewhere)
+
+    @property
+    def is_made_elsewhere(self) -> bool:
+        return self.value.__name__ in UNCALLED
+
+    @property
+    def body(self) -> list[ast.AST]:
+        """The nodes of its own body, without functions inside of it."""
+        if self.function is None or isinstance(self.value, type):
+            return []
+        tree = ast.parse(textwrap.dedent(inspect.getsource(self.function)))
+        found: list[ast.AST] = []
+        waiting: list[ast.AST] = list(tree.body[0].body)  # type: ignore[attr-defined]
+        while waiting:
+            node = waiting.pop()
+            found.append(node)
+            if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+                waiting += ast.iter_child_nodes(node)
+        return found
+
+    def faults(self) -> Iterator[str]:
+        """What its docstring lacks."""
+        text, names = self.docstring, self.docstring.names
+        if "\n" in text.summary or not text.summary.endswith((".", ":")) or len(text.summary.split()) < 3:
+            yield "a summary: one line that names it"
+        if missing := [name for name in self.parameters if name not in names["Parameters"]]:
+            yield f"parameters {', '.join(missing)}"
+        free = any(name.startswith("**") for name in self.parameters)
+        if not free and (unknown := [name for name in names["Parameters"] if name not in self.parameters]):
+            yield f"parameters that it does not have: {', '.join(unknown)}"
+        returns = any(isinstance(node, ast.Return) and not _is_none(node.value) for node in self.body)
+        if returns and self.parameters and not (names["Returns"] or names["Yields"]):
+            yield "what it returns"
+        raised = {_name_of(node.exc) for node in self.body if isinstance(node, ast.Raise)}
+        if missing := sorted(one for one in raised if one.endswith("Error") and one not in names["Raises"]):
+            yield f"when it raises {', '.join(missing)}"
+        shown = self.is_member or (isinstance(self.value, type) and issubclass(self.value, BaseException | enum.Enum))
+        if not shown and ">>> " not in text.sections.get("Examples", ""):
+            yield "an example"
+
+
+def _is_none(node: ast.AST | None) -> bool:
+    return node is None or (isinstance(node, ast.Constant) and node.value is None)
+
+
+def _name_of(node: ast.AST | None) -> str:
+    node = node.func if isinstance(node, ast.Call) else node
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def documented() -> Iterator[Documented]:
+    """Every public name once, and every public method and property."""
+    seen: set[int] = set()
+    for owner, module in MODULES.items():
+        for name, value in public(module).items():
+            if isinstance(value, CONSTANTS) or id(value) in seen or not callable(value):
+                continue
+            seen.add(id(value))
+            function = None if isinstance(value, type) else inspect.unwrap(value)
+            function = function if inspect.isfunction(function) else None
+            yield Documented(f"{owner}.{name}", value, Docstring(value.__doc__), function)
+            for member, one in members(value).items() if isinstance(value, type) else ():
+                called = function_of(one)
+                if id(called) not in seen:
+                    seen.add(id(called))
+                    text = docstring_of(value, member)
+                    yield Documented(f"{owner}.{name}.{member}", one, text, inspect.unwrap(called), is_member=True)
+
+
+NAMES = list(documented())
+
+
+@pytest.mark.parametrize("one", NAMES, ids=lambda one: one.name)
+def test_it_is_documented(one: Documented) -> None:
+    assert list(one.faults()) == []
+
+
+@pytest.mark.parametrize("one", [one for one in NAMES if ">>> " in str(one.docstring.sections)], ids=lambda one: one.name)
+def test_its_examples_print_what_they_show(one: Documented) -> None:
+    ti.init(random_seed=1)
+    assert session_failures(one.docstring.sections["Examples"], one.name, {"ti": ti}) == []
+
+
+def test_the_lists_of_methods_name_what_there_is() -> None:
+    for one in NAMES:
+        if isinstance(one.value, type):
+            listed = {*one.docstring.names["Methods"], *one.docstring.names["Attributes"]}
+            assert not {name for name in one.docstring.names["Methods"] if not hasattr(one.value, name)}, listed
