@@ -218,8 +218,9 @@ class CompilationError(TinoteError):
 
 
 class KernelSyntaxError(CompilationError):
-    """A statement or expression that the kernel language does not have. It is no `SyntaxError`: IPython shows these in
-    a way of its own, without the line of the kernel and what helps.
+    """A statement or expression that the kernel language does not have.
+
+    It is no `SyntaxError`: IPython shows these in a way of its own, without the line of the kernel and the hint.
     """
 
 

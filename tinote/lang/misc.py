@@ -68,8 +68,29 @@ def current_cfg() -> Settings:
 
 
 def is_arch_supported(arch: Any) -> bool:
-    """Whether kernels can run there: on a graphics card where there is one, or a CPU may stand in for it
-    (`software_gpu=True`). Raises `FieldError` for what is not a target.
+    """Whether kernels can run on an architecture.
+
+    On a graphics card they can where there is one, or where a CPU may stand in for it (`software_gpu=True`).
+
+    Parameters
+    ----------
+    arch : architecture
+        `ti.cpu`, `ti.gpu`, `ti.python`, …
+
+    Returns
+    -------
+    bool
+        True if there is such a device.
+
+    Raises
+    ------
+    FieldError
+        For what is not an architecture.
+
+    Examples
+    --------
+    >>> ti.is_arch_supported(ti.cpu)
+    True
     """
     if not isinstance(arch, Arch):
         raise FieldError(f"{arch!r} is not an architecture", hint="use one of them, such as ti.cpu")
@@ -105,14 +126,45 @@ def get_max_num_indices() -> int:
 
 
 def set_logging_level(level: str) -> None:
-    """Accepted, and without effect: nothing is logged; what a user should know is a Python warning. Raises `FieldError`
-    for what is not a level.
+    """Accept the name of a level of messages, without effect.
+
+    Nothing is logged; what a user should know is a Python warning.
+
+    Parameters
+    ----------
+    level : str
+        `"trace"`, `"debug"`, `"info"`, `"warn"`, `"error"` or `"critical"`.
+
+    Raises
+    ------
+    FieldError
+        For what is not a level.
+
+    Examples
+    --------
+    >>> ti.set_logging_level("warn")
     """
     if level not in LOG_LEVELS.values():
         raise FieldError(f"{level!r} is not a level of logging", caller(), hint=f"there are {', '.join(LOG_LEVELS)}")
 
 
 def is_logging_effective(level: str) -> bool:
-    """Whether messages of this level are logged: none are."""
+    """Whether messages of a level are logged: none are.
+
+    Parameters
+    ----------
+    level : str
+        The name of a level, such as `"warn"`.
+
+    Returns
+    -------
+    bool
+        False.
+
+    Examples
+    --------
+    >>> ti.is_logging_effective("info")
+    False
+    """
     set_logging_level(level)
     return False

@@ -1,7 +1,7 @@
 """The reference: every public name with its docstring, in NumPy's format and Markdown.
 
 A class that has methods for the package's own use lists those for users in its docstring, under `Methods` and
-`Attributes`; of other classes all methods are public.
+`Attributes`, which holds for the classes that inherit from it; of other classes all methods are public.
 """
 
 from __future__ import annotations
@@ -93,16 +93,23 @@ def _object(name: str, value: Any) -> str:
 
 def members(owner: type) -> dict[str, Any]:
     """The public methods and properties of a class that the package defines, as they stand in it."""
-    listed = Docstring(owner.__doc__).names
-    wanted = {*listed["Methods"], *listed["Attributes"]} if listed["Methods"] else None
+    lists = {one: _listed(one) for one in owner.__mro__ if one.__module__.startswith("tinote")}
     found: dict[str, Any] = {}
     for name in sorted(dir(owner)):
         value = inspect.getattr_static(owner, name)
-        if name.startswith("_") or not any(name in vars(c) for c in owner.__mro__ if c.__module__.startswith("tinote")):
+        if name.startswith("_") or not any(name in vars(one) for one in lists) or function_of(value) is None:
             continue
-        if (wanted is None or name in wanted) and function_of(value) is not None:
+        if any(name in listed for listed in lists.values()) or not any(
+            listed and hasattr(one, name) for one, listed in lists.items()
+        ):
             found[name] = value
     return found
+
+
+def _listed(owner: type) -> set[str]:
+    """What the docstring of a class lists, if it lists methods."""
+    names = Docstring(vars(owner).get("__doc__")).names
+    return {*names["Methods"], *names["Attributes"]} if names["Methods"] else set()
 
 
 def function_of(value: Any) -> Any:

@@ -42,37 +42,65 @@ from tinote.source import caller
 
 
 def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[str] = ()) -> Any:
-    """Make a program of a step: a function that launches kernels, differentiates, and reads and writes fields, which
-    then runs again in one native call, without Python between its launches. Also a decorator.
+    """Make a program of a step, which then runs in one native call, without Python between its launches.
 
-    `function`: its arguments are the program's parameters. Those that are numbers may have other values at each call;
-    others (fields, kernels, None, text) are the same object at each call, or there is one program for each.
-    `parameters`: names of its module's globals that hold numbers and are read anew at each call; others are constants
-    of the program, but for those that the function assigns, which are updated.
+    A step is a function that launches kernels, differentiates, and reads and writes fields. Also a decorator.
 
     The first call captures: launches, also of gradients and of derivatives inside of each other, what a tape clears,
     saves and brings back, fills, copies, elements that are read and written, arithmetic on these numbers, conditions on
     them (both sides are tried), seeds of random numbers, what kernels print, arrays that `to_numpy` and derivatives
     give and that go to kernels and fields, and the numbers, vectors, arrays and tuples of these that are returned. It
     runs the function some times, while nothing else may run, and leaves memory as one call does. The program is proved
-    before it is used: it runs beside the function from several states and with several values of its numbers, on one
+    before it is used: it runs next to the function from several states and with several values of its numbers, on one
     thread, and all fields must agree bit for bit.
 
-    Gives a `CapturedFunction`, which is called as the function is. Under a tape, and in `ti.ad.grad` and the like, each
-    call is one record, and its gradient one native call, too; the derivatives are those of the function. It is captured
-    and proved once more for that, with its reverse sweep. What only a tape that knows of each launch can differentiate
-    runs as the function (custom gradients, elements that depend on a number which the step reads, tapes that check),
-    which `program.how_under_tapes` tells. In forward mode, in another capture, and where kernels are profiled or run as
+    Under a tape, and in `ti.ad.grad` and its relatives, each call is one record, and its gradient one native call, too;
+    the derivatives are those of the function. What only a tape that sees each launch can differentiate runs as the
+    function (custom gradients, elements that depend on a number which the step reads, tapes that check);
+    `program.how_under_tapes` says which. In forward mode, in another capture, and where kernels are profiled or run as
     plain Python, calling it runs the function. On a GPU a replay is one submission, except where conditions or results
-    need numbers from there: these it waits for, as it does at its end for kernels that may fail. Where sums of floats
-    have no order of their own, they agree there in half of their digits; a step that does something else when it is
-    replayed runs there as the function.
+    need numbers from there. Where sums of floats have no order of their own, they agree there in half of their digits;
+    a step that does something else when it is replayed runs there as the function.
 
-    Raises `CaptureError`: at the user's line for what cannot be captured (a number that is needed itself, as an index
-    or by `math.sin`, text, arithmetic on whole vectors and arrays, NumPy's view of a field, what changes Python's own
-    objects, an object whose state is not known, such as an iterator, a file or a table of another library, imports,
-    exceptions that are caught, a condition that decides how often a loop runs); where the proof fails, with the first
-    step that differs; and later, where a kernel was defined anew, a captured name has changed or a field is gone.
+    Parameters
+    ----------
+    function : callable, optional
+        The step. Its arguments are the program's parameters: those that are numbers may have other values at each call;
+        others (fields, kernels, None, text) are the same object at each call, or there is one program for each. Left
+        out, a decorator is returned.
+    parameters : sequence of str
+        Names of its module's globals that hold numbers and are read anew at each call. Others are constants of the
+        program, except for those that the function assigns, which are updated.
+
+    Returns
+    -------
+    CapturedFunction
+        Called as the function is.
+
+    Raises
+    ------
+    CaptureError
+        At the user's line, for what cannot be captured: a number that is needed itself, as an index or by `math.sin`,
+        text, arithmetic on whole vectors and arrays, NumPy's view of a field, changes of Python's own objects, an
+        object whose state is not known (an iterator, a file, a table of another library), imports, exceptions that are
+        caught, a condition that decides how often a loop runs. Where the proof fails, with the first step that differs;
+        and later, where a kernel was defined anew, a captured name has changed or a field is gone.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=4)
+    >>> @ti.kernel
+    ... def advance(dt: ti.f32):
+    ...     for i in x:
+    ...         x[i] += dt * (i + 1)
+    >>> @ti.capture
+    ... def step(dt):
+    ...     for _ in range(10):
+    ...         advance(dt)
+    >>> step(0.5)
+    >>> step(0.25)
+    >>> x.to_numpy()
+    array([ 7.5, 15. , 22.5, 30. ], dtype=float32)
     """
     if function is None:
         return functools.partial(capture, parameters=parameters)

@@ -83,18 +83,53 @@ def field(
     needs_dual: bool | None = None,
     dt: Any = None,
 ) -> Any:
-    """A field of numbers; of vectors, matrices or structs where `dtype` is a type of these.
+    """Make a field: an array in the session's memory whose elements kernels read and write by their indices.
 
-    `shape`: an extent or a tuple of them; `()` for a single value; none for a field that is placed later (`ti.root`).
-    `offset`: the first index of each dimension. `order`: the dimensions as they lie in memory, the slowest first
-    ("ji"). `name`: how errors call it. `dt` is the old spelling of `dtype`. Raises `FieldError`.
+    Parameters
+    ----------
+    dtype : type
+        The type of the elements: a number type, or a vector, matrix or struct type.
+    shape : int or tuple of int, optional
+        The extent of each index dimension; `()` for a single value, `x[None]`. Left out, the field is placed later, in
+        a layout tree (`ti.root`).
+    name : str, optional
+        The name that errors use; by default that of the variable which the field is assigned to.
+    offset : int or tuple of int, optional
+        The first index of each dimension, by default 0.
+    order : str, optional
+        The dimensions in the order in which they lie in memory, the slowest first: `"ji"`.
+    needs_grad : bool, optional
+        True makes `x.grad`, of the same shape, zero at first. Left out, the field has no gradient to read; where
+        differentiated values go through it, it has a temporary adjoint as long as the tape lasts, so that the
+        derivative with respect to other fields is right. `needs_grad=False` makes the field a constant of every
+        derivative, in forward mode, too, unless `needs_dual` is given: differentiated values that go through it are an
+        error, unless they are stored as `ti.stop_gradient(…)`.
+    needs_dual : bool, optional
+        The same for forward mode: True makes `x.dual`; left out, the field has a temporary dual; False makes the field
+        a constant of forward mode alone.
+    dt : type, optional
+        The old spelling of `dtype`.
 
-    `needs_grad=True` makes `x.grad`, of the same shape, zero at first; `needs_dual=True` makes `x.dual`, for forward
-    mode. Left out, the field has none to read; where differentiated values go through it, it is lent a temporary
-    adjoint for the time of the tape (a temporary dual for that of the sweep), so that the derivative by what has one is
-    right. `needs_grad=False` makes it a constant of every derivative, in forward mode too unless `needs_dual` is given,
-    and `needs_dual=False` one in forward mode alone: differentiated values that go through it are an error, unless they
-    are stored as `ti.stop_gradient(…)`.
+    Returns
+    -------
+    Field
+        A `ScalarField`, `MatrixField` or `StructField`, whose elements are zero.
+
+    Raises
+    ------
+    FieldError
+        For types, shapes and orders that do not exist or do not go together.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=(2, 3))
+    >>> x[0, 1] = 2.5
+    >>> x.to_numpy()
+    array([[0. , 2.5, 0. ],
+           [0. , 0. , 0. ]], dtype=float32)
+    >>> p = ti.field(ti.math.vec2, shape=8, needs_grad=True)
+    >>> p.grad.shape
+    (8,)
     """
     dtype = dtype if dt is None else dt
     compound = getattr(dtype, "field", None)
@@ -116,9 +151,41 @@ def vector_field(
     needs_dual: bool | None = None,
     dt: Any = None,
 ) -> MatrixField:
-    """A field of vectors of `n` components. `layout`: whether the components of an element lie together (AOS) or each
-    has an array of its own (SOA). The other options are those of `ti.field`; without `needs_grad`, derivatives go
-    through it all the same, by a temporary adjoint, and with `needs_grad=False` it is a constant.
+    """Make a field of vectors.
+
+    Parameters
+    ----------
+    n : int
+        The number of components.
+    dtype : number type
+        The type of the components.
+    shape : int or tuple of int, optional
+        The extent of each index dimension, as for `ti.field`.
+    name, offset, order
+        As for `ti.field`.
+    layout : ti.Layout, default ti.Layout.AOS
+        Whether the components of an element lie together (AOS), or each component has an array of its own (SOA).
+    needs_grad : bool, optional
+        True makes `x.grad`. Left out, derivatives go through the field all the same, by a temporary adjoint; with
+        `needs_grad=False` it is a constant.
+    needs_dual : bool, optional
+        True makes `x.dual`, for forward mode.
+    dt : number type, optional
+        The old spelling of `dtype`.
+
+    Returns
+    -------
+    MatrixField
+        A field whose elements are vectors of `n` zeros.
+
+    Examples
+    --------
+    >>> v = ti.Vector.field(3, ti.f32, shape=10)
+    >>> v[4] = [1.0, 2.0, 3.0]
+    >>> v[4].norm_sqr()
+    14.0
+    >>> v.to_numpy().shape
+    (10, 3)
     """
     return _make(
         MatrixField, dtype if dt is None else dt, shape, (n,), name, needs_grad, needs_dual, offset, order, layout
@@ -139,8 +206,39 @@ def matrix_field(
     needs_dual: bool | None = None,
     dt: Any = None,
 ) -> MatrixField:
-    """A field of `n` by `m` matrices; the options are those of `Vector.field`. Without `needs_grad`, derivatives go
-    through it all the same, by a temporary adjoint, and with `needs_grad=False` it is a constant.
+    """Make a field of matrices.
+
+    Parameters
+    ----------
+    n, m : int
+        The numbers of rows and of columns.
+    dtype : number type
+        The type of the components.
+    shape : int or tuple of int, optional
+        The extent of each index dimension, as for `ti.field`.
+    name, offset, order
+        As for `ti.field`.
+    layout : ti.Layout, default ti.Layout.AOS
+        Whether the components of an element lie together (AOS), or each component has an array of its own (SOA).
+    needs_grad : bool, optional
+        True makes `x.grad`. Left out, derivatives go through the field all the same, by a temporary adjoint; with
+        `needs_grad=False` it is a constant.
+    needs_dual : bool, optional
+        True makes `x.dual`, for forward mode.
+    dt : number type, optional
+        The old spelling of `dtype`.
+
+    Returns
+    -------
+    MatrixField
+        A field whose elements are matrices of zeros.
+
+    Examples
+    --------
+    >>> F = ti.Matrix.field(2, 2, ti.f32, shape=10)
+    >>> F.fill([[1.0, 0.0], [0.0, 1.0]])
+    >>> F[0].trace()
+    2.0
     """
     return _make(
         MatrixField, dtype if dt is None else dt, shape, (n, m), name, needs_grad, needs_dual, offset, order, layout

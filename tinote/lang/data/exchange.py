@@ -45,14 +45,36 @@ class Exchanged:
         return self._array.__dlpack_device__()
 
     def to_torch(self, device: Any = None, *, keep_dims: bool = False) -> Any:
-        """A copy as a PyTorch tensor, of shape `shape + element shape`, on the CPU or on `device`; `keep_dims` as in
-        `to_numpy`.
+        """Copy the elements into a new PyTorch tensor.
+
+        Parameters
+        ----------
+        device : torch.device or str, optional
+            Where the tensor is, by default on the CPU.
+        keep_dims : bool, default False
+            Give vectors as matrices of one column.
+
+        Returns
+        -------
+        torch.Tensor, of the field's shape followed by the element's
+            The copy.
         """
         tensor = importlib.import_module("torch").from_numpy(self.to_numpy(keep_dims=keep_dims))
         return tensor if device is None else tensor.to(device)
 
     def from_torch(self, tensor: Any) -> None:
-        """Copy a PyTorch tensor of the shapes that `from_numpy` takes in, from any device."""
+        """Copy the elements of a PyTorch tensor in, from any device.
+
+        Parameters
+        ----------
+        tensor : torch.Tensor
+            The values, in a shape that `from_numpy` takes.
+
+        Raises
+        ------
+        FieldError
+            For what is not a tensor, or has another shape.
+        """
         if not isinstance(tensor, importlib.import_module("torch").Tensor):
             raise FieldError(f"from_torch takes a PyTorch tensor, not {type(tensor).__name__}")
         self.from_numpy(tensor.detach().cpu().numpy())

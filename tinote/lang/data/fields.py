@@ -52,9 +52,36 @@ _PLACED = ("_array", "buffer", "memory", "shape")
 
 
 class Field(Located, Exchanged, Tokenised):
-    """What all fields share. `shape` is that of the index space; `()` is a 0-D field, whose only element is `x[None]`.
+    """What all fields share; `isinstance(x, ti.Field)` tells a field from other objects.
 
-    A field made without a shape is placed later, in a layout tree (`ti.root`), and comes into being when first used.
+    Its `shape` is that of the index space; `()` is a 0-D field, whose only element is `x[None]`. A field made without a
+    shape is placed later, in a layout tree (`ti.root`), and gets its memory when it is first used.
+
+    Methods
+    -------
+    copy_from
+    fill
+    from_numpy
+    from_torch
+    numpy_view
+    parent
+    to_numpy
+    to_torch
+
+    Attributes
+    ----------
+    grad : Field
+    dual : Field
+    has_grad : bool
+    has_dual : bool
+    name : str
+    snode : ti.SNode
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=3)
+    >>> isinstance(x, ti.Field), x.shape
+    (True, (3,))
     """
 
     shape: tuple[int, ...]
@@ -373,16 +400,24 @@ class Field(Located, Exchanged, Tokenised):
 
     @property
     def grad(self) -> Self:
-        """The gradient, a field of the same shape and type. Raises `FieldError` when the field was made without
-        `needs_grad=True`.
+        """The gradient, a field of the same shape and type.
+
+        Raises
+        ------
+        FieldError
+            For a field made without `needs_grad=True`.
         """
         found = self._grad
         return self._missing("grad", "gradient") if found is None else found  # type: ignore[return-value]
 
     @property
     def dual(self) -> Self:
-        """The tangent of forward mode, a field of the same shape and type. Raises `FieldError` when made without
-        `needs_dual=True`.
+        """The tangent of forward mode, a field of the same shape and type.
+
+        Raises
+        ------
+        FieldError
+            For a field made without `needs_dual=True`.
         """
         if self._dual is None:
             return self._missing("dual", "dual")  # type: ignore[return-value]
@@ -495,7 +530,18 @@ class Field(Located, Exchanged, Tokenised):
     # ---- whole field
 
     def fill(self, value: Any) -> None:
-        """Set every element to `value` (a number, or a vector or matrix of the element's shape)."""
+        """Set every element to a value; a tape and forward mode differentiate this.
+
+        Parameters
+        ----------
+        value : number, vector or matrix
+            A number for every component, or a vector or matrix of the element's shape.
+
+        Raises
+        ------
+        FieldError
+            For a value of another shape.
+        """
         if self._generation != session.resets:
             self._require_alive()
         kind, source = type(value), value
@@ -530,8 +576,19 @@ class Field(Located, Exchanged, Tokenised):
         self._array[position] = numbers
 
     def to_numpy(self, dtype: Any = None, *, keep_dims: bool = False) -> np.ndarray[Any, Any]:
-        """A copy of shape `shape + element shape`, as `dtype`. Of a field, matrices of one column are vectors in it;
-        with `keep_dims`, vectors are matrices of one column.
+        """Copy the elements into a new array.
+
+        Parameters
+        ----------
+        dtype : numpy.dtype, optional
+            The type of the array, by default that of the field.
+        keep_dims : bool, default False
+            Give vectors as matrices of one column. Without it, matrices of one column are vectors in the array.
+
+        Returns
+        -------
+        numpy.ndarray, of the field's shape followed by the element's
+            The copy.
         """
         found = self.array_copy(dtype)
         if keep_dims:
@@ -559,8 +616,17 @@ class Field(Located, Exchanged, Tokenised):
         return len(self.element) == 2 and self.element[1] == 1
 
     def from_numpy(self, array: Any) -> None:
-        """Copy an array of shape `shape + element shape` in; vectors and matrices of one column may stand for each
-        other. Raises `FieldError` when the shapes differ.
+        """Copy the elements of an array in.
+
+        Parameters
+        ----------
+        array : array_like, of the field's shape followed by the element's
+            The values. Vectors and matrices of one column may stand for each other.
+
+        Raises
+        ------
+        FieldError
+            Where the shapes differ.
         """
         self._require_alive()
         source, shape = self._source(array), array_shape(self.buffer)
@@ -576,8 +642,14 @@ class Field(Located, Exchanged, Tokenised):
         self._assign(..., source, array)
 
     def numpy_view(self) -> np.ndarray[Any, Any]:
-        """An array that shares the field's memory, and keeps it alive. What kernels write shows in it at once, and what
-        is written to it shows in kernels.
+        """An array that shares the field's memory and keeps it alive.
+
+        What kernels write shows in it at once, and what is written to it shows in kernels.
+
+        Raises
+        ------
+        FieldError
+            Where the elements do not lie in memory as those of an array do.
         """
         self._require_alive()
         if (listener := heard()) is not None:
@@ -591,7 +663,18 @@ class Field(Located, Exchanged, Tokenised):
         return array_over(self.buffer, self.memory, base)
 
     def copy_from(self, other: Field) -> None:
-        """Copy all elements of a field of the same shape. In a tape or forward mode this is differentiated."""
+        """Copy all elements of another field; a tape and forward mode differentiate this.
+
+        Parameters
+        ----------
+        other : Field
+            A field of the same shape and the same element shape.
+
+        Raises
+        ------
+        FieldError
+            Where the shapes differ.
+        """
         self._require_alive()
         other._require_alive()
         shape, given = array_shape(self.buffer), array_shape(other.buffer)
@@ -647,7 +730,14 @@ def _arrive(made: Field, declared: dict[str, Any]) -> None:
 
 
 class ScalarField(Field):
-    """A field of numbers, as `ti.field(ti.f32, shape)` makes it."""
+    """A field of numbers, as `ti.field(ti.f32, shape)` makes it.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=(2, 3))
+    >>> isinstance(x, ti.ScalarField), x.dtype
+    (True, f32)
+    """
 
     def get_field_members(self) -> list[Any]:
         """The fields of numbers that it consists of: itself."""
@@ -681,7 +771,14 @@ class ScalarField(Field):
 
 
 class MatrixField(Field):
-    """A field of vectors or matrices."""
+    """A field of vectors or matrices, as `ti.Vector.field` and `ti.Matrix.field` make it.
+
+    Examples
+    --------
+    >>> v = ti.Vector.field(3, ti.f32, shape=8)
+    >>> isinstance(v, ti.MatrixField), v.n, v.m
+    (True, 3, 1)
+    """
 
     @property
     def n(self) -> int:
@@ -694,8 +791,22 @@ class MatrixField(Field):
         return self.element[1] if len(self.element) == 2 else 1
 
     def get_scalar_field(self, *component: int) -> ComponentField:
-        """One component of every element as a field of numbers that shares this one's memory: `get_scalar_field(i)` of
-        vectors, `(i, j)` of matrices.
+        """One component of every element, as a field of numbers that shares this one's memory.
+
+        Parameters
+        ----------
+        *component : int
+            The index of the component: `i` for vectors, `i, j` for matrices.
+
+        Returns
+        -------
+        Field
+            The field of that component.
+
+        Raises
+        ------
+        FieldError
+            For an index that the elements do not have.
         """
         if len(component) == 2 and len(self.element) == 1 and component[1] == 0:
             component = component[:1]

@@ -171,11 +171,33 @@ def _is_compared(other: object) -> bool:
 
 
 class Matrix:
-    """A matrix (or, with one dimension, a vector) of numbers.
+    """A matrix of numbers; with one dimension, a vector.
 
-    `Matrix([[1, 2], [3, 4]])`, `Matrix([1, 2])`, `Matrix(n, m)` (zeros): `values` are components, rows, or the number
-    of rows. Arithmetic is elementwise and broadcasts scalars; `@` is the matrix product. `dt`: a number type, or what
-    the session means by `float` and `int`. Raises `FieldError` for rows of unequal length and what is not a number.
+    Arithmetic is elementwise and broadcasts numbers; `@` is the matrix product.
+
+    Parameters
+    ----------
+    values : sequence of numbers, of rows, or int
+        The components, the rows, or the number of rows of a matrix of zeros.
+    m : int, optional
+        The number of columns of a matrix of zeros.
+    dt : number type, optional
+        The type of the components; by default what the session means by `float` and `int`.
+    **options
+        Accepted for programs that give them, and without effect.
+
+    Raises
+    ------
+    FieldError
+        For rows of unequal length, and what is not a number.
+
+    Examples
+    --------
+    >>> A = ti.Matrix([[1.0, 2.0], [3.0, 4.0]])
+    >>> A @ ti.Vector([1.0, 1.0])
+    Vector([3.0, 7.0])
+    >>> (2 * A).trace()
+    10.0
     """
 
     __array_priority__ = 100
@@ -373,22 +395,66 @@ class Matrix:
         return Matrix(result) if np.ndim(result) else _number(result)
 
     def dot(self, other: Any) -> Any:
-        """The scalar product: of integers, an integer."""
+        """The scalar product; of integers, an integer.
+
+        Parameters
+        ----------
+        other : vector
+            A vector of the same length.
+
+        Returns
+        -------
+        number
+            The sum of the products of the components.
+        """
         return _number(np.vdot(self.values, _unwrap(other)))
 
     def cross(self, other: Any) -> Any:
-        """The vector product; of plane vectors, its third component."""
+        """The vector product; of plane vectors, its third component.
+
+        Parameters
+        ----------
+        other : vector
+            A vector of the same length, 3 or 2.
+
+        Returns
+        -------
+        Vector or number
+            The product.
+        """
         a, b = self.values, np.asarray(_unwrap(other))
         if a.shape == (2,):
             return _number(a[0] * b[1] - a[1] * b[0])
         return Matrix(np.cross(a, b))
 
     def outer_product(self, other: Any) -> Matrix:
-        """The matrix of all products of a component of each: self[i] * other[j]."""
+        """The matrix of all products of a component of this vector and one of another.
+
+        Parameters
+        ----------
+        other : vector
+            The right factor, of any length.
+
+        Returns
+        -------
+        Matrix
+            self[i] · other[j] in row i and column j.
+        """
         return Matrix(np.outer(self.values, _unwrap(other)))
 
     def norm(self, eps: float = 0.0) -> float:
-        """sqrt(sum of squares + eps)."""
+        """The Euclidean length of a vector, the Frobenius norm of a matrix.
+
+        Parameters
+        ----------
+        eps : float, default 0
+            What is added under the root, so that the derivative at 0 is finite: √(Σ xᵢ² + eps).
+
+        Returns
+        -------
+        float
+            The norm.
+        """
         values = self.values if self.values.dtype == object else self.values.astype(float)
         return _number(np.sqrt((values**2).sum() + eps))
 
@@ -397,11 +463,33 @@ class Matrix:
         return self.dot(self.values)
 
     def norm_inv(self, eps: float = 0.0) -> float:
-        """1 / norm(eps)."""
+        """The reciprocal of the norm.
+
+        Parameters
+        ----------
+        eps : float, default 0
+            As for `norm`.
+
+        Returns
+        -------
+        float
+            1 / norm(eps).
+        """
         return 1.0 / self.norm(eps)
 
     def normalized(self, eps: float = 0.0) -> Matrix:
-        """self / (norm + eps)."""
+        """The vector divided by its length.
+
+        Parameters
+        ----------
+        eps : float, default 0
+            What is added to the length, so that zero gives zero rather than NaN.
+
+        Returns
+        -------
+        Matrix
+            x / (|x| + eps).
+        """
         return Matrix(self.values / _unwrap(self.norm() + eps))
 
     def transpose(self) -> Matrix:
@@ -445,11 +533,28 @@ class Matrix:
         return bool(self.values.all())
 
     def cast(self, dtype: Scalar) -> Matrix:
-        """A copy with components of another type."""
+        """Convert the components to another type.
+
+        Parameters
+        ----------
+        dtype : number type
+            The type.
+
+        Returns
+        -------
+        Matrix
+            A copy.
+        """
         return Matrix(self.values, dt=dtype)
 
     def fill(self, value: Any) -> None:
-        """Give every component this value."""
+        """Give every component this value.
+
+        Parameters
+        ----------
+        value : number
+            The value.
+        """
         self[...] = value
 
     def copy(self) -> Matrix:
@@ -460,49 +565,173 @@ class Matrix:
 
     @staticmethod
     def zero(dt: Any, n: int, m: int | None = None) -> Matrix:
-        """Zeros of type `dt`: a vector of `n` components, or a matrix of `n` by `m`."""
+        """A vector or matrix of zeros.
+
+        Parameters
+        ----------
+        dt : number type
+            The type of the components.
+        n : int
+            The number of components, or of rows.
+        m : int, optional
+            The number of columns.
+
+        Returns
+        -------
+        Matrix
+            The zeros.
+        """
         return Matrix(np.zeros((n,) if m is None else (n, m)), dt=dt)
 
     @staticmethod
     def one(dt: Any, n: int, m: int | None = None) -> Matrix:
-        """Ones of type `dt`: a vector of `n` components, or a matrix of `n` by `m`."""
+        """A vector or matrix of ones.
+
+        Parameters
+        ----------
+        dt : number type
+            The type of the components.
+        n : int
+            The number of components, or of rows.
+        m : int, optional
+            The number of columns.
+
+        Returns
+        -------
+        Matrix
+            The ones.
+        """
         return Matrix(np.ones((n,) if m is None else (n, m)), dt=dt)
 
     @staticmethod
     def identity(dt: Any, n: int) -> Matrix:
-        """The `n` by `n` identity matrix of type `dt`."""
+        """The identity matrix.
+
+        Parameters
+        ----------
+        dt : number type
+            The type of the components.
+        n : int
+            The number of rows and of columns.
+
+        Returns
+        -------
+        Matrix
+            The matrix.
+        """
         return Matrix(np.eye(n), dt=dt)
 
     @staticmethod
     def unit(n: int, i: int, dt: Any = None) -> Matrix:
-        """The i-th unit vector of n components."""
+        """A unit vector: one component is 1, the others are 0.
+
+        Parameters
+        ----------
+        n : int
+            The number of components.
+        i : int
+            Which one is 1, from 0.
+        dt : number type, optional
+            The type of the components.
+
+        Returns
+        -------
+        Matrix
+            The vector.
+        """
         return Matrix(np.eye(n)[i], dt=dt)
 
     @staticmethod
     def diag(dim: int, val: float) -> Matrix:
-        """The `dim` by `dim` matrix with `val` on its diagonal."""
+        """The square matrix with one number on its diagonal.
+
+        Parameters
+        ----------
+        dim : int
+            The number of rows and of columns.
+        val : number
+            The number.
+
+        Returns
+        -------
+        Matrix
+            The matrix.
+        """
         return Matrix(np.eye(dim) * val)
 
     @staticmethod
     def rows(rows: Sequence[Any]) -> Matrix:
-        """The matrix with these rows."""
+        """Make a matrix of its rows.
+
+        Parameters
+        ----------
+        rows : sequence of vectors
+            The rows, of equal length.
+
+        Returns
+        -------
+        Matrix
+            The matrix.
+        """
         return Matrix([list(r) for r in rows])
 
     @staticmethod
     def cols(cols: Sequence[Any]) -> Matrix:
-        """The matrix with these columns."""
+        """Make a matrix of its columns.
+
+        Parameters
+        ----------
+        cols : sequence of vectors
+            The columns, of equal length.
+
+        Returns
+        -------
+        Matrix
+            The matrix.
+        """
         return Matrix(np.array([list(c) for c in cols]).T)
 
     @staticmethod
     def rotation2d(alpha: float) -> Matrix:
-        """The plane rotation by `alpha` radians."""
+        """The rotation of the plane by an angle.
+
+        Parameters
+        ----------
+        alpha : float
+            The angle in radians, counter-clockwise.
+
+        Returns
+        -------
+        Matrix, shape (2, 2)
+            The rotation, for column vectors.
+        """
         c, s = np.cos(alpha), np.sin(alpha)
         return Matrix([[c, -s], [s, c]])
 
 
 class Vector(Matrix):
-    """A vector: `Vector([1, 2, 3])`, or `Vector(3)` of zeros. `values`, `m` and `dt` as of a `Matrix`, which it is; its
-    first four components are also `x`, `y`, `z`, `w` (or `r`, `g`, `b`, `a`), alone and together: `v.xz`.
+    """A vector of numbers: a `Matrix` of one dimension.
+
+    Its first four components are also `x`, `y`, `z`, `w` (or `r`, `g`, `b`, `a`), alone and together: `v.xz`.
+
+    Parameters
+    ----------
+    values : sequence of numbers, or int
+        The components, or the number of components of a vector of zeros.
+    m
+        As for `ti.Matrix`.
+    dt : number type, optional
+        The type of the components.
+    **options
+        Accepted for programs that give them, and without effect.
+
+    Examples
+    --------
+    >>> v = ti.Vector([1.0, 2.0, 2.0])
+    >>> v.norm()
+    3.0
+    >>> v.zx
+    Vector([2.0, 1.0])
     """
 
 

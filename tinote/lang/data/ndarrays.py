@@ -153,7 +153,34 @@ class CopiedArray(BoundArray):
 
 
 class Ndarray(Field):
-    """Memory that kernels take as an argument annotated with `ti.types.ndarray(...)`. In Python it is as a field is."""
+    """An array that kernels take as an argument annotated with `ti.types.ndarray(...)`.
+
+    In Python it is used as a field is.
+
+    Methods
+    -------
+    copy_from
+    fill
+    from_numpy
+    from_torch
+    numpy_view
+    to_numpy
+    to_torch
+
+    Attributes
+    ----------
+    element_shape : tuple of int
+    grad : Ndarray
+    dual : Ndarray
+    has_grad : bool
+    has_dual : bool
+
+    Examples
+    --------
+    >>> a = ti.ndarray(ti.f32, (2, 2))
+    >>> isinstance(a, ti.Ndarray), a.shape
+    (True, (2, 2))
+    """
 
     _word = "ndarray"
 
@@ -182,15 +209,35 @@ class Ndarray(Field):
 
 
 class ScalarNdarray(Ndarray, ScalarField):
-    """An array of numbers, as `ti.ndarray(ti.f32, shape)` makes it."""
+    """An array of numbers, as `ti.ndarray(ti.f32, shape)` makes it.
+
+    Examples
+    --------
+    >>> isinstance(ti.ndarray(ti.f32, 3), ti.ScalarNdarray)
+    True
+    """
 
 
 class MatrixNdarray(Ndarray, MatrixField):
-    """An array of matrices, as `ti.Matrix.ndarray(n, m, ti.f32, shape)` makes it."""
+    """An array of matrices, as `ti.Matrix.ndarray(n, m, ti.f32, shape)` makes it.
+
+    Examples
+    --------
+    >>> A = ti.Matrix.ndarray(2, 3, ti.f32, 8)
+    >>> isinstance(A, ti.MatrixNdarray), A.element_shape
+    (True, (2, 3))
+    """
 
 
 class VectorNdarray(Ndarray, MatrixField):
-    """An array of vectors, as `ti.Vector.ndarray(n, ti.f32, shape)` makes it."""
+    """An array of vectors, as `ti.Vector.ndarray(n, ti.f32, shape)` makes it.
+
+    Examples
+    --------
+    >>> v = ti.Vector.ndarray(3, ti.f32, 8)
+    >>> isinstance(v, ti.VectorNdarray), v.element_shape
+    (True, (3,))
+    """
 
 
 _KINDS: tuple[type[Ndarray], ...] = (ScalarNdarray, VectorNdarray, MatrixNdarray)
@@ -227,12 +274,44 @@ def ndarray(dtype: Any, shape: Any = None, **options: Unpack[ArrayOptions]) -> S
 def ndarray(
     dtype: Any, shape: Any = None, *, needs_grad: bool | None = None, needs_dual: bool | None = None, name: str = ""
 ) -> Any:
-    """An array of numbers of type `dtype`, or, for a vector or matrix type, of these; zero at first. `shape`: an extent
-    or a tuple of them. `name`: for errors.
+    """Make an array in the session's memory that kernels take as an argument.
 
-    `needs_grad=True` makes `x.grad`, of the same shape, and `needs_dual=True` `x.dual`, for forward mode. Left out, the
-    array has none to read; where differentiated values go through it, it is lent a temporary one for the time of the
-    tape or sweep. `needs_grad=False` and `needs_dual=False` make it a constant, as of fields (`ti.field`).
+    Parameters
+    ----------
+    dtype : type
+        The type of the elements: a number, vector or matrix type.
+    shape : int or tuple of int
+        The extent of each index dimension.
+    needs_grad : bool, optional
+        True makes `x.grad`, of the same shape. Left out, the array has no gradient to read; where differentiated values
+        go through it, it has a temporary one as long as the tape lasts. `needs_grad=False` makes it a constant, as for
+        `ti.field`.
+    needs_dual : bool, optional
+        The same for forward mode: True makes `x.dual`.
+    name : str, optional
+        The name that errors use.
+
+    Returns
+    -------
+    Ndarray
+        A `ScalarNdarray`, `VectorNdarray` or `MatrixNdarray`, whose elements are zero.
+
+    Raises
+    ------
+    FieldError
+        For types and shapes that an array cannot have.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def double(a: ti.types.ndarray()):
+    ...     for i in a:
+    ...         a[i] *= 2
+    >>> a = ti.ndarray(ti.i32, 3)
+    >>> a.fill(4)
+    >>> double(a)
+    >>> a.to_numpy()
+    array([8, 8, 8], dtype=int32)
     """
     t = _tensor_type(dtype)
     if t is not None:
@@ -249,8 +328,28 @@ def vector_ndarray(
     needs_dual: bool | None = None,
     name: str = "",
 ) -> VectorNdarray:
-    """An array of vectors of `n` components of type `dtype`; the options are those of `ti.ndarray`: `needs_grad` left
-    out means a temporary adjoint where derivatives need one, `needs_grad=False` a constant.
+    """Make an array of vectors that kernels take as an argument.
+
+    Parameters
+    ----------
+    n : int
+        The number of components.
+    dtype : number type
+        The type of the components.
+    shape : int or tuple of int
+        The extent of each index dimension.
+    needs_grad : bool, optional
+        True makes `x.grad`; left out, there is a temporary adjoint where derivatives need one; `needs_grad=False` makes
+        the array a constant.
+    needs_dual : bool, optional
+        True makes `x.dual`, for forward mode.
+    name : str, optional
+        The name that errors use.
+
+    Returns
+    -------
+    VectorNdarray
+        An array whose elements are vectors of `n` zeros.
     """
     return _make(dtype, shape, (n,), needs_grad, needs_dual, name)
 
@@ -265,8 +364,28 @@ def matrix_ndarray(
     needs_dual: bool | None = None,
     name: str = "",
 ) -> MatrixNdarray:
-    """An array of `n` by `m` matrices of type `dtype`; the options are those of `ti.ndarray`: `needs_grad` left out
-    means a temporary adjoint where derivatives need one, `needs_grad=False` a constant.
+    """Make an array of matrices that kernels take as an argument.
+
+    Parameters
+    ----------
+    n, m : int
+        The numbers of rows and of columns.
+    dtype : number type
+        The type of the components.
+    shape : int or tuple of int
+        The extent of each index dimension.
+    needs_grad : bool, optional
+        True makes `x.grad`; left out, there is a temporary adjoint where derivatives need one; `needs_grad=False` makes
+        the array a constant.
+    needs_dual : bool, optional
+        True makes `x.dual`, for forward mode.
+    name : str, optional
+        The name that errors use.
+
+    Returns
+    -------
+    MatrixNdarray
+        An array whose elements are matrices of zeros.
     """
     return _make(dtype, shape, (n, m), needs_grad, needs_dual, name)
 
@@ -370,10 +489,31 @@ def stand_in(array: np.ndarray[Any, Any], *, needs_dual: bool) -> StandIn:
 
 
 def from_dlpack(source: Any) -> np.ndarray[Any, Any]:
-    """The memory of another library's array, as a NumPy array that kernels take as an argument; nothing is copied.
+    """The memory of another library's array as a NumPy array that kernels take as an argument; nothing is copied.
 
-    `source`: anything with `__dlpack__` (an array of NumPy, PyTorch, JAX, … in the memory of the CPU). Raises
-    `FieldError` when the library refuses, or the memory is that of another device.
+    Parameters
+    ----------
+    source : object with `__dlpack__`
+        An array of NumPy, PyTorch, JAX, … in the memory of the CPU.
+
+    Returns
+    -------
+    numpy.ndarray
+        An array that shares the memory of `source`.
+
+    Raises
+    ------
+    FieldError
+        Where the library refuses, or the memory is that of another device.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a = np.zeros(3)
+    >>> b = ti.from_dlpack(a)
+    >>> b[0] = 1.0
+    >>> a
+    array([1., 0., 0.])
     """
     return _imported(source, lambda why, hint: FieldError(why, caller(), hint=hint))
 

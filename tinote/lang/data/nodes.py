@@ -19,7 +19,18 @@ class Node:
         self.extents = extents
 
     def parent(self, n: int = 1) -> Node | None:
-        """The node `n` levels above; `None` above the root."""
+        """The level of the layout tree above this one.
+
+        Parameters
+        ----------
+        n : int, default 1
+            How many levels up.
+
+        Returns
+        -------
+        ti.SNode or None
+            The level, or None above the root.
+        """
         node: Node | None = self
         for _ in range(n):
             node = None if node is None else node.above
@@ -83,7 +94,18 @@ class Located:
         return LeafNode(OwnLevel(self) if level is None else level, self)
 
     def parent(self, n: int = 1) -> Node | None:
-        """The level `n` above: with 1, the one under which it was placed; `None` above the root."""
+        """The level of the layout tree above the field.
+
+        Parameters
+        ----------
+        n : int, default 1
+            How many levels up; 1 is the level under which the field was placed.
+
+        Returns
+        -------
+        ti.SNode or None
+            The level, or None above the root.
+        """
         return self.snode.parent(n)
 
     parent.__tinote_static__ = True  # type: ignore[attr-defined]

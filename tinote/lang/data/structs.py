@@ -200,10 +200,45 @@ def struct(**members: Any) -> StructType:
 
 
 def dataclass(cls: type) -> StructType:
-    """Make a type of structs of a class: its annotations are the members, its `@ti.func`s take the struct first; its
-    other functions and properties are there in Python scope. Of the types of structs that it inherits from, it has the
-    members, before its own, and the methods that it does not define itself, in Python's order. Raises `FieldError` for
-    what is not a class, and for members without a type.
+    """Make a type of structs of a class: its annotations are the members.
+
+    Its `@ti.func` methods take the struct first; its other functions and properties exist in Python scope. It has the
+    members of the types of structs that it inherits from, before its own, and their methods, in Python's order.
+
+    Parameters
+    ----------
+    cls : type
+        The class.
+
+    Returns
+    -------
+    StructType
+        Called with members, by position or by name, it makes a struct, in kernels and in Python; `field` makes a field.
+
+    Raises
+    ------
+    FieldError
+        For what is not a class, and for members without a type.
+
+    Examples
+    --------
+    >>> @ti.dataclass
+    ... class Ball:
+    ...     position: ti.math.vec2
+    ...     radius: ti.f32
+    ...     @ti.func
+    ...     def area(self):
+    ...         return ti.math.pi * self.radius**2
+    >>> balls = Ball.field(shape=4)
+    >>> balls[1].radius = 2.0
+    >>> @ti.kernel
+    ... def total() -> ti.f32:
+    ...     s = 0.0
+    ...     for i in balls:
+    ...         s += balls[i].area()
+    ...     return s
+    >>> round(total(), 3)
+    12.566
     """
     where = caller()
     if not isinstance(cls, type):
@@ -252,8 +287,25 @@ def _is_method(value: Any) -> bool:
 
 
 class Struct:
-    """A struct in Python scope: `Struct(a=1, b=[1, 2])`, `Struct({...})`. Its `members` are read and assigned by name;
-    lists become vectors and matrices, dictionaries structs.
+    """A struct in Python scope, whose members are read and assigned by name.
+
+    Parameters
+    ----------
+    members : mapping, optional
+        The members by name. Lists become vectors and matrices, dictionaries structs.
+    **named
+        The same by keyword.
+
+    Raises
+    ------
+    FieldError
+        For members that have no type.
+
+    Examples
+    --------
+    >>> s = ti.Struct(mass=2.0, velocity=[1.0, 0.0])
+    >>> s.velocity * s.mass
+    Vector([2.0, 0.0])
     """
 
     __tinote_name__ = "Struct"
@@ -334,7 +386,22 @@ class Struct:
 
     @staticmethod
     def field(members: Mapping[str, Any], shape: Any = None, **options: Any) -> StructField:
-        """`ti.Struct.field({"pos": vec3, "mass": ti.f32}, shape=8)`; the options are those of `StructType.field`."""
+        """Make a field of structs.
+
+        Parameters
+        ----------
+        members : mapping
+            The type of each member by its name: `{"position": ti.math.vec3, "mass": ti.f32}`.
+        shape : int or tuple of int, optional
+            The extent of each index dimension.
+        **options
+            As for `ti.Vector.field`.
+
+        Returns
+        -------
+        StructField
+            The field.
+        """
         options.pop("methods", None)
         return StructType("struct", members, None, caller()).field(shape, **options)
 
@@ -358,7 +425,35 @@ def _member(name: str, value: Any) -> Any:
 
 
 class StructField(Tokenised):
-    """A field of structs: `s[i]` is a struct (assigning its members writes through), `s.pos` the field of a member."""
+    """A field of structs: `s[i]` is a struct, whose members may be assigned, and `s.mass` the field of a member.
+
+    Methods
+    -------
+    copy_from
+    fill
+    from_numpy
+    get_field_members
+    get_member_field
+    parent
+    to_numpy
+
+    Attributes
+    ----------
+    grad : StructField
+    dual : StructField
+    keys : list of str
+    members : dict
+    name : str
+    shape : tuple of int
+    snode : ti.SNode
+
+    Examples
+    --------
+    >>> s = ti.Struct.field({"mass": ti.f32, "x": ti.math.vec2}, shape=3)
+    >>> s[0].mass = 2.0
+    >>> s.mass.to_numpy()
+    array([2., 0., 0.], dtype=float32)
+    """
 
     def __init__(
         self,
@@ -422,7 +517,23 @@ class StructField(Tokenised):
         return dict(self._struct.members)
 
     def get_member_field(self, key: str) -> Any:
-        """The field of one member."""
+        """The field of one member.
+
+        Parameters
+        ----------
+        key : str
+            The name of the member.
+
+        Returns
+        -------
+        Field
+            A field that shares the memory.
+
+        Raises
+        ------
+        FieldError
+            For a name that is not a member's.
+        """
         if key not in self._fields:
             raise FieldError(f"'{self.name}' has no member '{key}'", hint=f"its members are {', '.join(self._fields)}")
         return self._fields[key]
@@ -439,7 +550,18 @@ class StructField(Tokenised):
         return self._leaves()[0].snode
 
     def parent(self, n: int = 1) -> Node | None:
-        """The level `n` above: with 1, the one under which it was placed."""
+        """The level of the layout tree above the field.
+
+        Parameters
+        ----------
+        n : int, default 1
+            How many levels up.
+
+        Returns
+        -------
+        ti.SNode or None
+            The level, or None above the root.
+        """
         return self._leaves()[0].parent(n)
 
     parent.__tinote_static__ = True  # type: ignore[attr-defined]
@@ -502,7 +624,13 @@ class StructField(Tokenised):
     # ---- whole field
 
     def fill(self, value: Any) -> None:
-        """Set every element to a struct, or every number of it to one number."""
+        """Set every element to a struct, or every number of it to one number.
+
+        Parameters
+        ----------
+        value : struct, mapping or number
+            The value.
+        """
         if isinstance(value, int | float | np.number):
             for field in self._fields.values():
                 field.fill(value)
@@ -515,12 +643,29 @@ class StructField(Tokenised):
         return {name: field.to_numpy() for name, field in self._fields.items()}
 
     def from_numpy(self, arrays: Mapping[str, Any]) -> None:
-        """Copy arrays, one for each member, in."""
+        """Copy arrays in, one for each member.
+
+        Parameters
+        ----------
+        arrays : mapping of str to array_like
+            The array of each member, as the member's field takes it.
+        """
         for name, array in self._parts(dict(arrays)).items():
             self._fields[name].from_numpy(array)
 
     def copy_from(self, other: StructField) -> None:
-        """Copy all elements of a field of the same structs and shape."""
+        """Copy all elements of a field of the same structs and shape.
+
+        Parameters
+        ----------
+        other : StructField
+            The other field.
+
+        Raises
+        ------
+        FieldError
+            Where structs or shapes differ.
+        """
         if not isinstance(other, StructField) or other._fields.keys() != self._fields.keys():
             raise FieldError(
                 f"'{self.name}' is copied from a field of structs with the same members, not from {other!r}"

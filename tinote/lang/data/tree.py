@@ -45,7 +45,28 @@ class Axes(tuple[int, ...]):
 
 
 def axes(*numbers: int) -> Axes:
-    """`axes(0, 2)` is `ti.ik`. Raises `FieldError`."""
+    """The axes of a layout tree by their numbers: `ti.axes(0, 2)` is `ti.ik`.
+
+    Parameters
+    ----------
+    *numbers : int
+        The axes, from 0.
+
+    Returns
+    -------
+    axes
+        What `dense` takes.
+
+    Raises
+    ------
+    FieldError
+        For numbers that are no axes, and for one that is given twice.
+
+    Examples
+    --------
+    >>> ti.axes(0, 2) == ti.ik
+    True
+    """
     for number in numbers:
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < MOST_DIMENSIONS:
             raise FieldError(f"dimensions are numbered from 0 to {MOST_DIMENSIONS - 1}, not {number!r}", caller())
@@ -65,7 +86,29 @@ def axes_named() -> dict[str, Axes]:
 
 
 class Level(Node):
-    """A level of a layout tree, or its root: what `dense` gives. `axes` and `extents`: the dimensions it divides."""
+    """A level of a layout tree, or its root: what `dense` returns.
+
+    Methods
+    -------
+    dense
+    lazy_dual
+    lazy_grad
+    parent
+    place
+
+    Attributes
+    ----------
+    shape : tuple of int
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32)
+    >>> level = ti.root.dense(ti.i, 8)
+    >>> isinstance(level, ti.SNode)
+    True
+    >>> level.place(x) is level
+    True
+    """
 
     def __init__(self, above: Level | None, axes: tuple[int, ...], extents: tuple[int, ...], made_at: Span) -> None:
         super().__init__(above, axes, extents)
@@ -84,9 +127,26 @@ class Level(Node):
     # ---- growing
 
     def dense(self, axes: Any, dimensions: Any) -> Level:
-        """A level below this one: each cell is divided along each of the axes, into as many as `dimensions` says: one
-        number for all axes (`4` or `(4,)`), or one for each. Where an axis is divided by several levels, the field is
-        stored row by row all the same, not in blocks.
+        """Make a level below this one: each cell is divided along each of the axes.
+
+        Where an axis is divided by several levels, the field is stored row by row all the same, not in blocks.
+
+        Parameters
+        ----------
+        axes : axes
+            `ti.i`, `ti.ij`, `ti.axes(0, 2)`, …
+        dimensions : int or tuple of int
+            Into how many cells: one number for all axes, or one for each.
+
+        Returns
+        -------
+        ti.SNode
+            The new level.
+
+        Raises
+        ------
+        FieldError
+            For axes and numbers that do not go together.
         """
         where = caller()
         self._require_open(where)
@@ -106,8 +166,24 @@ class Level(Node):
         return child
 
     def place(self, *fields: Any, offset: Any = None) -> Level:
-        """Put fields made without a shape under this level: one element a cell, side by side. `offset`: the first index
-        of each dimension. Gives the level itself.
+        """Put fields made without a shape under this level: one element of each in every cell.
+
+        Parameters
+        ----------
+        *fields : Field
+            The fields.
+        offset : int or tuple of int, optional
+            The first index of each dimension, by default 0.
+
+        Returns
+        -------
+        ti.SNode
+            The level itself.
+
+        Raises
+        ------
+        FieldError
+            For what is not a field, and for a field that has a place already.
         """
         where = caller()
         self._require_open(where)
@@ -235,7 +311,33 @@ class SharedRoot(Root):
 
 
 class FieldsBuilder(Root):
-    """A root of its own: `builder.dense(…)`, `builder.place(…)`, then `builder.finalize()`."""
+    """A layout tree of its own, whose fields can be destroyed together.
+
+    Methods
+    -------
+    dense
+    destroy
+    finalize
+    lazy_dual
+    lazy_grad
+    parent
+    place
+
+    Attributes
+    ----------
+    shape : tuple of int
+
+    Examples
+    --------
+    >>> builder = ti.FieldsBuilder()
+    >>> x = ti.field(ti.f32)
+    >>> builder.dense(ti.ij, (4, 2)).place(x)
+    <level of (4, 2)>
+    >>> tree = builder.finalize()
+    >>> x.shape
+    (4, 2)
+    >>> tree.destroy()
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -250,7 +352,18 @@ class FieldsBuilder(Root):
             )
 
     def finalize(self, raise_warning: bool = True) -> FieldsBuilder:
-        """Let all fields come into being. Gives the builder, whose `destroy` ends them."""
+        """Allocate the memory of all fields.
+
+        Parameters
+        ----------
+        raise_warning : bool, default True
+            Accepted, and without effect.
+
+        Returns
+        -------
+        FieldsBuilder
+            The builder itself, whose `destroy` frees the fields.
+        """
         self._require_open(caller())
         self.settle()
         for child in self.children:
@@ -260,8 +373,14 @@ class FieldsBuilder(Root):
         return self
 
     def destroy(self) -> None:
-        """Let the fields go, with their gradients and duals: using one from now on is an error. NumPy views of them
-        stay valid.
+        """Free the fields, with their gradients and duals: using one from now on is an error.
+
+        NumPy views of them stay valid.
+
+        Raises
+        ------
+        FieldError
+            Before `finalize`.
         """
         if not self.finalized:
             raise FieldError("only a finalized FieldsBuilder can be destroyed", caller(), hint="call finalize() first")

@@ -27,7 +27,21 @@ ndarray = NdarrayType
 
 
 class TemplateType:
-    """The annotation of a parameter that is a compile-time object: a field, a constant, anything."""
+    """The annotation of a parameter that is a compile-time object: a field, a constant, anything.
+
+    A kernel is compiled once for each object that it gets there.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def fill(f: ti.template(), a: ti.f32):
+    ...     for i in f:
+    ...         f[i] = a
+    >>> x = ti.field(ti.f32, shape=2)
+    >>> fill(x, 1.5)
+    >>> x.to_numpy()
+    array([1.5, 1.5], dtype=float32)
+    """
 
     __tinote_template__ = True
 

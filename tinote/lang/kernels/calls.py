@@ -20,19 +20,73 @@ R = TypeVar("R")
 
 
 def real_func(function: Callable[P, R] = None) -> Func[P, R]:  # type: ignore[assignment]  # noqa: RUF013
-    """Make a device function of a function, as `func` does, that may call itself, also through others.
+    """Make a device function that may call itself, also by way of others.
 
     One that does needs a type for each parameter that is a number, a vector, a matrix or a struct, which are passed by
-    value, and for what it returns; fields, `ti.template()`, `ti.ref` and `self` are passed on as they are. Calls may be
-    nested 10,000 deep; deeper ones raise `KernelRecursionError`, which is a `RecursionError`, at the call. A call costs
-    some nanoseconds, and gradients flow through it. One that does not call itself is inlined. Raises `KernelTypeError`
-    for what is not a function.
+    value, and for what it returns; fields, `ti.template()`, `ti.ref` and `self` are passed as they are. Calls may be
+    nested 10,000 deep. A call costs some nanoseconds, and gradients flow through it. One that does not call itself is
+    inlined.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+
+    Returns
+    -------
+    Func
+        The device function.
+
+    Raises
+    ------
+    KernelTypeError
+        For what is not a function.
+    KernelRecursionError
+        At the call, where calls are nested too deeply; it is a `RecursionError`.
+
+    Examples
+    --------
+    >>> @ti.real_func
+    ... def factorial(n: ti.i32) -> ti.i32:
+    ...     result = 1
+    ...     if n > 1:
+    ...         result = n * factorial(n - 1)
+    ...     return result
+    >>> @ti.kernel
+    ... def compute(n: ti.i32) -> ti.i32:
+    ...     return factorial(n)
+    >>> compute(5)
+    120
     """
     return Func(plain_function(function), may_recurse=True)
 
 
 def pyfunc(function: Callable[P, R] = None) -> Func[P, R]:  # type: ignore[assignment]  # noqa: RUF013
-    """Make a device function of a function: as every one, it can be called in Python scope, too."""
+    """Make a device function of a function, as `ti.func` does: each can be called in Python scope, too.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+
+    Returns
+    -------
+    Func
+        The device function.
+
+    Raises
+    ------
+    KernelTypeError
+        For what is not a function.
+
+    Examples
+    --------
+    >>> @ti.pyfunc
+    ... def half(a):
+    ...     return a / 2
+    >>> half(3)
+    1.5
+    """
     return func(function)
 
 
@@ -43,8 +97,27 @@ experimental = SimpleNamespace(real_func=real_func, __doc__="Names that were new
 
 
 class Reference:
-    """The annotation of a device function's parameter that stands for the caller's variable: what is assigned to it is
-    assigned there.
+    """The annotation of a device function's parameter that stands for the caller's variable.
+
+    What the function assigns to the parameter is assigned to that variable.
+
+    Parameters
+    ----------
+    dtype : number, vector, matrix or struct type
+        The type of the variable.
+
+    Examples
+    --------
+    >>> @ti.real_func
+    ... def double(a: ti.ref(ti.i32)):
+    ...     a *= 2
+    >>> @ti.kernel
+    ... def compute() -> ti.i32:
+    ...     a = 4
+    ...     double(a)
+    ...     return a
+    >>> compute()
+    8
     """
 
     __tinote_template__ = True
@@ -60,8 +133,14 @@ ref = Reference
 
 
 def sync() -> None:
-    """Wait until all kernels have ended. On the CPU a launch returns when they have, so there is nothing to wait for;
-    on a GPU, those that give, print and check nothing go on. Raises what they have to report.
+    """Wait until all launches have ended.
+
+    On the CPU a launch returns when it has, so there is nothing to wait for. On a GPU, launches that return, print and
+    check nothing go on by themselves; what they have to report is raised here.
+
+    Examples
+    --------
+    >>> ti.sync()
     """
     if session.config.arch == "gpu":
         gpu.wait_for_all()

@@ -140,14 +140,45 @@ def _arrive(made: Func, state: dict[str, Any]) -> None:
 
 
 def func(function: Callable[P, R] = None) -> Func[P, R]:  # type: ignore[assignment]  # noqa: RUF013
-    """Make a device function of a function: kernels inline it where they call it. Its annotations convert, and
-    `ti.template()` parameters are passed as they are.
+    """Make a device function of a function: kernels inline it where they call it.
 
-    Kernels also call functions that are not decorated. These are inlined in the same way, but that their annotations
-    say nothing, as in Python (`ti.template()` apart). Of both, arguments are passed by value: what is assigned to a
-    parameter or its components is the function's own. Where inlining is impossible (no source, `try`, recursion, …) and
-    all arguments are known at compile time, Python calls the function while the kernel is compiled, and again at each
-    launch, to see whether the answer is still the same. Raises `KernelTypeError` for what is not a function.
+    Its annotations convert arguments, and `ti.template()` parameters are passed as they are. Kernels also call
+    functions that are not decorated. These are inlined in the same way, except that their annotations have no effect,
+    as in Python (`ti.template()` apart). To both, arguments are passed by value: what is assigned to a parameter or its
+    components is the function's own. Where inlining is impossible (no source, `try`, recursion, …) and all arguments
+    are known at compile time, Python calls the function while the kernel is compiled, and again at each launch, to see
+    whether the answer is still the same.
+
+    Parameters
+    ----------
+    function : callable
+        The function. It can be called in Python scope, too.
+
+    Returns
+    -------
+    Func
+        The device function.
+
+    Raises
+    ------
+    KernelTypeError
+        For what is not a function.
+
+    Examples
+    --------
+    >>> @ti.func
+    ... def square(a):
+    ...     return a * a
+    >>> @ti.kernel
+    ... def sum_of_squares(n: ti.i32) -> ti.i32:
+    ...     s = 0
+    ...     for i in range(n):
+    ...         s += square(i)
+    ...     return s
+    >>> sum_of_squares(4)
+    14
+    >>> square(3)
+    9
     """
     return Func(plain_function(function))
 

@@ -459,8 +459,37 @@ class BoundKernel(functools.partial[R], Generic[P, R]):
 
 
 def kernel(function: Callable[P, R] = None) -> Kernel[P, R]:  # type: ignore[assignment]  # noqa: RUF013
-    """Make a kernel of a function. Its outermost `for` loops run in parallel. It calls device functions (`ti.func`) and
-    plain functions, lambdas, methods and partial applications, all of which become part of it.
+    """Make a kernel of a function: its outermost `for` loops run in parallel.
+
+    It calls device functions (`ti.func`) and plain functions, lambdas, methods and partial applications, all of which
+    become part of it. It is compiled at its first launch, once for each combination of argument types.
+
+    Parameters
+    ----------
+    function : callable
+        The function, whose parameters have types: `n: ti.i32`, `v: ti.math.vec3`, `x: ti.types.ndarray()`, or
+        `f: ti.template()` for what is known at compile time.
+
+    Returns
+    -------
+    Kernel
+        Called as the function is; `kernel.grad` runs its gradient.
+
+    Raises
+    ------
+    KernelTypeError
+        For what is not a function.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=4)
+    >>> @ti.kernel
+    ... def fill(a: ti.f32):
+    ...     for i in x:
+    ...         x[i] = a * i
+    >>> fill(2.0)
+    >>> x.to_numpy()
+    array([0., 2., 4., 6.], dtype=float32)
     """
     plain = plain_function(function)
     made: Kernel[P, R] = Kernel(plain)
@@ -480,8 +509,39 @@ def _bound_to_name_of(function: Callable[..., Any]) -> Any:
 
 
 def data_oriented(cls: C) -> C:
-    """Marks a class that has kernels as methods. They work in any class; existing programs write it. Raises
-    `KernelTypeError` for what is not a class.
+    """Mark a class that has kernels as methods.
+
+    They work in any class; existing programs mark it.
+
+    Parameters
+    ----------
+    cls : type
+        The class.
+
+    Returns
+    -------
+    type
+        The same class.
+
+    Raises
+    ------
+    KernelTypeError
+        For what is not a class.
+
+    Examples
+    --------
+    >>> @ti.data_oriented
+    ... class Counter:
+    ...     def __init__(self):
+    ...         self.n = ti.field(ti.i32, shape=())
+    ...     @ti.kernel
+    ...     def count(self, to: ti.i32):
+    ...         for i in range(to):
+    ...             self.n[None] += 1
+    >>> counter = Counter()
+    >>> counter.count(5)
+    >>> counter.n[None]
+    5
     """
     if not isinstance(cls, type):
         raise KernelTypeError(f"data_oriented decorates a class, not {cls!r}")

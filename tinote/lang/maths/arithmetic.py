@@ -611,9 +611,7 @@ def cast(x: Any, dtype: Any) -> Any:
 
 @expanded()
 def bit_cast(x: Any, dtype: Any) -> Any:
-    """The bits of x as a number of another type of the same size, `dtype`.
-
-    Raises `FieldError` where sizes differ.
+    """The bits of a number as a number of another type.
 
     Parameters
     ----------
@@ -626,6 +624,11 @@ def bit_cast(x: Any, dtype: Any) -> Any:
     -------
     number, vector or matrix
         Of type `dtype`.
+
+    Raises
+    ------
+    FieldError
+        Where sizes differ.
 
     Examples
     --------

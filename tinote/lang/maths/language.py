@@ -86,48 +86,210 @@ class GroupedIndices:
 
 @expanded()
 def ndrange(*axes: Any) -> Iterable[Any]:
-    """In the head of a loop: all combinations of indices; each axis is an extent or a pair (begin, end)."""
+    """In the head of a loop: all combinations of indices.
+
+    Parameters
+    ----------
+    *axes : int or (int, int)
+        For each axis its extent, or the pair (begin, end); the last axis is the fastest.
+
+    Returns
+    -------
+    iterable of tuples
+        The indices.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def count() -> ti.i32:
+    ...     n = 0
+    ...     for i, j in ti.ndrange(3, (2, 6)):
+    ...         n += 1
+    ...     return n
+    >>> count()
+    12
+    >>> list(ti.ndrange(1, (2, 4)))
+    [(0, 2), (0, 3)]
+    """
     return IndexSpace(tuple([range(axis) if np.ndim(axis) == 0 else range(*axis) for axis in axes]))
 
 
 @expanded()
 def grouped(x: Any) -> Iterable[Vector]:
-    """In the head of a loop: the indices of x, a field or an `ndrange`, as one vector of integers."""
+    """In the head of a loop: all indices as one vector of integers.
+
+    Parameters
+    ----------
+    x : Field, ndarray or ti.ndrange
+        What the loop runs over.
+
+    Returns
+    -------
+    iterable of vectors
+        The indices.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.i32, shape=(2, 2))
+    >>> @ti.kernel
+    ... def fill():
+    ...     for I in ti.grouped(x):
+    ...         x[I] = I[0] + I[1]
+    >>> fill()
+    >>> x.to_numpy()
+    array([[0, 1],
+           [1, 2]], dtype=int32)
+    """
     return GroupedIndices(x)
 
 
 @in_kernels
 def loop_config(*, serialize: Any = None, parallelize: Any = None, block_dim: Any = None, **others: Any) -> None:
-    """Before a loop: run its iterations in order (`serialize`), or on this number of threads (`parallelize`);
-    `block_dim` and others are accepted for other machines.
+    """Before a loop: say how it runs.
+
+    Parameters
+    ----------
+    serialize : bool, optional
+        Run the iterations in order, on one thread.
+    parallelize : int, optional
+        Run them on this number of threads.
+    block_dim : int, optional
+        Accepted for other machines, and without effect.
+    **others
+        Accepted for other machines, and without effect.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.i32, shape=5)
+    >>> @ti.kernel
+    ... def fibonacci():
+    ...     x[0] = 1
+    ...     x[1] = 1
+    ...     ti.loop_config(serialize=True)
+    ...     for i in range(2, 5):
+    ...         x[i] = x[i - 1] + x[i - 2]
+    >>> fibonacci()
+    >>> x.to_numpy()
+    array([1, 1, 2, 3, 5], dtype=int32)
     """
 
 
 @in_kernels
 def loop_unique(val: Any, covers: Any = None) -> Any:
-    """`val` itself: advice for other machines, without effect here; so is `covers`."""
+    """A value, with the promise that no other iteration has it: accepted, and without effect.
+
+    Parameters
+    ----------
+    val : number
+        The value.
+    covers : optional
+        Fields that it is an index of.
+
+    Returns
+    -------
+    number
+        `val`.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def f(i: ti.i32) -> ti.i32:
+    ...     return ti.loop_unique(i)
+    >>> f(3)
+    3
+    """
 
 
 @in_kernels
 def assume_in_range(val: Any, base: Any, low: Any, high: Any) -> Any:
-    """`val` itself, which is said to lie between base + low and base + high: advice for other machines, without effect
-    here.
+    """A value, with the promise that it lies in a range: accepted, and without effect.
+
+    Parameters
+    ----------
+    val : number
+        The value.
+    base, low, high : number
+        It lies between base + low and base + high.
+
+    Returns
+    -------
+    number
+        `val`.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def f(i: ti.i32) -> ti.i32:
+    ...     return ti.assume_in_range(i, 0, 0, 8)
+    >>> f(3)
+    3
     """
 
 
 @in_kernels
 def block_local(*fields: Any) -> None:
-    """Advice for other machines about fields, without effect here."""
+    """Advice for other machines about fields: accepted, and without effect.
+
+    Parameters
+    ----------
+    *fields : Field
+        The fields.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=4)
+    >>> @ti.kernel
+    ... def fill():
+    ...     ti.block_local(x)
+    ...     for i in x:
+    ...         x[i] = 1.0
+    >>> fill()
+    """
 
 
 @in_kernels
 def cache_read_only(*fields: Any) -> None:
-    """Advice for other machines about fields, without effect here."""
+    """Advice for other machines about fields: accepted, and without effect.
+
+    Parameters
+    ----------
+    *fields : Field
+        The fields.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=4)
+    >>> @ti.kernel
+    ... def total() -> ti.f32:
+    ...     ti.cache_read_only(x)
+    ...     s = 0.0
+    ...     for i in x:
+    ...         s += x[i]
+    ...     return s
+    >>> total()
+    0.0
+    """
 
 
 @in_kernels
 def no_activate(*fields: Any) -> None:
-    """Advice about sparse fields, which do not exist here, without effect."""
+    """Advice about sparse fields, which do not exist here: accepted, and without effect.
+
+    Parameters
+    ----------
+    *fields : Field
+        The fields.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=4)
+    >>> @ti.kernel
+    ... def fill():
+    ...     ti.no_activate(x)
+    ...     for i in x:
+    ...         x[i] = 1.0
+    >>> fill()
+    """
 
 
 # compile time
@@ -135,20 +297,84 @@ def no_activate(*fields: Any) -> None:
 
 @expanded()
 def static(x: Any, *more: Any) -> Any:
-    """In a kernel: x is computed when it is compiled; a loop over it is unrolled, an `if` keeps one branch."""
+    """In a kernel: compute a value when the kernel is compiled.
+
+    A loop over it is unrolled, and an `if` with it keeps one branch.
+
+    Parameters
+    ----------
+    x : expression or iterable
+        What is known at compile time.
+    *more
+        Further values: all together are a tuple.
+
+    Returns
+    -------
+    object
+        The value.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def total() -> ti.i32:
+    ...     s = 0
+    ...     for i in ti.static(range(4)):
+    ...         s += i
+    ...     return s
+    >>> total()
+    6
+    """
     return (x, *more) if more else x
 
 
 @expanded()
 def static_assert(condition: Any, message: Any = None) -> None:
-    """In a kernel: an error with this `message` when it is compiled, unless the `condition`, known by then, holds."""
+    """In a kernel: an error when the kernel is compiled, unless a condition holds.
+
+    Parameters
+    ----------
+    condition : bool
+        What is known at compile time.
+    message : str, optional
+        The text of the error.
+
+    Raises
+    ------
+    AssertionError
+        In Python scope, where the condition does not hold; in a kernel a located error when it is compiled.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def f(x: ti.template()) -> ti.i32:
+    ...     ti.static_assert(len(x.shape) == 1, "a field of one dimension")
+    ...     return x.shape[0]
+    >>> f(ti.field(ti.f32, shape=7))
+    7
+    """
     if not condition:
         raise AssertionError("" if message is None else str(message))
 
 
 @expanded()
 def static_print(*items: Any) -> None:
-    """In a kernel: print when it is compiled: types of values, and constants."""
+    """In a kernel: print when the kernel is compiled.
+
+    Parameters
+    ----------
+    *items
+        Constants; of other values the type is printed.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def f(x: ti.template()) -> ti.i32:
+    ...     ti.static_print(x.shape)
+    ...     return x.shape[0]
+    >>> f(ti.field(ti.f32, shape=7))
+    (7,)
+    7
+    """
     print(*items)
 
 
@@ -157,42 +383,242 @@ def static_print(*items: Any) -> None:
 
 @in_kernels
 def atomic_add(x: Any, y: Any) -> Any:
-    """x += y at once, for an element that other iterations may change; gives the value of x before."""
+    """Do x += y in one step, for an element that other iterations may change.
+
+    Parameters
+    ----------
+    x : number, vector or matrix in memory
+        The element that is changed.
+    y : number, vector or matrix
+        The other operand.
+
+    Returns
+    -------
+    number, vector or matrix
+        The value of `x` before.
+
+    Examples
+    --------
+    >>> n = ti.field(ti.i32, shape=())
+    >>> @ti.kernel
+    ... def run() -> ti.i32:
+    ...     n[None] = 0
+    ...     for i in range(4):
+    ...         ti.atomic_add(n[None], i)
+    ...     return n[None]
+    >>> run()
+    6
+    """
 
 
 @in_kernels
 def atomic_sub(x: Any, y: Any) -> Any:
-    """x -= y at once, for an element that other iterations may change; gives the value of x before."""
+    """Do x -= y in one step, for an element that other iterations may change.
+
+    Parameters
+    ----------
+    x : number, vector or matrix in memory
+        The element that is changed.
+    y : number, vector or matrix
+        The other operand.
+
+    Returns
+    -------
+    number, vector or matrix
+        The value of `x` before.
+
+    Examples
+    --------
+    >>> n = ti.field(ti.i32, shape=())
+    >>> @ti.kernel
+    ... def run() -> ti.i32:
+    ...     n[None] = 10
+    ...     for i in range(4):
+    ...         ti.atomic_sub(n[None], i)
+    ...     return n[None]
+    >>> run()
+    4
+    """
 
 
 @in_kernels
 def atomic_mul(x: Any, y: Any) -> Any:
-    """x *= y at once, for an element that other iterations may change; gives the value of x before."""
+    """Do x *= y in one step, for an element that other iterations may change.
+
+    Parameters
+    ----------
+    x : number, vector or matrix in memory
+        The element that is changed.
+    y : number, vector or matrix
+        The other operand.
+
+    Returns
+    -------
+    number, vector or matrix
+        The value of `x` before.
+
+    Examples
+    --------
+    >>> n = ti.field(ti.i32, shape=())
+    >>> @ti.kernel
+    ... def run() -> ti.i32:
+    ...     n[None] = 1
+    ...     for i in range(4):
+    ...         ti.atomic_mul(n[None], i + 1)
+    ...     return n[None]
+    >>> run()
+    24
+    """
 
 
 @in_kernels
 def atomic_min(x: Any, y: Any) -> Any:
-    """x = min(x, y) at once, for an element that other iterations may change; gives the value of x before."""
+    """Do x = min(x, y) in one step, for an element that other iterations may change.
+
+    Parameters
+    ----------
+    x : number, vector or matrix in memory
+        The element that is changed.
+    y : number, vector or matrix
+        The other operand.
+
+    Returns
+    -------
+    number, vector or matrix
+        The value of `x` before.
+
+    Examples
+    --------
+    >>> n = ti.field(ti.i32, shape=())
+    >>> @ti.kernel
+    ... def run() -> ti.i32:
+    ...     n[None] = 10
+    ...     for i in range(4):
+    ...         ti.atomic_min(n[None], i)
+    ...     return n[None]
+    >>> run()
+    0
+    """
 
 
 @in_kernels
 def atomic_max(x: Any, y: Any) -> Any:
-    """x = max(x, y) at once, for an element that other iterations may change; gives the value of x before."""
+    """Do x = max(x, y) in one step, for an element that other iterations may change.
+
+    Parameters
+    ----------
+    x : number, vector or matrix in memory
+        The element that is changed.
+    y : number, vector or matrix
+        The other operand.
+
+    Returns
+    -------
+    number, vector or matrix
+        The value of `x` before.
+
+    Examples
+    --------
+    >>> n = ti.field(ti.i32, shape=())
+    >>> @ti.kernel
+    ... def run() -> ti.i32:
+    ...     n[None] = 0
+    ...     for i in range(4):
+    ...         ti.atomic_max(n[None], i)
+    ...     return n[None]
+    >>> run()
+    3
+    """
 
 
 @in_kernels
 def atomic_and(x: Any, y: Any) -> Any:
-    """x &= y at once, for an element that other iterations may change; gives the value of x before."""
+    """Do x &= y in one step, for an element that other iterations may change.
+
+    Parameters
+    ----------
+    x : number, vector or matrix in memory
+        The element that is changed.
+    y : number, vector or matrix
+        The other operand.
+
+    Returns
+    -------
+    number, vector or matrix
+        The value of `x` before.
+
+    Examples
+    --------
+    >>> n = ti.field(ti.i32, shape=())
+    >>> @ti.kernel
+    ... def run() -> ti.i32:
+    ...     n[None] = 7
+    ...     for i in range(4):
+    ...         ti.atomic_and(n[None], 6)
+    ...     return n[None]
+    >>> run()
+    6
+    """
 
 
 @in_kernels
 def atomic_or(x: Any, y: Any) -> Any:
-    """x |= y at once, for an element that other iterations may change; gives the value of x before."""
+    """Do x |= y in one step, for an element that other iterations may change.
+
+    Parameters
+    ----------
+    x : number, vector or matrix in memory
+        The element that is changed.
+    y : number, vector or matrix
+        The other operand.
+
+    Returns
+    -------
+    number, vector or matrix
+        The value of `x` before.
+
+    Examples
+    --------
+    >>> n = ti.field(ti.i32, shape=())
+    >>> @ti.kernel
+    ... def run() -> ti.i32:
+    ...     n[None] = 0
+    ...     for i in range(4):
+    ...         ti.atomic_or(n[None], i)
+    ...     return n[None]
+    >>> run()
+    3
+    """
 
 
 @in_kernels
 def atomic_xor(x: Any, y: Any) -> Any:
-    """x ^= y at once, for an element that other iterations may change; gives the value of x before."""
+    """Do x ^= y in one step, for an element that other iterations may change.
+
+    Parameters
+    ----------
+    x : number, vector or matrix in memory
+        The element that is changed.
+    y : number, vector or matrix
+        The other operand.
+
+    Returns
+    -------
+    number, vector or matrix
+        The value of `x` before.
+
+    Examples
+    --------
+    >>> n = ti.field(ti.i32, shape=())
+    >>> @ti.kernel
+    ... def run() -> ti.i32:
+    ...     n[None] = 0
+    ...     for i in range(4):
+    ...         ti.atomic_xor(n[None], i)
+    ...     return n[None]
+    >>> run()
+    0
+    """
 
 
 # random numbers
@@ -200,15 +626,61 @@ def atomic_xor(x: Any, y: Any) -> Any:
 
 @in_kernels
 def random(dtype: Any = None) -> Any:
-    """A random float in [0, 1), or any integer of an integer type `dtype`; counter-based: the same for a seed on any
-    number of threads.
+    """A random float in [0, 1), or any integer of an integer type.
+
+    The generator is counter-based: for a seed the numbers are the same on any number of threads.
+
+    Parameters
+    ----------
+    dtype : number type, optional
+        The type of the number; by default the session's float type.
+
+    Returns
+    -------
+    number
+        The random number.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=100)
+    >>> @ti.kernel
+    ... def draw():
+    ...     for i in x:
+    ...         x[i] = ti.random()
+    >>> draw()
+    >>> bool((x.to_numpy() >= 0).all() and (x.to_numpy() < 1).all())
+    True
     """
 
 
 @in_kernels
 def randn(dt: Any = None) -> Any:
-    """A normally distributed random float of type `dt`, of mean 0 and variance 1 (Box and Muller, 1958); see
-    `random`.
+    """A normally distributed random number, of mean 0 and variance 1.
+
+    Parameters
+    ----------
+    dt : float type, optional
+        Its type; by default the session's.
+
+    Returns
+    -------
+    float
+        The number; see `ti.random` for the seed.
+
+    References
+    ----------
+    G. E. P. Box and M. E. Muller, "A note on the generation of random normal deviates", Ann. Math. Statist. 29, 1958.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=10000)
+    >>> @ti.kernel
+    ... def draw():
+    ...     for i in x:
+    ...         x[i] = ti.randn(ti.f64)
+    >>> draw()
+    >>> bool(abs(x.to_numpy().mean()) < 0.1)
+    True
     """
 
 
@@ -221,20 +693,90 @@ def _copy(x: Any) -> Any:
 
 @expanded()
 def stop_gradient(x: Any) -> Any:
-    """The value x, which counts as constant in derivatives."""
+    """A value that is constant in derivatives.
+
+    Parameters
+    ----------
+    x : number, vector or matrix
+        The value.
+
+    Returns
+    -------
+    number, vector or matrix
+        `x`, with the derivative 0.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def f():
+    ...     y[None] += x[None] * ti.stop_gradient(x[None])
+    >>> x[None] = 3.0
+    >>> with ti.ad.Tape(y):
+    ...     f()
+    >>> x.grad[None]
+    3.0
+    """
     return _copy(x)
 
 
 @in_kernels
 def stop_grad(x: Any) -> None:
-    """Of a field x: what is read from it up to the end of the block or function counts as constant in derivatives; of a
-    value, that value.
+    """Make a field constant in derivatives, up to the end of the block or function.
+
+    Parameters
+    ----------
+    x : Field or number
+        The field; of a number, see `ti.stop_gradient`.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def f():
+    ...     ti.stop_grad(x)
+    ...     y[None] += x[None] ** 2
+    >>> x[None] = 3.0
+    >>> with ti.ad.Tape(y):
+    ...     f()
+    >>> x.grad[None]
+    0.0
     """
 
 
 @primitive(p.surrogate)
 def surrogate(x: Any, z: Any) -> Any:
-    """The value of x with the derivative of z, for functions whose own derivative is of no use."""
+    """The value of one expression with the derivative of another.
+
+    For functions whose own derivative is of no use, such as a step.
+
+    Parameters
+    ----------
+    x : number, vector or matrix
+        The value.
+    z : number, vector or matrix
+        What is differentiated in place of `x`, of the same shape.
+
+    Returns
+    -------
+    number, vector or matrix
+        `x`.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def f():
+    ...     y[None] += ti.surrogate(ti.step(0.5, x[None]), x[None] ** 2)
+    >>> x[None] = 3.0
+    >>> with ti.ad.Tape(y):
+    ...     f()
+    >>> y[None], x.grad[None]
+    (1.0, 6.0)
+    """
     values = np.broadcast_to(np.asarray(plain(x), float), np.broadcast_shapes(np.shape(x), np.shape(z)))
     if holds_traced(z):
         left = iter(values.ravel().tolist())

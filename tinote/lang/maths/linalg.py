@@ -346,18 +346,39 @@ def _floats(A: Any, dt: template) -> Any:  # type: ignore[valid-type]
 
 @func
 def svd(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
-    """The singular value decomposition A = U Σ Vᵀ of a 2x2 or 3x3 matrix, as (U, Σ, V) with Σ a diagonal matrix.
+    """The singular value decomposition A = U Σ Vᵀ of a 2 × 2 or 3 × 3 matrix.
 
     U and V are rotations (their determinant is +1); the singular values descend in magnitude, and the last one is
-    negative when det A is. One-sided Jacobi rotations (Hestenes, "Inversion of matrices by biorthogonalization and
-    related results", 1958): accurate to rounding for every finite matrix, singular ones included.
-    `dt`: the float type to compute in; that of A when left out.
+    negative when det A is. Accurate to rounding for every finite matrix, singular ones included.
 
-    Derivatives where singular values are repeated (closer than 2√ε of the largest entry; ε is the rounding error of
-    the type): in reverse mode, what does not depend on the choice of U and V, such as U g(Σ) Vᵀ or a symmetric function
-    of Σ, has its derivative to about √ε, and what does has NaN, which `ti.ad.find_nan` finds. In forward mode functions
-    of Σ alone have their derivative, and others NaN (`polar_decompose` gives U Vᵀ with its derivative in both modes).
+    Derivatives where singular values are repeated (closer than 2√ε of the largest entry; ε is the rounding error of the
+    type): in reverse mode, what does not depend on the choice of U and V, such as U g(Σ) Vᵀ or a symmetric function of
+    Σ, has its derivative to about √ε, and what does has NaN, which `ti.ad.find_nan` finds. In forward mode functions of
+    Σ alone have their derivative, and others NaN (`polar_decompose` gives U Vᵀ with its derivative in both modes).
     Second derivatives are NaN where values are closer than ∛ε.
+
+    Parameters
+    ----------
+    A : matrix, shape (2, 2) or (3, 3)
+        The matrix.
+    dt : float type, optional
+        The type to compute in; by default that of A.
+
+    Returns
+    -------
+    (U, Σ, V)
+        The rotations, and the diagonal matrix of singular values.
+
+    References
+    ----------
+    M. R. Hestenes, "Inversion of matrices by biorthogonalization and related results", J. SIAM 6, 1958 (one-sided
+    Jacobi rotations).
+
+    Examples
+    --------
+    >>> U, S, V = ti.svd(ti.Matrix([[0.0, 2.0], [3.0, 0.0]]))
+    >>> S[0, 0], S[1, 1]
+    (3.0, -2.0)
     """
     a = _floats(A, dt)
     static_assert(a.n == a.m and a.n in (2, 3), "svd needs a matrix of 2 by 2 or 3 by 3")
@@ -376,12 +397,34 @@ def svd(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
 
 @func
 def polar_decompose(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
-    """The polar decomposition A = R S of a 2x2 or 3x3 matrix into a rotation and a symmetric matrix, as (R, S).
+    """The polar decomposition A = R S of a 2 × 2 or 3 × 3 matrix into a rotation and a symmetric matrix.
 
-    R is the rotation nearest to A; when det A is negative, S has one negative eigenvalue. In two dimensions in closed
-    form (Shoemake and Duff, "Matrix animation and polar decomposition", 1992), in three by `svd`. `dt`: the float type
-    to compute in; that of A when left out. The derivative is exact wherever R is unique: also at A = 1, where that of U
-    and V is not defined. Where it is not (A = 0, a reflection), it is NaN.
+    R is the rotation nearest to A; when det A is negative, S has one negative eigenvalue. The derivative is exact
+    wherever R is unique, also at A = 1, where that of U and V is not defined. Where it is not (A = 0, a reflection), it
+    is NaN.
+
+    Parameters
+    ----------
+    A : matrix, shape (2, 2) or (3, 3)
+        The matrix.
+    dt : float type, optional
+        The type to compute in; by default that of A.
+
+    Returns
+    -------
+    (R, S)
+        The rotation and the symmetric matrix.
+
+    References
+    ----------
+    K. Shoemake and T. Duff, "Matrix animation and polar decomposition", Graphics Interface, 1992 (two dimensions, in
+    closed form; in three, the rotation is U Vᵀ of `svd`).
+
+    Examples
+    --------
+    >>> R, S = ti.polar_decompose(ti.Matrix([[2.0, 0.0], [0.0, 3.0]]))
+    >>> S
+    Matrix([[2.0, 0.0], [0.0, 3.0]])
     """
     a = _floats(A, dt)
     static_assert(a.n == a.m and a.n in (2, 3), "polar_decompose needs a matrix of 2 by 2 or 3 by 3")
@@ -449,15 +492,37 @@ def _symmetric(A: Any) -> Any:
 
 @func
 def sym_eig(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
-    """Eigenvalues and eigenvectors of a symmetric 2x2 or 3x3 matrix A, as (values, vectors); `dt` as for `svd`.
+    """Eigenvalues and eigenvectors of a symmetric 2 × 2 or 3 × 3 matrix.
 
-    The eigenvalues descend; the eigenvectors are the columns of a rotation. Of a matrix that is not symmetric, its
-    symmetric part is meant. Cyclic Jacobi rotations (Jacobi, 1846; Golub and Van Loan, "Matrix Computations", 8.5).
+    The eigenvalues descend. Of a matrix that is not symmetric, its symmetric part is meant.
 
-    Derivatives, where eigenvalues are repeated (closer than 2√ε of the largest entry): in reverse mode, what does not
+    Derivatives where eigenvalues are repeated (closer than 2√ε of the largest entry): in reverse mode, what does not
     depend on the choice of the vectors, such as Q g(Λ) Qᵀ or a function of the values, has its derivative to about √ε,
     and what does has NaN, which `ti.ad.find_nan` finds. In forward mode functions of the values alone have their
     derivative, and others NaN. Second derivatives are NaN where values are closer than ∛ε.
+
+    Parameters
+    ----------
+    A : matrix, shape (2, 2) or (3, 3)
+        The matrix.
+    dt : float type, optional
+        The type to compute in; by default that of A.
+
+    Returns
+    -------
+    (values, vectors)
+        A vector of the eigenvalues, and a rotation whose columns are the eigenvectors.
+
+    References
+    ----------
+    C. G. J. Jacobi, "Über ein leichtes Verfahren", J. reine angew. Math. 30, 1846; G. H. Golub and C. F. Van Loan,
+    "Matrix Computations", 4th ed., 2013, section 8.5 (cyclic Jacobi rotations).
+
+    Examples
+    --------
+    >>> values, vectors = ti.sym_eig(ti.Matrix([[1.0, 0.0], [0.0, 4.0]]))
+    >>> values
+    Vector([4.0, 1.0])
     """
     a = _floats(A, dt)
     static_assert(a.n == a.m and a.n in (2, 3), "sym_eig needs a matrix of 2 by 2 or 3 by 3")
@@ -545,16 +610,33 @@ def _roots(square: Any, a: Any) -> Any:
 
 @func
 def eig(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
-    """Eigenvalues and eigenvectors of a real 2x2 matrix A, both in general complex, as (values, vectors).
+    """Eigenvalues and eigenvectors of a real 2 × 2 matrix, both in general complex.
 
-    Row k of `values` (2x2) is the real and the imaginary part of eigenvalue k; column k of `vectors` (4x2) its unit
-    eigenvector: real and imaginary part of the first component, then of the second. The larger real eigenvalue comes
-    first; of a complex pair, the one with positive imaginary part. In closed form by the characteristic polynomial.
-    `dt`: the float type to compute in; that of A when left out. A defective matrix gives its only eigenvector twice.
+    In closed form by the characteristic polynomial. The larger real eigenvalue comes first; of a complex pair, the one
+    with positive imaginary part. A defective matrix gives its only eigenvector twice.
 
     Where the eigenvalues are equal (closer than 4√ε of the largest entry), a single one has no derivative: it is NaN.
     In reverse mode, what does not depend on which is which, such as their product, has its derivative to about √ε. In
     forward mode, and in second derivatives, it is NaN as well.
+
+    Parameters
+    ----------
+    A : matrix, shape (2, 2)
+        The matrix.
+    dt : float type, optional
+        The type to compute in; by default that of A.
+
+    Returns
+    -------
+    (values, vectors)
+        Row k of `values` (2 × 2) is the real and the imaginary part of eigenvalue k; column k of `vectors` (4 × 2) its
+        unit eigenvector: real and imaginary part of the first component, then of the second.
+
+    Examples
+    --------
+    >>> values, vectors = ti.eig(ti.Matrix([[0.0, -1.0], [1.0, 0.0]]))
+    >>> values
+    Matrix([[0.0, 1.0], [0.0, -1.0]])
     """
     a = _floats(A, dt)
     static_assert(a.n == 2 and a.m == 2, "eig needs a matrix of 2 by 2")
@@ -589,10 +671,28 @@ def eig(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
 
 @func
 def solve(A: Any, b: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
-    """The solution x of A x = b for a square matrix of up to 4x4, by Gaussian elimination with partial pivoting.
+    """The solution x of A x = b for a square matrix of up to 4 × 4.
 
-    `b` is a vector, or a matrix of several right sides in columns. A singular matrix gives infinities or NaN.
-    `dt`: the float type to compute in; that of A and of b when left out.
+    Gaussian elimination with partial pivoting. A singular matrix gives infinities or NaN.
+
+    Parameters
+    ----------
+    A : matrix, shape (n, n)
+        The matrix.
+    b : vector of n, or matrix of n rows
+        The right side, or several in columns.
+    dt : float type, optional
+        The type to compute in; by default that of A and of b.
+
+    Returns
+    -------
+    vector or matrix, as b
+        The solution.
+
+    Examples
+    --------
+    >>> ti.solve(ti.Matrix([[2.0, 0.0], [0.0, 4.0]]), ti.Vector([1.0, 1.0]))
+    Vector([0.5, 0.25])
     """
     a = _floats(A, dt)
     x = _floats(b, dt)

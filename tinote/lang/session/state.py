@@ -677,31 +677,67 @@ def init(
     software_gpu: bool = False,
     **others: Unpack[_Others],
 ) -> None:
-    """Start afresh with these options: fields made before are gone.
+    """Start a session with these options; fields made before are gone.
 
-    `arch`: `ti.cpu`; `ti.gpu` (or `ti.vulkan`, `ti.metal`, `ti.dx12`), which runs kernels on the graphics card by way
-    of the library wgpu (extra `tinote-lang[gpu]`); or `ti.python`, which runs kernels as plain Python that a debugger
-    can step through; what is not there falls back to the CPU with one warning; of a list, the first that is there.
-    `software_gpu`: a CPU may stand in for the graphics card, which is slower than the CPU itself, and good for tests.
-    `default_fp`, `default_ip`: the types of literals and of `float` and `int`. `fast_math`: permit other roundings, as
-    below. `num_threads`: the most threads a launch uses. `random_seed`: of `ti.random`. `bounds_check`: check indices
-    that are not proved in range. `opt_level`: how much LLVM optimises, from 0 to 3. `debug`: report overflow of signed
-    integers, and verify each step of the compiler. `memory_limit`: bytes that one launch may save for its gradient, and
-    a tape of what is overwritten.
-    `print_ir`: print the IR after every step that changes it. `kernel_profiler`: measure what each task takes
-    (`ti.profiler`). `lanes`: which parallel loops run several iterations at once in vector registers, with masks for
-    what they do differently: "auto", those for which it pays (`kernel.loops()` says which and why others do not),
-    "always", all that can, or "never"; LLVM's own vectoriser is not concerned. `offline_cache`: keep machine code on
-    disk for later sessions. Raises `FieldError` for an option that does not exist or has a value that it cannot have.
+    Parameters
+    ----------
+    arch : architecture or list of them, default ti.cpu
+        `ti.cpu`; `ti.gpu` (or `ti.vulkan`, `ti.metal`, `ti.dx12`), which runs kernels on the graphics card by way of
+        the library wgpu (extra `tinote-lang[gpu]`); or `ti.python`, which runs them as plain Python that a debugger can
+        step through. What is not there falls back to the CPU with one warning; of a list, the first that is there is
+        taken.
+    debug : bool, default False
+        Report overflow of signed integers, and verify each step of the compiler.
+    default_fp, default_ip : number type, default ti.f32 and ti.i32
+        The types of literals and of `float` and `int`.
+    fast_math : bool, default True
+        Permit other roundings than those of IEEE arithmetic (see Notes).
+    num_threads : int, optional
+        The most threads that a launch uses; by default one for each core.
+    random_seed : int, optional
+        The seed of `ti.random`.
+    bounds_check : bool, default True
+        Check indices that are not proved to be in range.
+    opt_level : int, default 3
+        How much LLVM optimises, from 0 to 3.
+    memory_limit : int, optional
+        How many bytes one launch may save for its gradient, and a tape of what is overwritten.
+    print_ir : bool, default False
+        Print the IR after every step that changes it.
+    kernel_profiler : bool, default False
+        Measure the time of each task (`ti.profiler`).
+    lanes : {"auto", "always", "never"}
+        Which parallel loops run several iterations at once in vector registers, with masks for what they do
+        differently: those for which it pays (`kernel.loops()` says which, and why others do not), all that can, or
+        none. LLVM's own vectoriser is not concerned.
+    offline_cache : bool, default True
+        Keep machine code on disk for later sessions.
+    software_gpu : bool, default False
+        Let a CPU stand in for the graphics card: slower than the CPU itself, and good for tests.
+    **others
+        Options by the names of earlier versions of the dialect, and those that have no effect here.
 
-    With `fast_math` a result may be rounded differently from IEEE arithmetic, in the order in which the program has it:
-    a product and an addition are one instruction, a division is a product with a reciprocal, functions are approximated
-    to a few units in the last place, the terms of a sum are added in another order. NaN and infinity stay what they
-    are, and none comes of finite numbers: where all that the program computes on the way is finite, and the sum of the
-    absolute values of what it adds up is, too, so is what fast maths computes (which may keep a number that IEEE
-    arithmetic loses to underflow, and then overflow where the real number does). Factors are never reordered so that a
-    product on the way overflows or vanishes; up to two binary digits are lost next to the limits of a type. What
-    depends on the last digit, as the root of a difference of equal numbers does, may come out otherwise.
+    Raises
+    ------
+    FieldError
+        For an option that does not exist, or a value that it cannot have.
+
+    Notes
+    -----
+    With `fast_math` a result may be rounded differently from IEEE arithmetic in the order of the program: a product and
+    an addition are one instruction, a division is a product with a reciprocal, functions are approximated to a few
+    units in the last place, and the terms of a sum are added in another order. NaN and infinity stay what they are, and
+    neither arises from finite numbers: where all intermediate results are finite, and the sum of the absolute values of
+    what is added up is, too, so are the results of fast maths (which may keep a number that IEEE arithmetic loses to
+    underflow, and then overflow where the real number does). Factors are never reordered so that a product on the way
+    overflows or vanishes; up to two binary digits are lost next to the limits of a type. What depends on the last
+    digit, such as the root of a difference of equal numbers, may come out otherwise.
+
+    Examples
+    --------
+    >>> ti.init(arch=ti.cpu, default_fp=ti.f64, random_seed=7)
+    >>> ti.cfg.default_fp
+    f64
     """
     if default_fp not in (f32, f64):
         raise FieldError(f"default_fp must be ti.f32 or ti.f64, not {default_fp!r}")
@@ -788,8 +824,14 @@ def _target(choices: list[Arch], software: bool) -> tuple[str, Arch, str]:
 
 
 def reset() -> None:
-    """Drop all fields and options. A field from before raises an error when it is used; a NumPy view of one stays
-    valid.
+    """End the session: drop all fields and options.
+
+    A field from before raises an error when it is used; a NumPy view of one stays valid.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=3)
+    >>> ti.reset()
     """
     session.forget_instances()
     session.resets += 1

@@ -104,23 +104,49 @@ def ensemble(
     threads: int | None = None,
     seed: int = 0,
 ) -> Ensemble:
-    """A function that gives the mean over many scenes of a loss and of its gradient, computed in several processes.
+    """A function that returns the mean of a loss and of its gradient over many scenes, computed in several processes.
 
-    `function` is called with the arguments of the call and, by keyword, with those of a scene, which `over` and `zip`
-    describe as for `ti.sweep`; `argnums`, `wrt` and `output` say what it is differentiated with respect to and where
-    its result is, as for `ti.ad.value_and_grad`. With its kernels and fields it is sent once, as it is now; each call
-    sends its arguments and what the fields `wrt` hold by then. Each scene starts from what the other fields held when
-    the ensemble was made, with a seed of its own. `where`, `workers`, `threads` and `seed` are those of `ti.sweep`.
+    The function is called with the arguments of the call and, by keyword, with those of a scene. With its kernels and
+    fields it is sent once, as it is now; each call sends its arguments and what the fields `wrt` then hold. Each scene
+    starts from what the other fields held when the ensemble was made, with a seed of its own.
 
-    `reduction`: "mean", "sum", or an associative function of two pairs `(loss, gradient)` that gives a pair. Scenes are
-    reduced as a binary tree by their numbers, whatever comes first, on the workers: each runs some neighbouring scenes
-    and gives one gradient for them; on a cluster they combine these, too, and one gradient comes back. The tree is the
-    same for 1, 2 or 8 workers, and so is the result, bit for bit, where they have as many threads each. A sum of n
-    terms is rounded by at most ceil(log2(n)) times 2**-53 (2**-24 for gradients in f32) of the sum of their magnitudes.
+    Scenes are reduced as a binary tree by their numbers, whatever comes first, on the workers: each runs some
+    neighbouring scenes and returns one gradient for them; on a cluster they combine these, too, and one gradient comes
+    back. The tree is the same for 1, 2 or 8 workers, and so is the result, bit for bit, where they have as many threads
+    each. A sum of n terms is rounded by at most ceil(log2(n)) times 2**-53 (2**-24 for gradients in f32) of the sum of
+    their magnitudes.
 
-    Gives an `Ensemble`: called with arguments it returns `(loss, gradient)`, with the gradient as `value_and_grad` has
-    it; `losses` are those of the scenes. Its processes live until `close()`, or the end of a `with` block. Raises
-    `SweepError` for scenes that fail, and for workers with other versions.
+    Parameters
+    ----------
+    function : callable
+        The loss of a scene.
+    over, zip
+        The scenes, as for `ti.sweep`.
+    argnums, wrt, output
+        What is differentiated, and with respect to what, as for `ti.ad.value_and_grad`.
+    reduction : {"mean", "sum"} or callable
+        Or an associative function of two pairs `(loss, gradient)` that returns a pair.
+    where, workers, threads, seed
+        As for `ti.sweep`.
+
+    Returns
+    -------
+    Ensemble
+        Called with arguments it returns `(loss, gradient)`, the gradient as `value_and_grad` gives it; `losses` are
+        those of the scenes. Its processes live until `close()`, or the end of a `with` block.
+
+    Raises
+    ------
+    SweepError
+        For scenes that fail, and for workers with other versions.
+
+    Examples
+    --------
+    >>> def loss(x, target=0.0):
+    ...     return (x - target) * (x - target)
+    >>> with ti.ensemble(loss, {"target": [1.0, 3.0]}, argnums=0, workers=1) as mean_loss:
+    ...     mean_loss(0.0)
+    (5.0, -4.0)
     """
     library("cloudpickle", "an ensemble")
     if not callable(reduction) and reduction not in ("mean", "sum"):

@@ -46,39 +46,72 @@ def sweep(
     best: str | None = None,
     direction: str = "minimize",
 ) -> Any:
-    """Run a function for every combination of arguments, in several processes, and give a table of what it returns.
-
-    `over`: a dictionary of lists, `{"k": [1.0, 2.0], "n": range(3)}`, for all combinations of their values; with
-    `zip=True` for the first values, the second ones, and so on; or a list of dictionaries, or a frame of pandas, with
-    the arguments of each point. `function` takes them by keyword and returns a number, an array of numbers, or a tuple
-    or dictionary of these, of the same shape at each point. With its kernels and fields, and all that it names, it is
-    sent as it is now, defined in a cell or a script or imported.
+    """Run a function for every combination of arguments, in several processes, and return a table of the results.
 
     Every point starts from what fields held when the sweep began, and from the variables that Python had, whatever ran
     before in the same process, and has a seed of its own, made of `seed` and its arguments: of what kernels, `random`
     and `numpy.random` draw, and passed as `seed` to a function with a parameter of that name that `over` does not have.
-    So a table does not depend on how many processes there are, nor on the order of the points: with the same number of
+    So a table does not depend on the number of processes, nor on the order of the points: with the same number of
     threads a point it is the same bit for bit on machines of one kind.
 
-    `where`: None, for processes on this machine, as many as it has cores, or `workers`, each point on one thread, or
-    `threads`; or the address of a scheduler of Dask's, a `dask.distributed.Client` or a cluster object: there each
-    worker runs one point at a time on the threads that it has, or on `threads`. A point whose process dies runs again,
-    three times here, on a cluster as often as its scheduler allows (`distributed.scheduler.allowed-failures`); then it
-    has failed.
+    A point whose process dies runs again, three times here, on a cluster as often as its scheduler allows
+    (`distributed.scheduler.allowed-failures`); then it has failed. An interrupt ends the sweep within a second, as a
+    `KeyboardInterrupt` whose `results` are the table so far.
 
-    `store`: a folder to which results are written as they come, as a group of Zarr (arrays and JSON, no code). The same
-    sweep with the same store goes on where it stopped, and one with further points runs these alone. `errors="keep"`: a
-    point that raises has NaN for its results, and its message in `error`; `"raise"`: the first one ends the sweep. An
-    interrupt ends it within a second, as a `KeyboardInterrupt` whose `results` are the table so far. `progress`: show a
-    bar when it takes long; in a notebook with `%load_ext tinote` a view of what is done: which points, their results as
-    a table and a plot, and of the one that is chosen the places that it returns, if that is an array of shape (n, 2) or
-    (n, 3). `best` names a result by which the best point is marked there: the one with the smallest, or with
-    `direction="maximize"` the largest. Without it no point is called best.
+    Parameters
+    ----------
+    function : callable
+        It takes the arguments of a point by keyword, and returns a number, an array of numbers, or a tuple or
+        dictionary of these, of the same shape at each point. With its kernels and fields, and all that it names, it is
+        sent as it is now, defined in a cell or a script or imported.
+    over : dict of lists, list of dicts, or pandas.DataFrame
+        `{"k": [1.0, 2.0], "n": range(3)}` for all combinations of the values, or the arguments of each point.
+    zip : bool, default False
+        Combine the first values of a dictionary, then the second ones, and so on.
+    where : str, dask.distributed.Client or cluster, optional
+        The address of a Dask scheduler, a client or a cluster object: there each worker runs one point at a time. By
+        default processes on this machine.
+    workers : int, optional
+        The number of processes on this machine; by default one for each core.
+    threads : int, optional
+        The number of threads of a point: by default 1 on this machine, on a cluster what a worker has.
+    store : path, optional
+        A folder to which results are written as they come, as a Zarr group (arrays and JSON, no code). The same sweep
+        with the same store goes on where it stopped, and one with further points runs these alone.
+    errors : {"keep", "raise"}
+        Whether a point that raises has NaN for its results, and its message in `error`, or ends the sweep.
+    seed : int, default 0
+        What the seeds of the points are made of.
+    progress : bool, default True
+        Show a bar when it takes long; in a notebook with `%load_ext tinote` a view: which points are done, their
+        results as a table and a plot, and of the chosen one the places that it returns, if that is an array of shape
+        (n, 2) or (n, 3).
+    best : str, optional
+        The result by which the best point is marked in that view. Without it no point is called best.
+    direction : {"minimize", "maximize"}
+        Whether the best point has the smallest or the largest result.
 
-    Gives an `xarray.Dataset`: a variable for each result, `result` if there is one without a name, and `seconds` (wall
-    time), `seed` (`point_seed` beside a parameter of that name) and `error` of each point; dimensions are the
-    parameters, or `point`. Raises `SweepError` for what cannot be swept and workers with other versions,
-    `SerializationError` for what cannot be sent.
+    Returns
+    -------
+    xarray.Dataset
+        A variable for each result, `result` if there is one without a name, and `seconds` (wall time), `seed`
+        (`point_seed` if there is a parameter of that name) and `error` of each point. Dimensions are the parameters, or
+        `point`.
+
+    Raises
+    ------
+    SweepError
+        For what cannot be swept, and for workers with other versions.
+    SerializationError
+        For what cannot be sent.
+
+    Examples
+    --------
+    >>> def square(a):
+    ...     return a * a
+    >>> table = ti.sweep(square, {"a": [1.0, 2.0, 3.0]}, workers=1, progress=False)
+    >>> table["result"].values
+    array([1., 4., 9.])
     """
     span = caller()
     if not callable(function):
