@@ -8,10 +8,9 @@ whose name stands for its value. Exceptions and enumerations need no example.
 from __future__ import annotations
 
 import ast
-import doctest
+import dataclasses
 import enum
 import inspect
-import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,8 +24,10 @@ import tinote as ti
 from tests.pages import session_failures
 
 UNCALLED = {"ArgKind", "Field", "Graph", "Layout", "MatrixField", "MatrixNdarray", "Ndarray", "ScalarField"}
-UNCALLED |= {"ScalarNdarray", "StructField", "VectorNdarray", "Level", "Canvas", "Gui"}
-"""Classes whose objects other calls make: of these the constructor is no business of users'."""
+UNCALLED |= {"ScalarNdarray", "StructField", "VectorNdarray", "Level", "Canvas", "Gui", "Checkpoints", "Finding"}
+UNCALLED |= {"HorizonReport", "NanReport", "ScipyProblem", "SweepReport", "Violation", "Pointer", "GradientView"}
+UNCALLED |= {"RuleView", "Explorer", "ProfileTable"}
+"""Classes whose objects other calls make: they have attributes for users, and no parameters."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,10 @@ class Documented:
             yield "a summary: one line that names it"
         if missing := [name for name in self.parameters if name not in names["Parameters"]]:
             yield f"parameters {', '.join(missing)}"
+        if dataclasses.is_dataclass(self.value) and self.is_uncalled:
+            fields = [field.name for field in dataclasses.fields(self.value) if not field.name.startswith("_")]
+            if missing := [name for name in fields if name not in names["Attributes"]]:
+                yield f"attributes {', '.join(missing)}"
         free = any(name.startswith("**") for name in self.parameters)
         if not free and (unknown := [name for name in names["Parameters"] if name not in self.parameters]):
             yield f"parameters that it does not have: {', '.join(unknown)}"
@@ -133,7 +138,9 @@ def test_it_is_documented(one: Documented) -> None:
     assert list(one.faults()) == []
 
 
-@pytest.mark.parametrize("one", [one for one in NAMES if ">>> " in str(one.docstring.sections)], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "one", [one for one in NAMES if ">>> " in str(one.docstring.sections)], ids=lambda one: one.name
+)
 def test_its_examples_print_what_they_show(one: Documented) -> None:
     ti.init(random_seed=1)
     assert session_failures(one.docstring.sections["Examples"], one.name, {"ti": ti}) == []

@@ -1,13 +1,13 @@
 """Docstrings in NumPy's format: their parts, and the same in the site's Markdown.
 
-    Summary in one line.                        # Docstring.summary
+Summary in one line.                        # Docstring.summary
 
-    What else there is to say.                  # Docstring.text
+What else there is to say.                  # Docstring.text
 
-    Parameters                                  # Docstring.sections["Parameters"]
-    ----------
-    x : number                                  # an Entry
-        What it is.
+Parameters                                  # Docstring.sections["Parameters"]
+----------
+x : number                                  # an Entry
+    What it is.
 """
 
 from __future__ import annotations

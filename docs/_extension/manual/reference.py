@@ -1,6 +1,6 @@
 """The reference: every public name with its docstring, in NumPy's format and Markdown.
 
-A class that has methods for the package's own use lists those for users in its docstring, under `Methods` and
+A class that has methods for the package's own use lists what is for users in its docstring, under `Methods` and
 `Attributes`, which holds for the classes that inherit from it; of other classes all methods are public.
 """
 
@@ -107,9 +107,9 @@ def members(owner: type) -> dict[str, Any]:
 
 
 def _listed(owner: type) -> set[str]:
-    """What the docstring of a class lists, if it lists methods."""
+    """The methods and attributes that the docstring of a class lists, if it does."""
     names = Docstring(vars(owner).get("__doc__")).names
-    return {*names["Methods"], *names["Attributes"]} if names["Methods"] else set()
+    return {*names["Methods"], *names["Attributes"]}
 
 
 def function_of(value: Any) -> Any:

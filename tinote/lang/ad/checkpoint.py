@@ -65,11 +65,42 @@ _FIRST_STEPS = 3
 
 @dataclass
 class Checkpoints:
-    """How a loop was differentiated; the numbers of the reverse sweep are there when the tape has closed.
+    """How `ti.ad.checkpoint` differentiated a loop.
 
-    `state_bytes`: one state; `snapshots`: the most states that were kept at a time; `peak_bytes`: the most memory that
-    was held for them, for the values that a single step overwrites and for the fields' present values; `recomputed`:
-    how many steps were run again; `captured`: whether steps were replayed as a captured program, or why not.
+    The numbers of the reverse sweep are there when the tape has closed.
+
+    Attributes
+    ----------
+    steps : int
+        The number of steps.
+    state_bytes : int
+        The size of one state in bytes.
+    snapshots : int
+        The most states that were kept at a time.
+    peak_bytes : int
+        The most memory in bytes that was held for them, for the values that a single step overwrites, and for the
+        fields' present values.
+    recomputed : int
+        How many steps were run again.
+    captured : StepCapture
+        Whether steps were replayed as a captured program, or why not.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def advance():
+    ...     x[None] *= 1.5
+    >>> @ti.kernel
+    ... def measure():
+    ...     y[None] += x[None]
+    >>> x[None] = 1.0
+    >>> with ti.ad.Tape(y):
+    ...     loop = ti.ad.checkpoint(lambda i: advance(), 8, snapshots=2)
+    ...     measure()
+    >>> loop.steps, loop.snapshots
+    (8, 2)
     """
 
     steps: int
@@ -94,15 +125,62 @@ def checkpoint(
     snapshots: int | None = None,
     progress: bool = True,
 ) -> Checkpoints:
-    """Run `step(0)`, …, `step(steps - 1)`; under a tape, so that the gradient takes bounded memory.
+    """Run the steps of a loop; under a tape, so that its gradient takes bounded memory.
 
-    `step` is a function that launches kernels. It must do the same when it is called again with the same number and the
-    same fields: which kernels it launches with which arguments, and what Python fills fields with, is checked.
-    `memory`: bytes to keep, by default the session's `memory_limit`; `snapshots`: states to keep at most. `progress`:
-    show a bar when it takes long. Steps that are short for what they launch are captured, as by `ti.capture`, where
-    that does exactly what the function does; a step that is one of `ti.capture` is captured at once. Second derivatives
-    (`ti.ad.hvp`, derivatives of derivatives) record the loop as it is, and take the memory of all its steps. Raises
-    `DifferentiationError` for what cannot be differentiated, `KernelMemoryError` when not even one state fits.
+    Some states are kept, and steps between them are run again in the reverse sweep: with s states and t repetitions of
+    each step, C(s + t, s) steps can be reversed. Steps that are short for what they launch are captured, as by
+    `ti.capture`, where that does exactly what the function does; a step that is one of `ti.capture` is captured at
+    once. Second derivatives (`ti.ad.hvp`, derivatives of derivatives) record the loop as it is, and take the memory of
+    all its steps.
+
+    Parameters
+    ----------
+    step : callable
+        Called as `step(0)`, …, `step(steps - 1)`; it launches kernels. It must do the same when it is called again with
+        the same number and the same fields: which kernels it launches with which arguments, and what Python fills
+        fields with, is checked.
+    steps : int
+        The number of steps.
+    memory : int, optional
+        How many bytes to keep; by default the session's `memory_limit`.
+    snapshots : int, optional
+        The most states to keep.
+    progress : bool, default True
+        Show a bar when it takes long.
+
+    Returns
+    -------
+    Checkpoints
+        How the loop was differentiated.
+
+    Raises
+    ------
+    DifferentiationError
+        For what cannot be differentiated.
+    KernelMemoryError
+        Where not even one state fits.
+
+    References
+    ----------
+    A. Griewank and A. Walther, "Algorithm 799: revolve", ACM Trans. Math. Softw. 26, 2000; the same, "Evaluating
+    Derivatives", 2nd ed., 2008, chapter 12.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def advance():
+    ...     x[None] += 0.5 * x[None]
+    >>> @ti.kernel
+    ... def measure():
+    ...     y[None] += x[None]
+    >>> x[None] = 1.0
+    >>> with ti.ad.Tape(y):
+    ...     _ = ti.ad.checkpoint(lambda i: advance(), 4)
+    ...     measure()
+    >>> x.grad[None] == 1.5**4
+    True
     """
     span = caller()
     if not callable(step):

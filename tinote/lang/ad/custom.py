@@ -186,14 +186,13 @@ class _BoundCustomFunction:
 
 
 def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratch = ()) -> Any:
-    """Give a Python function that launches kernels a gradient of its own, which `grad_for` registers; or a device
-    function, whose calls in kernels are then differentiated by it.
+    """Give a function a gradient of its own, which `ti.ad.grad_for` registers.
+
+    A Python function that launches kernels, or a device function, whose calls in kernels are then differentiated by it.
 
     What later launches overwrite is kept for that gradient, up to a sixteenth of `ti.init(memory_limit=...)`. Beyond
     that it is *stale* there: the gradient may give it new values, for example by clearing a grid and computing it
-    again, and a launch that reads a stale element before is refused with its line. `scratch` names fields that it is
-    known to compute again, so that they need not be kept at all: a field, several, or a function of the call's
-    arguments that gives them. Floats in them are NaN when the gradient starts; integer fields are kept all the same.
+    again, and a launch that reads a stale element before is refused with its line.
 
     Second derivatives are those of what is launched: a gradient to which the function contributes is differentiated
     through the launches of the function and through those of its gradient. Both have to compute in kernels, by traced
@@ -201,6 +200,41 @@ def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratc
     (`ti.ad.hvp`, `ti.ad.jvp`, `ti.ad.FwdMode`) takes any. Reverse mode around it assumes that second derivatives are
     symmetric, as they are where the custom gradient is the derivative of something; that is tried with a random
     direction, and refused otherwise. Forward mode through the function itself is refused, as are third derivatives.
+
+    Parameters
+    ----------
+    function : callable, optional
+        The function. Left out, a decorator is returned.
+    scratch : Field, sequence of Field, or callable
+        Fields that the gradient computes again, so that they need not be kept at all; or a function of the call's
+        arguments that gives them. Floats in them are NaN when the gradient starts; integer fields are kept all the
+        same.
+
+    Returns
+    -------
+    callable
+        The function with the place for its gradient.
+
+    Raises
+    ------
+    DifferentiationError
+        For what cannot have a gradient of its own.
+
+    Examples
+    --------
+    >>> @ti.ad.grad_replaced
+    ... @ti.func
+    ... def absolute(a):
+    ...     return ti.abs(a)
+    >>> @ti.ad.grad_for(absolute)
+    ... @ti.func
+    ... def smooth(a, adjoint):
+    ...     return adjoint * ti.tanh(10.0 * a)
+    >>> @ti.kernel
+    ... def f(a: ti.f64) -> ti.f64:
+    ...     return absolute(a)
+    >>> ti.ad.grad(f, argnums=0)(0.0)
+    0.0
     """
     if function is None:
         return functools.partial(grad_replaced, scratch=scratch)
@@ -211,12 +245,44 @@ def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratc
 
 
 def grad_for(primal: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the decorated function as the gradient of `primal`. It gets the arguments of the call to `primal`, a
-    method's object included.
+    """Register the decorated function as the gradient of another one, which `ti.ad.grad_replaced` has made.
 
-    The gradient of a device function is a device function. It gets the arguments and then the adjoint of each result,
-    and returns an adjoint for each argument that is not a template (what it gives for an integer is not looked at).
-    Raises `DifferentiationError` for what cannot be a gradient of `primal`.
+    It gets the arguments of the call, a method's object included. The gradient of a device function is a device
+    function: it gets the arguments and then the adjoint of each result, and returns an adjoint for each argument that
+    is not a template (that of an integer is not used).
+
+    Parameters
+    ----------
+    primal : callable
+        The function whose gradient it is.
+
+    Returns
+    -------
+    callable
+        The decorator.
+
+    Raises
+    ------
+    DifferentiationError
+        For what cannot be a gradient of `primal`.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def copy():
+    ...     y[None] += x[None]
+    >>> @ti.ad.grad_replaced
+    ... def copy_with_clipped_gradient():
+    ...     copy()
+    >>> @ti.ad.grad_for(copy_with_clipped_gradient)
+    ... def clipped():
+    ...     x.grad[None] += min(y.grad[None], 0.5)
+    >>> with ti.ad.Tape(y):
+    ...     copy_with_clipped_gradient()
+    >>> x.grad[None]
+    0.5
     """
     if isinstance(primal, Func) and primal.__tinote_replacement__ is not None:
         replacement = primal.__tinote_replacement__
@@ -248,10 +314,43 @@ def grad_for(primal: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def no_grad(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function whose launches no tape records: what they compute counts as constant. Its `grad` does nothing.
+    """Make a function whose launches no tape records: what they compute counts as constant.
 
-    Under a tape, a launch inside of it is refused when it stores to elements of a field whose values so far the tape
-    has computed: their gradient would reach what computed the old ones. Raises `DifferentiationError`.
+    Its `grad` does nothing. Under a tape, a launch inside of it is refused when it stores to elements of a field whose
+    values so far the tape has computed: their gradient would reach what computed the old ones.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+
+    Returns
+    -------
+    callable
+        The function without a gradient.
+
+    Raises
+    ------
+    DifferentiationError
+        At such a launch.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> n = ti.field(ti.f64, shape=())
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.ad.no_grad
+    ... @ti.kernel
+    ... def count():
+    ...     n[None] += 1.0
+    >>> @ti.kernel
+    ... def measure():
+    ...     y[None] += x[None] * n[None]
+    >>> with ti.ad.Tape(y):
+    ...     count()
+    ...     measure()
+    >>> x.grad[None]
+    1.0
     """
     _require_function(function, "no_grad")
 

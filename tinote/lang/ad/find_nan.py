@@ -35,11 +35,38 @@ from tinote.source import Span, caller
 
 @dataclass(frozen=True)
 class Finding:
-    """Where a NaN or an infinity arose: in the launch number `launch` of `launches` under the tape, counted from 1, of
-    `kernel`, or in its gradient (`backward`).
+    """Where a NaN or an infinity arose.
 
-    `message`: the operation with its operands and what it gave; `span`: the user's line; `iteration`: the indices of
-    the loops around it, by their names. `notes`: further places, such as the step of a checkpointed loop.
+    Attributes
+    ----------
+    backward : bool
+        Whether it was in the gradient of the kernel.
+    launch, launches : int
+        The number of the launch under the tape, from 1, and how many there are.
+    kernel : str
+        The name of the kernel.
+    message : str
+        The operation with its operands and its result.
+    span : Span
+        The user's line.
+    iteration : dict of str to int
+        The indices of the loops around it, by their names.
+    notes : tuple of Note
+        Further places, such as the step of a checkpointed loop.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def measure():
+    ...     y[None] += ti.log(x[None])
+    >>> x[None] = -1.0
+    >>> with ti.ad.Tape(y, keep=True) as tape:
+    ...     measure()
+    >>> finding = ti.ad.find_nan(tape).first
+    >>> finding.kernel, finding.launch
+    ('measure', 1)
     """
 
     backward: bool
@@ -61,9 +88,28 @@ class Finding:
 
 @dataclass(frozen=True)
 class NanReport:
-    """What `find_nan` found. `primal`: the first in the program itself, if it could be run again (`searched_primal`);
-    `backward`: the first in the reverse sweep, through `launches` launches. Either may be None. True if there is
-    anything.
+    """What `ti.ad.find_nan` found; true if there is anything.
+
+    Attributes
+    ----------
+    launches : int
+        The number of launches that were searched.
+    primal : Finding or None
+        The first in the program itself.
+    backward : Finding or None
+        The first in the reverse sweep.
+    searched_primal : bool
+        Whether the program could be run again.
+    first : Finding or None
+        What came first.
+
+    Examples
+    --------
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> with ti.ad.Tape(y, keep=True) as tape:
+    ...     pass
+    >>> bool(ti.ad.find_nan(tape))
+    False
     """
 
     launches: int
@@ -89,12 +135,39 @@ class NanReport:
 
 
 def find_nan(tape: Tape) -> NanReport:
-    """The first NaN or infinity of the backward pass of a tape that has closed, and of the program before it.
+    """Find the first NaN or infinity in the reverse sweep of a tape, and in the program before it.
 
     A tape with `keep=True` can be searched at any time. One without can if nothing was overwritten under it and the
-    fields still hold what they held at its end; then only the backward pass is searched. The backward pass starts from
-    gradients of zero, and an infinity that reaches no gradient is not a finding, such as in the arm of a `select` that
-    is not taken. Raises `DifferentiationError` for a tape that cannot be searched.
+    fields still hold what they held at its end; then only the reverse sweep is searched. It starts from gradients of
+    zero, and an infinity that reaches no gradient is not a finding, such as in the arm of a `select` that is not taken.
+
+    Parameters
+    ----------
+    tape : Tape
+        A tape that has closed.
+
+    Returns
+    -------
+    NanReport
+        What was found, with the user's lines.
+
+    Raises
+    ------
+    DifferentiationError
+        For a tape that cannot be searched.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def measure():
+    ...     y[None] += ti.sqrt(x[None])
+    >>> with ti.ad.Tape(y, keep=True) as tape:
+    ...     measure()
+    >>> report = ti.ad.find_nan(tape)
+    >>> report.primal is None, report.backward.kernel
+    (True, 'measure')
     """
     if not isinstance(tape, Tape):
         raise DifferentiationError(f"find_nan looks into a tape, not {tape!r}", caller())

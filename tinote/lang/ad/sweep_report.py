@@ -133,10 +133,40 @@ class KernelShares(ShownAsTable, list[KernelShare]):
 
 @dataclass(repr=False)
 class SweepReport:
-    """What `sweep_report` found. `launches`: all of them, in the order of the program. `norms`: by the names of fields.
-    `nonfinite`: the launch in whose gradient a NaN or an infinity first reached an adjoint, coming from the end, and
-    `finding`: the operation where such a number arose, if that could be found. `ran_forward`: whether the launches
-    themselves were run again.
+    """What `ti.ad.sweep_report` found.
+
+    Attributes
+    ----------
+    launches : list of SweptLaunch
+        All launches, in the order of the program.
+    norms : dict of str to AdjointNorms
+        The norms of the adjoints, by the names of fields.
+    nonfinite : SweptLaunch or None
+        The launch in whose gradient a NaN or an infinity first reached an adjoint, coming from the end.
+    finding : Finding or None
+        The operation where such a number arose, if that could be found.
+    ran_forward : bool
+        Whether the launches themselves were run again.
+    kept_bytes : int
+        What the tape has kept, in bytes.
+    kernels : dict
+        The launches by their kernels.
+    statements : list of str
+        The results in sentences.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=4, needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def measure():
+    ...     for i in x:
+    ...         y[None] += x[i] ** 2
+    >>> with ti.ad.Tape(y) as tape:
+    ...     measure()
+    >>> report = ti.ad.sweep_report(tape)
+    >>> len(report.launches), report.nonfinite is None
+    (1, True)
     """
 
     launches: list[SweptLaunch]
@@ -147,7 +177,7 @@ class SweepReport:
 
     @property
     def kept_bytes(self) -> int:
-        """What the tape has kept, in all."""
+        """What the tape has kept, in bytes, in all."""
         return sum(one.kept_bytes for one in self.launches)
 
     @property
@@ -169,7 +199,7 @@ class SweepReport:
 
     @property
     def statements(self) -> list[str]:
-        """What is to be seen, in sentences."""
+        """The results in sentences."""
         found: list[str] = []
         if self.nonfinite is not None:
             where = f"launch {self.nonfinite.number} of {len(self.launches)}, '{self.nonfinite.kernel}'"
@@ -191,14 +221,42 @@ class SweepReport:
 
 
 def sweep_report(tape: Tape, *, runs: int = 3) -> SweepReport:
-    """The norms of the adjoints over the launches of a tape that has closed, the time of each launch and of its
-    gradient, and what the tape keeps.
+    """Measure the reverse sweep of a tape: the norms of the adjoints, the times, and what the tape keeps.
 
     The reverse sweep runs once more, so the tape must be one that `ti.ad.find_nan` can search: one with `keep=True`, or
     one under which nothing was overwritten and whose fields still hold what they held at its end. With `keep=True` the
-    launches themselves run again too, for their time. All of this happens `runs` times, and a launch's time is the
-    shortest, in seconds. All fields and gradients are left as they were. Raises `DifferentiationError` for a tape that
-    cannot be swept again.
+    launches themselves run again, too, for their times. All fields and gradients are left as they were.
+
+    Parameters
+    ----------
+    tape : Tape
+        A tape that has closed.
+    runs : int, default 3
+        How often all of this happens; a launch's time is the shortest.
+
+    Returns
+    -------
+    SweepReport
+        Times are in seconds.
+
+    Raises
+    ------
+    DifferentiationError
+        For a tape that cannot be swept again.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=4, needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def measure():
+    ...     for i in x:
+    ...         y[None] += x[i] ** 2
+    >>> with ti.ad.Tape(y, keep=True) as tape:
+    ...     measure()
+    >>> report = ti.ad.sweep_report(tape, runs=1)
+    >>> report.ran_forward
+    True
     """
     if not isinstance(tape, Tape):
         raise DifferentiationError(f"sweep_report looks into a tape, not {tape!r}", caller())

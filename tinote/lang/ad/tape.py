@@ -59,7 +59,16 @@ from tinote.source import Span, caller
 
 
 def clear_all_gradients() -> None:
-    """Set the gradients of all fields to zero, a live view's too."""
+    """Set the gradients of all fields to zero, also those that a live view owns.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=2, needs_grad=True)
+    >>> x.grad.fill(1.0)
+    >>> ti.ad.clear_all_gradients()
+    >>> x.grad.to_numpy()
+    array([0., 0.])
+    """
     take_all_gradients()
     _clear_gradients()
 
@@ -76,24 +85,71 @@ def _is_of_gradient(dual: Buffer) -> bool:
 
 
 class Tape(Journal):
-    """Record the launches in a `with` block, and at its end accumulate the derivative of `loss` into the gradients of
-    the fields.
+    """Record the launches in a `with` block, and at its end add the derivative of a loss to the fields' gradients.
 
-    `loss`: a field or ndarray of a single number, of shape () or (1,), with a gradient; it is set to 0 at entry and its
-    gradient to 1 at exit. `clear_gradients`: set all gradients to zero at entry that no other thread or task computed.
-    An exception inside of the block leaves everything as it is and no gradient is computed. `fill`, `from_numpy` and
-    `copy_from` in the block are differentiated: after them a field's gradient is that of its new values only until the
-    first launch that uses the field. The same holds for a single element, or a component or member of one, that Python
-    assigns. What Python reads of fields, and what kernels return, are traced numbers (`lang/data/traced.py`):
+    `fill`, `from_numpy` and `copy_from` in the block are differentiated: after them a field's gradient is that of its
+    new values only until the first launch that uses the field. The same holds for a single element, or a component or
+    member of one, that Python assigns. What Python reads of fields, and what kernels return, are traced numbers:
     arithmetic with them, writing them to fields and passing them to launches is differentiated, and looking at them
     changes nothing. Plain numbers that were taken out of them (`float(x[0])`, `x.to_numpy()`) are constants; where one
-    may have come back, a warning says so, an error with `validation=True`. Raises `DifferentiationError` for a loss
-    that cannot be differentiated and for what cannot be differentiated right.
+    may have come back, a warning says so, an error with `validation=True`. An exception inside of the block leaves
+    everything as it is, and no gradient is computed.
 
+    Parameters
+    ----------
+    loss : Field or Ndarray, optional
+        A single number, of shape () or (1,), with `needs_grad=True`. It is set to 0 at entry, and its gradient to 1 at
+        exit.
+    clear_gradients : bool, default True
+        Set all gradients to zero at entry that no other thread or task computed.
+    validation : bool or "collect", default False
+        With `ti.init(debug=True)`: check the rules of access, element by element, on one thread, and raise at the first
+        launch that breaks one; with `"collect"`, only note it in `violations`.
+    grad_check : sequence of Field or bool, optional
+        Compare the gradients of these fields (True: of all) with differences of the loss at the end of the block, which
+        runs the launches again. All fields are f64. `grad_report` is what was found (`ti.ad.gradcheck`). Implies
+        `keep`.
+    on_overwrite : {"auto", "error", "unchecked"}
+        What happens when an element changes whose old value the derivative needs. `"auto"`: the old value is kept and
+        comes back, whatever changes it, other threads included; only what a launch may overwrite of what is needed is
+        kept (`copied_bytes`), within `ti.init(memory_limit=...)`. `"error"`: breaking one of the rules of access is an
+        `AccessRuleError`: an element that was read is not changed afterwards; from the second write on, it only takes
+        `+=`. `"unchecked"`: nothing is kept between launches, so that a program which breaks the rules gets a wrong
+        gradient silently.
+    keep : bool, default False
+        Keep what the launches and their gradients have read as long as the tape lives, within the session's
+        `memory_limit`, so that `ti.ad.find_nan` and `ti.ad.sweep_report` can run them again.
+    repeats : bool, default False
+        Tapes are opened here again and again whose blocks launch the same each time. From about the fifth on they run
+        faster: launches wait until the end of the block, or until anything is read, written or asked for, and run in
+        one go with their gradients. A kernel's error is then raised at the end of the block.
+
+    Methods
+    -------
+    graph
+
+    Attributes
+    ----------
+    copied_bytes : int
+    grad_report : GradientReport or None
+        What `grad_check` found.
+    records : list
+    violations : list of Violation
+
+    Raises
+    ------
+    DifferentiationError
+        For a loss that cannot be differentiated, for what cannot be differentiated right, and where `grad_check` finds
+        a difference.
+    AccessRuleError
+        Where a rule of access is broken, with `on_overwrite="error"` or `validation=True`.
+
+    Notes
+    -----
     A field or ndarray that was made without `needs_grad`, and that differentiated values go through on their way to the
     loss, gets a temporary adjoint for the reverse sweep; it still has no `grad`. One under `ti.stop_grad` is constant.
-    One that was made with `needs_grad=False` and NumPy arrays, which anybody may write to, have no temporary adjoint,
-    and a custom VJP sees none: values that go through these are refused.
+    Fields that were made with `needs_grad=False` and NumPy arrays, which anything may write to, have no temporary
+    adjoint, and a custom VJP sees none: differentiated values that go through these are refused.
 
     Of what iterations of a parallel loop combine by `ti.atomic_min` or `ti.atomic_max`, the winner alone gets the
     gradient; of several, the last. The old values that atomic operations return on counters and other memory without a
@@ -101,21 +157,6 @@ class Tape(Journal):
     loop share depend on an order, and are refused. Where several iterations store to one element, the last of them, in
     the order of the loop, has the gradient; where each iteration certainly reads what another one changes, the launch
     is refused.
-
-    `on_overwrite`: what happens when an element changes whose old value the derivative needs. `"auto"`: the old value
-    is kept and comes back, whoever changes it, other threads included. Only what a launch may overwrite of what is
-    needed is kept (`copied_bytes`), within `ti.init(memory_limit=...)`. `"error"`: whoever breaks one of the rules of
-    access gets an `AccessRuleError`: an element that was read is not changed afterwards; from the second write on, it
-    only takes `+=`. `"unchecked"`: nothing is kept between launches, so that a program which breaks the rules gets a
-    wrong gradient silently.
-
-    `validation`, with `ti.init(debug=True)`: check the rules, element by element, and raise at the first launch that
-    breaks one. `"collect"`: only note it. `violations`: what was found, in order. Launches under a tape that checks run
-    on one thread.
-
-    `grad_check`: fields whose gradients are compared with differences of the loss at the end of the block, which runs
-    the launches again; True for all that they use. All is f64. `grad_report` is what was found (`ti.ad.gradcheck`);
-    when something disagrees, it is raised as a `DifferentiationError`. Implies `keep`.
 
     A tape may be opened inside of another recording: of a tape, forward mode, and a function that is differentiated.
     The gradients that it computes are values there, for kernels and for Python, and have derivatives themselves; when
@@ -125,12 +166,23 @@ class Tape(Journal):
     Several threads and asyncio tasks may differentiate at the same time, each with memory that the others only read:
     where two open recordings use the same memory, one of them raises a `DifferentiationError` with the lines of both.
 
-    `repeats`: tapes are opened here again and again whose blocks launch the same each time. From about the fifth on
-    they run faster: launches wait until the end of the block, or until anything is read, written or asked for, and run
-    in one go with their gradients. A kernel's error then is raised at the end of the block.
+    References
+    ----------
+    A. Griewank and A. Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.2 (reverse mode).
 
-    `keep`: hold on to what the launches and their gradients have read as long as the tape lives, within the session's
-    `memory_limit`, so that `ti.ad.find_nan` can run them again.
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=3, needs_grad=True)
+    >>> loss = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def energy():
+    ...     for i in x:
+    ...         loss[None] += x[i] ** 2
+    >>> x.from_numpy([1.0, 2.0, 3.0])
+    >>> with ti.ad.Tape(loss):
+    ...     energy()
+    >>> x.grad.to_numpy()
+    array([2., 4., 6.])
     """
 
     def __init__(

@@ -50,13 +50,54 @@ class ProgramAccess:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Violation:
-    """Elements of one field that broke a rule in the same way at the same time.
+    """Elements of one field that broke a rule of access in the same way at the same time.
 
-    `shape`, `offset`, `nbytes`: the field's (without its gradient); `external`: whether it is an external array,
-    of which a tape keeps a copy for each launch that reads it. `elements`: their indices as the user counts,
-    one row each, in order; those of a component follow those of its element. `earlier` and `later`: the two
-    accesses that do not go together (the same one twice, where it reads and changes at once). `between`: the names of
-    the launches between them, in order.
+    Attributes
+    ----------
+    rule : int
+        The number of the rule: 1, an element that was read is not changed afterwards; 2, from the second write on it
+        only takes `+=`.
+    field : str
+        The name of the field.
+    shape, offset, nbytes
+        Those of the field, without its gradient.
+    external : bool
+        Whether it is an external array, of which a tape keeps a copy for each launch that reads it.
+    elements : numpy.ndarray
+        Their indices as the user counts, one row each, in order; those of a component follow those of its element.
+    earlier, later : ProgramAccess
+        The two accesses that do not go together (the same one twice, where it reads and changes at once).
+    between : tuple of str
+        The names of the launches between them, in order.
+    element : str
+    fixes : list of str
+    is_one_operation : bool
+    is_unordered : bool
+    reason : str
+
+    Methods
+    -------
+    error
+
+    Examples
+    --------
+    >>> ti.init(debug=True)
+    >>> x = ti.field(ti.f64, shape=2, needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def measure():
+    ...     for i in x:
+    ...         y[None] += x[i] ** 2
+    >>> @ti.kernel
+    ... def change():
+    ...     for i in x:
+    ...         x[i] = 0.0
+    >>> with ti.ad.Tape(y, validation="collect") as tape:
+    ...     measure()
+    ...     change()
+    >>> violation = tape.violations[0]
+    >>> violation.rule, violation.element
+    (1, 'x[0]')
     """
 
     rule: int

@@ -124,13 +124,48 @@ def gradcheck(
     elements: int | None = 200,
     raises: bool = True,
 ) -> GradientReport:
-    """Compare the gradient of `output`, a 0-D field that is set to 0 before, with respect to the fields `wrt`, through
-    `f(*args)`, with central differences; `f` is a kernel or a function that launches kernels, and all fields are f64.
+    """Compare a gradient with central differences.
 
-    `tolerance`: relative. `step`: of the differences, relative to an element's size or 1. `elements`: how many of each
-    field at most, spread evenly; the others are checked together, along one random direction. All fields are left as
-    they were. Raises `DifferentiationError` with the report (`error.report`) when something disagrees, or gives the
-    report when `raises` is false.
+    All fields are f64, and are left as they were.
+
+    Parameters
+    ----------
+    f : callable
+        A kernel, or a function that launches kernels.
+    wrt : Field or sequence of Field
+        The fields whose gradients are compared.
+    output : Field
+        The result, a 0-D field, which is set to 0 before.
+    args : sequence, optional
+        The arguments of `f`.
+    tolerance : float, default 1e-6
+        The relative deviation that is permitted.
+    step : float, default 1e-4
+        The step of the differences, relative to the size of an element or to 1.
+    elements : int or None, default 200
+        The most elements of each field, spread evenly; the others are checked together, along one random direction.
+    raises : bool, default True
+        Raise an error where something disagrees.
+
+    Returns
+    -------
+    GradientReport
+        What was compared.
+
+    Raises
+    ------
+    DifferentiationError
+        Where something disagrees, with the report (`error.report`), and for what cannot be differentiated.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=3, needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def energy():
+    ...     for i in x:
+    ...         y[None] += ti.sin(x[i])
+    >>> report = ti.ad.gradcheck(energy, x, y)
     """
     task = DifferentiatedFunction("gradcheck", f, wrt, output)
     task.require_scalar()

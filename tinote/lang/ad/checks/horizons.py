@@ -51,8 +51,24 @@ class Horizon(NamedTuple):
 
 
 class HorizonReport(ShownAsTable, list[Horizon]):
-    """What `gradient_horizons` found, the shortest horizon first. `change`: how far apart the inputs of each difference
-    are, in both directions; `tolerance`: the relative deviation up to which the derivative counts as meaningful.
+    """What `ti.ad.gradient_horizons` found, the shortest horizon first.
+
+    Attributes
+    ----------
+    change : float
+        How far apart the inputs of each difference are, in both directions.
+    tolerance : float
+        The relative deviation up to which the derivative counts as meaningful.
+    meaningful : int
+        The longest horizon up to which all derivatives agree with the differences.
+    statement : str
+        The result in a sentence.
+
+    Examples
+    --------
+    >>> report = ti.ad.HorizonReport(change=1e-5, tolerance=0.1)
+    >>> report.meaningful
+    0
     """
 
     _heads = ("steps", "reverse mode", "difference", "deviation")
@@ -76,7 +92,7 @@ class HorizonReport(ShownAsTable, list[Horizon]):
 
     @property
     def statement(self) -> str:
-        """What is to be seen, in a sentence."""
+        """The result in a sentence."""
         runs = sum(one.steps for one in self)
         cost = f"{_RUNS * runs:,} steps and the reverse sweeps of {runs:,}"
         within = f"what a change by ±{self.change:.2g} does, within {self.tolerance:.0%}"
@@ -108,16 +124,55 @@ def gradient_horizons(
     tolerance: float = 0.1,
     seed: int = 0,
 ) -> HorizonReport:
-    """Compare derivatives with differences over growing horizons.
-
-    `program(steps)` runs that many steps from the fields as they are and leaves the result in `output`, a field of a
-    single number that is set to 0 before; every run starts from the same fields. `wrt`: the fields of floats that are
-    changed, with gradients. `change`: the length of the change, along one direction that `seed` draws (of length 1 over
-    all of `wrt`), by default the cube root of the coarsest type's epsilon times the size of the inputs (at least 1),
-    where central differences are most accurate. `tolerance`: relative.
+    """Compare derivatives with differences over growing horizons: up to where a derivative says what a change does.
 
     Each horizon costs one recorded run with its reverse sweep and two runs without. All fields are left as they were.
-    Raises `DifferentiationError`.
+
+    Parameters
+    ----------
+    program : callable
+        `program(steps)` runs that many steps from the fields as they are, and leaves the result in `output`.
+    wrt : Field or sequence of Field
+        The fields of floats that are changed, with gradients.
+    output : Field
+        The result, a single number, which is set to 0 before.
+    horizons : sequence of int
+        The numbers of steps.
+    change : float, optional
+        The length of the change along one direction, which has length 1 over all of `wrt`; by default the cube root of
+        the coarsest type's epsilon times the size of the inputs (at least 1), where central differences are most
+        accurate.
+    tolerance : float, default 0.1
+        The relative deviation up to which the derivative counts as meaningful.
+    seed : int, default 0
+        What draws the direction.
+
+    Returns
+    -------
+    HorizonReport
+        The derivatives and differences, the shortest horizon first.
+
+    Raises
+    ------
+    DifferentiationError
+        For what cannot be differentiated.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def advance():
+    ...     x[None] = 0.9 * x[None]
+    >>> @ti.kernel
+    ... def measure():
+    ...     y[None] += x[None]
+    >>> def program(steps):
+    ...     for _ in range(steps):
+    ...         advance()
+    ...     measure()
+    >>> ti.ad.gradient_horizons(program, x, y, horizons=(1, 4, 16)).meaningful
+    16
     """
     task = DifferentiatedFunction("gradient_horizons", program, wrt, output)
     task.require_scalar()

@@ -20,24 +20,45 @@ from tinote.source import caller
 
 
 def jax_function(f: Callable[..., Any], *, inputs: Any = None, outputs: Any = None) -> Callable[..., Any]:
-    """`f` as a function of JAX's arrays, for `jax.jit`, `grad`, `jvp`, `vjp`, `vmap`, `hessian` and what is made of
-    them.
+    """A function of JAX's arrays, for `jax.jit`, `grad`, `jvp`, `vjp`, `vmap` and `hessian`.
 
-        simulate = ti.ad.jax_function(rollout, inputs=[weights, start], outputs=loss)
-        jax.jit(jax.grad(simulate))(jax_weights, jax_start)
+    It has no effect but its results: afterwards all fields are as they were. Derivatives run `f` again. `vmap` runs it
+    for one element after the other. Second derivatives have to be reverse over reverse or forward over reverse mode.
+    JAX works in single precision unless `jax.config.update("jax_enable_x64", True)` says otherwise, and fields of other
+    types than the arrays are refused.
 
-        squared = ti.ad.jax_function(square, outputs=lambda shape: shape)     # square(a, out), a kernel
-        jax.vmap(squared)(batch)
+    Parameters
+    ----------
+    f : callable
+        A kernel, or a function that launches kernels.
+    inputs : Field or sequence of Field, optional
+        Fields that `f()` reads, as for `ti.ad.torch_function`.
+    outputs : Field, shape, sequence of them, or callable, optional
+        Fields with the results of `f()`; or, for an `f` that takes arrays, the shapes of its results, which have the
+        type of the first array.
 
-    `inputs` and `outputs` are as in `ti.ad.torch_function`: fields that `f()` reads and leaves its results in; or, for
-    an `f` that takes arrays, the shapes of its results, which are of the type of the first array. JAX works in single
-    precision unless `jax.config.update("jax_enable_x64", True)` says otherwise, and fields of other types than the
-    arrays are refused.
+    Returns
+    -------
+    callable
+        The function of arrays.
 
-    The function has no effect but its results: afterwards all fields are as they were. Derivatives run `f` again.
-    `vmap` runs it for one element after the other. Second derivatives have to be reverse over reverse or forward over
-    reverse mode. Raises `DifferentiationError` without JAX; the function raises `TypeError`, as JAX's do, for other
-    shapes and types than it takes.
+    Raises
+    ------
+    DifferentiationError
+        Without JAX.
+    TypeError
+        From the function, as from JAX's own, for other shapes and types than it takes.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def square(a: ti.types.ndarray(), out: ti.types.ndarray()):
+    ...     for i in a:
+    ...         out[i] = a[i] * a[i]
+    >>> squared = ti.ad.jax_function(square, outputs=lambda shape: shape)
+    >>> import jax
+    >>> jax.grad(lambda a: squared(a).sum())(jax.numpy.array([1.0, 2.0]))
+    Array([2., 4.], dtype=float32)
     """
     try:
         jax = importlib.import_module("jax")

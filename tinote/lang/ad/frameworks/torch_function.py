@@ -16,29 +16,50 @@ from tinote.source import caller
 
 
 def torch_function(f: Callable[..., Any], *, inputs: Any = None, outputs: Any = None) -> Callable[..., Any]:
-    """`f` as a function of PyTorch's tensors: gradients, second derivatives (`create_graph=True`) and tangents
-    (`torch.autograd.forward_ad`) of what is computed from its results go through it.
+    """A function of PyTorch's tensors, through which gradients go.
 
-        simulate = ti.ad.torch_function(rollout, inputs=[weights, start], outputs=loss)
-        simulate(torch_weights, torch_start).backward()
+    So do second derivatives (`create_graph=True`) and tangents (`torch.autograd.forward_ad`). Tensors are on the CPU;
+    they are read where they are, and not written. The function has no effect but its results: afterwards all fields are
+    as they were. The backward pass runs `f` again, from the tensors of that call and from what all other fields hold
+    then: calls may come in any order, also from several threads, which take turns.
 
-        squared = ti.ad.torch_function(square, outputs=lambda shape: shape)     # square(a, out), a kernel
-        squared(tensor)
+    Parameters
+    ----------
+    f : callable
+        A kernel, or a function that launches kernels.
+    inputs : Field or sequence of Field, optional
+        Fields with a gradient that `f()` reads: the function takes a tensor for each, of its shape (followed by that of
+        its elements) and type. Left out, `f` takes NumPy arrays where the function takes tensors (a kernel numbers,
+        where its parameters are numbers: tensors of shape `()`), and then one for each result, which holds zeros.
+    outputs : Field, shape, sequence of them, or callable, optional
+        Fields with the results; or the shape of the result, a list of shapes, or a function that gives these for the
+        shapes of the tensors. Results have the type of the first tensor. Left out, the result is the number that `f`
+        returns. A list gives a tuple of tensors.
 
-    With `inputs`, a field or several with a gradient, `f()` reads these and leaves its results in `outputs`, a field or
-    several. The function takes a tensor for each input, of its shape (followed by that of its elements) and type.
-    Without, `f` takes NumPy arrays where the function takes tensors (a kernel numbers, where its parameters are
-    numbers: tensors of shape `()`), and then one for each result, which holds zeros;
-    `outputs` is the shape of the result, a list of shapes, or a function that gives these for the shapes of the
-    tensors. Results have the type of the first tensor. Without `outputs`, the result is the number that `f` returns,
-    and that a kernel has returned. A list of outputs gives a tuple of tensors.
+    Returns
+    -------
+    callable
+        The function of tensors.
 
-    Tensors are on the CPU; they are read where they are, and not written. The function has no effect but its results:
-    afterwards all fields are as they were. The backward pass runs `f` again, from the tensors of that call and from
-    what all other fields hold then: calls may come in any order, also from several threads, which take turns.
+    Raises
+    ------
+    DifferentiationError
+        Without PyTorch.
+    TypeError, ValueError, RuntimeError
+        From the function, as from PyTorch's own: for what is no tensor, a shape, a type or a device.
 
-    Raises `DifferentiationError` without PyTorch; the function raises `TypeError`, `ValueError` (a shape) and
-    `RuntimeError` (a type or a device) as PyTorch's do.
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def square(a: ti.types.ndarray(), out: ti.types.ndarray()):
+    ...     for i in a:
+    ...         out[i] = a[i] * a[i]
+    >>> import torch
+    >>> squared = ti.ad.torch_function(square, outputs=lambda shape: shape)
+    >>> a = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> squared(a).sum().backward()
+    >>> a.grad
+    tensor([2., 4.])
     """
     try:
         torch = importlib.import_module("torch")

@@ -82,12 +82,39 @@ Positions = int | Sequence[int] | None
 def grad(
     f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, output: Field | None = None
 ) -> Callable[..., Any]:
-    """A function that runs `f` with its arguments and gives the derivative of its result, a single number, with respect
-    to the inputs: an array of the input's shape, a number for a number, a tuple for several.
+    """A function that runs `f` and returns the derivative of its result, a single number, by reverse mode.
 
-    The inputs are the arguments at the positions `argnums` (a number or several) and the fields `wrt` (one or several,
-    with `needs_grad=True`). The result is what `f` returns, or the field or ndarray `output` of a single number, which
-    is set to 0 before; `loss` is another name of `output`. Raises `DifferentiationError`.
+    The inputs are the arguments `argnums` and the fields `wrt`. As a decorator it may take only `f`.
+
+    Parameters
+    ----------
+    f : callable
+        A kernel, or a function that launches kernels.
+    argnums : int or sequence of int, optional
+        The positions of the arguments with respect to which is differentiated: numbers, vectors or arrays.
+    wrt : Field or sequence of Field, optional
+        Fields with respect to which is differentiated, with `needs_grad=True`.
+    output : Field or Ndarray, optional
+        Where `f` leaves the result: a single number, which is set to 0 before. Left out, the result is what `f`
+        returns. `loss` is another name of this parameter.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `f`; returns an array of the input's shape, a number for a number, a tuple for several.
+
+    Raises
+    ------
+    DifferentiationError
+        For what cannot be differentiated.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def f(a: ti.f64, b: ti.f64) -> ti.f64:
+    ...     return a * a * b
+    >>> ti.ad.grad(f, argnums=(0, 1))(3.0, 2.0)
+    (12.0, 9.0)
     """
     both = _value_and_grad("grad", f, argnums, wrt, output)
     return _calling(f, lambda *args, **kwargs: both(*args, **kwargs)[1])
@@ -97,7 +124,31 @@ def grad(
 def value_and_grad(
     f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, output: Field | None = None
 ) -> Callable[..., Any]:
-    """As `grad` with the same `f`, `argnums`, `wrt` and `output`, but gives the result as well: `(value, gradient)`."""
+    """A function that runs `f` and returns both its result, a single number, and the derivative, by reverse mode.
+
+    Parameters
+    ----------
+    f, argnums, wrt, output
+        As for `ti.ad.grad`.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `f`; returns `(value, gradient)`.
+
+    Raises
+    ------
+    DifferentiationError
+        For what cannot be differentiated.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def f(a: ti.f64) -> ti.f64:
+    ...     return a * a
+    >>> ti.ad.value_and_grad(f, argnums=0)(3.0)
+    (9.0, 6.0)
+    """
     return _value_and_grad("value_and_grad", f, argnums, wrt, output)
 
 
@@ -126,13 +177,42 @@ def _value_and_grad(
 def vjp(
     f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, output: Field | None = None
 ) -> Callable[..., Any]:
-    """A function of a seed and the arguments of `f` that runs `f` and gives `(value, product)`: its result, a number or
-    a field of any shape, and the seed, of that shape, times the Jacobian of the result with respect to the inputs, by
-    reverse mode. `argnums`, `wrt` and `output` say what the inputs and the result are, as for `grad`; here `output` may
-    have any shape, and is left as it is. Raises `DifferentiationError`.
+    """A function that runs `f` and multiplies a seed by the Jacobian of its result, by reverse mode.
 
     A seed for `output` with a further, leading axis holds several: their products come with such an axis. One run of
     `f` serves all, and a sweep backwards carries up to 16 of them at once, as for the rows of a Jacobian.
+
+    Parameters
+    ----------
+    f, argnums, wrt
+        As for `ti.ad.grad`.
+    output : Field or Ndarray, optional
+        Where `f` leaves the result, of any shape; it is left as it is. Left out, the result is what `f` returns, a
+        number.
+
+    Returns
+    -------
+    callable
+        Takes the seed, of the shape of the result, and the arguments of `f`; returns `(value, product)`, where the
+        product has the structure of a gradient.
+
+    Raises
+    ------
+    DifferentiationError
+        For what cannot be differentiated.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=2, needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=2, needs_grad=True)
+    >>> @ti.kernel
+    ... def square():
+    ...     for i in x:
+    ...         y[i] = x[i] * x[i]
+    >>> x.from_numpy([1.0, 3.0])
+    >>> value, product = ti.ad.vjp(square, wrt=x, output=y)([1.0, 1.0])
+    >>> product
+    array([2., 6.])
     """
     task = DifferentiatedFunction("vjp", f, wrt, output, argnums)
     task.require("grad")
@@ -170,10 +250,35 @@ def vjp(
 def jvp(
     f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, output: Field | None = None
 ) -> Callable[..., Any]:
-    """A function of a seed and the arguments of `f` that runs `f` and gives `(value, product)`: its result, a number or
-    a field of any shape, and the Jacobian of the result with respect to the inputs times the seed, which has the
-    structure of a gradient, by forward mode. `argnums`, `wrt` (fields with `needs_dual=True`) and `output` say what the
-    inputs and the result are, as for `vjp`. Raises `DifferentiationError`.
+    """A function that runs `f` and multiplies the Jacobian of its result by a seed, by forward mode.
+
+    Parameters
+    ----------
+    f, argnums
+        As for `ti.ad.grad`.
+    wrt : Field or sequence of Field, optional
+        Fields with respect to which is differentiated, with `needs_dual=True`.
+    output : Field or Ndarray, optional
+        Where `f` leaves the result, of any shape, as for `ti.ad.vjp`.
+
+    Returns
+    -------
+    callable
+        Takes the seed, which has the structure of a gradient, and the arguments of `f`; returns `(value, product)`,
+        where the product has the shape of the result.
+
+    Raises
+    ------
+    DifferentiationError
+        For what cannot be differentiated.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def f(a: ti.f64) -> ti.f64:
+    ...     return a * a
+    >>> ti.ad.jvp(f, argnums=0)(0.5, 3.0)
+    (9.0, 3.0)
     """
     task = DifferentiatedFunction("jvp", f, wrt, output, argnums)
     task.require("dual")
@@ -199,26 +304,62 @@ def jacobian(
     sparse: bool = False,
     sparsity: Any = None,
 ) -> Callable[..., Any]:
-    """A function that runs `f` with its arguments and gives the Jacobian of its result with respect to the inputs: an
-    array of the shape of the result followed by that of the input, a tuple for several. `argnums`, `wrt` and `output`
-    say what the inputs and the result are, as for `vjp`.
-
-    `mode`: `"forward"` (fields need duals) or `"reverse"` (one run of `f`, and a reverse run for each number of the
-    result, up to 16 of which go together; fields need gradients). By default forward mode where the inputs have fewer
-    numbers than the result, as far as the fields have what it needs. Raises `DifferentiationError`.
+    """A function that runs `f` and returns the Jacobian of its result.
 
     In forward mode a run of `f` gives up to 16 columns at once: it computes its values once, and that many tangents of
     each. Where numbers that depend on the inputs go through Python (results of kernels, elements that are read, number
     arguments), a run gives one column. `f` starts from the same fields and arrays each time.
 
-    `sparse=True`, in forward mode, gives a `scipy.sparse.csr_array` for each input, of the shape (numbers of the
-    result, numbers of the input), both counted row by row. Columns that have no row in common are computed together,
-    so that about as many directions do as a row has elements. Which elements there are is found out anew at each call,
-    by about 2 log₂(columns) times as many directions; it is that of the path that the program takes for these inputs.
-    `sparsity`, a sparse matrix or an array for each input, is taken for what `sparse=True` would find, with elements
-    where there is or may be one: that saves finding out. It may come from an earlier call, as long as the program takes
-    the same path. The result is checked along a random direction: a `DifferentiationError` says in which row an element
-    is missing from `sparsity`, unless it is smaller than half of the digits of its row.
+    Of a sparse Jacobian, columns that have no row in common are computed together, so that about as many directions do
+    as a row has elements. Where the elements are is found anew at each call, by about 2 log₂(columns) times as many
+    directions; it is that of the path that the program takes for these inputs. The result is checked along a random
+    direction.
+
+    Parameters
+    ----------
+    f, argnums, wrt
+        As for `ti.ad.grad`; in forward mode fields need duals.
+    output : Field or Ndarray, optional
+        Where `f` leaves the result, as for `ti.ad.vjp`.
+    mode : {"forward", "reverse"}, optional
+        Reverse mode takes one run of `f`, and a reverse run for each number of the result, up to 16 of which go
+        together. By default forward mode where the inputs have fewer numbers than the result, as far as the fields have
+        what it needs.
+    sparse : bool, default False
+        In forward mode, return sparse matrices.
+    sparsity : sparse matrix or array, or a sequence of them, optional
+        For each input what `sparse=True` would find, with elements where there is or may be one: that saves finding it.
+        It may come from an earlier call, as long as the program takes the same path.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `f`; returns an array of the shape of the result followed by that of the input, a tuple
+        for several. If sparse, a `scipy.sparse.csr_array` for each input, of the shape (numbers of the result, numbers
+        of the input), both counted row by row.
+
+    Raises
+    ------
+    DifferentiationError
+        For what cannot be differentiated, and where an element is missing from `sparsity`, with its row, unless it is
+        smaller than half of the digits of its row.
+
+    References
+    ----------
+    A. Griewank and A. Walther, "Evaluating Derivatives", 2nd ed., 2008, chapter 8 (compression by colouring).
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=2, needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=2, needs_grad=True)
+    >>> @ti.kernel
+    ... def f():
+    ...     y[0] = x[0] * x[1]
+    ...     y[1] = x[0]
+    >>> x.from_numpy([2.0, 5.0])
+    >>> ti.ad.jacobian(f, wrt=x, output=y)()
+    array([[5., 2.],
+           [1., 0.]])
     """
     task = DifferentiatedFunction("jacobian", f, wrt, output, argnums)
     if mode not in (None, "forward", "reverse"):
@@ -253,13 +394,38 @@ def jacobian(
 def hvp(
     f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, output: Field | None = None
 ) -> Callable[..., Any]:
-    """A function of a vector and the arguments of `f` that runs `f` and gives the product of the Hessian of its result,
-    a single number, and the vector, which has the structure of a gradient and so has the product. `argnums`, `wrt` and
-    `output` say what the inputs and the result are, as for `grad`.
+    """A function `(v, *args) -> H v` that multiplies the Hessian of the result of `f`, a single number, by a vector.
 
-    Forward mode over reverse mode: the cost is a small multiple of that of a gradient, which comes with it:
-    `value_and_grad_and_hvp`. Fields with a gradient get a dual, and so do the gradients, if they have none. Raises
-    `DifferentiationError`.
+    Forward mode over reverse mode: the cost is a small multiple of that of a gradient, which comes with it in
+    `ti.ad.value_and_grad_and_hvp`. Fields with a gradient get a dual, and so do the gradients, if they have none.
+
+    Parameters
+    ----------
+    f, argnums, wrt, output
+        As for `ti.ad.grad`.
+
+    Returns
+    -------
+    callable
+        Takes the vector, which has the structure of a gradient, and the arguments of `f`; returns the product, which
+        has it, too.
+
+    Raises
+    ------
+    DifferentiationError
+        For what cannot be differentiated twice.
+
+    References
+    ----------
+    B. A. Pearlmutter, "Fast exact multiplication by the Hessian", Neural Computation 6, 1994.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def f(a: ti.f64) -> ti.f64:
+    ...     return a * a * a
+    >>> ti.ad.hvp(f, argnums=0)(1.0, 2.0)
+    12.0
     """
     everything = _value_and_grad_and_hvp("hvp", f, argnums, wrt, output)
     return _calling(f, lambda vector, *args, **kwargs: everything(vector, *args, **kwargs)[2])
@@ -269,10 +435,32 @@ def hvp(
 def value_and_grad_and_hvp(
     f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, output: Field | None = None
 ) -> Callable[..., tuple[Any, Any, Any]]:
-    """As `hvp` with the same `f`, `argnums`, `wrt` and `output`, but gives all that one run and one reverse sweep find
-    out: `(value, gradient, product)`, the result, a number, its gradient, and the product of its Hessian and the
-    vector, which have the structure of the vector. For methods that take a step by all three, such as Newton's with
-    conjugate gradients. Raises `DifferentiationError`.
+    """A function that returns all that one run and one reverse sweep find: value, gradient and Hessian-vector product.
+
+    For methods that take a step by all three, such as Newton's with conjugate gradients.
+
+    Parameters
+    ----------
+    f, argnums, wrt, output
+        As for `ti.ad.grad`.
+
+    Returns
+    -------
+    callable
+        Takes the vector and the arguments of `f`; returns `(value, gradient, product)`.
+
+    Raises
+    ------
+    DifferentiationError
+        For what cannot be differentiated twice.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def f(a: ti.f64) -> ti.f64:
+    ...     return a * a * a
+    >>> ti.ad.value_and_grad_and_hvp(f, argnums=0)(1.0, 2.0)
+    (8.0, 12.0, 12.0)
     """
     return _value_and_grad_and_hvp("value_and_grad_and_hvp", f, argnums, wrt, output)
 

@@ -41,19 +41,11 @@ _MOST_SEEDS = 64
 
 
 class FwdMode:
-    """Compute Jacobian-vector products along with the launches in a `with` block.
-
-    `loss`: the field, or fields, whose derivative is wanted, of any shape. `param`: the field, or fields, that the
-    derivative is taken along, of any shape. `seed`: the direction, of the shape of `param` (a sequence of them for
-    several); it may be left out for a parameter of a single number, where it is 1. All of them need `needs_dual=True`.
-    At entry the duals of all fields are set to zero, unless `clear_gradients` is false, and those of `param` to the
-    seed; at exit `loss.dual` holds the product and the duals of `param` are set back to zero.
+    """Forward mode: compute Jacobian-vector products along with the launches in a `with` block.
 
     A seed with a further, leading axis holds several directions, up to 64: the block computes its values once, and that
-    many tangents of each. The products are then in `duals`, when the block has ended: an array of the shape of the
-    loss after a leading axis of directions, or a list of them for several losses. The fields' own duals take no part,
-    and need not be there. Numbers that depend on the parameters cannot go through Python then. For a parameter of a
-    single number, of whatever shape, `seed=[a]` is one direction as `seed=a` is, and its product is in `duals`, too.
+    many tangents of each. The products are then in `duals`, when the block has ended; the fields' own duals take no
+    part, and need not be there. Numbers that depend on the parameters cannot go through Python then.
 
     Inside of a tape, of a function that is differentiated in reverse (the loss needs a gradient then) and of another
     block of this kind, to any depth, the duals of the loss that the block leaves are values, which have derivatives
@@ -61,9 +53,45 @@ class FwdMode:
     it ends, and where the duals of fields hold tangents of a recording around it, those that are values cannot be taken
     as arrays.
 
-    Raises `DifferentiationError`.
+    Parameters
+    ----------
+    loss : Field or sequence of Field
+        What is differentiated, of any shape, with `needs_dual=True`.
+    param : Field or sequence of Field
+        What the derivative is taken with respect to, of any shape, with `needs_dual=True`.
+    seed : array_like, optional
+        The direction, of the shape of `param` (a sequence of them for several). It may be left out for a parameter of a
+        single number, where it is 1; there `seed=[a]` is one direction, too, with its product in `duals`.
+    clear_gradients : bool, default True
+        Set the duals of all fields to zero at entry.
 
-    Method: vector forward mode; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.1.
+    Attributes
+    ----------
+    duals : numpy.ndarray or list of them
+        For several directions: the products, of the shape of the loss after a leading axis of directions.
+
+    Raises
+    ------
+    DifferentiationError
+        For what cannot be differentiated.
+
+    References
+    ----------
+    A. Griewank and A. Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.1 (vector forward mode).
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=2, needs_dual=True)
+    >>> y = ti.field(ti.f64, shape=2, needs_dual=True)
+    >>> @ti.kernel
+    ... def square():
+    ...     for i in x:
+    ...         y[i] = x[i] * x[i]
+    >>> x.from_numpy([1.0, 3.0])
+    >>> with ti.ad.FwdMode(loss=y, param=x, seed=[1.0, 0.5]):
+    ...     square()
+    >>> y.dual.to_numpy()
+    array([2., 3.])
     """
 
     def __init__(

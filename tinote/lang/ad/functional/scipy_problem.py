@@ -23,9 +23,36 @@ Vector = np.ndarray[Any, Any]
 
 
 class ScipyProblem:
-    """What `ti.ad.scipy_problem` gives: `f` as a function of one vector, of the numbers in its arguments (`arrays` at
-    first) or in the fields `wrt`; `output`: the field with its result, or None. `size`: how many unknowns there are;
-    `evaluations`: how often value and gradient were computed.
+    """What `ti.ad.scipy_problem` returns: a function of one vector of unknowns, for `scipy.optimize.minimize`.
+
+    Methods
+    -------
+    grad
+    hessp
+    value
+    value_and_grad
+    write
+
+    Attributes
+    ----------
+    x0 : numpy.ndarray
+    size : int
+        The number of unknowns.
+    evaluations : int
+        How often value and gradient were computed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> @ti.kernel
+    ... def energy(x: ti.types.ndarray()) -> ti.f64:
+    ...     s = 0.0
+    ...     for i in x:
+    ...         s += x[i] * x[i]
+    ...     return s
+    >>> problem = ti.ad.scipy_problem(energy, np.array([3.0, 1.0]))
+    >>> problem.value(np.array([2.0, 1.0]))
+    5.0
     """
 
     def __init__(self, f: Callable[..., Any], arrays: Sequence[Any], wrt: list[Field], output: Field | None) -> None:
@@ -49,8 +76,19 @@ class ScipyProblem:
         return self._joined([field.held() for field in self._fields] or self._arrays)
 
     def value_and_grad(self, x: Any) -> tuple[float, Vector]:
-        """The value at `x`, a vector of `size` numbers, and its gradient: for `minimize(…, jac=True)`.
+        """The value and the gradient: for `minimize(…, jac=True)`.
+
         The array is the caller's: asked for once more, it is computed once more.
+
+        Parameters
+        ----------
+        x : array of `size` floats
+            The unknowns.
+
+        Returns
+        -------
+        (float, numpy.ndarray)
+            The value, and the gradient of `size` floats.
         """
         value = self._evaluated(x, with_gradient=True)
         gradient, self._gradient = self._gradient, None
@@ -58,11 +96,33 @@ class ScipyProblem:
         return value, gradient
 
     def value(self, x: Any) -> float:
-        """The value at `x`. The gradient is computed with it, and kept until it is asked for."""
+        """The value; the gradient is computed with it, and kept until it is asked for.
+
+        Parameters
+        ----------
+        x : array of `size` floats
+            The unknowns.
+
+        Returns
+        -------
+        float
+            The value.
+        """
         return self._evaluated(x, with_gradient=False)
 
     def grad(self, x: Any) -> Vector:
-        """The gradient at `x`; nothing is computed again where the value at the same `x` was asked for before."""
+        """The gradient; nothing is computed again where the value at the same place was asked for before.
+
+        Parameters
+        ----------
+        x : array of `size` floats
+            The unknowns.
+
+        Returns
+        -------
+        numpy.ndarray of `size` floats
+            The gradient.
+        """
         return self.value_and_grad(x)[1]
 
     def _evaluated(self, x: Any, *, with_gradient: bool) -> float:
@@ -80,13 +140,37 @@ class ScipyProblem:
         return self._value
 
     def hessp(self, x: Any, p: Any) -> Vector:
-        """The Hessian at `x` times the vector `p`: for `minimize(…, hessp=…)`."""
+        """The product of the Hessian and a vector: for `minimize(…, hessp=…)`.
+
+        Parameters
+        ----------
+        x : array of `size` floats
+            The unknowns.
+        p : array of `size` floats
+            The vector.
+
+        Returns
+        -------
+        numpy.ndarray of `size` floats
+            The product.
+        """
         direction = [np.asarray(p, np.float64)[part].reshape(shape) for part, shape in self._parts]
         arguments = self._split(np.asarray(x, np.float64))
         return self._vector(self._hvp(tuple(direction), *arguments))
 
     def write(self, x: Any) -> list[Vector]:
-        """Have the fields hold `x`. Gives the arrays that it consists of."""
+        """Put unknowns into the fields.
+
+        Parameters
+        ----------
+        x : array of `size` floats
+            The unknowns.
+
+        Returns
+        -------
+        list of numpy.ndarray
+            The arrays that it consists of.
+        """
         found = [np.asarray(x, np.float64)[part].reshape(shape) for part, shape in self._parts]
         for field, array in zip(self._fields, found, strict=False):
             field.from_numpy(array)
@@ -115,17 +199,48 @@ class ScipyProblem:
 def scipy_problem(
     f: Callable[..., Any], *arguments: Any, wrt: Field | Sequence[Field] | None = None, output: Field | None = None
 ) -> ScipyProblem:
-    """The minimisation of what `f` computes as `scipy.optimize.minimize` takes it: a vector of unknowns in f64, with
-    value, gradient and products of the Hessian.
+    """The minimisation of a result as `scipy.optimize.minimize` takes it.
 
-    The unknowns are the fields `wrt` (one or several, with `needs_grad=True`; `f` is called without arguments), or the
-    arguments of `f`, arrays of floats whose first values are `arguments`. The result is what `f` returns, or the field
-    `output`, as for `ti.ad.value_and_grad`. `f` itself brings all that it changes back to its start.
+    Value and gradient at one place are computed once. Numbers are copied once into the fields, and a gradient or a
+    product once into its vector. Where fields are f32, so is the arithmetic: tolerances below 1e-6 are then out of
+    reach.
 
-    Gives a `ScipyProblem` with `x0`, `value(x)`, `grad(x)`, `value_and_grad(x)`, `hessp(x, p)` (by `ti.ad.hvp`) and
-    `write(x)`, which puts a solution into the fields. Value and gradient at one `x` are computed once. Numbers
-    are copied once into the fields, and a gradient or a product once into its vector. Where fields are f32, so is the
-    arithmetic: tolerances below 1e-6 are then out of reach. Raises `DifferentiationError`.
+    Parameters
+    ----------
+    f : callable
+        What is minimised: it returns a number, or leaves it in the field `output`, as for `ti.ad.value_and_grad`. It
+        brings all that it changes back to its start itself.
+    *arguments : arrays of floats
+        The first values of the unknowns, which are the arguments of `f`.
+    wrt : Field or sequence of Field, optional
+        The unknowns, in place of arguments, with `needs_grad=True`; `f` is called without arguments.
+    output : Field, optional
+        The field with the result.
+
+    Returns
+    -------
+    ScipyProblem
+        With `x0`, `value(x)`, `grad(x)`, `value_and_grad(x)`, `hessp(x, p)` (by `ti.ad.hvp`) and `write(x)`, which puts
+        a solution into the fields.
+
+    Raises
+    ------
+    DifferentiationError
+        For unknowns and results of other kinds.
+
+    Examples
+    --------
+    >>> from scipy.optimize import minimize
+    >>> x = ti.field(ti.f64, shape=2, needs_grad=True)
+    >>> loss = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def energy():
+    ...     for i in x:
+    ...         loss[None] += (x[i] - i - 1.0) ** 2
+    >>> problem = ti.ad.scipy_problem(energy, wrt=x, output=loss)
+    >>> found = minimize(problem.value_and_grad, problem.x0, jac=True)
+    >>> found.x.round(6)
+    array([1., 2.])
     """
     fields = [] if wrt is None else [wrt] if isinstance(wrt, Field) else list(wrt)
     if bool(fields) == bool(arguments):

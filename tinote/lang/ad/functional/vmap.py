@@ -44,34 +44,57 @@ def vmap(
     fields: Field | Sequence[Field] | None = None,
     results: Field | Sequence[Field] | None = None,
 ) -> Callable[..., Any]:
-    """A function that runs `f` for many worlds at once: its arguments have an axis of worlds, `f` gets those of one
-    world, and what it returns comes with a leading axis of worlds. `f` may be what `ti.ad.grad` and its like give:
-    `vmap(grad(f))` gives each world's gradient.
+    """A function that runs `f` for a batch of instances at once: its arguments have an axis along which they differ.
 
-    `in_axes`: for each argument the axis of worlds, or None for one that all worlds share; one number for all of them.
-    Arguments are NumPy arrays, PyTorch tensors and ndarrays of numbers, or tuples, lists and dictionaries of them,
-    which `in_axes` may follow; what has only the axis of worlds is a number in each world. Arguments by keyword have
-    the axis 0. `out_axes`: where the axis of worlds is in what comes out, one number or one for each element of the
-    tuple that `f` returns. Numbers, vectors and arrays that `f` returns become NumPy arrays; None and text remain.
+    `f` gets the arguments of one instance, and what it returns comes with a leading axis. `vmap(grad(f))` gives the
+    gradient of each instance. Each begins with what fields hold when the batch is called, and has copies of its own of
+    all that it writes, fields, gradients and arguments: afterwards all of them hold what they held before. Random
+    numbers differ. Where launches use one thread the results are those of a loop, bit for bit.
 
-    `fields`: a field, or several, that each world begins with values of its own in: these come as the first argument,
-    an array of the shape (worlds, *field) or a tuple of them. `results`: a field, or several, whose values at the end
-    come out, as arrays of that shape; where `f` returns something as well, as the pair of that and these.
+    `f` is captured, as by `ti.capture`, for each combination of shapes and types, and again where something has changed
+    that it depends on; the program is compared with the function. It then runs natively, each instance on one thread,
+    side by side on the session's threads. In plain Python (`arch=ti.python`), while kernels are profiled and while
+    views own gradients, and in another batch or capture, `f` runs for one instance after the other.
 
-    Each world begins with what fields hold when the batch is called, and has copies of its own of all that it writes,
-    fields, gradients and arguments: no world sees what another one does, and afterwards all of them hold what they held
-    before. Random numbers differ from world to world. Where launches use one thread the results are those of a loop
-    over the worlds, bit for bit: there sums of floats have the same order, too.
+    Parameters
+    ----------
+    f : callable
+        A kernel, or a function that launches kernels, or what `ti.ad.grad` and its relatives return.
+    in_axes : int, None or a structure of them, default 0
+        For each argument the axis, or None for one that all instances share; one number for all of them. Arguments are
+        NumPy arrays, PyTorch tensors and ndarrays of numbers, or tuples, lists and dictionaries of them, which
+        `in_axes` may follow; what has only that axis is a number in each instance. Arguments by keyword have the axis
+        0.
+    out_axes : int or sequence of int, default 0
+        Where the axis is in the result, one number or one for each element of the tuple that `f` returns. Numbers,
+        vectors and arrays that `f` returns become NumPy arrays; None and text remain.
+    fields : Field or sequence of Field, optional
+        Fields that each instance begins with values of its own in: these come as the first argument, an array of the
+        shape (instances, *field) or a tuple of them.
+    results : Field or sequence of Field, optional
+        Fields whose values at the end are returned, as arrays of that shape; where `f` returns something as well, as
+        the pair of that and these.
 
-    Method: `f` is captured, as by `ti.capture`, for each combination of shapes and types, and again where something has
-    changed that it depends on: it is run some times for the first world, also with other values, and both sides of
-    conditions on numbers are tried; the program is compared with the function. It then runs natively, each world on one
-    thread, worlds side by side on the session's threads. In plain Python (`arch=ti.python`), while kernels are profiled
-    and while views own gradients, and in another batch or capture, `f` runs for a world after the other.
+    Returns
+    -------
+    callable
+        Takes the arguments with their axis; returns the results with theirs.
 
-    Raises `DifferentiationError` for arguments that do not go together; `CaptureError`, at the line, for what cannot be
-    captured, such as arithmetic on arrays in Python, which belongs in a kernel; and whatever the first world raises
-    that fails, with its number.
+    Raises
+    ------
+    DifferentiationError
+        For arguments that do not go together.
+    CaptureError
+        At the line, for what cannot be captured, such as arithmetic on arrays in Python, which belongs in a kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> @ti.kernel
+    ... def f(a: ti.f64) -> ti.f64:
+    ...     return a * a
+    >>> ti.ad.vmap(ti.ad.grad(f, argnums=0))(np.array([1.0, 2.0, 3.0]))
+    array([2., 4., 6.])
     """
     return _Batched(f, in_axes, out_axes, fields, results).bound()
 

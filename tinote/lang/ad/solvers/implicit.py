@@ -42,29 +42,72 @@ def implicit(
     tol: float | None = None,
     maxiter: int = 50,
 ) -> Callable[..., int]:
-    """A function that solves F(x, θ) = 0 for x, from what x holds, and whose derivatives are those of the solution with
-    respect to θ: they depend on the solution alone, not on the iterations.
+    """A function that solves F(x, θ) = 0 for x, and whose derivatives are those of the solution with respect to θ.
 
-    `residual`: a kernel, or a function that launches kernels, which computes F: it reads the field `unknown`, x, and
-    all else that F depends on, θ, and gives the field `into` new values, as many as x has. Both have gradients
-    (`needs_grad=True`). The function takes the arguments of `residual`, leaves the solution in `unknown`, and gives the
-    number of iterations (0 of a `solve` of your own).
+    They depend on the solution alone, not on the iterations. The solver takes Newton steps from what x holds, halved
+    where F would grow. In a tape and in functional derivatives, reverse mode solves once with the transpose of the
+    Jacobian at the solution, and sweeps once through F; forward mode solves once, and second derivatives take two
+    solves in place of each.
 
-    It takes Newton steps, halved where F would grow, until the norm of F is at most `tol` (left out: 1e-10 in
-    f64 and 1e-5 in f32, times that of F at first where this is larger than one), `maxiter` of them at most.
-    `solve`, a function of the same arguments, takes their place: it leaves a solution in `unknown` by any means, such
-    as a fixed-point iteration, whose last residual is checked against `tol`.
+    Parameters
+    ----------
+    residual : callable
+        A kernel, or a function that launches kernels, which computes F: it reads `unknown` and all else that F depends
+        on, θ, and gives `into` new values, as many as x has. Left out arguments make a decorator.
+    unknown : Field
+        x, with `needs_grad=True`; it holds where to begin, and gets the solution.
+    into : Field
+        F, with `needs_grad=True`.
+    jacobian : {"sparse", "dense", "matrix-free"}
+        How the Jacobian of F is made: by colouring (SciPy's), whole, or never (BiCGSTAB multiplies by it in forward
+        mode, by its transpose in reverse mode).
+    sparsity : sparse matrix or array, optional
+        Where the Jacobian has elements, as for `ti.ad.jacobian`; that saves finding it once.
+    solve : callable, optional
+        Takes the place of Newton's method: a function of the same arguments that leaves a solution in `unknown` by any
+        means, such as a fixed-point iteration, whose last residual is checked against `tol`.
+    tol : float, optional
+        The norm of F that ends the iterations: by default 1e-10 in f64 and 1e-5 in f32, times that of F at first where
+        this is larger than one.
+    maxiter : int, default 50
+        The most iterations.
 
-    `jacobian`: how F's is made, for Newton steps and for derivatives: "sparse" (by colouring, SciPy's; `sparsity` as
-    of `ti.ad.jacobian` saves finding the pattern once), "dense", or "matrix-free" (never made: BiCGSTAB multiplies by
-    it in forward mode, by its transpose in reverse mode).
+    Returns
+    -------
+    callable
+        Takes the arguments of `residual`, leaves the solution in `unknown`, and returns the number of iterations (0
+        with `solve`).
 
-    In a tape and in functional derivatives, reverse mode solves once with the transpose of the Jacobian at the
-    solution, and sweeps once through F; forward mode solves once, and second derivatives take two solves in place of
-    each. Raises `DifferentiationError` for fields that do not fit, and `SolverError` with the residual where the
-    iterations do not converge or the Jacobian is singular.
+    Raises
+    ------
+    DifferentiationError
+        For fields that do not fit.
+    SolverError
+        With the residual, where the iterations do not converge or the Jacobian is singular.
 
-    Method: the implicit function theorem; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, chapter 15.
+    References
+    ----------
+    A. Griewank and A. Walther, "Evaluating Derivatives", 2nd ed., 2008, chapter 15 (the implicit function theorem).
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f64, shape=1, needs_grad=True)
+    >>> F = ti.field(ti.f64, shape=1, needs_grad=True)
+    >>> a = ti.field(ti.f64, shape=1, needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def residual():
+    ...     F[0] = x[0] ** 2 - a[0]
+    >>> @ti.kernel
+    ... def measure():
+    ...     y[None] += x[0]
+    >>> root = ti.ad.implicit(residual, x, F)
+    >>> x[0], a[0] = 1.0, 4.0
+    >>> with ti.ad.Tape(y):
+    ...     _ = root()
+    ...     measure()
+    >>> round(x[0], 6), round(a.grad[0], 6)
+    (2.0, 0.25)
     """
     span = caller()
     unknown = _field(unknown, "unknown", "the field that gets the solution", span)
