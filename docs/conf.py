@@ -15,14 +15,15 @@ author = copyright = "The tinote developers"
 html_title = "tinote"
 html_short_title = "tinote"
 
-extensions = ["myst_nb", "manual.formulas", "manual.sources"]
+extensions = ["myst_nb", "manual.formulas", "manual.source_links", "manual.sources"]
 exclude_patterns = ["_build", "_extension", "names.md", "pictures"]
 templates_path = ["_templates"]
 default_role = "code"
 pygments_style = "default"
 
 # Pages are found by the names that headings have in JupyterLab: `errors.md#KernelSyntaxError`.
-myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+viewcode_line_numbers = True
 myst_heading_anchors = 3
 myst_heading_slug_func = "manual.sources.slug"
 myst_update_mathjax = False

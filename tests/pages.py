@@ -19,7 +19,9 @@ def programs(text: str) -> list[str]:
 
 
 def execute(program: str, file: str, space: dict[str, Any], mode: str = "exec") -> None:
-    """Run a block as the text of `file`; in the mode "single", as what is typed: a value is printed. Kernels read their own source, so it is kept there."""
+    """Run a block as the text of `file`. Kernels read their own source, so it is kept there. In the mode "single" a
+    value is printed, as in a session.
+    """
     linecache.cache[file] = (len(program), None, program.splitlines(keepends=True), file)
     exec(compile(program, file, mode), space)
 

@@ -14,6 +14,7 @@ import inspect
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -138,12 +139,20 @@ def test_it_is_documented(one: Documented) -> None:
     assert list(one.faults()) == []
 
 
-@pytest.mark.parametrize(
-    "one", [one for one in NAMES if ">>> " in str(one.docstring.sections)], ids=lambda one: one.name
-)
-def test_its_examples_print_what_they_show(one: Documented) -> None:
+EXAMPLES = [
+    pytest.param(text, one.name, id=one.name, marks=[pytest.mark.torch] if "import torch" in text else [])
+    for one in NAMES
+    if (text := one.docstring.sections.get("Examples"))
+]
+
+
+@pytest.mark.parametrize(("text", "name"), EXAMPLES)
+def test_its_examples_print_what_they_show(
+    text: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     ti.init(random_seed=1)
-    assert session_failures(one.docstring.sections["Examples"], one.name, {"ti": ti}) == []
+    assert session_failures(text, name, {"ti": ti}) == []
 
 
 def test_the_lists_of_methods_name_what_there_is() -> None:

@@ -75,7 +75,7 @@ def _definitions(entries: list[Entry]) -> str:
     for entry in entries:
         names, colon, kind = entry.head.partition(" : ")
         term = ", ".join(f"`{name.strip()}`" for name in names.split(",")) if colon else f"`{names}`"
-        shown = f"{term} {{.tinote-type}}`{kind}`" if colon else term
+        shown = f"{term} [{kind}]{{.tinote-type}}" if colon else term
         text = entry.text.replace("\n", "\n  ") or "\u200b"
         parts.append(f"{shown}\n: {text}")
     return "\n\n".join(parts)

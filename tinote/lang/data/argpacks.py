@@ -135,8 +135,31 @@ class ArgPack:
 
 
 def argpack(**members: Any) -> ArgPackType:
-    """`ti.types.argpack(dt=ti.f32, x=ti.types.ndarray(ndim=1))`: a type of argument packs with these members. Raises
-    `FieldError` for members that have no such type.
+    """A type of argument packs: several arguments of a kernel under one name.
+
+    Parameters
+    ----------
+    **members : types
+        The type of each member, as an annotation of a parameter.
+
+    Returns
+    -------
+    ArgPackType
+        The type; called with values by name, it makes a pack.
+
+    Raises
+    ------
+    FieldError
+        For members that have no such type.
+
+    Examples
+    --------
+    >>> Settings = ti.types.argpack(dt=ti.f32, n=ti.i32)
+    >>> @ti.kernel
+    ... def product(settings: Settings) -> ti.f32:
+    ...     return settings.dt * settings.n
+    >>> product(Settings(dt=0.5, n=4))
+    2.0
     """
     return ArgPackType(members)
 

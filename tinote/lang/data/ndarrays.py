@@ -538,14 +538,48 @@ class ElementHint:
 
 
 class NdarrayType:
-    """`ti.types.ndarray(dtype, ndim)`: the annotation of a parameter that is an array. What is left out is free.
+    """The annotation of a parameter that is an array; what is left out is free.
 
-    `dtype`: the type of the elements, a number, vector or matrix type, or one of these with something left out:
-    `ti.types.vector()`, `ti.types.matrix(n=2)`. `ndim`: how many index dimensions. `element_dim`
-    and `element_shape`: with a number type for `dtype`, how many of the last dimensions of a NumPy array belong to the
-    element, and their extents. `needs_grad`: whether the array must have a gradient. `field_dim` is the old name of
-    `ndim`. `boundary`: "unsafe" (indices are checked all the same), or "clamp": an index outside stands for the nearest
-    one inside, to be read and to be written.
+    Attributes
+    ----------
+    dtype : type
+    ndim : int
+
+    Parameters
+    ----------
+    dtype : type, optional
+        The type of the elements: a number, vector or matrix type, or one of these with something left out:
+        `ti.types.vector()`, `ti.types.matrix(n=2)`.
+    ndim : int, optional
+        The number of index dimensions.
+    element_dim : int, optional
+        With a number type for `dtype`: how many of the last dimensions of a NumPy array belong to the element.
+    element_shape : sequence of int or None, optional
+        The extents of these.
+    field_dim : int, optional
+        The old name of `ndim`.
+    needs_grad : bool, optional
+        Whether the array must have a gradient.
+    boundary : {"unsafe", "clamp"}
+        With "clamp", an index outside stands for the nearest one inside, to be read and to be written. With "unsafe",
+        indices are checked all the same.
+
+    Raises
+    ------
+    FieldError
+        For what no array can have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> @ti.kernel
+    ... def total(a: ti.types.ndarray(dtype=ti.f32, ndim=1)) -> ti.f32:
+    ...     s = 0.0
+    ...     for i in a:
+    ...         s += a[i]
+    ...     return s
+    >>> total(np.ones(5, np.float32))
+    5.0
     """
 
     __tinote_array__ = True

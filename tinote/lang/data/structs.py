@@ -194,7 +194,31 @@ class StructType(Tokenised):
 
 
 def struct(**members: Any) -> StructType:
-    """`ti.types.struct(pos=vec3, mass=ti.f32)`: a type of structs with these members."""
+    """A type of structs with these members.
+
+    Parameters
+    ----------
+    **members : types
+        The type of each member: a number, vector, matrix or struct type.
+
+    Returns
+    -------
+    StructType
+        The type; called with members, it makes a struct.
+
+    Raises
+    ------
+    FieldError
+        For members that have no such type.
+
+    Examples
+    --------
+    >>> Ball = ti.types.struct(position=ti.math.vec2, mass=ti.f32)
+    >>> balls = Ball.field(shape=3)
+    >>> balls.mass.fill(2.0)
+    >>> balls[0].mass
+    2.0
+    """
     methods = members.pop("__struct_methods", {})
     return StructType("struct", members, methods, caller())
 

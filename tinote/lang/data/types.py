@@ -62,8 +62,20 @@ else:
 
 
 class SparseMatrixBuilderType:
-    """The annotation of a parameter that is a `ti.linalg.SparseMatrixBuilder`. A kernel gets its lists, as arrays, so
-    that builders share an instance.
+    """The annotation of a parameter that is a `ti.linalg.SparseMatrixBuilder`.
+
+    A kernel gets its lists, as arrays, so that builders share an instance.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def fill(A: ti.types.sparse_matrix_builder()):
+    ...     for i in range(3):
+    ...         A[i, i] += 1.0
+    >>> builder = ti.linalg.SparseMatrixBuilder(3, 3, max_num_triplets=3)
+    >>> fill(builder)
+    >>> builder.build().nnz
+    3
     """
 
     __tinote_pack__ = {
@@ -102,9 +114,21 @@ UNSIGNED = _Unsigned()
 
 
 class MatrixType:
-    """A vector or matrix type with components of type `dtype`, of `shape` (n,) or (n, m): annotates kernel arguments
-    and results; calling it makes a value, in kernels and in Python. `float`, `int` and `UNSIGNED` mean the session's
-    default types, as they are when the type is used.
+    """A vector or matrix type: it annotates arguments and results, and makes values, in kernels and in Python.
+
+    Parameters
+    ----------
+    dtype : number type
+        The type of the components; `float` and `int` mean the session's default types, as they are when the type is
+        used.
+    shape : tuple of int
+        (n,) for vectors, (n, m) for matrices.
+
+    Examples
+    --------
+    >>> vec2 = ti.types.vector(2, ti.f32)
+    >>> isinstance(vec2, ti.types.MatrixType), vec2(1.0, 2.0)
+    (True, Vector([1.0, 2.0]))
     """
 
     def __init__(self, dtype: Any, shape: tuple[int, ...]) -> None:
@@ -146,13 +170,39 @@ class MatrixType:
         return (Vector if len(self.shape) == 1 else Matrix)(as_type(values, self.dtype))
 
     def field(self, shape: Any = None, **options: Any) -> MatrixField:
-        """A field of values of this type; the options are those of `ti.Vector.field`."""
+        """Make a field of values of this type.
+
+        Parameters
+        ----------
+        shape : int or tuple of int, optional
+            The extent of each index dimension.
+        **options
+            As for `ti.Vector.field`.
+
+        Returns
+        -------
+        MatrixField
+            The field.
+        """
         if len(self.shape) == 1:
             return Vector.field(self.n, self.dtype, shape, **options)  # type: ignore[attr-defined]
         return Matrix.field(self.n, self.m, self.dtype, shape, **options)  # type: ignore[attr-defined]
 
     def ndarray(self, shape: Any = None, **options: Any) -> Any:
-        """An array of values of this type; the options are those of `ti.ndarray`."""
+        """Make an array of values of this type.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            The extent of each index dimension.
+        **options
+            As for `ti.ndarray`.
+
+        Returns
+        -------
+        VectorNdarray or MatrixNdarray
+            The array.
+        """
         if len(self.shape) == 1:
             return Vector.ndarray(self.n, self.dtype, shape, **options)  # type: ignore[attr-defined]
         return Matrix.ndarray(self.n, self.m, self.dtype, shape, **options)  # type: ignore[attr-defined]
@@ -182,8 +232,30 @@ def vector(n: int, dtype: Any) -> MatrixType: ...
 @overload
 def vector(n: int | None = None, dtype: Any = None) -> Any: ...
 def vector(n: int | None = None, dtype: Any = None) -> Any:
-    """The type of vectors of `n` components of type `dtype`. With one of the two left out, what `ti.types.ndarray` is
-    told of the elements of an array. Raises `FieldError` for dimensions below 1.
+    """The type of vectors of `n` components.
+
+    Parameters
+    ----------
+    n : int, optional
+        The number of components. With one of the two left out, it is what `ti.types.ndarray` says of the elements.
+    dtype : number type, optional
+        The type of the components.
+
+    Returns
+    -------
+    MatrixType
+        The type.
+
+    Raises
+    ------
+    FieldError
+        For dimensions below 1.
+
+    Examples
+    --------
+    >>> vec4 = ti.types.vector(4, ti.f64)
+    >>> vec4(0.5)
+    Vector([0.5, 0.5, 0.5, 0.5])
     """
     return ElementHint(dtype, (n,)) if n is None or dtype is None else MatrixType(dtype, (n,))
 
@@ -193,24 +265,94 @@ def matrix(n: int, m: int, dtype: Any) -> MatrixType: ...
 @overload
 def matrix(n: int | None = None, m: int | None = None, dtype: Any = None) -> Any: ...
 def matrix(n: int | None = None, m: int | None = None, dtype: Any = None) -> Any:
-    """The type of `n` by `m` matrices with components of type `dtype`. What is left out, and `FieldError`, as for
-    `vector`.
+    """The type of matrices of `n` rows and `m` columns.
+
+    Parameters
+    ----------
+    n, m : int, optional
+        The numbers of rows and of columns. With something left out, it is what `ti.types.ndarray` says of the elements.
+    dtype : number type, optional
+        The type of the components.
+
+    Returns
+    -------
+    MatrixType
+        The type.
+
+    Raises
+    ------
+    FieldError
+        For dimensions below 1.
+
+    Examples
+    --------
+    >>> mat2 = ti.types.matrix(2, 2, ti.f32)
+    >>> mat2(1.0)
+    Matrix([[1.0, 1.0], [1.0, 1.0]])
     """
     return ElementHint(dtype, (n, m)) if n is None or m is None or dtype is None else MatrixType(dtype, (n, m))
 
 
 def is_real(dtype: Any) -> bool:
-    """Whether it is a type of floating-point numbers. Kernels may ask, too, as of any of these."""
+    """Whether a type is one of floating-point numbers; kernels may ask, too.
+
+    Parameters
+    ----------
+    dtype : number type
+        The type.
+
+    Returns
+    -------
+    bool
+        True for `ti.f16`, `ti.f32` and `ti.f64`.
+
+    Examples
+    --------
+    >>> ti.types.is_real(ti.f64)
+    True
+    """
     return scalar_type(dtype).kind == "f"
 
 
 def is_integral(dtype: Any) -> bool:
-    """Whether it is a type of integers; truth values count."""
+    """Whether a type is one of integers; truth values count.
+
+    Parameters
+    ----------
+    dtype : number type
+        The type.
+
+    Returns
+    -------
+    bool
+        True for `ti.i32`, `ti.u8`, `ti.u1`, …
+
+    Examples
+    --------
+    >>> ti.types.is_integral(ti.i32), ti.types.is_integral(ti.f32)
+    (True, False)
+    """
     return scalar_type(dtype).kind != "f"
 
 
 def is_signed(dtype: Any) -> bool:
-    """Whether numbers of this type can be negative."""
+    """Whether numbers of a type can be negative.
+
+    Parameters
+    ----------
+    dtype : number type
+        The type.
+
+    Returns
+    -------
+    bool
+        False for unsigned integers and truth values.
+
+    Examples
+    --------
+    >>> ti.types.is_signed(ti.i32), ti.types.is_signed(ti.u32)
+    (True, False)
+    """
     return scalar_type(dtype).kind in "fi"
 
 

@@ -35,9 +35,34 @@ class ArgKind(Enum):
 
 
 class Arg:
-    """An argument of a graph, for which `run` is given a value by `name`. `tag`: an `ArgKind`; `dtype`: the type of the
-    number, vector or matrix, or of an array's elements; `ndim` (`field_dim` of old) and `element_shape`: of an array.
-    The kernels that get it check what is passed; these say what is meant. Raises `KernelArgumentError`.
+    """An argument of a graph, for which `run` is given a value by its name.
+
+    The kernels that get it check what is passed; the rest says what is meant.
+
+    Parameters
+    ----------
+    tag : ArgKind
+        What it is.
+    name : str
+        Its name.
+    dtype : type, optional
+        The type of the number, vector or matrix, or of an array's elements.
+    ndim : int, optional
+        The number of index dimensions of an array.
+    field_dim : int, optional
+        The old name of `ndim`.
+    element_shape : sequence of int
+        The shape of an array's elements.
+
+    Raises
+    ------
+    KernelArgumentError
+        For what does not go together.
+
+    Examples
+    --------
+    >>> ti.graph.Arg(ti.graph.ArgKind.SCALAR, "dt", ti.f32).name
+    'dt'
     """
 
     def __init__(
@@ -72,15 +97,47 @@ class GraphLaunch(NamedTuple):
 
 
 class Sequential:
-    """Launches in their order, as part of a graph."""
+    """A sequence of launches, as part of a graph.
+
+    Methods
+    -------
+    append
+    dispatch
+
+    Examples
+    --------
+    >>> n = ti.field(ti.i32, shape=())
+    >>> @ti.kernel
+    ... def count():
+    ...     n[None] += 1
+    >>> builder = ti.graph.GraphBuilder()
+    >>> twice = builder.create_sequential()
+    >>> twice.dispatch(count)
+    >>> for _ in range(2):
+    ...     builder.append(twice)
+    >>> builder.compile().run()
+    >>> n[None]
+    2
+    """
 
     def __init__(self) -> None:
         self._parts: list[GraphLaunch | Sequential] = []
 
     def dispatch(self, kernel: Any, *args: Any) -> None:
-        """Add a launch of `kernel`. `args`: an `Arg`, or a value that is the same in every run, for each parameter; a
-        field, which the kernel takes as a template, is such a value. Raises `KernelArgumentError` for what is no
-        kernel, or another number of arguments.
+        """Add a launch.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The kernel.
+        *args
+            For each parameter an `Arg`, or a value that is the same in every run; a field, which the kernel takes as a
+            template, is such a value.
+
+        Raises
+        ------
+        KernelArgumentError
+            For what is no kernel, or another number of arguments.
         """
         if not hasattr(kernel, "__tinote_kernel__"):
             problem = f"a graph is made of kernels, not of {kernel!r}"
@@ -91,8 +148,17 @@ class Sequential:
         self._parts.append(GraphLaunch(kernel, args))
 
     def append(self, sequential: Sequential) -> None:
-        """Add another sequence, with all that it has when the graph is compiled. Raises `KernelArgumentError` for what
-        is no sequence, and for one that this one is part of.
+        """Add another sequence, with all launches that it has when the graph is compiled.
+
+        Parameters
+        ----------
+        sequential : Sequential
+            The sequence.
+
+        Raises
+        ------
+        KernelArgumentError
+            For what is no sequence, and for one that this one is part of.
         """
         if not isinstance(sequential, Sequential):
             problem = f"{sequential!r} is no sequence of launches"
@@ -115,7 +181,21 @@ class Sequential:
 
 
 class GraphBuilder(Sequential):
-    """Collects the launches of a graph: `dispatch` and `append` add to them, `compile` makes the graph."""
+    """Collects the launches of a graph.
+
+    Examples
+    --------
+    >>> n = ti.field(ti.i32, shape=())
+    >>> @ti.kernel
+    ... def count():
+    ...     n[None] += 1
+    >>> builder = ti.graph.GraphBuilder()
+    >>> for _ in range(3):
+    ...     builder.dispatch(count)
+    >>> builder.compile().run()
+    >>> n[None]
+    3
+    """
 
     def create_sequential(self) -> Sequential:
         """An empty sequence, to which launches are dispatched, and which is appended as often as it is to run."""
@@ -127,15 +207,48 @@ class GraphBuilder(Sequential):
 
 
 class Graph:
-    """Launches whose arguments have names: `graph.run({"x": array, "n": 3})`."""
+    """Launches whose arguments have names, which `ti.graph.GraphBuilder.compile` makes.
+
+    Attributes
+    ----------
+    launches : tuple of GraphLaunch
+        The launches in their order.
+
+    Methods
+    -------
+    run
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def fill(a: ti.types.ndarray(ndim=1), value: ti.f32):
+    ...     for i in a:
+    ...         a[i] = value
+    >>> builder = ti.graph.GraphBuilder()
+    >>> a = ti.graph.Arg(ti.graph.ArgKind.NDARRAY, "a", ti.f32, ndim=1)
+    >>> builder.dispatch(fill, a, 2.0)
+    >>> array = ti.ndarray(ti.f32, 3)
+    >>> builder.compile().run({"a": array})
+    >>> array.to_numpy()
+    array([2., 2., 2.], dtype=float32)
+    """
 
     def __init__(self, launches: tuple[GraphLaunch, ...]) -> None:
         self.launches = launches
         self.args = {arg.name: arg for launch in launches for arg in launch.args if isinstance(arg, Arg)}
 
     def run(self, args: Mapping[str, Any] | None = None) -> None:
-        """Launch all kernels in their order. `args`: a value for each name. Raises `KernelArgumentError` for names that
-        are missing or that the graph does not have, before anything runs.
+        """Launch all kernels in their order.
+
+        Parameters
+        ----------
+        args : mapping of str to object, optional
+            A value for each name.
+
+        Raises
+        ------
+        KernelArgumentError
+            For names that are missing or that the graph does not have, before anything runs.
         """
         given = dict(args or {})
         missing, further = self.args.keys() - given.keys(), given.keys() - self.args.keys()

@@ -42,9 +42,29 @@ def _refuse_derivatives(*fields: Any) -> None:
 
 
 def parallel_sort(keys: Any, values: Any = None) -> None:
-    """Sort a one-dimensional field in place, ascending; NaN comes last. `values`, a field of the same length, takes the
-    same order: those of equal keys stay as they were. Raises `DifferentiationError` for a field with a gradient or dual
-    while derivatives are recorded.
+    """Sort a one-dimensional field in place, ascending; NaN comes last.
+
+    Parameters
+    ----------
+    keys : Field
+        What is sorted.
+    values : Field, optional
+        A field of the same length that takes the same order: those of equal keys stay as they were.
+
+    Raises
+    ------
+    FieldError
+        For fields of other shapes.
+    DifferentiationError
+        For a field with a gradient or dual, while derivatives are recorded.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=3)
+    >>> x.from_numpy([3.0, 1.0, 2.0])
+    >>> ti.algorithms.parallel_sort(x)
+    >>> x.to_numpy()
+    array([1., 2., 3.], dtype=float32)
     """
     _refuse_derivatives(keys, values)
     found = _line(keys, "the keys")
@@ -60,8 +80,22 @@ def parallel_sort(keys: Any, values: Any = None) -> None:
 
 
 class PrefixSumExecutor:
-    """Inclusive prefix sums of integers: `PrefixSumExecutor(n).run(field)` makes each element the sum of all up to it.
+    """Inclusive prefix sums of integers, in place: each element becomes the sum of all up to it.
+
     Sums wrap like the additions of a kernel.
+
+    Parameters
+    ----------
+    length : int
+        The number of elements.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.i32, shape=4)
+    >>> x.fill(2)
+    >>> ti.algorithms.PrefixSumExecutor(4).run(x)
+    >>> x.to_numpy()
+    array([2, 4, 6, 8], dtype=int32)
     """
 
     def __init__(self, length: int) -> None:
@@ -70,7 +104,18 @@ class PrefixSumExecutor:
         self.length = length
 
     def run(self, values: Any) -> None:
-        """Sum up a one-dimensional field of integers of this length, in place."""
+        """Sum up the elements of a field, in place.
+
+        Parameters
+        ----------
+        values : Field
+            A one-dimensional field of integers of this length.
+
+        Raises
+        ------
+        FieldError
+            For a field of another kind or length.
+        """
         found = _line(values, "what is summed up")
         if found.dtype.kind not in "iu":
             raise FieldError(f"prefix sums are of integers, not of {found.dtype}", hint="use a field of ti.i32")

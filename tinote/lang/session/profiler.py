@@ -32,8 +32,14 @@ __all__ = [
 
 
 class ProfileTable(ShownAsTable, list[Measured]):
-    """One row per task, the most expensive first; shows itself as a table. Times in milliseconds. Where a GPU ran some
-    of them, it shows what measured each.
+    """A table of times: one row for each task, the most expensive first.
+
+    Times are in milliseconds. Where a GPU ran some of them, it shows what measured each.
+
+    Examples
+    --------
+    >>> isinstance(ti.profiler.kernel_profiler_info(), ti.profiler.ProfileTable)
+    True
     """
 
     @property
@@ -75,13 +81,48 @@ def _nothing() -> str:
 
 
 def kernel_profiler_info() -> ProfileTable:
-    """What each task has taken so far."""
+    """The time that each task has taken so far, with `ti.init(kernel_profiler=True)`.
+
+    Examples
+    --------
+    >>> ti.init(kernel_profiler=True)
+    >>> x = ti.field(ti.f32, shape=8)
+    >>> @ti.kernel
+    ... def fill():
+    ...     for i in x:
+    ...         x[i] = 1.0
+    >>> fill()
+    >>> len(ti.profiler.kernel_profiler_info())
+    1
+    """
     return ProfileTable(profile.measured())
 
 
 def print_kernel_profiler_info(mode: str = "count") -> None:
-    """Print what each task has taken so far. `mode`: `"count"` for one line per task, `"trace"` for one line per launch
-    of a task (the last 10,000). Raises `TinoteError` for another mode.
+    """Print the time that each task has taken so far.
+
+    Parameters
+    ----------
+    mode : {"count", "trace"}
+        One line for each task, or for each launch of one (the last 10,000).
+
+    Raises
+    ------
+    TinoteError
+        For another mode.
+
+    Examples
+    --------
+    >>> ti.init(kernel_profiler=True)
+    >>> x = ti.field(ti.f32, shape=8)
+    >>> @ti.kernel
+    ... def fill():
+    ...     for i in x:
+    ...         x[i] = 1.0
+    >>> fill()
+    >>> ti.profiler.print_kernel_profiler_info()
+    task    place    ...
+    fill.0  line 3   ...
     """
     if mode == "count":
         print(kernel_profiler_info())
@@ -93,22 +134,59 @@ def print_kernel_profiler_info(mode: str = "count") -> None:
 
 
 def query_kernel_profiler_info(name: str) -> Measured | None:
-    """The launches of the kernel or task called `name`; `None` if there were none. A kernel's gradient is `f.grad`."""
+    """The launches of a kernel or a task.
+
+    Parameters
+    ----------
+    name : str
+        The name of the kernel or task; a kernel's gradient is `f.grad`.
+
+    Returns
+    -------
+    Measured or None
+        The times, or None if there were no launches.
+
+    Examples
+    --------
+    >>> ti.profiler.query_kernel_profiler_info("no_kernel") is None
+    True
+    """
     return next((m for m in profile.measured() if m.task == name), None) or profile.launched(name)
 
 
 def get_kernel_profiler_total_time() -> float:
-    """What all tasks have taken so far, in seconds."""
+    """The time that all tasks have taken so far, in seconds.
+
+    Examples
+    --------
+    >>> ti.profiler.get_kernel_profiler_total_time()
+    0.0
+    """
     return 1e-9 * sum(m.total for m in profile.measured())
 
 
 def clear_kernel_profiler_info() -> None:
-    """Forget what was measured, so that the next table is about what runs from now on."""
+    """Forget what was measured, so that the next table is about what runs from now on.
+
+    Examples
+    --------
+    >>> ti.profiler.clear_kernel_profiler_info()
+    >>> len(ti.profiler.kernel_profiler_info())
+    0
+    """
     profile.clear()
 
 
 def print_memory_profiler_info() -> None:
-    """Print the memory of each living field, the largest first."""
+    """Print the memory of each living field, the largest first.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=1000)
+    >>> ti.profiler.print_memory_profiler_info()
+    field  type  shape    bytes
+    x      f32   (1000,)  4,000
+    """
     fields = sorted(session.fields, key=lambda f: -f.memory.nbytes)
     rows = [(f.name, str(f.dtype), str(f.shape), f"{f.memory.nbytes:,}") for f in fields]
     print(table_as_text(("field", "type", "shape", "bytes"), rows, left=3) if rows else "there are no fields")

@@ -25,7 +25,29 @@ from tinote.viz.notebook.view import static_source
 
 
 class RuleView(StaticView):
-    """The view of some violations. Their source is read when the view is made, so later cells do not change it."""
+    """The view of broken rules of access, which `ti.viz.violations` returns.
+
+    Their source is read when the view is made, so later cells do not change it.
+
+    Methods
+    -------
+    picture
+    save
+    text
+
+    Attributes
+    ----------
+    violations : list of Violation
+
+    Examples
+    --------
+    >>> ti.init(debug=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> with ti.ad.Tape(y, validation=True) as tape:
+    ...     pass
+    >>> isinstance(ti.viz.violations(tape), ti.viz.RuleView)
+    True
+    """
 
     TITLE = "Access rules"
     SCRIPTS = ("view.js", "syntax.js", "explorer_lines.js", "rules.js")
@@ -55,8 +77,30 @@ class RuleView(StaticView):
 
 
 def violations(tape: Tape) -> RuleView:
-    """The view of what `tape` found: it was opened with `validation=True` or `"collect"`, or `on_overwrite="error"`.
-    Raises `TinoteError` for a tape that did not check.
+    """Show the broken rules of access that a tape found.
+
+    Parameters
+    ----------
+    tape : Tape
+        A tape that was opened with `validation=True` or `"collect"`, or `on_overwrite="error"`.
+
+    Returns
+    -------
+    RuleView
+        A widget, with `save` for a page and `picture` for a file.
+
+    Raises
+    ------
+    TinoteError
+        For a tape that did not check.
+
+    Examples
+    --------
+    >>> ti.init(debug=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> with ti.ad.Tape(y, validation="collect") as tape:
+    ...     pass
+    >>> view = ti.viz.violations(tape)
     """
     if not isinstance(tape, Tape):
         raise TinoteError(f"only a tape has violations to show, not {tape!r}", caller())

@@ -12,12 +12,36 @@ from tinote.viz.draw.arrays import ViewError, as_array
 
 
 def plot(field: Any, axes: Axes | None = None, **options: Any) -> Axes:
-    """Draw a field or array, and return matplotlib's axes, for titles and labels.
+    """Draw a field or array with matplotlib.
 
     Numbers along a line, shape (N,), become a curve over the index; numbers over a plane, (columns, rows), an image
     with a colour bar, cell (0, 0) at the bottom left; points in the plane, (N, 2), dots; vectors over a plane,
-    (columns, rows, 2), arrows. `axes` is where to draw, a new figure if not given; `options` go to matplotlib's `plot`,
-    `imshow`, `scatter` or `quiver`. Raises `ViewError` for another shape.
+    (columns, rows, 2), arrows.
+
+    Parameters
+    ----------
+    field : Field or array_like
+        What is drawn.
+    axes : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+    **options
+        For matplotlib's `plot`, `imshow`, `scatter` or `quiver`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        For titles and labels.
+
+    Raises
+    ------
+    ViewError
+        For another shape.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=100)
+    >>> axes = ti.viz.plot(x)
+    >>> _ = axes.set_xlabel("index")
     """
     values = as_array(field)
     if values.dtype.kind not in "fiub":

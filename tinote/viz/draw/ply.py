@@ -23,10 +23,34 @@ _CORNERS = {"tri": 3, "quad": 4}
 
 
 class PLYWriter:
-    """Collects `num_vertices` vertices and `num_faces` faces with any number of channels each, and writes them.
+    """Collects vertices and faces with any number of channels each, and writes them to a PLY file.
 
-    `face_type`: "tri" or "quad"; `comment` goes into the file's header. Anything that has `to_numpy()` or that NumPy
-    understands may be added; it is read row by row. Raises `ViewError` for numbers that are too many or too few.
+    Anything that has `to_numpy()` or that NumPy understands may be added; it is read row by row.
+
+    Parameters
+    ----------
+    num_vertices : int
+        The number of vertices.
+    num_faces : int, default 0
+        The number of faces.
+    face_type : {"tri", "quad"}
+        Whether a face has three or four corners.
+    comment : str
+        A line of the file's header.
+
+    Raises
+    ------
+    ViewError
+        For channels with too many or too few numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> writer = ti.tools.PLYWriter(num_vertices=3, num_faces=1)
+    >>> x, y, z = np.eye(3)
+    >>> writer.add_vertex_pos(x, y, z)
+    >>> writer.add_faces(np.array([0, 1, 2]))
+    >>> writer.export_ascii("triangle.ply")
     """
 
     def __init__(
@@ -47,7 +71,17 @@ class PLYWriter:
     # Vertices.
 
     def add_vertex_channel(self, key: str, data_type: str, data: Any) -> None:
-        """A number of each vertex, called `key`, stored as `data_type`: "float", "int", "uchar", …"""
+        """Add a number for each vertex.
+
+        Parameters
+        ----------
+        key : str
+            The name of the channel.
+        data_type : str
+            How it is stored: "float", "int", "uchar", …
+        data : array_like, num_vertices numbers
+            The numbers.
+        """
         self._vertices.append((key, data_type, _column(key, data_type, data, self.num_vertices)))
 
     def _add_vertex_channels(self, keys: str, *columns: Any) -> None:
@@ -55,41 +89,94 @@ class PLYWriter:
             self.add_vertex_channel(key, "float", column)
 
     def add_vertex_pos(self, x: Any, y: Any, z: Any) -> None:
-        """Where the vertices are."""
+        """Add the positions of the vertices.
+
+        Parameters
+        ----------
+        x, y, z : array_like, num_vertices numbers each
+            The coordinates.
+        """
         self._add_vertex_channels("x y z", x, y, z)
 
     def add_vertex_normal(self, nx: Any, ny: Any, nz: Any) -> None:
-        """Unit normals of the surface at the vertices."""
+        """Add the unit normal of the surface at each vertex.
+
+        Parameters
+        ----------
+        nx, ny, nz : array_like, num_vertices numbers each
+            The components.
+        """
         self._add_vertex_channels("nx ny nz", nx, ny, nz)
 
     def add_vertex_color(self, r: Any, g: Any, b: Any) -> None:
-        """Red, green and blue, in [0, 1]."""
+        """Add a colour for each vertex.
+
+        Parameters
+        ----------
+        r, g, b : array_like, num_vertices numbers each
+            Red, green and blue, in [0, 1].
+        """
         self._add_vertex_channels("red green blue", r, g, b)
 
     def add_vertex_alpha(self, alpha: Any) -> None:
-        """Opacity, in [0, 1]."""
+        """Add an opacity for each vertex.
+
+        Parameters
+        ----------
+        alpha : array_like, num_vertices numbers
+            In [0, 1].
+        """
         self._add_vertex_channels("Alpha", alpha)
 
     def add_vertex_rgba(self, r: Any, g: Any, b: Any, a: Any) -> None:
-        """Red, green, blue and opacity, in [0, 1]."""
+        """Add a colour and an opacity for each vertex.
+
+        Parameters
+        ----------
+        r, g, b, a : array_like, num_vertices numbers each
+            Red, green, blue and opacity, in [0, 1].
+        """
         self._add_vertex_channels("red green blue Alpha", r, g, b, a)
 
     def add_vertex_vel(self, vx: Any, vy: Any, vz: Any) -> None:
-        """Velocities."""
+        """Add a velocity for each vertex.
+
+        Parameters
+        ----------
+        vx, vy, vz : array_like, num_vertices numbers each
+            The components.
+        """
         self._add_vertex_channels("vx vy vz", vx, vy, vz)
 
     def add_vertex_id(self) -> None:
-        """Numbers from 0."""
+        """Number the vertices from 0."""
         self.add_vertex_channel("id", "int", np.arange(self.num_vertices))
 
     def add_vertex_piece(self, piece: Any) -> None:
-        """Which piece each belongs to."""
+        """Say which piece each vertex belongs to.
+
+        Parameters
+        ----------
+        piece : array_like of int, num_vertices numbers
+            The pieces.
+        """
         self.add_vertex_channel("piece", "int", piece)
 
     # Faces.
 
     def add_faces(self, indices: Any) -> None:
-        """The corners of each face by the vertices' numbers, 3 or 4 per face."""
+        """Add the corners of the faces.
+
+        Parameters
+        ----------
+        indices : array_like of int, 3 or 4 for each face
+            The numbers of the vertices.
+
+        Raises
+        ------
+        ViewError
+            For too many or too few numbers, and for vertices that there are not.
+        """
         found = as_array(indices).ravel()
         if found.size != self.num_faces * self._corners or found.dtype.kind not in "iu":
             raise ViewError(f"{self.num_faces} faces have {self.num_faces * self._corners} corners, not {found.size}")
@@ -98,35 +185,79 @@ class PLYWriter:
         self._indices = found.reshape(-1, self._corners)
 
     def add_face_channel(self, key: str, data_type: str, data: Any) -> None:
-        """A number of each face, called `key`."""
+        """Add a number for each face.
+
+        Parameters
+        ----------
+        key : str
+            The name of the channel.
+        data_type : str
+            How it is stored: "float", "int", "uchar", …
+        data : array_like, num_faces numbers
+            The numbers.
+        """
         self._faces.append((key, data_type, _column(key, data_type, data, self.num_faces)))
 
     def add_face_id(self) -> None:
-        """Numbers from 0."""
+        """Number the faces from 0."""
         self.add_face_channel("id", "int", np.arange(self.num_faces))
 
     def add_face_piece(self, piece: Any) -> None:
-        """Which piece each belongs to."""
+        """Say which piece each face belongs to.
+
+        Parameters
+        ----------
+        piece : array_like of int, num_faces numbers
+            The pieces.
+        """
         self.add_face_channel("piece", "int", piece)
 
     # Files.
 
     def export(self, path: str | Path) -> None:
-        """Write a binary file. Folders on the way are made."""
+        """Write a binary file; missing folders are made.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
         vertices, faces = self._tables()
         self._write(path, "binary_little_endian", vertices.tobytes() + faces.tobytes())
 
     def export_ascii(self, path: str | Path) -> None:
-        """Write a text file."""
+        """Write a text file; missing folders are made.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
         lines = [" ".join([str(v) for v in _flat(row)]) for table in self._tables() for row in table]
         self._write(path, "ascii", "".join([f"{line}\n" for line in lines]).encode())
 
     def export_frame(self, series_num: int, path: str | Path) -> None:
-        """Write `path_000012.ply` for number 12 of a series."""
+        """Write a binary file of a series, such as `path_000012.ply`.
+
+        Parameters
+        ----------
+        series_num : int
+            The number in the series.
+        path : path
+            The file without number and ending.
+        """
         self.export(_numbered(path, series_num))
 
     def export_frame_ascii(self, series_num: int, path: str | Path) -> None:
-        """As `export_frame`, as text."""
+        """Write a text file of a series.
+
+        Parameters
+        ----------
+        series_num : int
+            The number in the series.
+        path : path
+            The file without number and ending.
+        """
         self.export_ascii(_numbered(path, series_num))
 
     def _tables(self) -> tuple[np.ndarray, np.ndarray]:

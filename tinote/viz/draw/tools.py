@@ -28,9 +28,24 @@ def _rows(img: Any) -> np.ndarray:
 
 
 def imwrite(img: Any, filename: str | Path) -> None:
-    """Write `img`, a field or array of shape (width, height[, channels]) in the format that the extension of `filename`
-    names. Floats are in [0, 1]. Missing folders are created. Raises `ViewError` for what is not an image, and for an
-    unknown format.
+    """Write an image to a file, in the format that its ending names; missing folders are made.
+
+    Parameters
+    ----------
+    img : Field or array_like, shape (width, height[, channels])
+        The image; floats are in [0, 1].
+    filename : path
+        The file.
+
+    Raises
+    ------
+    ViewError
+        For what is not an image, and for an unknown format.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=(64, 64))
+    >>> ti.tools.imwrite(x, "field.png")
     """
     rows = _rows(img)
     path = Path(filename)
@@ -45,8 +60,31 @@ def imwrite(img: Any, filename: str | Path) -> None:
 
 
 def imread(filename: str | Path, channels: int = 0) -> np.ndarray:
-    """The image in the file `filename`, uint8, shape (width, height, channels). `channels`: 1, 3 or 4 converts; 0 keeps
-    the file's own. Raises `ViewError` when there is no image in the file.
+    """Read an image from a file.
+
+    Parameters
+    ----------
+    filename : path
+        The file.
+    channels : {0, 1, 3, 4}
+        Convert to this number of channels; 0 keeps the file's own.
+
+    Returns
+    -------
+    numpy.ndarray of uint8, shape (width, height, channels)
+        The image, indexed from the bottom left.
+
+    Raises
+    ------
+    ViewError
+        Where there is no image in the file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ti.tools.imwrite(np.zeros((8, 4, 3), np.uint8), "black.png")
+    >>> ti.tools.imread("black.png").shape
+    (8, 4, 3)
     """
     modes = {0: "", 1: "L", 3: "RGB", 4: "RGBA"}
     if channels not in modes:
@@ -63,8 +101,26 @@ def imread(filename: str | Path, channels: int = 0) -> np.ndarray:
 
 
 def imshow(img: Any, title: str = "") -> None:
-    """Show `img`, a field or array of shape (width, height[, channels]), in the output of the running cell, with
-    `title` above it. Raises `ViewError` for what is not an image.
+    """Show an image in the output of the running cell.
+
+    Parameters
+    ----------
+    img : Field or array_like, shape (width, height[, channels])
+        The image.
+    title : str, optional
+        What stands above it.
+
+    Raises
+    ------
+    ViewError
+        For what is not an image.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=(64, 64))
+    >>> ti.tools.imshow(x, "a field")
+    a field
+    <PIL.Image.Image image mode=RGB size=64x64 at ...>
     """
     if title:
         print(title)
@@ -72,8 +128,32 @@ def imshow(img: Any, title: str = "") -> None:
 
 
 def imresize(img: Any, w: int, h: int | None = None) -> np.ndarray:
-    """An image of `w` by `h` pixels (by `w`, without `h`): each takes the nearest pixel of `img`, as an array of the
-    same type. Raises `ViewError` for what is not an image.
+    """Resize an image: each pixel takes the nearest one.
+
+    Parameters
+    ----------
+    img : Field or array_like, shape (width, height[, channels])
+        The image.
+    w : int
+        The new width in pixels.
+    h : int, optional
+        The new height in pixels, by default the width.
+
+    Returns
+    -------
+    numpy.ndarray
+        An image of the same type.
+
+    Raises
+    ------
+    ViewError
+        For what is not an image.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ti.tools.imresize(np.zeros((8, 4)), 16, 8).shape
+    (16, 8)
     """
     array = as_array(img)
     height = w if h is None else h

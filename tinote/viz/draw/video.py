@@ -15,10 +15,30 @@ from tinote.viz.draw.tools import imwrite
 
 
 class VideoManager:
-    """Writes frames into `output_dir`/frames, and makes videos of them: `output_dir`/`video_filename`.gif and .mp4.
+    """Writes frames into a folder, and makes films of them.
 
-    `post_processor`, if given, is an object whose `process` changes each frame first. `framerate`: frames a second.
-    `width`, `height` and `automatic_build` are accepted for programs that set them, and change nothing.
+    Parameters
+    ----------
+    output_dir : path
+        The folder; frames are in its folder `frames`.
+    video_filename : str, optional
+        The name of the films, without ending.
+    width, height : int, optional
+        Accepted, and without effect.
+    post_processor : object, optional
+        Its `process` changes each frame first.
+    framerate : float, default 24
+        Frames a second.
+    automatic_build : bool, default True
+        Accepted, and without effect.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> video = ti.tools.VideoManager("film", framerate=10)
+    >>> for i in range(3):
+    ...     video.write_frame(np.full((16, 16), i / 3))
+    >>> video.make_video(mp4=False)
     """
 
     def __init__(
@@ -47,19 +67,42 @@ class VideoManager:
         return str(self.directory / "frames")
 
     def get_output_filename(self, suffix: str) -> str:
-        """The video's file with this ending."""
+        """The file of the film with an ending.
+
+        Parameters
+        ----------
+        suffix : str
+            The ending, such as ".gif".
+
+        Returns
+        -------
+        str
+            The file.
+        """
         return str(self.directory / f"{self._name}{suffix}")
 
     def _frame(self, number: int) -> Path:
         return Path(self.get_frame_directory()) / f"{number:06d}.png"
 
     def write_frame(self, img: Any) -> None:
-        """Write the next frame: an image as `ti.tools.imwrite` takes it."""
+        """Write the next frame.
+
+        Parameters
+        ----------
+        img : Field or array_like, shape (width, height[, channels])
+            The image, as `ti.tools.imwrite` takes it.
+        """
         imwrite(self._process(img), self._frame(self.frame_counter))
         self.frame_counter += 1
 
     def write_frames(self, images: Iterable[Any]) -> None:
-        """Write several frames."""
+        """Write several frames.
+
+        Parameters
+        ----------
+        images : iterable of images
+            As for `write_frame`.
+        """
         for image in images:
             self.write_frame(image)
 
@@ -70,8 +113,19 @@ class VideoManager:
         self.frame_counter = 0
 
     def make_video(self, gif: bool = True, mp4: bool = True) -> None:
-        """Make the videos of the frames so far. An MP4 needs the program ffmpeg: without it `ViewError` is raised after
-        the GIF has been written.
+        """Make films of the frames so far.
+
+        Parameters
+        ----------
+        gif : bool, default True
+            Make a GIF.
+        mp4 : bool, default True
+            Make an MP4, which needs the program ffmpeg.
+
+        Raises
+        ------
+        ViewError
+            Without ffmpeg, after the GIF has been written, and where there are no frames.
         """
         if not self.frame_counter:
             raise ViewError("there are no frames yet", hint="write some: write_frame(image)")

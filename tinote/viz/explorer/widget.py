@@ -70,8 +70,26 @@ class ExplorerView(NamedTuple):
 
 
 class Explorer(anywidget.AnyWidget):
-    """Explores the kernel `name`. `views` are shown one at a time: first what `state` says, else `start`. `given`: what
-    a cell passes to `explore` to get it, as code, if that is more than the name.
+    """The explorer of a kernel, which `ti.viz.explore` returns.
+
+    Methods
+    -------
+    picture
+    save
+
+    Attributes
+    ----------
+    name : str
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def square(a: ti.f64) -> ti.f64:
+    ...     return a * a
+    >>> square(3.0)
+    9.0
+    >>> isinstance(ti.viz.explore(square), ti.viz.Explorer)
+    True
     """
 
     _esm = static_source(*SCRIPTS)
@@ -127,8 +145,19 @@ class Explorer(anywidget.AnyWidget):
                     self.send({"kind": "panel", **self._explored.panel(int(message["view"]), str(message["panel"]))})
 
     def save(self, path: str | Path) -> Path:
-        """Write the explorer as one HTML page with every stage in it, for any browser, offline. Returns where it is.
+        """Write the explorer as one HTML page with every stage in it, for any browser, offline.
+
         The page opens as the explorer is shown now, or as the fragment of its address says ("Copy link" gives one).
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        Path
+            Where the page is.
         """
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -414,18 +443,39 @@ gradient.
 
 
 def explore(kernel: Any, gradient: bool = False, *, beside: Any = None, state: str | None = None) -> Explorer:
-    """The explorer of a kernel, opened on its gradient if `gradient`.
+    """Show each stage of a kernel's compilation, from Python to machine code.
 
-    `kernel` is what `@ti.kernel` made, called at least once if it has parameters; of several specialisations the one
-    compiled last is shown. A kernel that touches fields with gradients can be switched between itself and its gradient;
-    one that was different before, because its cell or something that it uses was, can be compared with that.
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel, called at least once if it has parameters; of several specialisations the one compiled last is
+        shown. One that touches fields with gradients can be switched between itself and its gradient; one that was
+        different before, because its cell or something that it uses was, can be compared with that.
+    gradient : bool, default False
+        Open with the gradient.
+    beside : Kernel, optional
+        Another kernel, or another specialisation of the same one (`kernel.specialisations()` lists them), each stage of
+        which is shown next to the same stage. Lines are matched by what they compute and by equal lines of source.
+    state : str, optional
+        What the explorer opens with: the text that its button "Copy link" gives, or the whole link to a page. Without
+        it, an explorer of the same kernel in the same cell opens as the one before it was left; `state=""` opens a
+        fresh one.
 
-    `beside` is another kernel, or another specialisation of the same one (`kernel.specialisations()` lists them): each
-    stage stands beside the same stage of that. Lines are matched by what they compute and by equal lines of source.
+    Returns
+    -------
+    Explorer
+        A widget, with `save` for a page and `picture` for a file.
 
-    `state` is what the explorer opens with: the text that its button "Copy link" gives, or the whole link to a page
-    (what it names and the kernel does not have is as usual). Without it, an explorer of the same kernel in the same
-    cell opens as the one before it was left; `state=""` opens a fresh one.
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def square(a: ti.f64) -> ti.f64:
+    ...     return a * a
+    >>> square(3.0)
+    9.0
+    >>> explorer = ti.viz.explore(square)
+    >>> explorer.save("square.html").name
+    'square.html'
     """
     specialisation = _specialisation(kernel)
     name = specialisation.source.name

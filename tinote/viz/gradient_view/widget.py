@@ -25,8 +25,32 @@ from tinote.viz.notebook.view import static_source
 
 
 class GradientView(StaticView):
-    """The view of a report. `report` and `horizons` are the numbers behind it; `save` writes a page, `picture` gives a
-    PNG file.
+    """The view of a reverse sweep, which `ti.viz.gradients` returns.
+
+    Methods
+    -------
+    picture
+    save
+    text
+
+    Attributes
+    ----------
+    report : SweepReport
+        The numbers.
+    horizons : HorizonReport or None
+        How far the derivative says what a change does.
+
+    Examples
+    --------
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def measure():
+    ...     y[None] += x[None] ** 2
+    >>> with ti.ad.Tape(y) as tape:
+    ...     measure()
+    >>> isinstance(ti.viz.gradients(tape), ti.viz.GradientView)
+    True
     """
 
     TITLE = "Gradients"
@@ -69,13 +93,47 @@ def gradients(
     tolerance: float = 0.1,
     seed: int = 0,
 ) -> GradientView:
-    """The gradients of what `tape` has recorded, as one view (`ti.ad.sweep_report` says which tapes, and what it costs:
-    the reverse sweep runs again a few times, with `keep=True` the launches too).
+    """Show the gradients of what a tape has recorded: the norms of the adjoints, the times and the memory.
 
-    A view of a tape alone runs nothing else. With `program`, a function of a number of steps that computes the tape's
-    loss, and the fields `wrt`, it also shows up to which of the `horizons` the derivative tells what a small `change`
-    does, within `tolerance`, along the direction that `seed` draws: `ti.ad.gradient_horizons`, which runs the program
-    three times at each horizon. Raises `DifferentiationError`, and `TinoteError` where only one of the two is given.
+    `ti.ad.sweep_report` says which tapes, and what it costs: the reverse sweep runs again a few times, with `keep=True`
+    the launches, too. With `program` and `wrt` the view also shows up to which horizon the derivative says what a small
+    change does (`ti.ad.gradient_horizons`, which runs the program three times at each horizon).
+
+    Parameters
+    ----------
+    tape : Tape
+        A tape that has closed.
+    program : callable, optional
+        A function of a number of steps that computes the tape's loss.
+    wrt : Field or sequence of Field, optional
+        The fields that are changed.
+    horizons, change, tolerance, seed
+        As for `ti.ad.gradient_horizons`.
+
+    Returns
+    -------
+    GradientView
+        A widget, with `save` for a page and `picture` for a file.
+
+    Raises
+    ------
+    DifferentiationError
+        For a tape that cannot be swept again.
+    TinoteError
+        Where only one of `program` and `wrt` is given.
+
+    Examples
+    --------
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def measure():
+    ...     y[None] += x[None] ** 2
+    >>> with ti.ad.Tape(y) as tape:
+    ...     measure()
+    >>> view = ti.viz.gradients(tape)
+    >>> len(view.report.launches)
+    1
     """
     if (program is None) != (wrt is None):
         raise TinoteError(

@@ -30,26 +30,62 @@ MOST_CELLS = 1024
 class Image(LiveSimulation):
     """A live view of a field over the plane, with play, pause, step, reset, a speed slider, Stop, and a plot.
 
-    - `field`: a field or array of shape (columns, rows) of numbers, or (columns, rows, 3) or vectors of 3 as colours:
-      floats in [0, 1], or unsigned bytes. Cell (0, 0) is at the bottom left. It is read after each frame.
-    - `cmap`: the colours of numbers: "viridis", "plasma", "magma", "inferno", "gray", or "coolwarm" for numbers around
-      zero. `limits`: the numbers at its two ends; without it the least and greatest of each frame, for "coolwarm" with
-      zero in the middle. What is not finite is painted magenta, and counted.
-    - `colorbar`: whether the map of numbers is shown below the view, as `color_label`.
-    - `contours`: lines where the numbers have certain values: a list of these, or about how many of them there are, at
-      round numbers. `contour_color`: that of the lines, by itself one that stands out from the map; `contour_width`:
-      in pixels.
-    - `vectors`: a vector a cell, of shape (columns, rows) with two components or (columns, rows, 2): a field, an array,
-      or a function that returns one, read after each frame. It is shown as arrows in the middle of evenly spaced cells,
-      so far apart that they can be told apart, of `arrow_scale` cells for each unit of it; without one, the longest
-      arrow of a frame reaches to the next. `arrow_color`, `arrow_width` (in pixels).
-    - `smooth`: paint between the cells' colours, instead of squares.
-    - `size`: the longer side in pixels; `label`: what screen readers say; `plot_label`: the vertical axis of the plot.
-    - `pointer(pointer)`: called between frames while a button is held on the view, with a `Pointer` in units of cells:
-      its `element` is the index (column, row) of the cell under it.
+    Parameters
+    ----------
+    field : Field or array, shape (columns, rows), or with 3 components
+        Numbers, or colours: floats in [0, 1], or unsigned bytes. Cell (0, 0) is at the bottom left. It is read after
+        each frame.
+    step : callable, optional
+        Advances the simulation by one step; it may launch kernels.
+    cmap : str, default "viridis"
+        The colours of numbers: "viridis", "plasma", "magma", "inferno", "gray", or "coolwarm" for numbers around zero.
+        What is not finite is painted magenta, and counted.
+    limits : (float, float), optional
+        The numbers at the two ends of the map; by default the least and greatest of each frame, for "coolwarm" with
+        zero in the middle.
+    smooth : bool, default False
+        Paint between the cells' colours, instead of squares.
+    colorbar : bool, default True
+        Show the map of numbers below the view.
+    color_label : str
+        What its numbers are.
+    contours : int or sequence of float, optional
+        Lines where the numbers have these values, or about how many lines there are, at round numbers.
+    contour_color, contour_width
+        By default a colour that stands out from the map; in pixels.
+    vectors : Field, array or callable, shape (columns, rows) with 2 components, optional
+        A vector for each cell, read after each frame, shown as arrows in the middle of evenly spaced cells, so far
+        apart that they can be told from each other.
+    arrow_color, arrow_width
+        A colour; in pixels.
+    arrow_scale : float, optional
+        The length of an arrow in cells for each unit of the vector; by default the longest arrow of a frame reaches to
+        the next.
+    energy, plots, plot_label, reset, steps_per_frame, unattended_frames, timeline
+        As for `ti.viz.Particles`.
+    size : int, default 480
+        The longer side in pixels.
+    label : str
+        What screen readers say.
+    pointer : callable, optional
+        Called between frames while a button is held on the view, with a `ti.viz.Pointer` in units of cells: its
+        `element` is the index (column, row) of the cell under it.
 
-    The rest is as for `Particles`: `step`, `reset`, `energy` or `plots`, `steps_per_frame`, `unattended_frames`,
-    `timeline`, and the methods that do what the buttons do.
+    Raises
+    ------
+    ViewError
+        For arguments of other shapes and kinds.
+
+    Examples
+    --------
+    >>> u = ti.field(ti.f32, shape=(64, 48))
+    >>> @ti.kernel
+    ... def advance():
+    ...     for i, j in u:
+    ...         u[i, j] += ti.sin(0.1 * i) * ti.cos(0.1 * j)
+    >>> view = ti.viz.Image(u, advance, cmap="coolwarm", size=320)
+    >>> view.advance(2)
+    >>> view.snapshot("waves.png")
     """
 
     PAGE_KIND = "image"

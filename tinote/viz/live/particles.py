@@ -55,46 +55,98 @@ HIGHEST = 89.0
 class Particles(LiveSimulation):
     """A live view of particles, with play, pause, step, reset, a speed slider, Stop, and a plot of running quantities.
 
-    - `x`: the positions, a field or array of shape (N, 2), or (N, 3) in space, read after each frame; N may change.
-    - `step()`: advances the simulation by one step; `reset()` takes it back to its start. Both may launch kernels.
-    - `bounds`: ((left, right), (bottom, top)), what the view shows, in the units of `x`, from 0 to 1 by itself; in
-      space three pairs, the last one upwards. Particles outside are counted, not painted.
-    - `color`: 0xRRGGBB, a CSS colour, or one a particle; or numbers, one a particle, which become colours: a field or
-      array of floats, or a function that returns one, read after each frame. `radius`: in pixels, also one a particle;
-      `background`: a colour, or the page's own if not given.
-    - `cmap`, `limits`: the colour map of numbers ("viridis", "plasma", "magma", "inferno", "gray", or "coolwarm" for
-      numbers around zero) and the numbers at its two ends; without `limits` the least and greatest of each frame. With
-      a `cmap`, integers are numbers too. `colorbar`: whether the map is shown below the view, as `color_label`.
-    - `glow`: particles and trails shine, on a dark background.
-    - `edges`: pairs of indices of particles that a line joins, (M, 2) integers: a field, an array, or a function that
-      returns one, read after each frame; the pair (-1, -1) is no edge.
-    - `arrows`: a vector a particle, of the shape of `x`, as an arrow of `arrow_scale` units of `x` for each unit of
-      it; without one, the longest of a frame is 12 % of the shortest side of the bounds.
-    - `trail`: over how many frames a fading line shows where each particle has been.
-    - `edge_color`, `arrow_color`: as `color`; numbers have the same map and limits. `trail_color`: a colour; without
-      one, that of the particle. `edge_width`, `arrow_width`, `trail_width`: in pixels.
-    - `energy` or `plots`: a function that returns a number, or a dictionary of them, sampled once a frame and drawn
-      below over the step number.
-    - `steps_per_frame`: steps between two pictures, which the slider changes; `size`: width, or (width, height), in
-      pixels; `label`: what screen readers say; `plot_label`: the vertical axis of the plot.
-    - `pointer(pointer)`: called between frames while a button is held on the view, with a `Pointer` in the units of
-      `x`: its `element` is the index of the particle that was pressed, or None. In space only a press on a particle
-      counts, and its `position` moves in the plane through that particle that faces the camera.
-    - `azimuth`, `elevation`: in space, where the camera stands, in degrees around the z axis and above the xy plane.
-      The pointer, pressed beside the particles or with Shift, and the arrow keys turn it.
-    - `unattended_frames`: how many frames are made where a program executes the notebook and nobody can press play.
-    - `timeline`: how many megabytes (1e6 bytes) of frames the page keeps, up to 1,000: the slider below the view, and
-      the arrow keys on it, show the last ones again, as many as there is room for. That pauses the simulation, which
-      goes on from the present. 0 keeps none, and there is no such slider.
+    Nothing is computed while the view is out of sight. The methods do from a cell what the buttons do. A step that
+    raises stops the view, which shows the error; `exception` keeps it.
 
     More than 150,000 particles in the plane are shown as a density, one pixel each, the darker the more of them there
     are; no single one can be grabbed then. Fewer, but enough for a picture to take fewer bytes than their positions
     (57,600 on 480 × 480 pixels), are painted by the kernel, if they have one colour: with a disc each, as the page
     would. In space that many, of any colours, are painted by compiled kernels, the nearest in each pixel.
 
-    Nothing is computed while the view is out of sight. `play()`, `pause()`, `single_step()`, `reset()`, `stop()` and
-    `advance(frames)` do from a cell what the buttons do. A step that raises stops the view, which shows the error;
-    `exception` keeps it.
+    Parameters
+    ----------
+    x : Field or array, shape (N, 2) or (N, 3)
+        The positions, in the plane or in space, read after each frame; N may change.
+    step : callable, optional
+        Advances the simulation by one step; it may launch kernels.
+    bounds : ((left, right), (bottom, top)), optional
+        What the view shows, in the units of `x`; from 0 to 1 by default. In space three pairs, the last one upwards.
+        Particles outside are counted, not painted.
+    color : colour, (N,) colours or numbers, or callable
+        0xRRGGBB, a CSS colour, or one for each particle; or numbers, one for each particle, which become colours: a
+        field or array of floats, or a function that returns one, read after each frame.
+    radius : number or (N,) numbers
+        In pixels.
+    background : colour, optional
+        By default that of the page.
+    cmap : str, optional
+        The colour map of numbers: "viridis", "plasma", "magma", "inferno", "gray", or "coolwarm" for numbers around
+        zero. With a `cmap`, integers are numbers, too.
+    limits : (float, float), optional
+        The numbers at the two ends of the map; by default the least and greatest of each frame.
+    colorbar : bool, default True
+        Show the map below the view.
+    color_label : str
+        What its numbers are.
+    glow : bool, default False
+        Let particles and trails shine, on a dark background.
+    edges : (M, 2) integers or callable, optional
+        Pairs of indices of particles that a line joins: a field, an array, or a function that returns one, read after
+        each frame; the pair (-1, -1) is no edge.
+    edge_color, edge_width
+        As `color`, with the same map and limits; in pixels.
+    arrows : Field, array or callable, of the shape of x, optional
+        A vector for each particle.
+    arrow_color, arrow_width
+        As `color`, with the same map and limits; in pixels.
+    arrow_scale : float, optional
+        The length of an arrow in units of `x` for each unit of the vector; by default the longest of a frame is 12 % of
+        the shortest side of the bounds.
+    trail : int, default 0
+        Over how many frames a fading line shows where each particle has been.
+    trail_color, trail_width
+        A colour, by default that of the particle; in pixels.
+    energy, plots : callable, or dict of str to callable, optional
+        A function that returns a number, or one that returns a dictionary of them, sampled once a frame and drawn below
+        over the step number.
+    plot_label : str
+        The vertical axis of the plot.
+    reset : callable, optional
+        Takes the simulation back to its start.
+    steps_per_frame : int, default 1
+        Steps between two pictures, which the slider changes.
+    size : int or (int, int), default 480
+        The width, or width and height, in pixels.
+    label : str
+        What screen readers say.
+    unattended_frames : int, default 60
+        How many frames are made where a program executes the notebook and nobody can press play.
+    timeline : float, default 32
+        How many megabytes (1e6 bytes) of frames the page keeps, up to 1,000: the slider below the view, and the arrow
+        keys on it, show the last ones again. That pauses the simulation, which goes on from the present. 0 keeps none.
+    pointer : callable, optional
+        Called between frames while a button is held on the view, with a `ti.viz.Pointer` in the units of `x`: its
+        `element` is the index of the particle that was pressed, or None. In space only a press on a particle counts,
+        and its `position` moves in the plane through that particle that faces the camera.
+    azimuth, elevation : float
+        In space, where the camera stands, in degrees around the z axis and above the xy plane. The pointer, pressed
+        next to the particles or with Shift, and the arrow keys turn it.
+
+    Raises
+    ------
+    ViewError
+        For arguments of other shapes and kinds.
+
+    Examples
+    --------
+    >>> x = ti.Vector.field(2, ti.f32, shape=100)
+    >>> @ti.kernel
+    ... def advance():
+    ...     for i in x:
+    ...         x[i] += 0.01 * (ti.Vector([0.5, 0.5]) - x[i])
+    >>> view = ti.viz.Particles(x, advance, size=320)
+    >>> view.advance(10)
+    >>> view.snapshot("particles.png")
     """
 
     PAGE_KIND = "particles"
@@ -423,7 +475,13 @@ class Particles(LiveSimulation):
         return OrbitCamera(self.azimuth, self.elevation, self.width / self.height)
 
     def turn(self, azimuth: float, elevation: float) -> None:
-        """Put the camera elsewhere: degrees around the z axis and above the xy plane."""
+        """Put the camera elsewhere.
+
+        Parameters
+        ----------
+        azimuth, elevation : float
+            Degrees around the z axis, and above the xy plane.
+        """
         self.azimuth, self.elevation = azimuth % 360.0, _height(elevation)
         if self.state != "playing" and self.credits.connected and not self._turning:
             self._turning = True

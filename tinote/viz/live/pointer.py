@@ -24,13 +24,27 @@ gone down: the position in its own units, and the element there, or None."""
 class Pointer:
     """The pointer between two frames, while a button is held and once when it is let go.
 
-    `position` is in the units of the view (particles: those of the bounds; an image: cells, where cell `i, j` covers
-    [i, i + 1) × [j, j + 1)), `movement` how far it has come since the call before. `element` is what was pressed: the
-    index of the particle, or of the cell under the pointer, or None. `pressed` is False in the last call.
-
     In space a place on the screen is a line of sight. `position` is where that meets the plane that is parallel to the
-    picture and goes through the particle as it was when it was pressed: what is dragged stays under the pointer, and
-    as far from the camera as it was.
+    picture and goes through the particle as it was when it was pressed: what is dragged stays under the pointer, and as
+    far from the camera as it was.
+
+    Attributes
+    ----------
+    position : tuple of float
+        In the units of the view (particles: those of the bounds; an image: cells, where cell `i, j` covers [i, i + 1) ×
+        [j, j + 1)).
+    movement : tuple of float
+        How far it has come since the call before.
+    element : int, (int, int) or None
+        What was pressed: the index of the particle, or of the cell under the pointer.
+    pressed : bool
+        False in the last call.
+
+    Examples
+    --------
+    >>> pointer = ti.viz.Pointer(position=(3.5, 2.5), movement=(1.0, 0.0), element=(3, 2), pressed=True)
+    >>> pointer.element
+    (3, 2)
     """
 
     position: tuple[float, ...]

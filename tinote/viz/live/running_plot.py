@@ -15,14 +15,38 @@ from tinote.viz.pages.sources import Sources
 class Plot(LiveSimulation):
     """A live plot of running quantities over the step number, with play, pause, step, reset, a speed slider and Stop.
 
-    - `quantities`: a function that returns a number, or a dictionary of up to six of them, sampled once a frame.
-    - `step()`: advances by one step: of a simulation, or of an optimisation, whose loss is plotted.
-    - `label`: what the vertical axis shows; `size`: (width, height) in pixels; `steps_per_frame`: steps
-      between two samples, which the slider changes; `reset()`: returns to the start.
-    - `unattended_frames`: how many frames are made where a program executes the notebook and nobody can press play.
-    - `timeline`: how many megabytes of samples can be gone back to, as for `Particles`.
+    Parameters
+    ----------
+    quantities : callable, or dict of str to callable
+        A function that returns a number, or one that returns a dictionary of up to six of them, sampled once a frame.
+    step : callable, optional
+        Advances by one step: of a simulation, or of an optimisation, whose loss is plotted.
+    reset : callable, optional
+        Returns to the start.
+    steps_per_frame : int, default 1
+        Steps between two samples, which the slider changes.
+    size : (int, int), default (480, 240)
+        Width and height in pixels.
+    label : str
+        What the vertical axis shows.
+    unattended_frames, timeline
+        As for `ti.viz.Particles`.
 
-    `plot.history.table()` are the samples as an array: the step number, then the quantities.
+    Raises
+    ------
+    ViewError
+        For arguments of other kinds.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=())
+    >>> @ti.kernel
+    ... def advance():
+    ...     x[None] += 0.1 * (1.0 - x[None])
+    >>> plot = ti.viz.Plot(lambda: x[None], advance, label="x")
+    >>> plot.advance(5)
+    >>> plot.history.table().shape
+    (5, 2)
     """
 
     PAGE_KIND = "plot"

@@ -100,31 +100,46 @@ class Thing(NamedTuple):
 class Scene(LiveSimulation):
     """A live view of a scene in space, with play, pause, step, reset, a speed slider, Stop, and a plot.
 
-        view = ti.viz.Scene(step, up="y")
-        view.mesh(x, triangles, color="#d94f5c", two_sided=True)
-        view.particles(ball, radius=0.3)
-        view
-
     `particles`, `lines`, `mesh` and `mesh_instance` add things, which are read again after each frame; `ambient_light`
-    and `point_light` light them, and `camera` places the camera, which by itself sees everything.
+    and `point_light` light them, and `camera` places the camera, which by itself sees everything. What is not finite is
+    not drawn. A step that raises stops the view, which shows the error, as does a field that has taken a shape that
+    cannot be drawn.
 
-    - `step()`: advances the simulation by one step; `reset()` takes it back to its start. Both may launch kernels.
-    - `up`: the axis that points upwards, "y" or "z"; `azimuth`, `elevation`: where the camera stands at first, in
-      degrees around that axis and above the plane across it.
-    - `controls`: "orbit", and the pointer turns the camera around what it looks at (with Shift or the right button it
-      moves it, the wheel brings it nearer once the view has been clicked, a double click takes it back); or "fly", and
-      the pointer looks around. The arrow keys do as the pointer does, and W, A, S, D, E and Q move the camera.
-    - A click picks what is under the pointer: the view says which particle, line or triangle it is, and `picked` holds
-      it, a `Picked` or None; `view.observe(function, "picked")` is told of changes. Where a mouse rests, a label says
-      what is there, and nothing is picked.
-    - `background`: a colour; by itself what fits the page's theme.
-    - `renderer`: "auto", "page" (always by WebGL in the page) or "kernel" (always as pictures).
-    - `size`: (width, height), or one number for both, in pixels; `energy` or `plots`, `plot_label`, `steps_per_frame`,
-      `label`, `unattended_frames` and `timeline` are as for `Particles`, as are the methods that do what the buttons
-      do.
+    A click picks what is under the pointer: the view says which particle, line or triangle it is, and `picked` holds
+    it, a `Picked` or None; `view.observe(function, "picked")` calls a function when it changes. Where a mouse rests, a
+    label says what is there, and nothing is picked.
 
-    What is not finite is not drawn. A step that raises stops the view, which shows the error, as does a field that has
-    taken a shape that cannot be drawn.
+    Parameters
+    ----------
+    step : callable, optional
+        Advances the simulation by one step; it may launch kernels.
+    up : {"z", "y"}
+        The axis that points upwards.
+    azimuth, elevation : float
+        Where the camera stands at first, in degrees around that axis and above the plane across it.
+    controls : {"orbit", "fly"}
+        "orbit": the pointer turns the camera around what it looks at (with Shift or the right button it moves it, the
+        wheel brings it nearer once the view has been clicked, a double click takes it back). "fly": the pointer looks
+        around. The arrow keys do as the pointer does, and W, A, S, D, E and Q move the camera.
+    background : colour, optional
+        By default what fits the page's theme.
+    renderer : {"auto", "page", "kernel"}
+        Whether the page draws by WebGL, or gets pictures.
+    energy, plots, plot_label, reset, steps_per_frame, label, unattended_frames, timeline
+        As for `ti.viz.Particles`.
+    size : int or (int, int), default (640, 480)
+        Width and height in pixels.
+
+    Raises
+    ------
+    ViewError
+        For arguments of other kinds.
+
+    Examples
+    --------
+    >>> x = ti.Vector.field(3, ti.f32, shape=8)
+    >>> view = ti.viz.Scene(up="y", size=320).particles(x, radius=0.3, color="#d94f5c")
+    >>> view.snapshot("scene.png")
     """
 
     PAGE_KIND = "scene"
@@ -204,17 +219,58 @@ class Scene(LiveSimulation):
     # What is seen.
 
     def particles(self, centers: Any, radius: Any, color: Any = GREY, per_vertex_color: Any = None) -> Scene:
-        """Spheres at `centers`, a field or array (N, 3), with `radius` in the same units, one or (N,), and `color`, one
-        colour, or `per_vertex_color` (N, 3). Gives the view. Raises `ViewError` for arguments of other shapes.
+        """Add spheres to the scene.
+
+        Parameters
+        ----------
+        centers : Field or array, shape (N, 3)
+            Where they are.
+        radius : number, or Field or array, shape (N,)
+            In the same units.
+        color : colour
+            The colour of all.
+        per_vertex_color : Field or array, shape (N, 3), optional
+            The colours of the spheres.
+
+        Returns
+        -------
+        Scene
+            The view.
+
+        Raises
+        ------
+        ViewError
+            For arguments of other shapes.
         """
         return self._add(Thing(as_spheres, {"centers": centers, "radius": radius, **_colors(color, per_vertex_color)}))
 
     def lines(
         self, vertices: Any, width: float = 1.5, indices: Any = None, color: Any = GREY, per_vertex_color: Any = None
     ) -> Scene:
-        """Lines `width` pixels wide between `vertices` (N, 3) in pairs, or between those that `indices` (M, 2) name,
-        with `color` or `per_vertex_color` (N, 3). Gives the view. Raises `ViewError` for arguments of other shapes and
-        numbers of vertices that there are not.
+        """Add lines to the scene.
+
+        Parameters
+        ----------
+        vertices : Field or array, shape (N, 3)
+            Their ends, in pairs, if there are no `indices`.
+        width : float, default 1.5
+            In pixels.
+        indices : Field or array, shape (M, 2), optional
+            The two vertices of each line.
+        color : colour
+            The colour of all.
+        per_vertex_color : Field or array, shape (N, 3), optional
+            The colours of the vertices.
+
+        Returns
+        -------
+        Scene
+            The view.
+
+        Raises
+        ------
+        ViewError
+            For arguments of other shapes, and numbers of vertices that there are not.
         """
         given = {"vertices": vertices, "width": width, "indices": indices}
         return self._add(Thing(as_lines, {**given, **_colors(color, per_vertex_color)}))
@@ -229,11 +285,36 @@ class Scene(LiveSimulation):
         two_sided: bool = False,
         show_wireframe: bool = False,
     ) -> Scene:
-        """Triangles between `vertices` (N, 3) in threes, or between those that `indices` (T, 3) name, with `color` or
-        `per_vertex_color` (N, 3), and `normals` (N, 3), by themselves those of the triangles around each vertex.
-        Corners are counter-clockwise as seen from the front; `two_sided` light reaches the back as well. With
-        `show_wireframe` the edges alone are drawn. Gives the view. Raises `ViewError` for arguments of other shapes,
-        numbers of vertices that there are not, and no triangle at all.
+        """Add a mesh of triangles.
+
+        Corners are counter-clockwise as seen from the front.
+
+        Parameters
+        ----------
+        vertices : Field or array, shape (N, 3)
+            The corners, in threes, if there are no `indices`.
+        indices : Field or array, shape (T, 3), optional
+            The three vertices of each triangle.
+        normals : Field or array, shape (N, 3), optional
+            By default those of the triangles around each vertex.
+        color : colour
+            The colour of all.
+        per_vertex_color : Field or array, shape (N, 3), optional
+            The colours of the vertices.
+        two_sided : bool, default False
+            Let light reach the back as well.
+        show_wireframe : bool, default False
+            Draw the edges alone.
+
+        Returns
+        -------
+        Scene
+            The view.
+
+        Raises
+        ------
+        ViewError
+            For arguments of other shapes, numbers of vertices that there are not, and no triangle at all.
         """
         return self.mesh_instance(vertices, indices, normals, color, per_vertex_color, two_sided, None, show_wireframe)
 
@@ -248,30 +329,84 @@ class Scene(LiveSimulation):
         transforms: Any = None,
         show_wireframe: bool = False,
     ) -> Scene:
-        """A mesh, as `mesh`, at each of `transforms` (M, 4, 4), matrices that act on column vectors (x, y, z, 1). Gives
-        the view. Raises `ViewError`.
+        """Add a mesh at several places.
+
+        Parameters
+        ----------
+        vertices, indices, normals, color, per_vertex_color, two_sided, show_wireframe
+            As for `mesh`.
+        transforms : Field or array, shape (M, 4, 4)
+            Matrices that act on column vectors (x, y, z, 1).
+
+        Returns
+        -------
+        Scene
+            The view.
+
+        Raises
+        ------
+        ViewError
+            As for `mesh`.
         """
         given = {"vertices": vertices, "indices": indices, "normals": normals}
         given |= {"two_sided": two_sided, "transforms": transforms, **_colors(color, per_vertex_color)}
         return self._add(Thing(as_mesh, given, show_wireframe))
 
     def ambient_light(self, color: Any) -> Scene:
-        """Light from everywhere, of a colour; the last one counts. A scene without any light gets some. Gives the
-        view.
+        """Light the scene from everywhere; the last one counts. A scene without any light gets some.
+
+        Parameters
+        ----------
+        color : colour
+            The colour of the light.
+
+        Returns
+        -------
+        Scene
+            The view.
         """
         self._ambient = as_colors(color) / 255.0
         return self._changed()
 
     def point_light(self, pos: Sequence[float], color: Any) -> Scene:
-        """A light at a position (3,) in the units of the scene, which does not fade with the distance. Several add up.
-        Gives the view.
+        """Add a light, which does not fade with the distance; several add up.
+
+        Parameters
+        ----------
+        pos : (float, float, float)
+            Where it is, in the units of the scene.
+        color : colour
+            The colour of the light.
+
+        Returns
+        -------
+        Scene
+            The view.
         """
         self._lights.append(Light(_vector(pos, "pos"), _parts(as_colors(color) / 255.0)))
         return self._changed()
 
     def camera(self, position: Sequence[float], lookat: Sequence[float] = (0.0, 0.0, 0.0), fov: float = 45.0) -> Scene:
-        """Put the camera at `position` (3,), looking at `lookat` (3,), with `fov` degrees from the lower to the upper
-        edge of the picture. Gives the view. Raises `ViewError` where the two points are the same.
+        """Put the camera somewhere.
+
+        Parameters
+        ----------
+        position : (float, float, float)
+            Where it stands, in the units of the scene.
+        lookat : (float, float, float), default the origin
+            What it looks at.
+        fov : float, default 45
+            The angle in degrees from the lower to the upper edge of the picture.
+
+        Returns
+        -------
+        Scene
+            The view.
+
+        Raises
+        ------
+        ViewError
+            Where the two points are the same.
         """
         if not 0.0 < fov < 180.0:
             raise ViewError(f"fov is {fov}; it is an angle between 0 and 180 degrees")

@@ -84,6 +84,31 @@ class LiveSimulation(LiveView):
 
     `pointer(pointer)` is called between frames while a button is held on the view, and once when it is let go; also
     while the simulation is paused.
+
+    Methods
+    -------
+    advance
+    change
+    close
+    pause
+    picture
+    play
+    record
+    refresh
+    reset
+    save
+    single_step
+    snapshot
+    stop
+
+    Attributes
+    ----------
+    captured : StepCapture or None
+    exception : Exception or None
+        What the step raised, if that ended the run.
+    history : History
+        The samples of the plot: `history.table()` is an array of the step number and the quantities.
+    state : {"paused", "playing", "stopped"}
     """
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -244,11 +269,11 @@ class LiveSimulation(LiveView):
 
     @property
     def captured(self) -> StepCapture | None:
-        """How the view's step runs: replayed as a captured program (`ti.capture`) where that does what the function
-        does, else as the function, and why. None for a view without a step.
+        """How the view's step runs: replayed as a captured program, or as the function, and why.
 
-        A step that changes nothing but memory and numbers in Python is captured by itself while it runs, which makes
-        many steps a frame cheap, and captured anew when something changes that it depends on.
+        None for a view without a step. A step that changes nothing but memory and numbers in Python is captured by
+        itself while it runs (`ti.capture`), which makes many steps a frame cheap, and captured anew when something
+        changes that it depends on.
         """
         return None if self._step is None else self._step.how
 
@@ -260,7 +285,13 @@ class LiveSimulation(LiveView):
             self._step.expect_changes(function)
 
     def play(self) -> None:
-        """Run until `pause` or `stop`; frames are made while the view is in sight."""
+        """Run until `pause` or `stop`; frames are made while the view is in sight.
+
+        Raises
+        ------
+        ViewError
+            Outside of a notebook.
+        """
         if self._loop is None:
             raise ViewError("play() needs a notebook; here, call advance(frames)")
         self._on_loop(self._play)
@@ -282,7 +313,13 @@ class LiveSimulation(LiveView):
         self._on_loop(lambda: self._single_step(self.steps_per_frame))
 
     def reset(self) -> None:
-        """Take the simulation back to its start, by the function given as `reset`, and clear the plot."""
+        """Take the simulation back to its start, by the function given as `reset`, and clear the plot.
+
+        Raises
+        ------
+        ViewError
+            For a view without such a function.
+        """
         if self._reset is None:
             raise ViewError("this view has no reset function", hint="give one as reset=…")
         self._on_loop(lambda: self._spawn(self._act(self._start_again)))
@@ -293,8 +330,12 @@ class LiveSimulation(LiveView):
             self._on_loop(lambda: self._spawn(self._act(self._renewed)))
 
     def change(self, action: Callable[[], object]) -> None:
-        """Call `action()` between two steps, in which it may change fields or launch kernels, and paint the result.
-        Where no page shows the view, it is called now.
+        """Call a function between two steps, and paint the result; where no page shows the view, it is called now.
+
+        Parameters
+        ----------
+        action : callable
+            A function without arguments that may change fields or launch kernels.
         """
 
         def job() -> Frame:
@@ -311,11 +352,27 @@ class LiveSimulation(LiveView):
         return self._drawn().png()
 
     def save(self, path: str | Path) -> Path:
-        """Write the view as one HTML page that runs: it begins in the present state, and needs neither Python nor a
-        server nor a network. For an ending of a picture, such as ".png" or ".svg", write a `snapshot`. Returns where
-        it is. Raises `ViewError` for another ending, and `CaptureError`, at the user's line, for a step, a reset or a
-        function of what is shown that cannot be captured; warns of a quantity or a pointer's handler that cannot, and
-        that the page lacks.
+        """Write the view as one HTML page that runs, without Python, server or network.
+
+        It begins in the present state. A quantity or a pointer's handler that cannot be captured is left out, with a
+        warning.
+
+        Parameters
+        ----------
+        path : path
+            The file. For the ending of a picture, such as ".png" or ".svg", a `snapshot` is written.
+
+        Returns
+        -------
+        Path
+            Where the page is.
+
+        Raises
+        ------
+        ViewError
+            For another ending.
+        CaptureError
+            At the user's line, for a step, a reset or a function of what is shown that cannot be captured.
         """
         path = Path(path)
         if path.suffix.lower() not in PAGES:
@@ -344,8 +401,19 @@ class LiveSimulation(LiveView):
         return self._functions._replace(quantities=dict(self._quantities), pointed=self.pointed())
 
     def snapshot(self, path: str | Path) -> None:
-        """Write the picture to a file. Its extension says the format; in an SVG, discs, strokes and the plot stay sharp
-        at every size, and what is made of pixels is embedded. Raises `ViewError` for an extension of another kind.
+        """Write the present picture to a file.
+
+        In an SVG, discs, strokes and the plot stay sharp at every size, and what is made of pixels is embedded.
+
+        Parameters
+        ----------
+        path : path
+            The file, whose ending says the format.
+
+        Raises
+        ------
+        ViewError
+            For an ending of another kind.
         """
         path = Path(path)
         check_picture(path, (*PICTURE_FORMATS, ".svg"))
@@ -358,11 +426,26 @@ class LiveSimulation(LiveView):
     def record(
         self, path: str | Path, frames: int = 60, frames_per_second: float = 25.0, width: int | None = None
     ) -> None:
-        """Make `frames` frames here and now, as `advance` does, and write them to a film, beginning with the present
-        state: a GIF, or an MP4 or WebM, which need the program ffmpeg (on the PATH, or from the library
-        imageio-ffmpeg). The file's extension says which. `width`: that of the film in pixels, by default the view's
-        own. A recording of more than a second shows a progress bar, and at the end the size of the file is printed.
-        Raises `ViewError`.
+        """Make frames here and now, as `advance` does, and write them to a film, beginning with the present state.
+
+        A recording of more than a second shows a progress bar, and at the end the size of the file is printed.
+
+        Parameters
+        ----------
+        path : path
+            The file: .gif, or .mp4 or .webm, which need the program ffmpeg (on the PATH, or from the library
+            imageio-ffmpeg).
+        frames : int, default 60
+            The number of frames.
+        frames_per_second : float, default 25
+            How fast they are played.
+        width : int, optional
+            The width of the film in pixels, by default that of the view.
+
+        Raises
+        ------
+        ViewError
+            For another ending, without ffmpeg, and for numbers out of range.
         """
         longest = LONGEST_RECORDING if Path(path).suffix.lower() == ".gif" else None
         if frames < 1 or (longest is not None and frames >= longest):
@@ -383,8 +466,17 @@ class LiveSimulation(LiveView):
             yield self._whole().scaled(width)
 
     def advance(self, frames: int = 1) -> None:
-        """Make `frames` frames here and now, without a page; an exception of the step is raised. Not while the view
-        plays.
+        """Make frames here and now, without a page; an exception of the step is raised.
+
+        Parameters
+        ----------
+        frames : int, default 1
+            The number of frames, of `steps_per_frame` steps each.
+
+        Raises
+        ------
+        ViewError
+            While the view plays.
         """
         if self.state == "playing":
             raise ViewError("the view is playing; pause it first")

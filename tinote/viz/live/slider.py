@@ -43,16 +43,50 @@ def slider(
     step: float | None = None,
     label: str = "",
 ) -> FloatSlider:
-    """An ipywidgets slider from `low` to `high` that is bound to a simulation; `VBox([view, slider])` shows both.
+    """A slider that is bound to a simulation; `ipywidgets.VBox([view, slider])` shows both.
 
-    `target` is a field of shape (), which is given the value, or a function that is called with it. A function may
-    launch kernels, such as those of a gradient, which the view then shows. Either happens between two steps of `view`,
-    which is painted afterwards; while one change is still waiting, later ones take its place. Numbers in Python that
-    the function assigns are variables of a captured step (`view.captured`), which is not captured anew for them.
+    Changes happen between two steps of the view, which is painted afterwards; while one change is still waiting, later
+    ones take its place. Numbers in Python that the function assigns are variables of a captured step (`view.captured`),
+    which is not captured anew for them.
 
-    `value` is where the slider starts, and is given to the target at once; without it, that of the field, or
-    `low`. `step` is the distance between two of its positions, by default 1/200 of the range; `label` is shown before
-    it, by default the field's name. Raises `ViewError` for a target of another kind, and for a range that is empty.
+    Parameters
+    ----------
+    view : view
+        The view of the simulation.
+    target : Field of shape (), or callable
+        The field that is given the value, or a function that is called with it. It may launch kernels, such as those of
+        a gradient, which the view then shows.
+    low, high : float
+        The ends of the range.
+    value : float, optional
+        Where the slider starts, which is given to the target at once; by default that of the field, or `low`.
+    step : float, optional
+        The distance between two positions, by default 1/200 of the range.
+    label : str, optional
+        What is shown before it, by default the field's name.
+
+    Returns
+    -------
+    ipywidgets.FloatSlider
+        The slider.
+
+    Raises
+    ------
+    ViewError
+        For a target of another kind, and for a range that is empty.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=(32, 32))
+    >>> rate = ti.field(ti.f32, shape=())
+    >>> @ti.kernel
+    ... def advance():
+    ...     for i, j in x:
+    ...         x[i, j] += rate[None]
+    >>> view = ti.viz.Image(x, advance, size=320)
+    >>> slider = ti.viz.slider(view, rate, 0.0, 2.0, value=1.0)
+    >>> rate[None]
+    1.0
     """
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ViewError(f"a slider from {low} to {high}; its lower end comes first")

@@ -33,9 +33,18 @@ _largest_stored = 300_000
 
 
 def set_stored_size(nbytes: int) -> None:
-    """How large the program of a live view may be that is kept in the output of its cell, in bytes; 300,000 unless told
-    otherwise, and none for 0. With it the view runs where the notebook is opened without a kernel; without, its picture
-    is shown.
+    """Set how large the program of a live view may be that is kept in the output of its cell.
+
+    With it the view runs where the notebook is opened without a kernel; without, its picture is shown.
+
+    Parameters
+    ----------
+    nbytes : int
+        The size in bytes: 300,000 by default; 0 keeps none.
+
+    Examples
+    --------
+    >>> ti.viz.set_stored_size(300_000)
     """
     global _largest_stored
     _largest_stored = int(nbytes)

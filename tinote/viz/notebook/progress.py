@@ -54,11 +54,39 @@ def bar_kind() -> Any:
 def progress(
     items: Iterable[Item], *, total: int | None = None, label: str = "", **quantities: Callable[[], float]
 ) -> Iterator[Item]:
-    """The items of a loop, with a bar of tqdm from the first second on: `for step in progress(range(500), loss=…)`.
+    """The items of a loop, with a progress bar from the first second on.
 
-    `total`: how many items there are, where they cannot say; `label` stands before the bar. The quantities are
-    functions that give numbers, shown after it. In a notebook with a front end the bar is a widget, elsewhere text on
-    the standard error if that is a terminal. Raises `ViewError` for a quantity that is not a function.
+    In a notebook with a front end the bar, of tqdm, is a widget, elsewhere text on the standard error if that is a
+    terminal.
+
+    Parameters
+    ----------
+    items : iterable
+        What the loop runs over.
+    total : int, optional
+        How many items there are, where they cannot say.
+    label : str, optional
+        What stands before the bar.
+    **quantities : callable
+        Functions that return numbers, shown after the bar.
+
+    Yields
+    ------
+    object
+        The items.
+
+    Raises
+    ------
+    ViewError
+        For a quantity that is not a function.
+
+    Examples
+    --------
+    >>> total = 0
+    >>> for i in ti.viz.progress(range(100), label="adding", total_so_far=lambda: total):
+    ...     total += i
+    >>> total
+    4950
     """
     for name, quantity in quantities.items():
         if not callable(quantity):

@@ -34,7 +34,18 @@ class StaticView(anywidget.AnyWidget):
         raise NotImplementedError
 
     def save(self, path: str | Path) -> Path:
-        """Write the view as one HTML page, for any browser, offline. Returns where it is."""
+        """Write the view as one HTML page, for any browser, offline.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        Path
+            Where the page is.
+        """
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(self.page_text(), encoding="utf-8")

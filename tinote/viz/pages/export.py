@@ -236,15 +236,43 @@ def save(view: Any, path: str | Path) -> Path:
 
 
 def page(views: Any, path: str | Path, *, title: str = "", text: str = "") -> Page:
-    """Write live views as one HTML file at `path` that runs from the disk, in any browser, without Python, server or
-    network.
+    """Write live views as one HTML file that runs in any browser, without Python, server or network.
 
-    `views`: a view, a box of ipywidgets with views and their sliders, or a sequence of these and of texts between them.
-    `text`, as the texts between: Markdown with formulas, above the views; HTML in it is shown as text. `title`: of the
-    page. A view begins in its present state, with the sliders that are bound to it.
+    A view begins in its present state, with the sliders that are bound to it. A view that cannot run there is a
+    picture, with the reason below it.
 
-    A view that cannot run there is a picture, with the reason below it. Gives a `Page`, which tells of each. Raises
-    `ViewError` for what is no live view, and `OSError` where the page cannot be written.
+    Parameters
+    ----------
+    views : view, box of ipywidgets, or sequence of them
+        A live view, a box with views and their sliders, or a sequence of these and of texts between them.
+    path : path
+        The file.
+    title : str, optional
+        The title of the page.
+    text : str, optional
+        Markdown with formulas, above the views, as are the texts between them; HTML in it is shown as text.
+
+    Returns
+    -------
+    Page
+        What became of each view.
+
+    Raises
+    ------
+    ViewError
+        For what is no live view.
+    OSError
+        Where the file cannot be written.
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=(32, 32))
+    >>> @ti.kernel
+    ... def advance():
+    ...     for i, j in x:
+    ...         x[i, j] += 0.01 * i
+    >>> view = ti.viz.Image(x, advance, size=320)
+    >>> page = ti.viz.page(view, "growth.html", title="Growth", text="$u$ grows by $0.01 i$ in each step.")
     """
     pages = Pages()
     parts = [f"<h1>{as_text(title)}</h1>"] if title else []

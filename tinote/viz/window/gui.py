@@ -55,18 +55,77 @@ def _interruptible(draw: Callable[Arguments, Value]) -> Callable[Arguments, Valu
 
 
 class GUI(KeyNames):
-    """A window of `res` pixels that a program draws into; coordinates are in [0, 1] from the bottom left, radii and
-    widths in pixels.
+    """A window that a program draws into.
 
-    - `name`: its title; `res`: (width, height), or one number for both; `background_color`: 0xRRGGBB.
-    - `show_gui=False` draws without showing: for recording with `show(filename)` and for reading with `get_image`.
-    - `fast_gui` and `fullscreen` are accepted for programs that set them, and change nothing.
+    Coordinates are in [0, 1] from the bottom left, radii and widths in pixels, colours 0xRRGGBB. Each `show` ends a
+    frame: it is displayed, and the next one starts from the background. A loop with a visible window runs at most
+    `fps_limit` (60) times a second.
 
-    Each `show` ends a frame: it is displayed, and the next one starts from the background. A loop with a visible window
-    runs at most `fps_limit` (60) times a second. `running` is true until the close button is pressed, `close()` is
-    called or `running = False`. It also ends, and an event says EXIT, after the number of frames in the environment
-    variable `TINOTE_GUI_FRAMES`, and, without one, after 60 frames where a program executes the notebook, since nobody
-    could end the loop there. In a script a loop on `running` goes on until one of these or Ctrl-C.
+    `running` is true until the close button is pressed, `close()` is called or `running = False`. It also ends, and an
+    event says EXIT, after the number of frames in the environment variable `TINOTE_GUI_FRAMES`, and, without one, after
+    60 frames where a program executes the notebook, since nobody could end the loop there. In a script a loop on
+    `running` goes on until one of these or Ctrl-C.
+
+    Parameters
+    ----------
+    name : str
+        The title.
+    res : int or (int, int), default 512
+        Width and height in pixels, or one number for both.
+    background_color : int, default 0x000000
+        The colour that frames begin with.
+    show_gui : bool, default True
+        False draws without showing: for recording with `show(filename)` and for reading with `get_image`.
+    fullscreen, fast_gui : bool
+        Accepted, and without effect.
+
+    Methods
+    -------
+    arrow
+    arrow_field
+    arrows
+    button
+    circle
+    circles
+    clear
+    close
+    contour
+    get_cursor_pos
+    get_depth
+    get_event
+    get_events
+    get_image
+    get_key_event
+    has_key_event
+    is_pressed
+    label
+    line
+    lines
+    point_field
+    rect
+    set_image
+    show
+    slider
+    text
+    triangle
+    triangles
+    vector_field
+
+    Attributes
+    ----------
+    running : bool
+    event : Event
+        What `get_event` found last.
+    fps_limit : int
+        The most frames a second.
+
+    Examples
+    --------
+    >>> gui = ti.GUI("circle", res=64, show_gui=False)
+    >>> gui.circle([0.5, 0.5], radius=20, color=0xFF0000)
+    >>> gui.get_image().shape
+    (64, 64, 4)
+    >>> gui.show("circle.png")
     """
 
     def __init__(
@@ -145,11 +204,15 @@ class GUI(KeyNames):
 
     @_interruptible
     def show(self, file: str | os.PathLike[str] | None = None) -> None:
-        """End the frame: display it, or write it to `file` (.png, .jpg, …) instead; then start the next one from the
-        background.
+        """End the frame: display it, or write it to a file; then start the next one from the background.
 
-        Waits so that frames come at most `fps_limit` times a second where somebody watches. `KeyboardInterrupt` leaves
-        the GUI usable.
+        It waits so that frames come at most `fps_limit` times a second, if the window is visible. `KeyboardInterrupt`
+        leaves the GUI usable.
+
+        Parameters
+        ----------
+        file : path, optional
+            The file to write in place of showing: .png, .jpg, …
         """
         finished = self._finished(file is None)
         self._panels.clear()
@@ -198,7 +261,13 @@ class GUI(KeyNames):
 
     @_interruptible
     def clear(self, color: Any = None) -> None:
-        """Begin the frame anew, from the background or another colour."""
+        """Begin the frame anew.
+
+        Parameters
+        ----------
+        color : int, optional
+            0xRRGGBB, by default the background.
+        """
         self._canvas.fill(self._background() if color is None else as_colors(color))
         self._scenes.clear()
 
@@ -221,8 +290,25 @@ class GUI(KeyNames):
     def circles(
         self, pos: Any, radius: Any = 1.0, color: Any = 0xFFFFFF, palette: Any = None, palette_indices: Any = None
     ) -> None:
-        """Filled circles: `pos` (N, 2); `radius` in pixels and `color`, one or N; or `palette`, some colours, and
-        `palette_indices`, N into it.
+        """Draw filled circles.
+
+        Parameters
+        ----------
+        pos : Field or array, shape (N, 2)
+            Their centres.
+        radius : float or (N,) floats
+            In pixels.
+        color : int or (N,) ints
+            0xRRGGBB.
+        palette : sequence of int, optional
+            Colours that `palette_indices` choose from.
+        palette_indices : (N,) ints, optional
+            The number of the colour of each circle.
+
+        Raises
+        ------
+        ViewError
+            For arrays of other shapes, and indices that the palette does not have.
         """
         centers = self._points(pos, "pos")
         count = len(centers)
@@ -237,12 +323,37 @@ class GUI(KeyNames):
 
     @_interruptible
     def circle(self, pos: Any, color: Any = 0xFFFFFF, radius: float = 1.0) -> None:
-        """A filled circle."""
+        """Draw a filled circle.
+
+        Parameters
+        ----------
+        pos : (float, float)
+            Its centre.
+        color : int
+            0xRRGGBB.
+        radius : float, default 1
+            In pixels.
+        """
         self._canvas.discs(self._points(pos, "pos"), float(radius), as_colors(color))
 
     @_interruptible
     def lines(self, begin: Any, end: Any, radius: float = 1.0, color: Any = 0xFFFFFF) -> None:
-        """Lines from `begin` (N, 2) to `end` (N, 2), `2 * radius` pixels wide; `color`, one or N."""
+        """Draw several lines.
+
+        Parameters
+        ----------
+        begin, end : Field or array, shape (N, 2)
+            Their ends.
+        radius : float, default 1
+            Half of their width, in pixels.
+        color : int or (N,) ints
+            0xRRGGBB.
+
+        Raises
+        ------
+        ViewError
+            For arrays of other shapes.
+        """
         first, last = self._points(begin, "begin"), self._points(end, "end")
         if len(first) != len(last):
             raise ViewError(f"{len(first)} beginnings and {len(last)} ends of lines")
@@ -250,12 +361,35 @@ class GUI(KeyNames):
 
     @_interruptible
     def line(self, begin: Any, end: Any, radius: float = 1.0, color: Any = 0xFFFFFF) -> None:
-        """A line, `2 * radius` pixels wide."""
+        """Draw a line.
+
+        Parameters
+        ----------
+        begin, end : (float, float)
+            Its ends.
+        radius : float, default 1
+            Half of its width, in pixels.
+        color : int
+            0xRRGGBB.
+        """
         self.lines(begin, end, radius, as_colors(color))
 
     @_interruptible
     def triangles(self, a: Any, b: Any, c: Any, color: Any = 0xFFFFFF) -> None:
-        """Filled triangles with corners `a`, `b`, `c`, each (N, 2); `color`, one or N."""
+        """Draw filled triangles.
+
+        Parameters
+        ----------
+        a, b, c : Field or array, shape (N, 2)
+            Their corners.
+        color : int or (N,) ints
+            0xRRGGBB.
+
+        Raises
+        ------
+        ViewError
+            For arrays of other shapes.
+        """
         corners = [self._points(corner, name) for corner, name in ((a, "a"), (b, "b"), (c, "c"))]
         if len({len(corner) for corner in corners}) != 1:
             raise ViewError(f"triangles with {len(corners[0])}, {len(corners[1])} and {len(corners[2])} corners")
@@ -263,25 +397,72 @@ class GUI(KeyNames):
 
     @_interruptible
     def triangle(self, a: Any, b: Any, c: Any, color: Any = 0xFFFFFF) -> None:
-        """A filled triangle."""
+        """Draw a filled triangle.
+
+        Parameters
+        ----------
+        a, b, c : (float, float)
+            Its corners.
+        color : int
+            0xRRGGBB.
+        """
         self.triangles(a, b, c, as_colors(color))
 
     @_interruptible
     def rect(self, topleft: Any, bottomright: Any, radius: float = 1.0, color: Any = 0xFFFFFF) -> None:
-        """The outline of a rectangle, `2 * radius` pixels wide."""
+        """Draw the outline of a rectangle.
+
+        Parameters
+        ----------
+        topleft, bottomright : (float, float)
+            Two corners.
+        radius : float, default 1
+            Half of the lines' width, in pixels.
+        color : int
+            0xRRGGBB.
+        """
         (left, top), (right, bottom) = as_positions(topleft, "topleft")[0], as_positions(bottomright, "bottomright")[0]
         corners = np.array([[left, top], [right, top], [right, bottom], [left, bottom]])
         self.lines(corners, np.roll(corners, -1, axis=0), radius, as_colors(color))
 
     @_interruptible
     def text(self, content: str, pos: Any, font_size: float = 15, color: Any = 0xFFFFFF) -> None:
-        """Text with its top left corner at `pos`, `font_size` pixels high; several lines are allowed."""
+        """Draw text; several lines are allowed.
+
+        Parameters
+        ----------
+        content : str
+            The text.
+        pos : (float, float)
+            Its top left corner.
+        font_size : float, default 15
+            Its height in pixels.
+        color : int
+            0xRRGGBB.
+        """
         [[x, y]] = self._points(pos, "pos")
         self._canvas.text(str(content), float(x), float(y), float(font_size), as_colors(color))
 
     @_interruptible
     def arrows(self, orig: Any, direction: Any, radius: float = 1.0, color: Any = 0xFFFFFF) -> None:
-        """Arrows from `orig` (N, 2) along `direction` (N, 2), both in window coordinates; `color`, one or N."""
+        """Draw several arrows.
+
+        Parameters
+        ----------
+        orig : Field or array, shape (N, 2)
+            Where they begin.
+        direction : Field or array, shape (N, 2)
+            From their begins to their ends.
+        radius : float, default 1
+            Half of their width, in pixels.
+        color : int or (N,) ints
+            0xRRGGBB.
+
+        Raises
+        ------
+        ViewError
+            For arrays of other shapes.
+        """
         start, along = as_positions(orig, "orig"), as_positions(direction, "direction")
         if len(start) != len(along):
             raise ViewError(f"{len(start)} origins and {len(along)} directions of arrows")
@@ -301,13 +482,40 @@ class GUI(KeyNames):
 
     @_interruptible
     def arrow(self, orig: Any, direction: Any, radius: float = 1.0, color: Any = 0xFFFFFF) -> None:
-        """An arrow from `orig` along `direction`."""
+        """Draw an arrow.
+
+        Parameters
+        ----------
+        orig : (float, float)
+            Where it begins.
+        direction : (float, float)
+            From its begin to its end.
+        radius : float, default 1
+            Half of its width, in pixels.
+        color : int
+            0xRRGGBB.
+        """
         self.arrows(orig, direction, radius, as_colors(color))
 
     @_interruptible
     def arrow_field(self, direction: Any, radius: float = 1.0, color: Any = 0xFFFFFF, bound: float = 0.5) -> None:
-        """A vector field (columns, rows, 2) over the window: an arrow at each cell's centre; the longest is `bound`
-        times a cell's size.
+        """Draw a vector field over the window: an arrow at the centre of each cell.
+
+        Parameters
+        ----------
+        direction : Field or array, shape (columns, rows, 2)
+            The vectors.
+        radius : float, default 1
+            Half of the arrows' width, in pixels.
+        color : int
+            0xRRGGBB.
+        bound : float, default 0.5
+            The length of the longest arrow in sizes of a cell.
+
+        Raises
+        ------
+        ViewError
+            For an array of another shape.
         """
         field = as_array(direction)
         if field.ndim != 3 or field.shape[2] != 2:
@@ -321,21 +529,50 @@ class GUI(KeyNames):
 
     @_interruptible
     def vector_field(self, vector_field: Any, arrow_spacing: int = 5, color: Any = 0xFFFFFF) -> None:
-        """A vector field (columns, rows, 2) over the window: an arrow in every `arrow_spacing`-th cell."""
+        """Draw a vector field over the window: an arrow in every few cells.
+
+        Parameters
+        ----------
+        vector_field : Field or array, shape (columns, rows, 2)
+            The vectors.
+        arrow_spacing : int, default 5
+            The distance of arrows in cells.
+        color : int
+            0xRRGGBB.
+        """
         field = as_array(vector_field)
         first = min(arrow_spacing // 2, *(extent - 1 for extent in field.shape[:2]))
         self.arrow_field(field[first::arrow_spacing, first::arrow_spacing], color=color)
 
     @_interruptible
     def contour(self, scalar_field: Any, normalize: bool = False) -> None:
-        """A scalar field (columns, rows) over the window in colours. Values are in [0, 1]; with `normalize`, from the
-        least to the greatest.
+        """Draw a scalar field over the window in colours.
+
+        Parameters
+        ----------
+        scalar_field : Field or array, shape (columns, rows)
+            The values, in [0, 1].
+        normalize : bool, default False
+            Let the colours go from the least to the greatest value.
         """
         self.set_image(stretched(colored(scalar_field, normalize=normalize), self.res))
 
     @_interruptible
     def point_field(self, radius: Any, color: Any = 0xFFFFFF) -> None:
-        """A scalar field (columns, rows) over the window: at each cell's centre a circle of that radius in pixels."""
+        """Draw a scalar field over the window: a circle at the centre of each cell.
+
+        Parameters
+        ----------
+        radius : Field or array, shape (columns, rows)
+            The radius of each circle, in pixels.
+        color : int
+            0xRRGGBB.
+
+        Raises
+        ------
+        ViewError
+            For an array of another shape.
+        """
         field = as_array(radius)
         if field.ndim != 2:
             raise ViewError(f"a scalar field over the window has shape (columns, rows), not {field.shape}")
@@ -345,8 +582,17 @@ class GUI(KeyNames):
 
     @_interruptible
     def set_image(self, img: Any) -> None:
-        """Fill the window with an image of its size, indexed `[x, y]` from the bottom left: grey or colours; floats in
-        [0, 1], or unsigned integers.
+        """Fill the window with an image of its size.
+
+        Parameters
+        ----------
+        img : Field or array, shape (width, height) or (width, height, channels)
+            Grey or colours, indexed `[x, y]` from the bottom left; floats in [0, 1], or unsigned integers.
+
+        Raises
+        ------
+        ViewError
+            For an image of another size.
         """
         self._canvas.pixels[:] = as_image(img, self.res)
 
@@ -359,8 +605,9 @@ class GUI(KeyNames):
 
     @_interruptible
     def get_image(self) -> np.ndarray:
-        """What has been drawn in this frame, without its controls; before anything is, the last frame that was shown.
-        As set_image takes it: (width, height, 4), float32 in [0, 1].
+        """The picture that has been drawn in this frame, without its controls, or else the last frame that was shown.
+
+        An array as `set_image` takes it: (width, height, 4), float32 in [0, 1].
         """
         picture = self._canvas if self._is_begun or not self.frame else _picture_of(self._shown)
         image = np.ones((*self.res, 4), np.float32)
@@ -369,8 +616,10 @@ class GUI(KeyNames):
 
     @_interruptible
     def get_depth(self) -> np.ndarray:
-        """The depth buffer of the scenes in space that have been set in this frame; before that, of the last frame that
-        was shown: (width, height), float32, from 1 at the camera's near plane to 0 at the far one and where nothing is.
+        """The depth buffer of the scenes in space that have been set in this frame, or of the last that was shown.
+
+        An array of the shape (width, height), float32, from 1 at the camera's near plane to 0 at the far one and where
+        nothing is.
         """
         found = np.zeros(self.res, np.float32)
         for content, eye in self._scenes or self._scenes_shown:
@@ -381,17 +630,54 @@ class GUI(KeyNames):
     # Controls.
 
     def slider(self, text: str, minimum: float, maximum: float, step: float = 1) -> Slider:
-        """A slider at the window's right side, which says `value`: at first `minimum`, then what it was dragged to, in
-        steps of `step`.
+        """Make a slider at the window's right side.
+
+        Parameters
+        ----------
+        text : str
+            What stands before it.
+        minimum, maximum : float
+            The ends of its range; it starts at `minimum`.
+        step : float, default 1
+            The distance between two positions.
+
+        Returns
+        -------
+        Slider
+            Its `value` is where it stands.
         """
         return self._widgets.add(Slider(text, minimum, maximum, step))
 
     def label(self, text: str) -> Label:
-        """A line at the window's right side that shows `text` and its `value`, a number that the program sets."""
+        """Make a line at the window's right side that shows a number.
+
+        Parameters
+        ----------
+        text : str
+            What stands before the number.
+
+        Returns
+        -------
+        Label
+            Its `value` is the number, which the program sets.
+        """
         return self._widgets.add(Label(text))
 
     def button(self, text: str, event_name: str | None = None) -> str:
-        """A button at the window's right side. Gives the key of the PRESS event that it sends."""
+        """Make a button at the window's right side.
+
+        Parameters
+        ----------
+        text : str
+            What it says.
+        event_name : str, optional
+            The key of its event; by default made of the text.
+
+        Returns
+        -------
+        str
+            The key of the PRESS event that it sends.
+        """
         return self._widgets.add(Button(text, event_name or f"WidgetButton_{text}")).key
 
     def overlay(self, panel: Panel) -> None:
@@ -401,11 +687,33 @@ class GUI(KeyNames):
     # Events.
 
     def get_events(self, *e_filter: str | tuple[str, str]) -> Iterator[Event]:
-        """The events since the last call, oldest first; with filters, those of these kinds, keys or (kind, key)."""
+        """The events since the last call, the oldest first.
+
+        Parameters
+        ----------
+        *e_filter : str or (str, str)
+            Only events of these kinds, keys, or (kind, key).
+
+        Yields
+        ------
+        Event
+            The events.
+        """
         return self._events.take(*e_filter)
 
     def get_event(self, *e_filter: str | tuple[str, str]) -> bool:
-        """Whether there is a next (matching) event; it is then in `event`."""
+        """Whether there is a next event; it is then in `event`.
+
+        Parameters
+        ----------
+        *e_filter : str or (str, str)
+            Only events of these kinds, keys, or (kind, key).
+
+        Returns
+        -------
+        bool
+            True if there is one.
+        """
         for event in self._events.take(*e_filter):
             self.event = event
             return True
@@ -420,7 +728,18 @@ class GUI(KeyNames):
         return bool(len(self._events))
 
     def is_pressed(self, *keys: str) -> bool:
-        """Whether any of these keys or buttons is held down."""
+        """Whether any of these keys or buttons is held down.
+
+        Parameters
+        ----------
+        *keys : str
+            Such as `ti.GUI.SPACE`, `"a"` or `ti.GUI.LMB`.
+
+        Returns
+        -------
+        bool
+            True if one is.
+        """
         return any(key in self._events.pressed for key in keys)
 
     def get_cursor_pos(self) -> tuple[float, float]:

@@ -64,8 +64,35 @@ class ProjectionMode(enum.Enum):
 
 
 class Camera:
-    """A camera at the origin that looks along z, with y upwards and a vertical field of view of 45 degrees. Each method
-    sets one of these; lengths are in the units of the scene, angles in degrees. Given to `Scene.set_camera`.
+    """A camera, which is given to `Scene.set_camera`.
+
+    At first it stands at the origin and looks along z, with y upwards and a vertical field of view of 45 degrees; each
+    method sets one of these.
+
+    Methods
+    -------
+    bottom
+    fov
+    get_projection_matrix
+    get_view_matrix
+    left
+    lookat
+    position
+    projection_mode
+    right
+    top
+    track_user_inputs
+    up
+    z_far
+    z_near
+
+    Examples
+    --------
+    >>> camera = ti.ui.Camera()
+    >>> camera.position(0.0, 1.0, 3.0)
+    >>> camera.lookat(0.0, 0.0, 0.0)
+    >>> camera.get_view_matrix().shape
+    (4, 4)
     """
 
     def __init__(self) -> None:
@@ -80,22 +107,56 @@ class Camera:
         self._pointer: tuple[float, float] | None = None
 
     def position(self, x: float, y: float, z: float) -> None:
-        """Where the camera stands."""
+        """Set where the camera stands.
+
+        Parameters
+        ----------
+        x, y, z : float
+            In the units of the scene.
+        """
         self.curr_position = _vector(x, y, z)
 
     def lookat(self, x: float, y: float, z: float) -> None:
-        """The point that is in the middle of the picture."""
+        """Set the point that is in the middle of the picture.
+
+        Parameters
+        ----------
+        x, y, z : float
+            In the units of the scene.
+        """
         self.curr_lookat = _vector(x, y, z)
 
     def up(self, x: float, y: float, z: float) -> None:
-        """The direction that points upwards in the picture."""
+        """Set the direction that points upwards in the picture.
+
+        Parameters
+        ----------
+        x, y, z : float
+            The direction, of any length.
+
+        Raises
+        ------
+        ViewError
+            For the direction (0, 0, 0).
+        """
         found = _vector(x, y, z)
         if not found.any():
             raise ViewError("up is (0, 0, 0); it is a direction")
         self.curr_up = found
 
     def projection_mode(self, mode: ProjectionMode) -> None:
-        """`ti.ui.ProjectionMode.Perspective` or `Orthogonal`."""
+        """Set how the camera maps depth.
+
+        Parameters
+        ----------
+        mode : ti.ui.ProjectionMode
+            `Perspective` or `Orthogonal`.
+
+        Raises
+        ------
+        ViewError
+            For what is not a mode.
+        """
         if not isinstance(mode, ProjectionMode):
             raise ViewError(
                 f"{mode!r} is not a projection mode", hint="there are ti.ui.ProjectionMode.Perspective and .Orthogonal"
@@ -103,50 +164,117 @@ class Camera:
         self._mode = mode
 
     def fov(self, fov: float) -> None:
-        """The angle from the lower to the upper edge of a perspective view, between 0 and 180 degrees."""
+        """Set the angle from the lower to the upper edge of a perspective view.
+
+        Parameters
+        ----------
+        fov : float
+            In degrees, between 0 and 180.
+
+        Raises
+        ------
+        ViewError
+            For another angle.
+        """
         if not 0.0 < fov < 180.0:
             raise ViewError(f"fov is {fov}; it is an angle between 0 and 180 degrees")
         self._field_of_view = float(fov)
 
     def left(self, left: float) -> None:
-        """The left edge of an orthogonal view, from its middle."""
+        """Set the left edge of an orthogonal view.
+
+        Parameters
+        ----------
+        left : float
+            From its middle, in the units of the scene.
+        """
         self._box[0] = float(left)
 
     def right(self, right: float) -> None:
-        """The right edge of an orthogonal view, from its middle."""
+        """Set the right edge of an orthogonal view.
+
+        Parameters
+        ----------
+        right : float
+            From its middle, in the units of the scene.
+        """
         self._box[1] = float(right)
 
     def bottom(self, bottom: float) -> None:
-        """The lower edge of an orthogonal view, from its middle."""
+        """Set the lower edge of an orthogonal view.
+
+        Parameters
+        ----------
+        bottom : float
+            From its middle, in the units of the scene.
+        """
         self._box[2] = float(bottom)
 
     def top(self, top: float) -> None:
-        """The upper edge of an orthogonal view, from its middle."""
+        """Set the upper edge of an orthogonal view.
+
+        Parameters
+        ----------
+        top : float
+            From its middle, in the units of the scene.
+        """
         self._box[3] = float(top)
 
     def z_near(self, z_near: float) -> None:
-        """What is nearer to the camera is not seen."""
+        """Set the near plane: what is nearer to the camera is not seen.
+
+        Parameters
+        ----------
+        z_near : float
+            In the units of the scene.
+
+        Raises
+        ------
+        ViewError
+            For a plane that is not in front of the camera.
+        """
         if not z_near > 0:
             raise ViewError(f"z_near is {z_near}; it is a distance, more than 0")
         self._near = float(z_near)
 
     def z_far(self, z_far: float) -> None:
-        """What is farther from the camera is not seen."""
+        """Set the far plane: what is farther from the camera is not seen.
+
+        Parameters
+        ----------
+        z_far : float
+            In the units of the scene.
+
+        Raises
+        ------
+        ViewError
+            For a plane that is not in front of the camera.
+        """
         if not z_far > 0:
             raise ViewError(f"z_far is {z_far}; it is a distance, more than 0")
         self._far = float(z_far)
 
     def get_view_matrix(self) -> np.ndarray:
-        """Space to the camera's coordinates (x to the right, y upwards, z towards the camera): (4, 4), float32, for row
-        vectors, `[x, y, z, 1] @ matrix`.
+        """The transformation from space to the camera's coordinates, for row vectors: `[x, y, z, 1] @ matrix`.
+
+        An array of the shape (4, 4), float32; x is to the right, y upwards, z towards the camera.
         """
         whole = np.eye(4)
         whole[:3] = view_matrix(self.eye())
         return whole.T.astype(np.float32)
 
     def get_projection_matrix(self, aspect: float) -> np.ndarray:
-        """The camera's coordinates to clip space, for a picture whose width is `aspect` times its height: (4, 4),
-        float32, for row vectors; depth is 1 at the near plane and 0 at the far one.
+        """The projection from the camera's coordinates to clip space, for row vectors.
+
+        Parameters
+        ----------
+        aspect : float
+            The width of the picture, divided by its height.
+
+        Returns
+        -------
+        numpy.ndarray of float32, shape (4, 4)
+            The matrix; depth is 1 at the near plane and 0 at the far one.
         """
         return clip_matrix(self.eye(), aspect).T.astype(np.float32)
 
@@ -158,10 +286,21 @@ class Camera:
         pitch_speed: float = 2.0,
         hold_key: Any = None,
     ) -> None:
-        """Fly: the keys W and S move forwards and backwards, A and D to the left and right, E and Q upwards and
-        downwards, by `movement_speed` units in a sixtieth of a second. The pointer turns the camera, while `hold_key`
-        is held, if one is given: by `yaw_speed` and `pitch_speed` half-turns for the window's width and height. Called
-        once a frame.
+        """Fly through the scene; called once a frame.
+
+        The keys W and S move forwards and backwards, A and D to the left and right, E and Q upwards and downwards. The
+        pointer turns the camera.
+
+        Parameters
+        ----------
+        window : ti.ui.Window
+            The window with the keys and the pointer.
+        movement_speed : float, default 1
+            Units of the scene in a sixtieth of a second.
+        yaw_speed, pitch_speed : float, default 2
+            Half-turns for the window's width and height.
+        hold_key : str, optional
+            Turn only while this key or button is held.
         """
         now = time.perf_counter()
         frames = 0.0 if self._moved_at is None else (now - self._moved_at) * FRAMES_PER_SECOND
@@ -208,15 +347,51 @@ class Camera:
 
 
 def make_camera() -> Camera:
-    """A new `Camera`, at the origin, looking along z."""
+    """A new camera at the origin that looks along z.
+
+    Returns
+    -------
+    Camera
+        The camera.
+
+    Examples
+    --------
+    >>> camera = ti.ui.make_camera()
+    >>> camera.fov(60)
+    """
     return Camera()
 
 
 class Scene:
-    """What is seen in space in one frame: got from `Window.get_scene`, or made; drawn, and emptied, by `Canvas.scene`.
+    """What is seen in space in one frame; drawn, and emptied, by `Canvas.scene`.
 
-    Fields, ndarrays and NumPy arrays are accepted alike. Raises `ViewError` for arguments of wrong shapes and for
-    numbers of vertices that there are not. What is not finite is not drawn.
+    Fields, ndarrays and NumPy arrays are accepted alike. What is not finite is not drawn.
+
+    Methods
+    -------
+    ambient_light
+    lines
+    mesh
+    mesh_instance
+    particles
+    point_light
+    set_camera
+
+    Raises
+    ------
+    ViewError
+        From its methods, for arguments of wrong shapes and for numbers of vertices that there are not.
+
+    Examples
+    --------
+    >>> window = ti.ui.Window("spheres", (64, 64), show_window=False)
+    >>> scene = window.get_scene()
+    >>> x = ti.Vector.field(3, ti.f32, shape=4)
+    >>> scene.particles(x, radius=0.2)
+    >>> scene.ambient_light((1, 1, 1))
+    >>> window.get_canvas().scene(scene)
+    >>> window.get_image_buffer_as_numpy().shape
+    (64, 64, 4)
     """
 
     def __init__(self) -> None:
@@ -226,17 +401,42 @@ class Scene:
         self._lights: list[Light] = []
 
     def set_camera(self, camera: Camera) -> None:
-        """The camera that sees the scene; it stays for the frames that follow. Without one, all is seen."""
+        """Set the camera, which stays for the frames that follow; without one, everything is seen.
+
+        Parameters
+        ----------
+        camera : Camera
+            The camera.
+
+        Raises
+        ------
+        ViewError
+            For what is not a camera.
+        """
         if not isinstance(camera, Camera):
             raise ViewError(f"set_camera({camera!r}): that is not a camera", hint="make one with ti.ui.Camera()")
         self._camera = camera
 
     def ambient_light(self, color: Sequence[float]) -> None:
-        """Light from everywhere; of several the last one counts. A scene without any light gets some."""
+        """Light the scene from everywhere; the last one counts. A scene without any light gets some.
+
+        Parameters
+        ----------
+        color : (float, float, float)
+            Red, green and blue, in [0, 1].
+        """
         self._ambient = _color(color)
 
     def point_light(self, pos: Sequence[float], color: Sequence[float]) -> None:
-        """A light at a position, which does not fade with the distance. Several add up."""
+        """Add a light, which does not fade with the distance; several add up.
+
+        Parameters
+        ----------
+        pos : (float, float, float)
+            Where it is.
+        color : (float, float, float)
+            Red, green and blue, in [0, 1].
+        """
         self._lights.append(Light(_position(pos), tuple(_color(color).tolist())))
 
     def particles(
@@ -249,8 +449,22 @@ class Scene:
         index_offset: int = 0,
         index_count: int | None = None,
     ) -> None:
-        """Spheres at `centers` (N, 3), with `radius` or each its own (N,), and `color` or `per_vertex_color` (N, 3).
-        `index_count` of them are drawn, from `index_offset` on.
+        """Add spheres to the frame.
+
+        Parameters
+        ----------
+        centers : Field or array, shape (N, 3)
+            Where they are.
+        radius : float
+            In the same units.
+        color : (float, float, float)
+            The colour of all.
+        per_vertex_color : Field or array, shape (N, 3), optional
+            The colour of each.
+        per_vertex_radius : Field or array, shape (N,), optional
+            The radius of each.
+        index_offset, index_count : int, optional
+            Which of them are drawn.
         """
         shown = _part(index_offset, index_count)
         radii = radius if per_vertex_radius is None else as_array(per_vertex_radius).ravel()
@@ -275,9 +489,22 @@ class Scene:
         index_offset: int = 0,
         index_count: int | None = None,
     ) -> None:
-        """Lines `width` pixels wide between `vertices` (N, 3) in pairs, or between those that `indices` (2 M, or
-        (M, 2)) name. Colours as for `particles`, of the vertices. Of the vertices and of the indices a part may be
-        chosen.
+        """Add lines to the frame.
+
+        Parameters
+        ----------
+        vertices : Field or array, shape (N, 3)
+            Their ends, in pairs, if there are no `indices`.
+        width : float
+            In pixels.
+        indices : Field or array, shape (2 M,) or (M, 2), optional
+            The two vertices of each line.
+        color : (float, float, float)
+            The colour of all.
+        per_vertex_color : Field or array, shape (N, 3), optional
+            The colours of the vertices.
+        vertex_offset, vertex_count, index_offset, index_count : int, optional
+            Which part of the vertices and of the indices is used.
         """
         vertices, each = _chosen(vertices, per_vertex_color, vertex_offset, vertex_count)
         chosen = _indices(indices, len(vertices), index_offset, index_count)
@@ -297,9 +524,28 @@ class Scene:
         index_count: int | None = None,
         show_wireframe: bool = False,
     ) -> None:
-        """Triangles between `vertices` (N, 3) in threes, or between those that `indices` (3 T, or (T, 3)) name, with
-        `normals` (N, 3), made of the triangles where they are not given. Corners are counter-clockwise as seen from the
-        front; `two_sided` light reaches the back as well. With `show_wireframe` the edges alone are drawn.
+        """Add a mesh of triangles to the frame.
+
+        Corners are counter-clockwise as seen from the front.
+
+        Parameters
+        ----------
+        vertices : Field or array, shape (N, 3)
+            The corners, in threes, if there are no `indices`.
+        indices : Field or array, shape (3 T,) or (T, 3), optional
+            The three vertices of each triangle.
+        normals : Field or array, shape (N, 3), optional
+            By default those of the triangles around each vertex.
+        color : (float, float, float)
+            The colour of all.
+        per_vertex_color : Field or array, shape (N, 3), optional
+            The colours of the vertices.
+        two_sided : bool, default False
+            Let light reach the back as well.
+        vertex_offset, vertex_count, index_offset, index_count : int, optional
+            Which part of the vertices and of the indices is used.
+        show_wireframe : bool, default False
+            Draw the edges alone.
         """
         self._add_mesh(
             vertices, indices, normals, color, per_vertex_color, two_sided, None, (vertex_offset, vertex_count),
@@ -323,8 +569,18 @@ class Scene:
         index_count: int | None = None,
         show_wireframe: bool = False,
     ) -> None:
-        """A mesh, as `mesh`, at each of `transforms` (M, 4, 4), matrices that act on column vectors; `instance_count`
-        of them, from `instance_offset` on.
+        """Add a mesh at several places to the frame.
+
+        Parameters
+        ----------
+        vertices, indices, normals, color, per_vertex_color, two_sided, show_wireframe
+            As for `mesh`.
+        transforms : Field or array, shape (M, 4, 4)
+            Matrices that act on column vectors.
+        instance_offset, instance_count : int, optional
+            Which of the matrices are used.
+        vertex_offset, vertex_count, index_offset, index_count : int, optional
+            Which part of the vertices and of the indices is used.
         """
         if transforms is not None:
             places = as_array(transforms)

@@ -38,12 +38,31 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 class Window:
-    """A window of `res` pixels, called `name`, that shows at most `fps_limit` frames a second, and never more than 60.
-    `show_window=False` draws without showing, for recording with `save_image`.
+    """A window for drawing in the plane and in space, with controls.
 
-    `vsync` and `pos` are accepted for programs that set them, and change nothing. `running` and the frames' rate are
-    those of `ti.GUI`. Scenes in space are drawn by the page where it has a graphics card and hears of the running cell,
-    else here; the environment variable `TINOTE_GUI_RENDERER` ("page" or "kernel") decides otherwise.
+    `running` and the frames' rate are those of `ti.GUI`. Scenes in space are drawn by the page where it has a graphics
+    card and hears of the running cell, else here; the environment variable `TINOTE_GUI_RENDERER` ("page" or "kernel")
+    decides otherwise.
+
+    Parameters
+    ----------
+    name : str
+        The title.
+    res : (int, int)
+        Width and height in pixels.
+    vsync, pos
+        Accepted, and without effect.
+    show_window : bool, default True
+        False draws without showing, for recording with `save_image`.
+    fps_limit : float
+        The most frames a second; there are never more than 60.
+
+    Examples
+    --------
+    >>> window = ti.ui.Window("image", (64, 64), show_window=False)
+    >>> x = ti.field(ti.f32, shape=(64, 64))
+    >>> window.get_canvas().set_image(x)
+    >>> window.save_image("image.png")
     """
 
     def __init__(
@@ -99,15 +118,48 @@ class Window:
         self._gui.close()
 
     def get_events(self, tag: Any = None) -> list[Event]:
-        """The events since the last call, oldest first; with `tag`, those of this kind."""
+        """The events since the last call, the oldest first.
+
+        Parameters
+        ----------
+        tag : str, optional
+            Only events of this kind.
+
+        Returns
+        -------
+        list of Event
+            The events.
+        """
         return list(self._gui.get_events(*(() if tag is None else (tag,))))
 
     def get_event(self, tag: Any = None) -> bool:
-        """Whether there is a next event (of this kind); it is then in `event`."""
+        """Whether there is a next event; it is then in `event`.
+
+        Parameters
+        ----------
+        tag : str, optional
+            Only events of this kind.
+
+        Returns
+        -------
+        bool
+            True if there is one.
+        """
         return self._gui.get_event(*(() if tag is None else (tag,)))
 
     def is_pressed(self, *keys: str) -> bool:
-        """Whether any of these keys or buttons is held down."""
+        """Whether any of these keys or buttons is held down.
+
+        Parameters
+        ----------
+        *keys : str
+            Such as `ti.ui.SPACE`, `"a"` or `ti.ui.LMB`.
+
+        Returns
+        -------
+        bool
+            True if one is.
+        """
         return self._gui.is_pressed(*keys)
 
     def get_cursor_pos(self) -> tuple[float, float]:
@@ -119,19 +171,33 @@ class Window:
         return self._gui.res
 
     def get_image_buffer_as_numpy(self) -> np.ndarray:
-        """What has been drawn in this frame; before anything is, the last one that was shown: (width, height, 4),
-        float32.
+        """The picture that has been drawn in this frame, or else the last one that was shown.
+
+        An array of the shape (width, height, 4), float32 in [0, 1].
         """
         return self._gui.get_image()
 
     def get_depth_buffer_as_numpy(self) -> np.ndarray:
-        """How deep the scenes in space are that have been drawn in this frame; before that, in the last one: (width,
-        height), float32, from 1 at the camera's near plane to 0 at the far one and where nothing is.
+        """The depth buffer of the scenes in space that are in this frame, or in the last that was shown.
+
+        An array of the shape (width, height), float32, from 1 at the camera's near plane to 0 at the far one and where
+        nothing is.
         """
         return self._gui.get_depth()
 
     def get_depth_buffer(self, depth: Any) -> None:
-        """Write the same into `depth`, a field or array of the window's size. Raises `ViewError` for another one."""
+        """Write the depth buffer into a field or array.
+
+        Parameters
+        ----------
+        depth : Field or array, shape (width, height)
+            What gets the depths, as `get_depth_buffer_as_numpy` returns them.
+
+        Raises
+        ------
+        ViewError
+            For another shape.
+        """
         shape = tuple(getattr(depth, "shape", ()))
         if shape != self._gui.res:
             raise ViewError(f"depth has shape {shape}, and the window {self._gui.res}")
@@ -141,7 +207,13 @@ class Window:
             depth.from_numpy(self._gui.get_depth())
 
     def save_image(self, filename: str | Path) -> None:
-        """Write the frame that is being drawn to a file (.png, .jpg, …); the next one begins from the background."""
+        """Write the frame that is being drawn to a file; the next one begins from the background.
+
+        Parameters
+        ----------
+        filename : path
+            The file: .png, .jpg, …
+        """
         self._gui.show(Path(filename))
 
     def __repr__(self) -> str:
@@ -149,20 +221,48 @@ class Window:
 
 
 class Canvas:
-    """What a window shows: later calls lie over earlier ones. Got from `Window.get_canvas`."""
+    """What a window shows, from `Window.get_canvas`: later calls lie over earlier ones.
+
+    Coordinates are in [0, 1] from the bottom left, colours are red, green and blue in [0, 1].
+
+    Examples
+    --------
+    >>> window = ti.ui.Window("circles", (64, 64), show_window=False)
+    >>> canvas = window.get_canvas()
+    >>> isinstance(canvas, ti.ui.Canvas)
+    True
+    >>> canvas.set_background_color((1, 1, 1))
+    >>> x = ti.Vector.field(2, ti.f32, shape=4)
+    >>> canvas.circles(x, radius=0.1, color=(0.9, 0.2, 0.2))
+    """
 
     def __init__(self, gui: GUI) -> None:
         self._gui = gui
         self._height = gui.res[1]
 
     def set_background_color(self, color: Any) -> None:
-        """Paint the whole window; frames begin with this colour from now on."""
+        """Paint the whole window; frames begin with this colour from now on.
+
+        Parameters
+        ----------
+        color : (float, float, float)
+            The colour.
+        """
         self._gui.background_color = np.asarray(color, dtype=float)
         self._gui.clear()
 
     def set_image(self, img: Any) -> None:
-        """Fill the window with an image, indexed `[x, y]` from the bottom left: grey or colours; floats in [0, 1] or
-        unsigned integers. One of another size is stretched.
+        """Fill the window with an image; one of another size is stretched.
+
+        Parameters
+        ----------
+        img : Field or array, shape (width, height) or (width, height, channels)
+            Grey or colours, indexed `[x, y]` from the bottom left; floats in [0, 1] or unsigned integers.
+
+        Raises
+        ------
+        ViewError
+            For what is not an image.
         """
         image = as_array(img)
         if image.ndim not in (2, 3) or 0 in image.shape:
@@ -170,7 +270,19 @@ class Canvas:
         self._gui.set_image(stretched(image, self._gui.res))
 
     def circles(self, centers: Any, radius: float, color: Any = (0.5, 0.5, 0.5), per_vertex_color: Any = None) -> None:
-        """Filled circles: `centers` (N, 2); `per_vertex_color` (N, 3) or one `color`."""
+        """Draw filled circles.
+
+        Parameters
+        ----------
+        centers : Field or array, shape (N, 2)
+            Their centres.
+        radius : float
+            In heights of the window.
+        color : (float, float, float)
+            The colour of all.
+        per_vertex_color : Field or array, shape (N, 3), optional
+            The colour of each.
+        """
         self._gui.circles(centers, radius * self._height, _colors(color, per_vertex_color))
 
     def lines(
@@ -181,8 +293,20 @@ class Canvas:
         color: Any = (0.5, 0.5, 0.5),
         per_vertex_color: Any = None,
     ) -> None:
-        """Lines between two points each: `vertices` (N, 2) in pairs, or `indices` (2 M, or (M, 2)) into them. A line
-        has the colour of its first point.
+        """Draw lines between two points each; a line has the colour of its first point.
+
+        Parameters
+        ----------
+        vertices : Field or array, shape (N, 2)
+            The points, in pairs, if there are no `indices`.
+        width : float
+            In heights of the window.
+        indices : Field or array, shape (2 M,) or (M, 2), optional
+            The two points of each line.
+        color : (float, float, float)
+            The colour of all.
+        per_vertex_color : Field or array, shape (N, 3), optional
+            The colours of the points.
         """
         pairs = _corners(vertices, indices, 2)
         colors = _colors(color, per_vertex_color, pairs)
@@ -192,8 +316,18 @@ class Canvas:
     def triangles(
         self, vertices: Any, color: Any = (0.5, 0.5, 0.5), indices: Any = None, per_vertex_color: Any = None
     ) -> None:
-        """Filled triangles: `vertices` (N, 2) in threes, or `indices` (3 M) into them. A triangle has the mean colour
-        of its corners.
+        """Draw filled triangles; each has the mean colour of its corners.
+
+        Parameters
+        ----------
+        vertices : Field or array, shape (N, 2)
+            The corners, in threes, if there are no `indices`.
+        color : (float, float, float)
+            The colour of all.
+        indices : Field or array, shape (3 M,), optional
+            The three corners of each triangle.
+        per_vertex_color : Field or array, shape (N, 3), optional
+            The colours of the corners.
         """
         corners = _corners(vertices, indices, 3)
         points = as_positions(vertices, "vertices")
@@ -203,7 +337,17 @@ class Canvas:
         self._gui.triangles(points[corners[:, 0]], points[corners[:, 1]], points[corners[:, 2]], colors)
 
     def contour(self, scalar_field: Any, cmap_name: str = "plasma", normalize: bool = False) -> None:
-        """A scalar field over the window in the colours of a map of matplotlib's."""
+        """Draw a scalar field over the window in colours.
+
+        Parameters
+        ----------
+        scalar_field : Field or array, shape (columns, rows)
+            The values, in [0, 1].
+        cmap_name : str, default "plasma"
+            A colour map of matplotlib.
+        normalize : bool, default False
+            Let the colours go from the least to the greatest value.
+        """
         self.set_image(colored(scalar_field, cmap_name, normalize))
 
     def vector_field(
@@ -214,7 +358,26 @@ class Canvas:
         width: float = 0.002,
         color: Any = (1.0, 1.0, 1.0),
     ) -> None:
-        """A vector field (columns, rows, 2): an arrow at every `arrow_spacing`-th cell, `scale` times the vector."""
+        """Draw a vector field over the window: an arrow in every few cells.
+
+        Parameters
+        ----------
+        vector_field : Field or array, shape (columns, rows, 2)
+            The vectors.
+        arrow_spacing : int, default 5
+            The distance of arrows in cells.
+        scale : float, default 0.1
+            The length of an arrow for a vector of length 1.
+        width : float, default 0.002
+            In heights of the window.
+        color : (float, float, float)
+            The colour of all.
+
+        Raises
+        ------
+        ViewError
+            For an array of another shape.
+        """
         field = as_array(vector_field)
         if field.ndim != 3 or field.shape[2] != 2:
             raise ViewError(f"a vector field over the window has shape (columns, rows, 2), not {field.shape}")
@@ -222,14 +385,35 @@ class Canvas:
         self._gui.arrows(centers, scale * vectors, 0.5 * width * self._height, np.asarray(color, dtype=float))
 
     def scene(self, scene: Scene) -> None:
-        """Draw a scene in space over what is there, and empty it for the next frame."""
+        """Draw a scene in space over what is there, and empty it for the next frame.
+
+        Parameters
+        ----------
+        scene : Scene
+            The scene.
+
+        Raises
+        ------
+        ViewError
+            For what is not a scene.
+        """
         if not isinstance(scene, Scene):
             raise ViewError(f"{scene!r} is not a scene", hint="get one with window.get_scene()")
         self._gui.set_scene(*scene.take(self._gui.res[0] / self._gui.res[1]))
 
 
 class Gui:
-    """The controls of a window. Got from `Window.get_gui`. Each call draws one and gives what it says now."""
+    """The controls of a window, from `Window.get_gui`: each call draws one and returns its present value.
+
+    Examples
+    --------
+    >>> window = ti.ui.Window("controls", (64, 64), show_window=False)
+    >>> gui = window.get_gui()
+    >>> isinstance(gui, ti.ui.Gui)
+    True
+    >>> gui.slider_float("speed", 0.5, 0.0, 1.0)
+    0.5
+    """
 
     def __init__(self, gui: GUI) -> None:
         self._gui = gui
@@ -239,7 +423,20 @@ class Gui:
 
     @contextmanager
     def sub_window(self, name: str, x: float, y: float, width: float, height: float) -> Iterator[Gui]:
-        """A box of controls; place and size are shares of the window's, from the top left."""
+        """A box of controls, as a `with` block.
+
+        Parameters
+        ----------
+        name : str
+            Its title.
+        x, y, width, height : float
+            Place and size in shares of the window's, from the top left.
+
+        Yields
+        ------
+        Gui
+            The controls.
+        """
         self.begin(name, x, y, width, height)
         try:
             yield self
@@ -247,7 +444,15 @@ class Gui:
             self.end()
 
     def begin(self, name: str, x: float, y: float, width: float, height: float) -> None:
-        """Begin a box of controls, as `sub_window`; `end` ends it."""
+        """Begin a box of controls, as `sub_window`; `end` ends it.
+
+        Parameters
+        ----------
+        name : str
+            Its title.
+        x, y, width, height : float
+            Place and size in shares of the window's, from the top left.
+        """
         across, down = self._gui.res
         self._panel = Panel(self._pointer, Box(x * across, y * down, width * across, height * down), name)
         self._begun_in = self._gui.frame
@@ -264,7 +469,15 @@ class Gui:
         return self._panel
 
     def text(self, text: str, color: Any = None) -> None:
-        """A line of text."""
+        """Draw a line of text.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        color : (float, float, float), optional
+            Its colour.
+        """
         if color is None:
             self._open().text(str(text))
         else:
@@ -272,23 +485,90 @@ class Gui:
             self._open().text(str(text), (red, green, blue))
 
     def slider_float(self, text: str, old_value: float, minimum: float, maximum: float) -> float:
-        """A number from `minimum` to `maximum`."""
+        """Draw a slider for a number.
+
+        Parameters
+        ----------
+        text : str
+            What stands next to it.
+        old_value : float
+            The number.
+        minimum, maximum : float
+            The ends of the range.
+
+        Returns
+        -------
+        float
+            The number now.
+        """
         return float(self._open().slider(text, old_value, minimum, maximum))
 
     def slider_int(self, text: str, old_value: int, minimum: int, maximum: int) -> int:
-        """An integer from `minimum` to `maximum`."""
+        """Draw a slider for an integer.
+
+        Parameters
+        ----------
+        text : str
+            What stands next to it.
+        old_value : int
+            The number.
+        minimum, maximum : int
+            The ends of the range.
+
+        Returns
+        -------
+        int
+            The number now.
+        """
         return round(self._open().slider(text, old_value, minimum, maximum, 1))
 
     def checkbox(self, text: str, old_value: bool) -> bool:
-        """A box to tick."""
+        """Draw a box to tick.
+
+        Parameters
+        ----------
+        text : str
+            What stands next to it.
+        old_value : bool
+            Whether it is ticked.
+
+        Returns
+        -------
+        bool
+            Whether it is ticked now.
+        """
         return self._open().checkbox(text, bool(old_value))
 
     def button(self, text: str) -> bool:
-        """Whether the button was pressed since the frame before."""
+        """Draw a button.
+
+        Parameters
+        ----------
+        text : str
+            What it says.
+
+        Returns
+        -------
+        bool
+            Whether it was pressed since the frame before.
+        """
         return self._open().button(text)
 
     def color_edit_3(self, text: str, old_value: Any) -> tuple[float, ...]:
-        """A colour by three sliders from 0 to 1."""
+        """Draw three sliders for a colour.
+
+        Parameters
+        ----------
+        text : str
+            What stands next to them.
+        old_value : (float, float, float)
+            The colour, in [0, 1].
+
+        Returns
+        -------
+        tuple of float
+            The colour now.
+        """
         return tuple(
             [
                 self.slider_float(f"{text} {part}", float(old), 0.0, 1.0)

@@ -50,13 +50,40 @@ def _subtract(lists, row, column, value):  # type: ignore[no-untyped-def]
 
 
 class SparseMatrixBuilder:
-    """Gathers the entries of a sparse matrix of `num_rows` by `num_cols` (as many as rows, if left out) in kernels, to
-    which it is passed as `A: ti.types.sparse_matrix_builder()`: `A[i, j] += value` and `A[i, j] -= value`. Entries at
-    one place sum up.
+    """Gathers the entries of a sparse matrix in kernels.
 
-    `max_num_triplets`: how many entries there is room for. `dtype`: of the values, `ti.f32` or `ti.f64`.
-    `storage_format` ("col_major" or "row_major") is taken as programs give it and changes nothing that they see. Raises
-    `FieldError`, and `NotAvailableError` where SciPy is not installed.
+    It is passed as `A: ti.types.sparse_matrix_builder()`, and takes `A[i, j] += value` and `A[i, j] -= value`. Entries
+    at one place sum up.
+
+    Parameters
+    ----------
+    num_rows : int
+        The number of rows.
+    num_cols : int, optional
+        The number of columns, by default that of rows.
+    max_num_triplets : int
+        How many entries there is room for.
+    dtype : {ti.f32, ti.f64}
+        The type of the values.
+    storage_format : {"col_major", "row_major"}
+        Accepted, and without effect on results.
+
+    Raises
+    ------
+    FieldError
+        For shapes and types that a matrix cannot have.
+
+    Examples
+    --------
+    >>> builder = ti.linalg.SparseMatrixBuilder(3, 3, max_num_triplets=10)
+    >>> @ti.kernel
+    ... def fill(A: ti.types.sparse_matrix_builder()):
+    ...     for i in range(3):
+    ...         A[i, i] += 2.0
+    >>> fill(builder)
+    >>> A = builder.build()
+    >>> A[1, 1], A.nnz
+    (2.0, 3)
     """
 
     __tinote_add_at__ = 2, _add, _subtract
@@ -94,10 +121,24 @@ class SparseMatrixBuilder:
         self._key = self._slots = np.zeros(0, np.int64)
 
     def build(self, dtype: Any = None, _format: str = "CSR") -> SparseMatrix:
-        """The matrix of all that was added since the last `build` or `clear`; the builder is empty afterwards. `dtype`:
-        of the matrix, that of the builder if left out. In a tape, functional derivatives and forward mode, the entries
-        have the derivatives of the matrix's elements. Raises `FieldError` for entries outside of the matrix, and for
-        more than there is room for.
+        """Make the matrix of all that was added since the last `build` or `clear`; the builder is empty afterwards.
+
+        In a tape, functional derivatives and forward mode, the entries have the derivatives of the matrix's elements.
+
+        Parameters
+        ----------
+        dtype : {ti.f32, ti.f64}, optional
+            The type of the elements, by default that of the builder.
+
+        Returns
+        -------
+        SparseMatrix
+            The matrix.
+
+        Raises
+        ------
+        FieldError
+            For entries outside of the matrix, and for more than there is room for.
         """
         span = caller()
         count = self._counted()

@@ -83,14 +83,35 @@ def elements_of(matrix: Any) -> Elements:
 
 
 class SparseMatrix:
-    """A sparse matrix of `n` by `m` numbers of type `dtype`, without elements at first; `sm`: another one, whose
-    elements it takes. Most come from `SparseMatrixBuilder.build`, or from SciPy by `SparseMatrix.from_scipy`.
+    """A sparse matrix of numbers, without elements at first.
 
-    `A + B`, `A - B`, `A * 2.0`, `A * B` (element by element), `A @ B`, `A @ x` (of a field, an ndarray or a NumPy
-    array with as many numbers as `A` has columns, which gives an ndarray, or a NumPy array for one), `A.transpose()`,
-    `A[i, j]`, `A.shape`. All of these have derivatives in a tape, in functional derivatives and in forward mode.
-    `storage_format` is taken as programs give it and changes nothing that they see. Raises `FieldError`, and
-    `NotAvailableError` where SciPy is not installed.
+    Most come from `SparseMatrixBuilder.build`, or from SciPy by `SparseMatrix.from_scipy`. There are `A + B`, `A - B`,
+    `A * 2.0`, `A * B` (element by element), `A @ B`, `A @ x` (x: a field, an ndarray or a NumPy array with as many
+    numbers as A has columns; the result is an ndarray, or a NumPy array for one), `A.transpose()`, `A[i, j]` and
+    `A.shape`. All of these have derivatives in a tape, in functional derivatives and in forward mode.
+
+    Parameters
+    ----------
+    n, m : int, optional
+        The numbers of rows and of columns.
+    sm : SparseMatrix, optional
+        Another one, whose elements it takes.
+    dtype : {ti.f32, ti.f64}
+        The type of the elements.
+    storage_format : {"col_major", "row_major"}
+        Accepted, and without effect on results.
+
+    Raises
+    ------
+    FieldError
+        For shapes and types that a matrix cannot have.
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> A = ti.linalg.SparseMatrix.from_scipy(scipy.sparse.diags_array([1.0, 2.0]))
+    >>> (A + A)[1, 1], A.nnz
+    (4.0, 2)
     """
 
     def __init__(
@@ -128,8 +149,24 @@ class SparseMatrix:
 
     @classmethod
     def from_scipy(cls, matrix: Any, dtype: Any = None) -> SparseMatrix:
-        """The same as a matrix or array of `scipy.sparse`. `dtype`: `ti.f32` or `ti.f64`, left out that of the matrix
-        (f64 for integers). Raises `FieldError`.
+        """Make a sparse matrix of one of `scipy.sparse`.
+
+        Parameters
+        ----------
+        matrix : sparse matrix or array
+            The matrix.
+        dtype : {ti.f32, ti.f64}, optional
+            The type of the elements; by default that of the matrix, f64 for integers.
+
+        Returns
+        -------
+        SparseMatrix
+            A copy.
+
+        Raises
+        ------
+        FieldError
+            For what is not a sparse matrix of numbers.
         """
         span, module = caller(), scipy_sparse()
         if not module.issparse(matrix) or matrix.ndim != 2:
@@ -145,8 +182,17 @@ class SparseMatrix:
         return self.elements.matrix(self.values.to_numpy())
 
     def build_from_ndarray(self, ndarray: Field) -> None:
-        """Take the elements of an array of triplets (row, column, value): of vectors of three numbers, or of numbers,
-        three for each; those at one place sum up. Raises `FieldError`.
+        """Take the elements of an array of triplets (row, column, value); those at one place sum up.
+
+        Parameters
+        ----------
+        ndarray : Ndarray
+            Of vectors of three numbers, or of numbers, three for each element.
+
+        Raises
+        ------
+        FieldError
+            For an array of another kind, and elements outside of the matrix.
         """
         span = caller()
         if not isinstance(ndarray, Field) or ndarray.held().size % 3:
@@ -357,7 +403,13 @@ class SparseMatrix:
     # ---- out
 
     def mmwrite(self, filename: str) -> None:
-        """Write a file in the Matrix Market exchange format."""
+        """Write a file in the Matrix Market exchange format.
+
+        Parameters
+        ----------
+        filename : str
+            The file.
+        """
         with open(filename, "w", encoding="ascii") as file:
             print("%%MatrixMarket matrix coordinate real general", file=file)
             print(self.n, self.m, self.nnz, file=file)

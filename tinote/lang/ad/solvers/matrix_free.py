@@ -32,8 +32,30 @@ Array = np.ndarray[Any, Any]
 
 
 class LinearOperator:
-    """A matrix that a kernel, or a function that launches kernels, multiplies by: `matvec_kernel(x, Ax)` reads the
-    field or ndarray `x` and gives `Ax`, of the same shape, new values.
+    """A matrix that is given by its product with a vector.
+
+    Parameters
+    ----------
+    matvec_kernel : callable
+        A kernel, or a function that launches kernels: `matvec_kernel(x, Ax)` reads the field or ndarray `x` and gives
+        `Ax`, of the same shape, new values.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def laplacian(x: ti.template(), Ax: ti.template()):
+    ...     for i in x:
+    ...         Ax[i] = 2.0 * x[i]
+    ...         if i > 0:
+    ...             Ax[i] -= x[i - 1]
+    ...         if i < x.shape[0] - 1:
+    ...             Ax[i] -= x[i + 1]
+    >>> A = ti.linalg.LinearOperator(laplacian)
+    >>> x, Ax = ti.field(ti.f64, shape=3), ti.field(ti.f64, shape=3)
+    >>> x.fill(1.0)
+    >>> A.matvec(x, Ax)
+    >>> Ax.to_numpy()
+    array([1., 0., 1.])
     """
 
     def __init__(self, matvec_kernel: Callable[[Any, Any], Any]) -> None:
@@ -43,7 +65,20 @@ class LinearOperator:
         self._scratch: dict[tuple[Any, ...], tuple[Field, Field, Field]] = {}
 
     def matvec(self, x: Field, Ax: Field) -> None:
-        """Multiply `x` by the matrix, and leave that in `Ax`. Raises `FieldError` where their shapes differ."""
+        """Multiply a vector by the matrix.
+
+        Parameters
+        ----------
+        x : Field or Ndarray
+            The vector.
+        Ax : Field or Ndarray
+            Where the product is left, of the same shape.
+
+        Raises
+        ------
+        FieldError
+            Where the shapes differ.
+        """
         if x.shape + x.element != Ax.shape + Ax.element:
             raise FieldError(
                 f"'{x.name}' and '{Ax.name}' have shapes {x.shape + x.element} and {Ax.shape + Ax.element}: an "
@@ -63,15 +98,55 @@ class LinearOperator:
 def MatrixFreeCG(  # noqa: N802 (the dialect's name)
     A: LinearOperator, b: Field, x: Field, tol: float = 1e-6, maxiter: int = 5000, quiet: bool = True
 ) -> bool:
-    """Solve A x = b by conjugate gradients, for a symmetric positive definite operator `A`. `b` and `x` are fields or
-    ndarrays of one shape and type; `x` holds where to begin, which has no derivatives, and gets the solution. `tol`:
-    the norm of the residual that ends the iterations, of which there are at most `maxiter`. `quiet=False` prints each.
-    Gives True; raises `SolverError` with the residual where they do not converge, or `A` is not positive definite, and
-    `FieldError` for shapes that do not fit.
+    """Solve A x = b by conjugate gradients, for a symmetric positive definite operator.
 
     Derivatives, in a tape, in functional derivatives and in forward mode, take one more solve each, with the same
-    operator; second ones take four. Method: Hestenes and Stiefel, "Methods of conjugate gradients for solving linear
-    systems", J. Res. Nat. Bur. Standards 49, 1952.
+    operator; second ones take four.
+
+    Parameters
+    ----------
+    A : LinearOperator
+        The matrix.
+    b : Field or Ndarray
+        The right side.
+    x : Field or Ndarray
+        Where to begin, of the shape and type of `b`, which has no derivatives; it gets the solution.
+    tol : float, default 1e-6
+        The norm of the residual that ends the iterations.
+    maxiter : int, default 5000
+        The most iterations.
+    quiet : bool, default True
+        False prints each iteration.
+
+    Returns
+    -------
+    bool
+        True.
+
+    Raises
+    ------
+    SolverError
+        With the residual, where the iterations do not converge, or A is not positive definite.
+    FieldError
+        For shapes that do not fit.
+
+    References
+    ----------
+    M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems", J. Res. Nat. Bur.
+    Standards 49, 1952.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def double(x: ti.template(), Ax: ti.template()):
+    ...     for i in x:
+    ...         Ax[i] = 2.0 * x[i]
+    >>> b, x = ti.field(ti.f64, shape=3), ti.field(ti.f64, shape=3)
+    >>> b.fill(3.0)
+    >>> ti.linalg.MatrixFreeCG(ti.linalg.LinearOperator(double), b, x)
+    True
+    >>> x.to_numpy()
+    array([1.5, 1.5, 1.5])
     """
     return _solved(A, b, x, tol, maxiter, quiet, conjugate_gradients, "MatrixFreeCG", symmetric=True)
 
@@ -79,11 +154,44 @@ def MatrixFreeCG(  # noqa: N802 (the dialect's name)
 def MatrixFreeBICGSTAB(  # noqa: N802 (the dialect's name)
     A: LinearOperator, b: Field, x: Field, tol: float = 1e-6, maxiter: int = 5000, quiet: bool = True
 ) -> bool:
-    """Solve A x = b by stabilised biconjugate gradients, for any operator `A` that is not singular; `b`, `x`, `tol`,
-    `maxiter`, `quiet`, the result and the errors raised are those of `MatrixFreeCG`.
+    """Solve A x = b by stabilised biconjugate gradients, for any operator that is not singular.
 
-    In reverse mode it multiplies by the transpose, which is the gradient of the operator's kernel. Method: van der
-    Vorst, "Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG", SIAM J. Sci. Stat. Comput. 13, 1992.
+    In reverse mode it multiplies by the transpose, which is the gradient of the operator's kernel.
+
+    Parameters
+    ----------
+    A, b, x, tol, maxiter, quiet
+        As for `ti.linalg.MatrixFreeCG`.
+
+    Returns
+    -------
+    bool
+        True.
+
+    Raises
+    ------
+    SolverError
+        With the residual, where the iterations do not converge.
+    FieldError
+        For shapes that do not fit.
+
+    References
+    ----------
+    H. A. van der Vorst, "Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG", SIAM J. Sci. Stat. Comput. 13,
+    1992.
+
+    Examples
+    --------
+    >>> @ti.kernel
+    ... def rotate(x: ti.template(), Ax: ti.template()):
+    ...     Ax[0] = x[0] - x[1]
+    ...     Ax[1] = x[0] + x[1]
+    >>> b, x = ti.field(ti.f64, shape=2), ti.field(ti.f64, shape=2)
+    >>> b.from_numpy([0.0, 2.0])
+    >>> ti.linalg.MatrixFreeBICGSTAB(ti.linalg.LinearOperator(rotate), b, x)
+    True
+    >>> x.to_numpy().round(6)
+    array([1., 1.])
     """
     return _solved(A, b, x, tol, maxiter, quiet, bicgstab, "MatrixFreeBICGSTAB", symmetric=False)
 

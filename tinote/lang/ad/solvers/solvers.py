@@ -31,13 +31,38 @@ Array = np.ndarray[Any, Any]
 
 
 class SparseSolver:
-    """Solves linear systems with a sparse matrix by factorising it: `compute(A)`, or `analyze_pattern(A)` and
-    `factorize(A)`, and then `solve(b)` as often as wanted.
+    """Solves linear systems with a sparse matrix by factorising it.
 
-    `dtype`: of results for arrays that have none of their own. `solver_type`: "LLT" (Cholesky; symmetric positive
-    definite matrices), "LDLT" (symmetric ones) or "LU" (any). `ordering`: "AMD" or "COLAMD". Factors are computed in
-    double precision, by SuperLU (SciPy), or for LLT by CHOLMOD where scikit-sparse is installed. Raises `FieldError`,
-    and `NotAvailableError` where SciPy is not installed.
+    `compute(A)`, or `analyze_pattern(A)` and `factorize(A)`, and then `solve(b)` as often as wanted. Factors are
+    computed in double precision, by SuperLU (SciPy), or for LLT by CHOLMOD where scikit-sparse is installed.
+
+    Parameters
+    ----------
+    dtype : {ti.f32, ti.f64}
+        The type of results for arrays that have none of their own.
+    solver_type : {"LLT", "LDLT", "LU"}
+        Cholesky factors, for symmetric positive definite matrices; LDLᵀ, for symmetric ones; LU, for any.
+    ordering : {"AMD", "COLAMD"}
+        How rows and columns are ordered before.
+
+    Raises
+    ------
+    FieldError
+        For other types, solvers and orderings.
+
+    References
+    ----------
+    X. S. Li, "An overview of SuperLU", ACM Trans. Math. Softw. 31, 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.sparse
+    >>> A = ti.linalg.SparseMatrix.from_scipy(scipy.sparse.diags_array([2.0, 4.0]))
+    >>> solver = ti.linalg.SparseSolver(solver_type="LU")
+    >>> solver.compute(A)
+    >>> solver.solve(np.array([1.0, 1.0]))
+    array([0.5 , 0.25])
     """
 
     def __init__(self, dtype: Any = f32, solver_type: str = "LLT", ordering: str = "AMD") -> None:
@@ -56,15 +81,34 @@ class SparseSolver:
         self._factors: Factorisation | None = None
 
     def analyze_pattern(self, sparse_matrix: SparseMatrix) -> None:
-        """Take note of where a matrix has elements: `factorize` then takes matrices with the same ones only. Raises
-        `FieldError` for a matrix that is not square.
+        """Note where a matrix has elements: `factorize` then takes matrices with the same ones only.
+
+        Parameters
+        ----------
+        sparse_matrix : SparseMatrix
+            The matrix.
+
+        Raises
+        ------
+        FieldError
+            For a matrix that is not square.
         """
         self._pattern = _square(sparse_matrix, caller()).elements
 
     def factorize(self, sparse_matrix: SparseMatrix) -> None:
-        """Factorise a matrix. Raises `FieldError` for one that is not square or has elements elsewhere than the one
-        that was analysed, `SolverError` for one that is singular or, as `solver_type` needs it, not symmetric or not
-        positive definite.
+        """Factorise a matrix.
+
+        Parameters
+        ----------
+        sparse_matrix : SparseMatrix
+            The matrix.
+
+        Raises
+        ------
+        FieldError
+            For one that is not square, or has elements elsewhere than the one that was analysed.
+        SolverError
+            For one that is singular or, as `solver_type` needs it, not symmetric or not positive definite.
         """
         span = caller()
         matrix = _square(sparse_matrix, span)
@@ -82,7 +126,18 @@ class SparseSolver:
         self._factors = Factorisation(held, self.solver_type, self.ordering, span)
 
     def compute(self, sparse_matrix: SparseMatrix) -> None:
-        """Analyse and factorise a matrix; raises what these raise."""
+        """Analyse and factorise a matrix.
+
+        Parameters
+        ----------
+        sparse_matrix : SparseMatrix
+            The matrix.
+
+        Raises
+        ------
+        FieldError, SolverError
+            As `analyze_pattern` and `factorize` raise them.
+        """
         self._pattern = None
         self.factorize(sparse_matrix)
         self._pattern = sparse_matrix.elements
@@ -92,13 +147,29 @@ class SparseSolver:
         return self._factors is not None
 
     def solve(self, b: Any, out: Field | None = None) -> Any:
-        """The solution x of A x = b. `b`: a field, an ndarray or a NumPy array with as many numbers as the matrix has
-        rows, counted row by row. The solution is an ndarray of the shape of `b` (of vectors, for a field of vectors),
-        for a NumPy array one of NumPy; or it is left in the field `out`, which may be `b` itself.
+        """Solve the system for a right side.
 
-        In a tape, in functional derivatives and in forward mode it has derivatives with respect to `b` and to the
-        elements of the matrix, to second order. Raises `FieldError` for shapes that do not fit, and `SolverError`
-        before a factorisation, and where the residual shows that there is no solution.
+        In a tape, in functional derivatives and in forward mode the solution has derivatives with respect to `b` and to
+        the elements of the matrix, to second order.
+
+        Parameters
+        ----------
+        b : Field, Ndarray or array_like
+            The right side, with as many numbers as the matrix has rows, counted row by row.
+        out : Field, optional
+            Where the solution is left; it may be `b` itself.
+
+        Returns
+        -------
+        Ndarray or numpy.ndarray
+            The solution, of the shape of `b` (of vectors, for a field of vectors); a NumPy array for one.
+
+        Raises
+        ------
+        FieldError
+            For shapes that do not fit.
+        SolverError
+            Before a factorisation, and where the residual shows that there is no solution.
         """
         span, factors, matrix = caller(), self._factors, self._matrix
         if factors is None or matrix is None:
@@ -113,12 +184,37 @@ class SparseSolver:
 class SparseCG:
     """Solves A x = b with a symmetric positive definite sparse matrix by conjugate gradients.
 
-    `A`: a `SparseMatrix`. `b`: a field, an ndarray or a NumPy array with as many numbers as `A` has rows. `x0`: where
-    to begin, of the same size, zeros if left out; it has no derivatives. `max_iter`: how many iterations there may be.
-    `atol`: the norm of the residual that ends them. Raises `FieldError` for shapes and numbers that do not fit.
+    Parameters
+    ----------
+    A : SparseMatrix
+        The matrix.
+    b : Field, Ndarray or array_like
+        The right side, with as many numbers as A has rows.
+    x0 : as b, optional
+        Where to begin, zeros if left out; it has no derivatives.
+    max_iter : int, default 50
+        The most iterations.
+    atol : float, default 1e-6
+        The norm of the residual that ends the iterations.
 
-    Method: Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", J. Res. Nat. Bur.
+    Raises
+    ------
+    FieldError
+        For shapes and numbers that do not fit.
+
+    References
+    ----------
+    M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems", J. Res. Nat. Bur.
     Standards 49, 1952.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.sparse
+    >>> A = ti.linalg.SparseMatrix.from_scipy(scipy.sparse.diags_array([1.0, 2.0, 4.0]))
+    >>> x, converged = ti.linalg.SparseCG(A, np.array([1.0, 2.0, 4.0])).solve()
+    >>> x.round(6), converged
+    (array([1., 1., 1.]), True)
     """
 
     def __init__(self, A: SparseMatrix, b: Any, x0: Any = None, max_iter: int = 50, atol: float = 1e-6) -> None:
@@ -133,8 +229,22 @@ class SparseCG:
         self._atol = atol
 
     def solve(self, out: Field | None = None) -> tuple[Any, bool]:
-        """The solution, as `SparseSolver.solve` gives it, with the same derivatives, and True. Raises `SolverError`
-        with the residual where the iterations do not converge, or the matrix is not positive definite.
+        """Solve the system.
+
+        Parameters
+        ----------
+        out : Field, optional
+            Where the solution is left.
+
+        Returns
+        -------
+        (solution, bool)
+            The solution as `SparseSolver.solve` gives it, with the same derivatives, and True.
+
+        Raises
+        ------
+        SolverError
+            With the residual, where the iterations do not converge, or the matrix is not positive definite.
         """
         span, matrix, atol = caller(), self.matrix, self._atol
         held = matrix.elements.matrix(matrix.values.held().astype(np.float64))
