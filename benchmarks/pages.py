@@ -78,10 +78,10 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "gravity": Case("01_autodiff_gravity.ipynb", 0, 100.0, 500.0),
-    "fluid, 128²": Case("07_fluid_live.ipynb", 0, least_rate=60.0),
+    "gravity": Case("02_autodiff_gravity.ipynb", 0, 100.0, 500.0),
+    "fluid, 128²": Case("06_fluid_live.ipynb", 0, least_rate=60.0),
     "MPM-88": Case(MPM),
-    "walker": Case("06_fitting_and_control.ipynb", 0),
+    "walker": Case("05_fitting_and_control.ipynb", 0),
     "10⁵ particles": Case(PARTICLES, least_rate=30.0),
 }
 

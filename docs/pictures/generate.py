@@ -32,17 +32,17 @@ THUMBNAIL = (320, 200)
 FRAME = 3
 
 TUTORIALS = {
-    "01_autodiff_gravity": (0, (0.0, 0.02, 1.0, 0.66)),
-    "02_life_of_a_kernel": (0, (0.0, 0.0, 0.75, 0.95)),
-    "03_differentiable_programming": (0, None),
-    "04_access_rules": (0, (0.0, 0.0, 0.9, 1.0)),
-    "05_custom_gradients_and_checkpointing": (1, (0.0, 0.0, 0.8, 1.0)),
-    "06_fitting_and_control": (6, (0.15, 0.0, 0.85, 0.86)),
-    "07_fluid_live": (2, None),
-    "08_making_a_kernel_fast": (1, None),
-    "09_cloth_in_space": (0, (0.05, 0.0, 0.95, 0.7)),
-    "10_from_one_run_to_ten_thousand": (1, None),
-    "11_derivatives_that_compose": (1, None),
+    "02_autodiff_gravity": (0, (0.0, 0.02, 1.0, 0.66)),
+    "04_differentiable_programming": (0, None),
+    "05_fitting_and_control": (6, (0.15, 0.0, 0.85, 0.86)),
+    "06_fluid_live": (2, None),
+    "07_cloth_in_space": (0, (0.05, 0.0, 0.95, 0.7)),
+    "08_from_one_run_to_ten_thousand": (1, None),
+    "12_life_of_a_kernel": (0, (0.0, 0.0, 0.75, 0.95)),
+    "13_making_a_kernel_fast": (1, None),
+    "14_custom_gradients_and_checkpointing": (1, (0.0, 0.0, 0.8, 1.0)),
+    "15_derivatives_that_compose": (1, None),
+    "16_access_rules": (0, (0.0, 0.0, 0.9, 1.0)),
 }
 """Of each tutorial: which of its stored pictures, and the part of it that is shown (left, top, right, bottom)."""
 
@@ -50,9 +50,9 @@ EXAMPLES = {"gray_scott": 300, "double_slit": 90, "flock": 60, "life": 8, "loren
 """How many frames each program of the gallery runs before its picture is taken."""
 
 LARGE = {
-    "explorer": ("01_autodiff_gravity", 1, (0.0, 0.0, 0.62, 0.49)),
-    "fluid": ("07_fluid_live", 3, (0.0, 0.0, 1.0, 0.88)),
-    "cloth": ("09_cloth_in_space", 0, (0.0, 0.0, 1.0, 0.72)),
+    "explorer": ("02_autodiff_gravity", 1, (0.0, 0.0, 0.62, 0.49)),
+    "fluid": ("06_fluid_live", 3, (0.0, 0.0, 1.0, 0.88)),
+    "cloth": ("07_cloth_in_space", 0, (0.0, 0.0, 1.0, 0.72)),
 }
 """The three pictures below the film: a tutorial, which of its pictures, and the part of it."""
 
@@ -101,7 +101,7 @@ def views(shown: Any) -> list[Any]:
 def film() -> None:
     """The disc of the first tutorial falls in and rebounds."""
     shell = InteractiveShell.instance()
-    for cell in nbformat.read(NOTEBOOKS / "01_autodiff_gravity.ipynb", as_version=4).cells:
+    for cell in nbformat.read(NOTEBOOKS / "02_autodiff_gravity.ipynb", as_version=4).cells:
         if cell.cell_type == "code":
             shell.run_cell(cell.source.replace("unattended_frames=120", "unattended_frames=0")).raise_error()
             if "view" in shell.user_ns:

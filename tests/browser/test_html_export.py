@@ -20,7 +20,7 @@ from tinote.manual import tutorials
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_an_exported_page_asks_no_other_host(chromium: Any, pictures: Pictures, tmp_path: Path, theme: str) -> None:
     file = tmp_path / "page.html"
-    exported, _ = OfflineHTMLExporter(theme=theme).from_filename(str(tutorials() / "01_autodiff_gravity.ipynb"))
+    exported, _ = OfflineHTMLExporter(theme=theme).from_filename(str(tutorials() / "02_autodiff_gravity.ipynb"))
     file.write_text(exported, encoding="utf-8")
     page = new_page(chromium, viewport={"width": WIDTHS[0], "height": 1400}, offline=True)
     asked: list[str] = []
@@ -51,7 +51,7 @@ def test_an_exported_page_asks_no_other_host(chromium: Any, pictures: Pictures, 
 @pytest.mark.parametrize("name", ["tinote_html", "tinote_page"])
 def test_the_menu_of_jupyterlab_exports(lab: Lab, name: str) -> None:
     """What the entries of "Save and Export Notebook As" download."""
-    shutil.copyfile(tutorials() / "01_autodiff_gravity.ipynb", lab.folder / "exported.ipynb")
+    shutil.copyfile(tutorials() / "02_autodiff_gravity.ipynb", lab.folder / "exported.ipynb")
     with urllib.request.urlopen(f"{lab.url}/api/nbconvert", timeout=WAIT_SECONDS) as answer:
         assert name in json.load(answer), "the environment's `tinote` is not that of pyproject.toml: install it anew"
     address = f"{lab.url}/nbconvert/{name}/exported.ipynb?download=true"

@@ -14,7 +14,7 @@ import pytest
 
 from tests.browser.waiting import expect, poll
 
-TUTORIAL = Path(__file__).parents[2] / "notebooks" / "01_autodiff_gravity.ipynb"
+TUTORIAL = Path(__file__).parents[2] / "notebooks" / "02_autodiff_gravity.ipynb"
 VIEW = "document.querySelector('.tinote-view')"
 STAGE = ".tinote-view canvas.tinote-stage"
 CHART = ".tinote-view canvas.tinote-chart"

@@ -26,7 +26,7 @@ from tests.test_public_names import NAMES
 pytest.importorskip("sphinx") if not os.environ.get("CI") else None
 
 VIEWS = live_views()
-EXPLORED = "01_autodiff_gravity"
+EXPLORED = "02_autodiff_gravity"
 EMPTY = {"genindex", "py-modindex", "search"}
 LOOKS = ((390, 844), (1280, 900), (1920, 1080))
 

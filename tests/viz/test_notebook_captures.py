@@ -27,10 +27,10 @@ FRAMES = 12
 #: By notebook: how the step of each of its views runs; of one that is not captured, why.
 CAPTURED = {
     "00_welcome": ["replayed"],
-    "01_autodiff_gravity": ["replayed", "replayed"],
-    "06_fitting_and_control": ["replayed"],
-    "07_fluid_live": ["replayed", "replayed"],
-    "09_cloth_in_space": ["replayed"],
+    "02_autodiff_gravity": ["replayed", "replayed"],
+    "05_fitting_and_control": ["replayed"],
+    "06_fluid_live": ["replayed", "replayed"],
+    "07_cloth_in_space": ["replayed"],
 }
 
 
