@@ -32,6 +32,7 @@ THUMBNAIL = (320, 200)
 FRAME = 3
 
 TUTORIALS = {
+    "01_first_ten_minutes": (1, (0.0, 0.0, 1.0, 0.86)),
     "02_autodiff_gravity": (0, (0.0, 0.02, 1.0, 0.66)),
     "04_differentiable_programming": (0, None),
     "05_fitting_and_control": (6, (0.15, 0.0, 0.85, 0.86)),

@@ -27,6 +27,7 @@ FRAMES = 12
 #: By notebook: how the step of each of its views runs; of one that is not captured, why.
 CAPTURED = {
     "00_welcome": ["replayed"],
+    "01_first_ten_minutes": ["replayed"],
     "02_autodiff_gravity": ["replayed", "replayed"],
     "05_fitting_and_control": ["replayed"],
     "06_fluid_live": ["replayed", "replayed"],
