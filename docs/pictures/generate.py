@@ -34,6 +34,7 @@ FRAME = 3
 TUTORIALS = {
     "01_first_ten_minutes": (1, (0.0, 0.0, 1.0, 0.86)),
     "02_autodiff_gravity": (0, (0.0, 0.02, 1.0, 0.66)),
+    "03_live_views_and_pages": (0, (0.0, 0.0, 1.0, 0.61)),
     "04_differentiable_programming": (0, None),
     "05_fitting_and_control": (6, (0.15, 0.0, 0.85, 0.86)),
     "06_fluid_live": (2, None),

@@ -29,6 +29,7 @@ CAPTURED = {
     "00_welcome": ["replayed"],
     "01_first_ten_minutes": ["replayed"],
     "02_autodiff_gravity": ["replayed", "replayed"],
+    "03_live_views_and_pages": ["replayed"],
     "05_fitting_and_control": ["replayed"],
     "06_fluid_live": ["replayed", "replayed"],
     "07_cloth_in_space": ["replayed"],
