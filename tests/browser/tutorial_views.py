@@ -98,6 +98,7 @@ def export(view: LiveSimulation, folder: Path, number: int, steps: int, end: int
 def main(notebook: Path, folder: Path, steps: int, end: int = 0) -> None:
     """Execute the notebook, and write `views.json` with what became of its views."""
     os.environ.setdefault("MPLBACKEND", "agg")
+    os.environ.setdefault("TINOTE_GUI_FRAMES", "2")
     for method in ("prepare_unattended", "pause"):  # Nothing plays here.
         setattr(LiveSimulation, method, lambda self: None)
     shell = InteractiveShell.instance()
