@@ -29,6 +29,13 @@ EXAMPLES = sorted(file.name for file in (PROJECT / "examples").glob("*.py"))
 NEED_MORE = {"optax_fit.py": "jax", "optimisers.py": "optuna", "torch_controller.py": "torch"}
 """Examples that need a library which no installation brings."""
 
+TUTORIALS_NEED_MORE = {
+    name: needed
+    for name in TUTORIALS
+    if (needed := nbformat.read(PROJECT / "notebooks" / name, as_version=4).metadata.get("tinote", {}).get("needs"))
+}
+"""The same of tutorials, as their metadata say."""
+
 pytestmark = [pytest.mark.fresh, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 
@@ -103,7 +110,15 @@ def test_lab_opens_the_welcome_notebook(checkout: Path) -> None:
     assert changed.returncode == 0, "copies leave the clone as git knows it"
 
 
-@pytest.mark.parametrize("name", TUTORIALS)
+@pytest.mark.parametrize("name", TUTORIALS_NEED_MORE)
+def test_a_tutorial_that_needs_more_says_so_in_its_first_cell(checkout: Path, tmp_path: Path, name: str) -> None:
+    command = [checkout / ".venv/bin/tinote", "run", checkout / "notebooks" / name, "--html", tmp_path / "page.html"]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1 and "cell 1 of " in done.stderr and "cell 2 of " not in done.stderr
+    assert all(f"pip install {library}" in done.stderr for library in TUTORIALS_NEED_MORE[name][:1])
+
+
+@pytest.mark.parametrize("name", [name for name in TUTORIALS if name not in TUTORIALS_NEED_MORE])
 def test_every_tutorial_runs(checkout: Path, tmp_path: Path, name: str) -> None:
     run(f".venv/bin/tinote run notebooks/{name} --html {tmp_path / 'page.html'}", checkout)
     assert (tmp_path / "page.html").stat().st_size > 10_000

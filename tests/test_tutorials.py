@@ -5,6 +5,8 @@ needs, what to try, and which one is next.
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -76,3 +78,27 @@ def test_it_ends_with_exercises(row: Row) -> None:
 def test_it_leads_to_the_next_one(file: str, following: str) -> None:
     last = cells(file)[-1].source.splitlines()[-1]
     assert last.startswith("Next: [") and last.endswith(f"]({following}).")
+
+
+def needs(file: str) -> list[str]:
+    """The libraries that a tutorial needs besides what the README installs, as its metadata say."""
+    return nbformat.read(NOTEBOOKS / file, as_version=4).metadata.get("tinote", {}).get("needs", [])
+
+
+def first_code(file: str) -> str:
+    return next(cell.source for cell in cells(file) if cell.cell_type == "code").replace("%load_ext tinote\n", "")
+
+
+@pytest.mark.parametrize("file", [file for file in ORDER if needs(file)])
+def test_it_says_at_once_which_library_is_missing(file: str) -> None:
+    without = f"import sys; sys.modules.update(dict.fromkeys({needs(file)}))\n"
+    done = subprocess.run(
+        [sys.executable, "-c", without + first_code(file)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("RuntimeError: this tutorial needs ")
+    assert f"pip install {' '.join(needs(file))}" in done.stderr.splitlines()[-1]
+
+
+def test_the_tutorials_about_libraries_are_those_with_needs() -> None:
+    assert [file for file in ORDER if needs(file)] == ["11_on_a_gpu.ipynb"]

@@ -41,6 +41,7 @@ TUTORIALS = {
     "07_cloth_in_space": (0, (0.05, 0.0, 0.95, 0.7)),
     "08_from_one_run_to_ten_thousand": (1, None),
     "10_port_a_taichi_program": (0, (0.0, 0.35, 1.0, 0.94)),
+    "11_on_a_gpu": (0, None),
     "12_life_of_a_kernel": (0, (0.0, 0.0, 0.75, 0.95)),
     "13_making_a_kernel_fast": (1, None),
     "14_custom_gradients_and_checkpointing": (1, (0.0, 0.0, 0.8, 1.0)),

@@ -7,6 +7,7 @@ import hashlib
 import html
 import re
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +43,20 @@ def names() -> list[str]:
     return [WELCOME, *re.findall(r"\]\((\w+)\.ipynb\)", lists())]
 
 
+def missing(file: Path) -> list[str]:
+    """The libraries that a tutorial needs besides the package, as its metadata say, and that are not installed."""
+    needed = nbformat.read(file, as_version=4).metadata.get("tinote", {}).get("needs", [])
+    return [name for name in needed if find_spec(name) is None]
+
+
 def write_tutorials(sources: Path, views: Path, cache: Path, run: set[str]) -> None:
     """Write the tutorials as sources of the site, and the pages of their views into the folder `views`. Those named in
-    `run` are executed, unless `cache` holds what became of them; the others keep their stored outputs.
+    `run` are executed, unless `cache` holds what became of them; the others, and those that need a library which is not
+    there, keep their stored outputs.
     """
     for name in names():
         file = NOTEBOOKS / f"{name}.ipynb"
-        if name in run:
+        if name in run and not missing(file):
             found = _executed(file, cache)
             text, _ = PageExporter().from_notebook_node(
                 found, resources={"metadata": {"name": name, "path": NOTEBOOKS}}
