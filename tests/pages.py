@@ -1,4 +1,4 @@
-"""Examples on pages of the manual and in docstrings: programs that run one after another, and the text that they print."""
+"""Examples on pages of the manual and in docstrings: programs that run one after another, and what they print."""
 
 from __future__ import annotations
 

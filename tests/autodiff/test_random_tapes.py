@@ -24,9 +24,7 @@ class Trial:
 
     def __init__(self, seed: int) -> None:
         # Of the seeds, each eighth is used.
-        ti.init(
-            default_fp=ti.f64, num_threads=1 + seed // 8 % 2, opt_level=self.LEVELS[seed // 16 % len(self.LEVELS)]
-        )
+        ti.init(default_fp=ti.f64, num_threads=1 + seed // 8 % 2, opt_level=self.LEVELS[seed // 16 % len(self.LEVELS)])
         both: dict[str, Any] = {"needs_grad": True, "needs_dual": True}
         a, b, c = [ti.field(ti.f64, shape=N, name=name, **both) for name in "abc"]
         d, e = [ti.ndarray(ti.f64, shape=N, name=name, **both) for name in "de"]
