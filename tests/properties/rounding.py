@@ -23,7 +23,7 @@ from tests.properties.compare import Outcome, run
 from tests.properties.generate import Program
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Function, Lit, Load, Prim, Var
-from tinote.ir.primitives import Primitive
+from tinote.ir.primitives import NoDerivative, Primitive
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar, Type, element_type, f64, machine_epsilon, u1
 
@@ -49,6 +49,9 @@ _EDGES: dict[Primitive, Callable[..., Any]] = {
     p.power: lambda a, b: a,
 }
 
+#: what is put into a program for the interpreter alone
+_UNDERIVED = NoDerivative("only interpreted", zero=False)
+
 
 class _Perturb(Rewriter):
     """Puts an error after each operation that may have one, and watches those that have an edge.
@@ -71,8 +74,8 @@ class _Perturb(Rewriter):
                 return x
             return math.nan if t.kind == "f" else t.wrap(x ^ 1)
 
-        self.error = Primitive("error", 1, None, perturbed, commutative=False, elementwise=True, cost=0)
-        self.other = Primitive("other", 1, None, other, commutative=False, elementwise=True, cost=0)
+        self.error = Primitive("error", 1, None, perturbed, _UNDERIVED, cost=0)
+        self.other = Primitive("other", 1, None, other, _UNDERIVED, cost=0)
         self.fast_math = fast_math
         self.undecided = undecided
         self.watched = 0
@@ -93,7 +96,7 @@ class _Perturb(Rewriter):
             self.margins[number].append(edge(*values))
             return 0
 
-        note = Primitive("note", None, None, noted, commutative=False, elementwise=True, cost=0)
+        note = Primitive("note", None, None, noted, _UNDERIVED, cost=0)
         self.emit(Prim(note, op.args, (Var(u1),)))
         return self.through(self.other, atom, atom.type) if number in self.undecided else atom
 

@@ -40,7 +40,7 @@ BITS = (p.and_, p.or_, p.xor, p.shl, p.shr)
 DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
 COMPARISONS = (p.lt, p.le, p.gt, p.ge, p.eq, p.ne)
 ROUNDINGS = (p.floor, p.ceil, p.round_)
-MATHS = (p.sin, p.cos, p.exp, p.log, p.tanh, p.tan, p.asin, p.acos, p.rsqrt)
+MATHS = tuple([prim for prim in p.PRIMITIVES.values() if prim.arity == 1 and prim.ulps])
 SHAPES = ((2,), (3,), (2, 2))
 #: of local arrays, which are read and written by component
 ARRAYS = ((7,), (4, 3))

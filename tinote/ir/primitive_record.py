@@ -1,16 +1,16 @@
 """What is known of a primitive, in one record: its types, meaning and derivative, and the facts that passes, back ends,
 numbers in Python and tests ask for.
 
-A back end adds its code in a table of its own, which `require_all` refuses while a primitive is missing in it.
+A back end adds its code in a table of its own, which `primitives.require_all` refuses while a primitive is missing in
+it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
-from tinote.errors import CompilerBug
 from tinote.ir.types import Scalar, Type, f32, i32
 
 T = TypeVar("T")
@@ -100,7 +100,7 @@ class NoDerivative:
 
 
 class Primitive:
-    """A primitive, listed in `PRIMITIVES` by its name.
+    """A primitive of the IR.
 
     `arity` None: any number. `rule` None: the result type is given where the operation is built.
     `evaluate(type, *values)`: the result of `type` for scalar operands. `elementwise`: maps over tensors and lanes,
@@ -143,19 +143,6 @@ class Primitive:
         self.domain = domain
         self.lanes = lanes
         self.numpy = numpy
-        PRIMITIVES[name] = self
 
     def __repr__(self) -> str:
         return self.name
-
-
-PRIMITIVES: dict[str, Primitive] = {}
-
-
-def require_all(back_end: str, *tables: Container[Primitive]) -> None:
-    """Raises `CompilerBug` where a primitive is in none of a back end's tables: those of its code, and of what it
-    refuses.
-    """
-    missing = [name for name, prim in PRIMITIVES.items() if not any(prim in table for table in tables)]
-    if missing:
-        raise CompilerBug(back_end, f"neither code for these primitives nor a reason why not: {', '.join(missing)}")

@@ -29,10 +29,10 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TypeVar
 
-from tinote.ir.primitive_record import PRIMITIVES as PRIMITIVES
+from tinote.errors import CompilerBug
 from tinote.ir.primitive_record import Arithmetic, Defaults, Derivative, NoDerivative, Number, Primitive
 from tinote.ir.types import (
     Lanes,
@@ -567,10 +567,21 @@ random_bits = Primitive(
     cost=8,
 )
 
+#: All of them, by name.
+PRIMITIVES = {prim.name: prim for prim in tuple(globals().values()) if isinstance(prim, Primitive)}
 #: What an `Atomic` may combine with.
 ATOMICS = (add, mul, minimum, maximum, and_, or_, xor)
 #: What has no value for a divisor of zero, if it is an integer.
 DIVISIONS = (floordiv, mod, raw_div, raw_mod)
+
+
+def require_all(back_end: str, *tables: Container[Primitive]) -> None:
+    """Raises `CompilerBug` where a primitive is in none of a back end's tables: those of its code, and of what it
+    refuses.
+    """
+    missing = [name for name, prim in PRIMITIVES.items() if not any(prim in table for table in tables)]
+    if missing:
+        raise CompilerBug(back_end, f"neither code for these primitives nor a reason why not: {', '.join(missing)}")
 
 
 def neutral(prim: Primitive, t: Scalar) -> Number:

@@ -16,7 +16,7 @@ from tinote.ir import primitives as p
 from tinote.ir.affine import span_of_type
 from tinote.ir.float_ranges import FloatRange, fits
 from tinote.ir.nodes import Atom
-from tinote.ir.primitive_record import Primitive, require_all
+from tinote.ir.primitives import Primitive, require_all
 from tinote.ir.types import Scalar, Tangents, f16, f32, f64, i64, tangent_type, u1
 
 Emitter = Callable[..., str]

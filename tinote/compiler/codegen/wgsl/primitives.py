@@ -20,7 +20,7 @@ from tinote.compiler.codegen.wgsl.text import (
 )
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Lit, Var
-from tinote.ir.primitive_record import Primitive, require_all
+from tinote.ir.primitives import Primitive, require_all
 from tinote.ir.types import Scalar, Tangents, element_type, f16, f64, u1
 
 #: Helpers of integers; {t}: the type.
