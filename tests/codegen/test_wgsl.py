@@ -16,6 +16,7 @@ from tinote.compiler.codegen.wgsl.module import generate
 from tinote.compiler.codegen.wgsl.primitives import Provided
 from tinote.compiler.codegen.wgsl.text import Features, literal, words_of
 from tinote.compiler.codegen.wgsl.wide import TEXTS as WIDE_TEXTS
+from tinote.compiler.inspect.stages import wgsl_of
 from tinote.compiler.pipeline import gpu_steps_for, run_pipeline
 from tinote.compiler.requests import PRIMAL
 from tinote.config import Config
@@ -136,13 +137,13 @@ DIFFERENTIABLE = [sums, loops_without_bound, vectors]
 def test_kernels_are_valid(make: Callable[[], tuple[Any, tuple[Any, ...]]]) -> None:
     kernel, arguments = make()
     kernel(*arguments) if make is not chance_and_prints else kernel.specialise_by_types()
-    validate(kernel.specialise(*arguments).wgsl().text)
+    validate(wgsl_of(kernel.specialise(*arguments), gradient=False).text)
 
 
 @pytest.mark.parametrize("make", DIFFERENTIABLE)
 def test_gradients_are_valid(make: Callable[[], tuple[Any, tuple[Any, ...]]]) -> None:
     kernel, arguments = make()
-    validate(kernel.specialise(*arguments).wgsl(gradient=True).text)
+    validate(wgsl_of(kernel.specialise(*arguments), gradient=True).text)
 
 
 def test_every_function_of_our_own_is_valid() -> None:
