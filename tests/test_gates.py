@@ -145,6 +145,55 @@ def test_every_import_of_the_package_is_seen_by_tools() -> None:
     assert {name: lines for name, lines in found.items() if lines} == {}
 
 
+def is_number(node: ast.expr | None) -> bool:
+    """Whether an expression is a number, a tuple of numbers, or made of numbers by arithmetic."""
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            return not isinstance(value, bool)
+        case ast.UnaryOp(operand=operand):
+            return is_number(operand)
+        case ast.BinOp(left=left, right=right):
+            return is_number(left) and is_number(right)
+        case ast.Tuple(elts=[_, *_] as elements):
+            return all(map(is_number, elements))
+    return False
+
+
+def unexplained_constants(text: str) -> list[str]:
+    """The numbers with names of their own in a module that no comment `#:` above them explains."""
+    lines, found = text.split("\n"), list[str]()
+    for node in ast.parse(text).body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or not is_number(node.value):
+            continue
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        names = [one.id for one in ast.walk(target) if isinstance(one, ast.Name)]
+        above = lines[node.lineno - 2] if node.lineno > 1 else ""
+        if all(re.fullmatch(r"_?[A-Z][A-Z0-9_]*", name) for name in names) and not above.startswith("#:"):
+            found += names
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("#: Iterations. Measured.\nMAX_TRIPS = 1 << 10", []),
+        ("MAX_TRIPS = 1 << 10", ["MAX_TRIPS"]),
+        ("# Iterations.\nMAX_TRIPS: int = 1 << 10", ["MAX_TRIPS"]),
+        ("#: Iterations.\nMAX_TRIPS = 4\n_MIN_COST, _MAX_COST = 1.5, -2", ["_MIN_COST", "_MAX_COST"]),
+        ("KINDS = (f32, f64)\nNAME = 'x'\nlimit = 3\nDEBUG = True", []),
+    ],
+)
+def test_what_counts_as_a_constant_that_nothing_explains(text: str, found: list[str]) -> None:
+    assert unexplained_constants(text) == found
+
+
+def test_the_compilers_constants_say_what_they_count_and_where_they_come_from() -> None:
+    """The unit of a threshold, and the measurement that it comes from or that there is none, stand above it."""
+    floors = ("tinote.compiler.", "tinote.autodiff.", "tinote.ir.")
+    sources = {name: path.read_text(encoding="utf-8") for name, path in MODULES.items() if name.startswith(floors)}
+    assert {name: names for name, text in sources.items() if (names := unexplained_constants(text))} == {}
+
+
 def test_a_bare_import_is_light() -> None:
     program = f"import json, sys, tinote; print(json.dumps([m for m in {HEAVY!r} if m in sys.modules]))"
     command = [sys.executable, "-c", program]

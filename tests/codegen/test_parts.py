@@ -127,9 +127,9 @@ def _results(name: str, source: str) -> list[np.ndarray]:
 def test_a_cut_changes_no_value(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source = SHAPES[name](12)
     whole = _results(name, source)
-    monkeypatch.setattr(parts, "LONGEST", 30)
-    monkeypatch.setattr(parts, "_PART", 12)
-    monkeypatch.setattr(parts, "_MANY", 3)
+    monkeypatch.setattr(parts, "MAX_WHOLE_WORK", 30)
+    monkeypatch.setattr(parts, "_MIN_PART_WORK", 12)
+    monkeypatch.setattr(parts, "_MAX_PARTS", 3)
     in_parts = _results(name, source)
     for one, other in zip(whole, in_parts, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -148,8 +148,8 @@ def test_no_function_grows_with_the_code(name: str, gradient: bool, monkeypatch:
     """LLVM's work grows with the square of a function's length. (What a loop carries is part of it; ifs are not nested
     any deeper.)
     """
-    monkeypatch.setattr(parts, "LONGEST", 200)
-    monkeypatch.setattr(parts, "_PART", 50)
+    monkeypatch.setattr(parts, "MAX_WHOLE_WORK", 200)
+    monkeypatch.setattr(parts, "_MIN_PART_WORK", 50)
     few, many = (_longest_function(name, times, gradient) for times in (48, 192))
     assert many < max(2 * few, 400)
 
@@ -161,8 +161,8 @@ def test_short_code_stays_whole() -> None:
 
 
 def test_tasks_say_in_how_many_functions_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "LONGEST", 200)
-    monkeypatch.setattr(parts, "_PART", 50)
+    monkeypatch.setattr(parts, "MAX_WHOLE_WORK", 200)
+    monkeypatch.setattr(parts, "_MIN_PART_WORK", 50)
     ti.init(arch=ti.cpu, offline_cache=False)
     k, _ = _kernel("long", SHAPES["remainders"](100))
     text = generate(k.specialise(3).snapshots()[-1].after).text
@@ -172,8 +172,8 @@ def test_tasks_say_in_how_many_functions_they_are(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_fault_in_a_part_names_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "LONGEST", 200)
-    monkeypatch.setattr(parts, "_PART", 50)
+    monkeypatch.setattr(parts, "MAX_WHOLE_WORK", 200)
+    monkeypatch.setattr(parts, "_MIN_PART_WORK", 50)
     ti.init(arch=ti.cpu, offline_cache=False)
     lines = "".join([f"        v = ti.sin(v) * {i}.5\n" for i in range(30)])
     k, space = _kernel("fault", LOOP + lines + "        c[n[q] + 100] = v\n" + lines + "        c[q] += v\n")

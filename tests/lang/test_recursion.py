@@ -15,7 +15,7 @@ import pytest
 import tinote as ti
 from tests.lang.recalled.support import is_recalled
 from tests.lang.recursive_programs import PROGRAMS, REFUSED
-from tinote.compiler.frontend.activations import LIMIT
+from tinote.compiler.frontend.activations import MAX_CALL_DEPTH
 from tinote.compiler.pipeline import run_pipeline, steps_for
 from tinote.compiler.requests import PRIMAL
 from tinote.config import Config
@@ -92,11 +92,11 @@ def endless() -> ti.i32:
 def test_the_limit_is_an_error_at_the_call(arch: str) -> None:
     namespace = compiled(DEEP, arch=getattr(ti, arch))
     run, each, endless = namespace["run"], namespace["each"], namespace["endless"]
-    assert run(LIMIT) == LIMIT
+    assert run(MAX_CALL_DEPTH) == MAX_CALL_DEPTH
     with pytest.raises(
-        KernelRecursionError, match=f"`depth` is called from itself more than {LIMIT:,} times deep"
+        KernelRecursionError, match=f"`depth` is called from itself more than {MAX_CALL_DEPTH:,} times deep"
     ) as caught:
-        run(LIMIT + 1)
+        run(MAX_CALL_DEPTH + 1)
     assert isinstance(caught.value, RecursionError) and isinstance(caught.value, RuntimeError)
     assert (caught.value.span.line, caught.value.span.column) == (4, 32)
     assert caught.value.span.chain()[-1].line == 16
@@ -105,7 +105,7 @@ def test_the_limit_is_an_error_at_the_call(arch: str) -> None:
     if arch == "cpu":
         each(100)
         with pytest.raises(KernelRecursionError):
-            each(LIMIT + 1)
+            each(MAX_CALL_DEPTH + 1)
     assert run(7) == 7
 
 

@@ -84,7 +84,7 @@ def test_nothing_is_left_where_all_is_added_elsewhere() -> None:
 
 
 def test_they_are_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LEAST", 1)
+    monkeypatch.setattr(module, "_MIN_PARALLEL", 1)
     text = PAIRS.replace("300", "30")
     values = {"x": [(7 * i * i + 3) % 101 for i in range(30)], "y": list(range(30)), "k": [[0] * 30] * 30}
     assert indivisible(agrees(interchange, text, (0,), values)) == 0
@@ -93,7 +93,7 @@ def test_they_are_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_random_nests(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Conditions, several updates, other writes beside, either direction: what is left in memory is the same."""
-    monkeypatch.setattr(module, "_LEAST", 1)
+    monkeypatch.setattr(module, "_MIN_PARALLEL", 1)
     choose = random.Random(seed)
     n, m, first = choose.randint(1, 9), choose.randint(1, 9), choose.randint(0, 3)
     lines = ["  for parallel %i: i32 in 0i32 .. NNi32:", "    %a: i32 = load @x[%i]"]

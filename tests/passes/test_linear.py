@@ -161,7 +161,7 @@ def calls_of(work: Callable[[], str]) -> tuple[Counter[str], str]:
 @pytest.mark.parametrize("name", PARTS)
 def test_passes_are_linear(name: str, gradient: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """No function is called noticeably more often for each repetition than it is in the shorter kernel."""
-    monkeypatch.setattr(parts, "LONGEST", 1 << 30)  # the longer kernel alone would be cut
+    monkeypatch.setattr(parts, "MAX_WHOLE_WORK", 1 << 30)  # the longer kernel alone would be cut
     counts, texts = [], []
     for times in (2, FEW, FEW * FOLD):  # The first time, modules are loaded.
         specialisation = repeated(name, times).specialise()

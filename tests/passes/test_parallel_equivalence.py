@@ -72,9 +72,9 @@ def stages(fn: Function) -> Iterator[tuple[str, Form, Function]]:
 
 def whether_it_pays_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """The buffers of random programs are small and their loops short."""
-    monkeypatch.setattr(privatisation, "_UPDATES_PER_ELEMENT", 0)
-    monkeypatch.setattr(interchanging, "_LEAST", 1)
-    monkeypatch.setattr(unrolling, "_SHORTEST", 1)
+    monkeypatch.setattr(privatisation, "_MIN_UPDATES_PER_ELEMENT", 0)
+    monkeypatch.setattr(interchanging, "_MIN_PARALLEL", 1)
+    monkeypatch.setattr(unrolling, "_MIN_ITERATIONS", 1)
 
 
 @pytest.mark.parametrize("seed", range(PROGRAMS))

@@ -161,7 +161,7 @@ def random_pairs(seed: int) -> str:
 
 
 def test_random_pairs_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinote.compiler.passes.unroll_partially._SHORTEST", 4)
+    monkeypatch.setattr("tinote.compiler.passes.unroll_partially._MIN_ITERATIONS", 4)
     joined = 0
     contents = {"x": [(7 * k) % 19 - 9 for k in range(64)], "z": [(5 * k) % 23 - 4 for k in range(64)]}
     for seed in range(50):

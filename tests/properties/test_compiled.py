@@ -35,8 +35,8 @@ USUAL = 200
 @pytest.fixture(autouse=True)
 def everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     """The loops of random programs are short and their buffers small: threads and copies are used all the same."""
-    monkeypatch.setattr(privatise, "_UPDATES_PER_ELEMENT", 0)
-    monkeypatch.setattr(llvm, "PARALLEL_WORTH", 1)
+    monkeypatch.setattr(privatise, "_MIN_UPDATES_PER_ELEMENT", 0)
+    monkeypatch.setattr(llvm, "MIN_PARALLEL_COST", 1)
     monkeypatch.setattr(pipeline, "machine_of", few_lanes)
 
 

@@ -341,7 +341,7 @@ def confused(prim: Primitive) -> Callable[..., str]:
 
 
 def test_private_copies_that_are_not_merged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(privatise, "_UPDATES_PER_ELEMENT", 0)
+    monkeypatch.setattr(privatise, "_MIN_UPDATES_PER_ELEMENT", 0)
     monkeypatch.setattr(llvm.llvm_privates, "merge", lambda e, private, offset: e.do("ret i32 0"))
     assert caught(generate, SIZE, lambda program: wrong_strictly(program, (0,)))
 
@@ -382,7 +382,7 @@ PRODUCTS = {
     "a square is a cube": (rearrange._Products, "square", cubed),
     "every reciprocal is in range": (rearrange._Products, "has_reciprocal", lambda *_: True),
     "no reciprocal is scaled": (rearrange._Products, "scaled", of_no_scale),
-    "literals meet however large the product": (rearrange, "_LOSS", 1000),
+    "literals meet however large the product": (rearrange, "_MAX_EXPONENT_LOSS", 1000),
     "all numbers are near one": (rearrange.Magnitudes, "of", lambda *_: (0.0, 0.0)),
 }
 

@@ -22,8 +22,8 @@ from tinote.ir.launch_values import ExactNodes, SymbolicShapes
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, i32
 
-#: A trip count above this is not an upper bound to allocate for.
-_MOST_ITERATIONS = 1 << 30
+#: A trip count above this is not an upper bound to allocate for. Chosen, not measured.
+_MAX_ITERATIONS = 1 << 30
 
 
 class Axis(NamedTuple):
@@ -77,7 +77,7 @@ def _axis_of(op: ir.Op, nodes: ExactNodes, accesses: Accesses) -> Axis | None:
         return Axis(index, op.lo, op.hi)
     low, high = accesses.interval(index)
     assert isinstance(index.type, Scalar)
-    return Axis(index, ir.Lit(low, index.type), ir.Lit(high + 1, index.type)) if high - low < _MOST_ITERATIONS else None
+    return Axis(index, ir.Lit(low, index.type), ir.Lit(high + 1, index.type)) if high - low < _MAX_ITERATIONS else None
 
 
 def buffer_for(name: str, v: ir.Var, axes: Sequence[Axis]) -> ir.Buffer:

@@ -42,16 +42,12 @@ from tinote.errors import DifferentiationError
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses
+from tinote.ir.cost import MIN_EXPENSIVE_COST, UNKNOWN_TRIP_COUNT, own_cost
 from tinote.ir.launch_values import NO_SHAPES, SymbolicShapes
 from tinote.ir.primitives import Defaults
 from tinote.ir.query import definitions, free_variables, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar, is_float
-
-#: What costs as much, in additions, is read sooner than computed a second time.
-DEAR = 15.0
-#: How many iterations a loop is taken to have, if that is not known.
-_USUAL = 16
 
 
 class SharedValue(NamedTuple):
@@ -189,10 +185,10 @@ class _Choice:
 
     def _is_worth_saving(self, v: ir.Var, op: ir.Op) -> bool:
         if isinstance(op, ir.Prim):
-            return op.prim.cost >= DEAR and is_float(v.type)
+            return op.prim.cost >= MIN_EXPENSIVE_COST and is_float(v.type)
         if isinstance(op, ir.For):
             # One for each iteration of parallel loops, of which there are few beside those of the loop itself.
-            return not op.parallel and _cost(op) >= DEAR and all(map(_is_parallel, self.around[op]))
+            return not op.parallel and _cost(op) >= MIN_EXPENSIVE_COST and all(map(_is_parallel, self.around[op]))
         if isinstance(op, ir.Load) and op.buffer.kind is ir.BufferKind.TEMPORARY and not op.buffer.element:
             return self.depth_of_writes.get(op.buffer, 0) > len(self.around[op])
         return False
@@ -203,12 +199,11 @@ def _is_parallel(loop: ir.Op) -> bool:
 
 
 def _cost(op: ir.Op) -> float:
-    own = op.prim.cost if isinstance(op, ir.Prim) else 1.0 if isinstance(op, ir.MemoryOp) else 0.0
     inside = sum(_cost(inner) for r in op.regions for inner in r.body)
     if not isinstance(op, ir.For | ir.While):
-        return own + inside
+        return own_cost(op) + inside
     known = isinstance(op, ir.For) and isinstance(op.lo, ir.Lit) and isinstance(op.hi, ir.Lit)
-    count = max(int(op.hi.value) - int(op.lo.value), 0) if known else _USUAL  # type: ignore[union-attr]
+    count = max(int(op.hi.value) - int(op.lo.value), 0) if known else UNKNOWN_TRIP_COUNT  # type: ignore[union-attr]
     return inside * count
 
 

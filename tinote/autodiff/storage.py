@@ -21,9 +21,10 @@
 - **copied**: the memory that it is loaded from is copied before it is overwritten, and copied back.
 
 Where nothing is overwritten, the reverse of a loop recomputes an iteration from the values carried into it: these are
-pushed. So are values that are dear to compute (`exp`), if the forward part comes by them on the way to these. The cost:
-a value in d nested loops is recomputed at most d times; the memory: what is pushed, times the trip count. A reverse
-loop that only adds (`order_free.py`) runs forwards instead, and computes what its primal loop carries as that did.
+pushed. So are values that are expensive to compute (`exp`), if the forward part comes by them on the way to these. The
+cost: a value in d nested loops is recomputed at most d times; the memory: what is pushed, times the trip count. A
+reverse loop that only adds (`order_free.py`) runs forwards instead, and computes what its primal loop carries as that
+did.
 
 An iteration of an operation that overwrites what its own gradient needs cannot be executed again: it would read what
 later iterations have written. Such an operation is executed once in its original order, with its effects, and what the
@@ -50,6 +51,7 @@ from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.build import Builder
+from tinote.ir.cost import MIN_EXPENSIVE_COST
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune, prune_unread
 from tinote.ir.query import definitions, free_variables, walk
@@ -57,10 +59,11 @@ from tinote.ir.types import Scalar, Stack, Tensor, i32, i64, is_float
 
 DEFAULTS = Defaults()
 
-#: What costs as much, in additions, is pushed sooner than computed a second time: `exp`, `tanh`, powers.
-DEAR = 15.0
-#: From this depth on, nested loops whose iterations are no more than that push what is used of them.
-DEEP_NEST, SMALL_NEST = 3, 1 << 18
+#: Loops inside one another, from which number on those of few iterations push what is used of them. Chosen, not
+#: measured.
+MIN_DEEP_NEST = 3
+#: Iterations of all loops of such a nest. Chosen, not measured.
+MAX_SMALL_NEST = 1 << 18
 
 
 class StoragePlan(NamedTuple):
@@ -129,15 +132,15 @@ class _Frame:
 
     `executed`: whether the region's operations are executed where the reverse code stands, before it; if not, they
     have been, as part of `run`. Otherwise `run` is of this frame alone. `asked`: the variables bound by the region that
-    are used, each with what stands for it. `outer`: the frame of the region around. `dear`: the variables that are
+    are used, each with what stands for it. `outer`: the frame of the region around. `expensive`: the variables that are
     pushed though the region is executed.
     """
 
-    __slots__ = ("asked", "dear", "executed", "outer", "owned", "region", "run")
+    __slots__ = ("asked", "executed", "expensive", "outer", "owned", "region", "run")
 
     def __init__(self, region: ir.Region, outer: _Frame | None, run: _Run, *, executed: bool) -> None:
         self.region = region
-        self.dear: frozenset[ir.Var] = frozenset()
+        self.expensive: frozenset[ir.Var] = frozenset()
         self.outer = outer
         self.run = run
         self.executed = executed
@@ -271,7 +274,7 @@ class _Storage:
                 if needed:
                     return self.forwards(op.rebuilt(args, (new,)), primal, inside, needed)
             if not pushed:
-                inside.dear = _dear_values(primal, inner, inside.asked)
+                inside.expensive = _expensive_values(primal, inner, inside.asked)
             start = [*self.value_operations(inside)]
             pops = self.popped_parameters(inside, primal)  # those, too, that what is recomputed starts from
             regions.append(ir.Region(new.params, (*pops, *start, *new.body), new.yields))
@@ -335,7 +338,7 @@ class _Storage:
         again = isinstance(op, ir.Prim) or (isinstance(op, ir.Load) and not frame.run.effects)
         if not frame.executed and not again:
             return ValueSource.PUSH
-        if not frame.dear.isdisjoint(op.outs):
+        if not frame.expensive.isdisjoint(op.outs):
             return ValueSource.PUSH
         return ValueSource.READ_AGAIN if isinstance(op, ir.Load) else ValueSource.RECOMPUTE
 
@@ -476,7 +479,7 @@ def _is_small_nest(loop: ir.Op) -> bool:
     """Whether a serial loop is the outermost of several, which together save few values of a kind: then these are
     pushed, or each loop would be executed again in the reverse of every one around it.
     """
-    return isinstance(loop, ir.For) and _depth(loop) >= DEEP_NEST and _iterations(loop) <= SMALL_NEST
+    return isinstance(loop, ir.For) and _depth(loop) >= MIN_DEEP_NEST and _iterations(loop) <= MAX_SMALL_NEST
 
 
 def _depth(op: ir.Op) -> int:
@@ -494,14 +497,14 @@ def _iterations(op: ir.Op) -> float:
     return own * max([_iterations(inner) for r in op.regions for inner in r.body if inner.regions], default=1.0)
 
 
-def _dear_values(loop: ir.Op, body: ir.Region, asked: Iterable[ir.Var]) -> frozenset[ir.Var]:
-    """What a serial loop binds in its body that is dear to compute, and that the forward part computes in any case on
-    its way to the carried values from which `asked` would be recomputed.
+def _expensive_values(loop: ir.Op, body: ir.Region, asked: Iterable[ir.Var]) -> frozenset[ir.Var]:
+    """What a serial loop binds in its body that is expensive to compute, and that the forward part computes in any case
+    on its way to the carried values from which `asked` would be recomputed.
     """
     if not isinstance(loop, ir.For | ir.While) or (isinstance(loop, ir.For) and loop.parallel):
         return frozenset()
-    dear = [op.outs[0] for op in body.body if _is_dear(op) and is_float(op.outs[0].type)]
-    if not dear:
+    expensive = [op.outs[0] for op in body.body if _is_expensive(op) and is_float(op.outs[0].type)]
+    if not expensive:
         return frozenset()
     carried = body.params[len(body.params) - len(body.yields) :]
     # A set of carried values is a number with a bit for each.
@@ -524,15 +527,15 @@ def _dear_values(loop: ir.Op, body: ir.Region, asked: Iterable[ir.Var]) -> froze
     for op, used in reversed(operands):
         for a in used:
             serves[a] = serves.get(a, 0) | _union(serves, op.outs)
-    return frozenset(v for v in dear if serves.get(v, 0) & computed)
+    return frozenset(v for v in expensive if serves.get(v, 0) & computed)
 
 
-def _is_dear(op: ir.Op) -> bool:
-    return isinstance(op, ir.Prim) and op.prim.cost >= DEAR
+def _is_expensive(op: ir.Op) -> bool:
+    return isinstance(op, ir.Prim) and op.prim.cost >= MIN_EXPENSIVE_COST
 
 
 def _carried_for_less(loop: ir.For, asked: Iterable[ir.Var]) -> list[int]:
-    """Which of the values that a loop carries `asked` needs, if none is dear to compute; else none."""
+    """Which of the values that a loop carries `asked` needs, if none is expensive to compute; else none."""
     body = loop.body
     needed: dict[int, None] = {}
     live = list(asked)
@@ -544,7 +547,7 @@ def _carried_for_less(loop: ir.For, asked: Iterable[ir.Var]) -> list[int]:
         needed.update(dict.fromkeys(further))
         live += [y for k in further if isinstance(y := body.yields[k], ir.Var)]
     again = prune(ir.Region(body.params, body.body), [y for k in needed if isinstance(y := body.yields[k], ir.Var)])
-    return [] if any(_is_dear(op) or isinstance(op, ir.For) for op in walk(again)) else sorted(needed)
+    return [] if any(_is_expensive(op) or isinstance(op, ir.For) for op in walk(again)) else sorted(needed)
 
 
 def _union(sets: Mapping[ir.Atom, int], of: Iterable[ir.Atom]) -> int:

@@ -40,10 +40,11 @@ from tinote.ir.query import free_variables, uses, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter, clone_region
 from tinote.ir.types import Scalar, Type, is_integer, u1
 
-#: Loops of fewer iterations stay as they are: written out they save nothing, and neighbours run as vectors.
-_SHORTEST = 8
-#: Loops of a length that is known and less than this are not worth two parallel ones.
-_SHORTEST_AT_ONCE = 1024
+#: Loops of fewer iterations stay as they are: written out they save nothing, and neighbours run as vectors. Chosen, not
+#: measured.
+_MIN_ITERATIONS = 8
+#: Loops of a length that is known and less than this are not worth two parallel ones. Chosen, not measured.
+_MIN_PARALLEL_ITERATIONS = 1024
 _EXTREMA = {p.minimum: p.lt, p.maximum: p.gt}
 
 
@@ -270,7 +271,7 @@ def _may_run_at_once(loop: ir.For, found: list[_Choice]) -> bool:
     """Whether all that a loop does is to find extrema of elements, of which there may be many."""
     if loop.reverse or not isinstance(loop.lo, ir.Lit) or len(found) != len(loop.carried):
         return False
-    if isinstance(loop.hi, ir.Lit) and loop.hi.value - loop.lo.value < _SHORTEST_AT_ONCE:
+    if isinstance(loop.hi, ir.Lit) and loop.hi.value - loop.lo.value < _MIN_PARALLEL_ITERATIONS:
         return False
     return all(isinstance(op, ir.Prim | ir.Load | ir.Extent | ir.Check) for op in loop.body.body) and all(
         one.condition is None
@@ -331,7 +332,7 @@ def _is_repeatable(op: ir.Op) -> bool:
 
 def _is_short(loop: ir.For) -> bool:
     if isinstance(loop.lo, ir.Lit) and isinstance(loop.hi, ir.Lit):
-        return loop.hi.value - loop.lo.value < _SHORTEST
+        return loop.hi.value - loop.lo.value < _MIN_ITERATIONS
     return False
 
 

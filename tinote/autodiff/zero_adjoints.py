@@ -27,10 +27,10 @@ from tinote.ir.query import definitions, uses, walk
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, Tangents, i32, u1
 
-#: Loops of fewer iterations run in any case: they are written out, and run as vectors.
-_SHORTEST = 8
-#: The most adjoints to ask about.
-_MOST = 3
+#: Loops of fewer iterations run in any case: they are written out, and run as vectors. Chosen, not measured.
+_MIN_ITERATIONS = 8
+#: Adjoints that are compared with zero. Chosen, not measured.
+_MAX_ASKED = 3
 
 
 def skip_zero_adjoints(fn: Function) -> Function:
@@ -63,7 +63,7 @@ class _Skipper(Rewriter):
         # Loops at the top become tasks. Of a nest the outermost loop that can be asked about is.
         if self.depth and isinstance(op, For) and _is_long(op):
             sources = _Loop(self, op).sources()
-            if sources and len(sources) <= _MOST:
+            if sources and len(sources) <= _MAX_ASKED:
                 self.guard(op, sources)
                 return
         self.depth += 1
@@ -120,7 +120,7 @@ def _is_zero(atom: Atom) -> bool:
 
 def _is_long(op: For) -> bool:
     if isinstance(op.lo, Lit) and isinstance(op.hi, Lit):
-        return op.hi.value - op.lo.value >= _SHORTEST
+        return op.hi.value - op.lo.value >= _MIN_ITERATIONS
     return True
 
 

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 
 from tinote.system import register_at_fork
 
-#: A collection runs all the same after this number of objects: a very long kernel must not fill memory with garbage.
-_YOUNG_OBJECTS = 100_000
+#: Objects after which a collection runs all the same: a very long kernel must not fill memory with garbage. Chosen, not
+#: measured.
+_MAX_YOUNG_OBJECTS = 100_000
 
 _compiling: list[None] = []  # one entry for each block that is open, in any thread
 _usual: tuple[int, int, int] | None = None  # the thresholds before the first of them
@@ -29,9 +30,9 @@ def deferred_collection() -> Iterator[None]:
     global _usual
     _compiling.append(None)
     found = gc.get_threshold()
-    if gc.isenabled() and 0 < found[0] < _YOUNG_OBJECTS:
+    if gc.isenabled() and 0 < found[0] < _MAX_YOUNG_OBJECTS:
         _usual = found
-        gc.set_threshold(_YOUNG_OBJECTS, *found[1:])
+        gc.set_threshold(_MAX_YOUNG_OBJECTS, *found[1:])
     try:
         yield
     finally:
@@ -45,7 +46,7 @@ def _restore() -> None:
     global _usual
     usual, _usual = _usual, None
     # Whoever has set other thresholds meanwhile wants those.
-    if usual is not None and gc.get_threshold() == (_YOUNG_OBJECTS, *usual[1:]):
+    if usual is not None and gc.get_threshold() == (_MAX_YOUNG_OBJECTS, *usual[1:]):
         gc.set_threshold(*usual)
 
 

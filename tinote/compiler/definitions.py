@@ -23,8 +23,9 @@ from typing import Any
 
 from tinote.compiler.single_flight import SingleFlight
 
-#: Lines that may turn out to stand inside a string or a bracket, before the tokenizer is asked instead.
-_MOST_TRIES = 16
+#: Lines that may turn out to stand inside a string or a bracket, before the tokenizer is asked instead. Chosen, not
+#: measured.
+_MAX_TRIES = 16
 
 
 _one_at_a_time = SingleFlight()
@@ -42,7 +43,7 @@ def read_definition(lines: Sequence[str], first: int, file: str) -> tuple[str, a
     """The text and the tree of the statement that begins in line `first` (from 1) of a file, decorators included. The
     tree's lines and columns are the file's. Raises `SyntaxError` if nothing that begins there can be parsed.
     """
-    for end in islice(_ends(lines, first), _MOST_TRIES):
+    for end in islice(_ends(lines, first), _MAX_TRIES):
         text = "".join(lines[first - 1 : end])
         try:
             statements = _parsed(text, first, file)
@@ -175,6 +176,7 @@ def _compiled_by(loader: Any, text: str, file: str, flags: int) -> types.CodeTyp
 
 
 _LOADED = time.time()
+#: The flags of all that `__future__` has.
 _FUTURE = 0
 for _name in __future__.all_feature_names:
     _FUTURE |= getattr(__future__, _name).compiler_flag

@@ -78,8 +78,8 @@ else:
     # llvmlite takes long to load, and what becomes plain Python does without it.
     jit = lazy("tinote.runtime.jit")
 
-#: How many invocations a GPU has a use for, and a CPU that stands in for one.
-_AT_ONCE, _AT_ONCE_IN_SOFTWARE = 1 << 18, 1 << 10
+#: Invocations for which a GPU has a use, and a CPU that stands in for one. Chosen, not measured.
+_INVOCATIONS_AT_ONCE, _INVOCATIONS_AT_ONCE_IN_SOFTWARE = 1 << 18, 1 << 10
 
 
 class Snapshot(NamedTuple):
@@ -243,10 +243,10 @@ def _rearrange(fn: Function, context: Context) -> Function:
 
 
 def _unroll_and_jam(fn: Function, context: Context) -> Function:
-    at_once = _AT_ONCE
+    at_once = _INVOCATIONS_AT_ONCE
     if context.config.arch == "gpu":
         if gpu_launch.device_of(context.config, fn.loc).info.software:
-            at_once = _AT_ONCE_IN_SOFTWARE
+            at_once = _INVOCATIONS_AT_ONCE_IN_SOFTWARE
     return unroll_and_jam(fn, at_once)
 
 

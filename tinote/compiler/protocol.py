@@ -316,8 +316,9 @@ class CaptureKind(Enum):
     EVALUATION = "evaluation"  # owner: an `Evaluation`, made again at each launch
 
 
-#: How many items of an iterator are taken.
-_MOST_ITEMS = 100_001
+#: Iterations that all unrolled loops of a kernel have together, and items of what is known at compile time. Chosen, not
+#: measured.
+MAX_UNROLLED = 100_000
 
 
 class Evaluation(NamedTuple):
@@ -331,7 +332,7 @@ class Evaluation(NamedTuple):
 
     def __call__(self) -> Any:
         found = self.function(*self.args, **self.kwargs)
-        return tuple(islice(found, _MOST_ITEMS)) if isinstance(found, Iterator) else found
+        return tuple(islice(found, MAX_UNROLLED + 1)) if isinstance(found, Iterator) else found
 
     @property
     def key(self) -> tuple[int, ...]:
@@ -418,8 +419,8 @@ def same_constant(a: Any, b: Any) -> bool:
     )
 
 
-#: How deep the answers of Python functions are compared; deeper ones count as different.
-_DEEPEST_ANSWER = 20
+#: How deep the answers of Python functions are compared; deeper ones count as different. Chosen, not measured.
+_MAX_ANSWER_DEPTH = 20
 
 
 def same_answer(a: Any, b: Any, depth: int = 0) -> bool:
@@ -428,7 +429,7 @@ def same_answer(a: Any, b: Any, depth: int = 0) -> bool:
     """
     if same_constant(a, b):
         return True
-    if type(a) is not type(b) or depth > _DEEPEST_ANSWER:
+    if type(a) is not type(b) or depth > _MAX_ANSWER_DEPTH:
         return False
     if isinstance(a, tuple | list):
         return len(a) == len(b) and all(same_answer(x, y, depth + 1) for x, y in zip(a, b, strict=True))
@@ -530,8 +531,8 @@ def constant_rows(candidate: Any) -> Any:
     return _in_tuples(candidate.tolist()) if is_small_array(candidate) and candidate.ndim == 2 else None
 
 
-#: How many numbers a NumPy array may hold that a kernel reads as a constant.
-_LARGEST_CONSTANT = 1024
+#: Numbers of a NumPy array that a kernel reads as a constant. Chosen, not measured.
+_MAX_CONSTANT_NUMBERS = 1024
 
 
 def is_constant_array(candidate: Any) -> bool:
@@ -541,7 +542,7 @@ def is_constant_array(candidate: Any) -> bool:
         (kind.__module__, kind.__name__) == ("numpy", "ndarray")
         and candidate.dtype.kind in "biuf"
         and candidate.ndim <= 2
-        and 0 < candidate.size <= _LARGEST_CONSTANT
+        and 0 < candidate.size <= _MAX_CONSTANT_NUMBERS
     )
 
 

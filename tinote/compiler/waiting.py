@@ -18,16 +18,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol, TextIO
 
+#: Compilations that are over sooner are not shown. Chosen, not measured.
 DELAY_SECONDS = 1.0
-"""What is over sooner is not shown."""
 
+#: Between two updates of what is shown. Chosen, not measured.
 INTERVAL_SECONDS = 0.2
 
+#: A compilation that begins no later than this after another goes on with its wait. Chosen, not measured.
 PAUSE_SECONDS = 0.1
-"""A compilation that begins no later than this after another goes on with its wait."""
 
+#: Of a terminal that does not say how many it has.
 COLUMNS = 80
-"""Of a terminal that does not tell."""
 
 Enter = Callable[[str], None]
 """Called with the name of each step when it begins."""

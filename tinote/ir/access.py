@@ -21,6 +21,8 @@ from tinote.ir.affine import Affine, Interval, variable
 from tinote.ir.buffers import root_of
 from tinote.ir.ranges import Known, Loop, Ranges, Remainder
 
+#: Sums in i32 of two integers below this do not wrap.
+MAX_SUMMAND = 1 << 30
 _ACCESSES = (ir.Load, ir.Store, ir.Atomic)
 _QUOTIENTS = {p.mod: p.floordiv, p.raw_mod: p.raw_div}
 #: Stands for the facts that hold at the access itself (None stands for no facts at all).

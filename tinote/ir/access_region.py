@@ -20,6 +20,7 @@ from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses
 from tinote.ir.affine import variable
 from tinote.ir.buffers import root_of
+from tinote.ir.cost import own_cost
 from tinote.ir.definite_stores import definite_stores, live_in_reads
 from tinote.ir.launch_values import (
     Applied,
@@ -36,8 +37,8 @@ from tinote.ir.launch_values import (
 )
 from tinote.ir.types import Scalar, is_whole
 
-#: How many definite stores of a function are listed.
-MOST_DEFINITE_STORES = 16
+#: The most definite stores of a function that are listed. Chosen, not measured.
+MAX_DEFINITE_STORES = 16
 
 
 def regions_of(fn: ir.Function, live_in: Iterable[ir.MemoryOp], before: frozenset[ir.Buffer]) -> SymbolicRegions:
@@ -82,7 +83,7 @@ def effects_of(fn: ir.Function) -> Effects:
     nodes = _Bounds(accesses, fn.region.params)
     stores = definite_stores(fn, accesses)
     # Their users join many regions into one, which would claim too much.
-    written = nodes.regions(access.op for access in stores[:MOST_DEFINITE_STORES])
+    written = nodes.regions(access.op for access in stores[:MAX_DEFINITE_STORES])
     definite = SymbolicRegions(tuple(nodes.all), tuple(nodes.lengths), (), (), written)
     return Effects(touched, definite, _work(fn.region, _loops_over_elements(stores)))
 
@@ -108,10 +109,8 @@ def _work(region: ir.Region, once: set[ir.Op]) -> float:
             total += times * _work(op.body, once)
         elif isinstance(op, ir.If):
             total += sum([_work(inner, once) for inner in op.regions])
-        elif isinstance(op, ir.Prim):
-            total += op.prim.cost
-        elif isinstance(op, ir.Load | ir.Store | ir.Extent):
-            total += 1
+        elif isinstance(op, ir.Prim | ir.Load | ir.Store | ir.Extent):
+            total += own_cost(op)
         else:
             return math.inf
     return total

@@ -127,14 +127,15 @@ def family_of(buffer: Buffer) -> Buffer:
     return buffer
 
 
-#: Gradients along so few directions have a plane of memory for each: see `split_directions.py`.
-MOST_PLANES = 4
+#: Gradients along at most this number of directions have a plane of memory for each: see `split_directions.py`. Chosen,
+#: not measured.
+MAX_PLANES = 4
 
 
 def give_planes(gradient: Buffer) -> None:
     """A gradient along a few directions gets its planes; along others it stays as it is."""
     dtype = gradient.dtype
-    if not isinstance(dtype, Tangents) or dtype.count > MOST_PLANES:
+    if not isinstance(dtype, Tangents) or dtype.count > MAX_PLANES:
         return
     planes: list[Buffer] = []
     for direction in range(dtype.count):

@@ -11,10 +11,12 @@ from tinote.ir.primitives import Primitive
 from tinote.ir.ranges import Ranges
 from tinote.ir.types import i32, i64
 
-#: With variables and factors up to these, sums in i64 cannot wrap.
-_LARGEST_VALUE = 1 << 32
-_LARGEST_FACTOR = 1 << 20
-_MOST_TERMS = 64
+#: With at most this number of terms, of variables and factors up to these, sums in i64 cannot wrap: 2**58.
+_MAX_VALUE = 1 << 32
+#: See `_MAX_VALUE`.
+_MAX_FACTOR = 1 << 20
+#: See `_MAX_VALUE`.
+_MAX_TERMS = 64
 
 
 def fits(form: Affine, ranges: Ranges, bound: Callable[[Var], bool]) -> bool:
@@ -22,11 +24,11 @@ def fits(form: Affine, ranges: Ranges, bound: Callable[[Var], bool]) -> bool:
     extents always are."""
     for v, c in form.terms.items():
         low, high = ranges.interval(v)
-        if abs(c) > _LARGEST_FACTOR or low < -_LARGEST_VALUE or high > _LARGEST_VALUE:
+        if abs(c) > _MAX_FACTOR or low < -_MAX_VALUE or high > _MAX_VALUE:
             return False
         if not bound(v) and not isinstance(ranges.definitions.get(v), Extent):
             return False
-    return len(form.terms) < _MOST_TERMS and abs(form.const) < 1 << 48
+    return len(form.terms) < _MAX_TERMS and abs(form.const) < 1 << 48
 
 
 def emit_sum(form: Affine, ranges: Ranges, emit: Callable[[Op], object], near: Op) -> Atom:

@@ -20,8 +20,8 @@ from tinote.ir.affine import Interval
 from tinote.ir.nodes import Atom, Lit, Op, Prim, Var
 from tinote.ir.types import Scalar
 
-#: How many operations are looked through.
-_DEPTH = 6
+#: Operations after one another that are looked through. Chosen, not measured.
+_MAX_DEPTH = 6
 
 
 class FloatRange(NamedTuple):
@@ -36,7 +36,7 @@ ANYTHING = FloatRange(-math.inf, math.inf, True)
 
 
 def float_range(
-    atom: Atom, definitions: Mapping[Var, Op], integers: Callable[[Atom], Interval], depth: int = _DEPTH
+    atom: Atom, definitions: Mapping[Var, Op], integers: Callable[[Atom], Interval], depth: int = _MAX_DEPTH
 ) -> FloatRange:
     """The range of a float. `definitions`: of variables; `integers`: the interval of an integer."""
     if isinstance(atom, Lit):

@@ -24,6 +24,7 @@ from tinote.ir.primitives import Primitive, cast_number, evaluate
 from tinote.ir.types import Scalar
 
 Number = int | float
+#: The empty interval.
 _NOTHING: Interval = (1, 0)
 
 #: The intervals of nodes, by their numbers.

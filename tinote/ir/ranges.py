@@ -21,9 +21,10 @@ from tinote.ir.float_ranges import as_integer, float_range
 from tinote.ir.nodes import Atom, Buffer, Check, Extent, For, If, Lit, Op, Prim, Region, Task, Var, While
 from tinote.ir.types import Scalar, i32, is_whole
 
-#: How many facts are combined for one proof, and how many combinations are tried at most.
-_DEPTH = 4
-_TRIES = 60
+#: Facts that are combined for one proof. Chosen, not measured.
+_MAX_DEPTH = 4
+#: Combinations of facts that are tried for one proof. Chosen, not measured.
+_MAX_TRIES = 60
 
 _NEGATED = {p.lt: p.ge, p.ge: p.lt, p.gt: p.le, p.le: p.gt, p.eq: p.ne, p.ne: p.eq}
 _CHOICES = (p.minimum, p.maximum, p.select)
@@ -365,7 +366,7 @@ class Ranges:
 
     def _unwrapped(self, form: Affine, divisor: int) -> Affine:
         """What a form is congruent to modulo `divisor`, if none of its sums wraps."""
-        for _ in range(_DEPTH):
+        for _ in range(_MAX_DEPTH):
             wrapping = None
             for v in form.terms:
                 op, t = self.definitions.get(v), v.type
@@ -461,7 +462,7 @@ class Ranges:
         """Whether `form >= 0` for certain where `known` holds."""
         # A proof that another one needs on its way counts its tries anew: its answer is remembered.
         tries, self._tries = self._tries, 0
-        found = self._prove(form, known, _DEPTH)
+        found = self._prove(form, known, _MAX_DEPTH)
         self._tries = tries
         return found
 
@@ -469,7 +470,7 @@ class Ranges:
         if form.interval(self.interval)[0] >= 0:
             return True
         self._tries += 1
-        if depth == 0 or self._tries > _TRIES:
+        if depth == 0 or self._tries > _MAX_TRIES:
             return False
         # Variables that are bound last are bounded in terms of earlier ones, so they are eliminated first.
         for v in sorted(form.terms, key=self.order.__getitem__, reverse=True):

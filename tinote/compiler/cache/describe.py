@@ -26,7 +26,8 @@ from tinote.ir.types import Scalar, Tensor
 #: Nested tuples of text, integers and None.
 Description = Any
 
-_DEEPEST = 50
+#: Objects inside one another that are described; deeper ones are not kept on disk. Chosen, not measured.
+_MAX_DEPTH = 50
 _EXACT = (bool, int, str, bytes, range, type(None), type(Ellipsis))
 #: Modules whose functions and classes are what their name says, for one version of Python and of tinote.
 _FIXED = ("builtins", "math", "typing", "operator", "_operator")
@@ -66,7 +67,7 @@ class Describer:
 
     def describe(self, value: Any) -> Description:
         """Raises `Undescribable`."""
-        if self._depth > _DEEPEST:
+        if self._depth > _MAX_DEPTH:
             raise Undescribable("nested too deeply")
         self._depth += 1
         try:

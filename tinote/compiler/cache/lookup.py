@@ -42,8 +42,8 @@ from tinote.runtime.store import DiskStore, package_stamp
 
 #: Options of a session that say nothing about code.
 _OUTSIDE = ("random_seed", "memory_limit", "offline_cache", "print_ir")
-#: How many sets of captures are followed for one kernel text, the latest first.
-_MOST_PATHS = 8
+#: Sets of captures that are followed for one kernel text, the latest first. Chosen, not measured.
+_MAX_PATHS = 8
 _ANNOTATION = "annotation"
 
 
@@ -210,7 +210,7 @@ def store_dependencies(lookup: Lookup, captures: Sequence[Capture], store: DiskS
     if not all(c.unchanged() for c in captures):
         return None
     known = [others for others in _stored_paths(lookup, store) if others != paths]
-    store.put(lookup.key, json.dumps([paths, *known][:_MOST_PATHS]).encode())
+    store.put(lookup.key, json.dumps([paths, *known][:_MAX_PATHS]).encode())
     return KernelDependencies(key, tuple(captures), buffers, tuple(reachable.sources))
 
 

@@ -7,7 +7,7 @@ other are cut into blocks at their recursive calls, and one `while` runs these b
         if n == 0:                   while state != END:
             return 1                     if state == 0:                                        (f begins)
         return n * f(n - 1)                  if n == 0: result = 1; state = pop stack; depth -= 1
-                                             else:      check depth < LIMIT; depth += 1
+                                             else:      check depth < MAX_CALL_DEPTH; depth += 1
                               ->                        push stack, n; push stack, 1; n = n - 1; state = 0
                                          else:                                                 (f after its call)
                                              n = pop stack
@@ -46,12 +46,12 @@ from tinote.ir.rewrite import clone_region
 from tinote.ir.types import Ref, Scalar, Stack, Tensor, i32, u1
 from tinote.source import NOWHERE, Span
 
-#: How deep calls may be nested: so that what each of them keeps, some hundred bytes, is megabytes at most.
-LIMIT = 10_000
-#: The block after the last.
-_END = -1
-#: What follows a branch and is at most that long stands in each of its sides.
-_REPEATED = 4
+#: Calls inside one another: what each of them keeps is some hundred bytes, so that all is megabytes at most.
+MAX_CALL_DEPTH = 10_000
+#: The number of the block after the last.
+_END_BLOCK = -1
+#: Statements after a branch that stand in each of its sides. Chosen, not measured.
+_MAX_REPEATED = 4
 
 
 class Routine:
@@ -228,7 +228,7 @@ class _Program:
         made = len(self.blocks)
         after: list[ir.Op] = []
         end(after)
-        if not op.outs and made == len(self.blocks) and len(after) <= _REPEATED:
+        if not op.outs and made == len(self.blocks) and len(after) <= _MAX_REPEATED:
 
             def join(out: list[ir.Op], region: ir.Region) -> None:
                 copy, _ = clone_region(ir.Region((), tuple(after)))
@@ -338,9 +338,9 @@ class _Program:
             b.set(cell, argument)
         state = b.local(i32, ir.Lit(self.begins[self.root].number, i32), "state")
         depth = b.local(i32, ir.Lit(0, i32), "depth")
-        b.emit(ir.Push((stacks[i32], ir.Lit(_END, i32)), (), (), b.loc))
+        b.emit(ir.Push((stacks[i32], ir.Lit(_END_BLOCK, i32)), (), (), b.loc))
         with b.region() as condition:
-            more = b.prim(p.ne, b.get(state), ir.Lit(_END, i32))
+            more = b.prim(p.ne, b.get(state), ir.Lit(_END_BLOCK, i32))
         with b.region() as inside:
             _Dispatch(self, b, stacks, state, depth).among(self.blocks, b.get(state))
         b.emit(ir.While((), condition.close(more), inside.close(), (), b.loc))
@@ -416,8 +416,8 @@ class _Dispatch:
     def suspended(self, op: _Suspend) -> None:
         b = self.b
         depth = b.get(self.depth)
-        fine = b.prim(p.lt, depth, ir.Lit(LIMIT, i32))
-        text = f"`{op.routine.name}` is called from itself more than {LIMIT:,} times deep"
+        fine = b.prim(p.lt, depth, ir.Lit(MAX_CALL_DEPTH, i32))
+        text = f"`{op.routine.name}` is called from itself more than {MAX_CALL_DEPTH:,} times deep"
         b.emit(ir.Check(ir.FaultKind.RECURSION, (fine,), text, 0, op.loc))
         for cell in self.saved(op.block):
             b.emit(ir.Push((self.stacks[_content(cell)], b.get(cell)), (), (), b.loc))

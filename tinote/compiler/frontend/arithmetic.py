@@ -12,6 +12,7 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.formatting import percent_text
 from tinote.compiler.frontend.values import StaticTensor, Value, is_number
+from tinote.compiler.protocol import MAX_UNROLLED
 from tinote.errors import TinoteError
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Lit
@@ -121,9 +122,8 @@ def apply(e: Emitter, prim: Primitive, *operands: Any) -> Any:
     return _folded(e, _limited(e, prim, FOLDS.get(prim) or _maths(prim)), constants)
 
 
-#: How many bits an integer that is known at compile time may have, and how many items a text or list.
-_WIDEST = 4096
-_LONGEST = 100_000
+#: Bits of an integer that is known at compile time. Chosen, not measured.
+_MAX_BITS = 4096
 
 
 def _growth(prim: Primitive, a: Any, b: Any) -> int:
@@ -145,7 +145,7 @@ def _limited(e: Emitter, prim: Primitive, f: Callable[..., Any]) -> Callable[...
         return f
 
     def limited(a: Any, b: Any) -> Any:
-        if _growth(prim, a, b) > _WIDEST:
+        if _growth(prim, a, b) > _MAX_BITS:
             e.error(
                 "this constant is an enormous integer, which no number type can hold",
                 "write a float, for example `1e30`" if prim is not p.shl else "",
@@ -206,7 +206,7 @@ def _python_binary(e: Emitter, prim: Primitive, symbol: str, left: Any, right: A
             e.as_value(side)  # says what is wrong with it
     items, times = (left, right) if isinstance(right, int) else (right, left)
     if prim is p.mul and isinstance(items, tuple | list | str) and isinstance(times, int):
-        if len(items) * times > _LONGEST:
+        if len(items) * times > MAX_UNROLLED:
             e.error(f"a {type(items).__name__} of {len(items) * times:,} items is too long to be known at compile time")
     try:
         return FOLDS[prim](left, right)

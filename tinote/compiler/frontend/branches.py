@@ -8,7 +8,7 @@ from typing import Any
 
 from tinote.compiler.frontend import analysis
 from tinote.compiler.frontend.callees import is_static_call
-from tinote.compiler.frontend.conditions import LONGEST_CHAIN, evaluate_condition
+from tinote.compiler.frontend.conditions import MAX_NESTED_CHAIN, evaluate_condition
 from tinote.compiler.frontend.emitter import Control, Emitter
 from tinote.compiler.frontend.scopes import Completion
 from tinote.compiler.frontend.statements import lower_statements
@@ -28,7 +28,7 @@ def if_(e: Emitter, node: ast.If, rest: list[ast.stmt], tail: bool) -> Completio
         if not isinstance(condition, bool):
             break
         chosen = node.body if condition else node.orelse
-        if not condition and len(chain) > LONGEST_CHAIN:
+        if not condition and len(chain) > MAX_NESTED_CHAIN:
             node, *_ = chain = chain[1:]  # goes on with the `elif`, as below, without a level for each
             continue
         if is_static_call(e, node.test):
@@ -36,7 +36,7 @@ def if_(e: Emitter, node: ast.If, rest: list[ast.stmt], tail: bool) -> Completio
         with e.block("`if`"):
             completion = lower_statements(e, chosen, tail and not rest)
         return completion or None
-    if len(chain) > LONGEST_CHAIN:
+    if len(chain) > MAX_NESTED_CHAIN:
         return _long_chain(e, chain, condition, tail and not rest)
     then_ends, else_ends = analysis.ends_in_jump(node.body), analysis.ends_in_jump(node.orelse)
     into_else = bool(rest) and then_ends and not analysis.Jumps(node.orelse)
@@ -76,7 +76,7 @@ def _long_chain(e: Emitter, chain: list[ast.If], condition: Value, tail: bool) -
 
     def lower(arms: list[ast.If], condition: Value | None, otherwise: Callable[[], None]) -> None:
         """Lower some of the branches; `otherwise` is for where none of their conditions holds."""
-        if len(arms) > LONGEST_CHAIN:
+        if len(arms) > MAX_NESTED_CHAIN:
             half = len(arms) // 2
             failed = e.cell(u1, false)
             lower(arms[:half], condition, lambda: e.b.set(failed, true))

@@ -20,8 +20,9 @@ from tinote.ir.build import OpenRegion
 from tinote.ir.nodes import Atom, If, Lit, Var, false, true
 from tinote.ir.types import element_type, u1, with_element
 
-#: A longer chain of `… if … else … if … else …`, or of `elif`s, is not nested as deeply as it is long.
-LONGEST_CHAIN = 16
+#: A longer chain of `… if … else … if … else …`, or of `elif`s, is not nested as deeply as it is long. Chosen, not
+#: measured.
+MAX_NESTED_CHAIN = 16
 
 
 def evaluate_condition(e: Emitter, node: ast.expr) -> bool | Value:
@@ -136,7 +137,7 @@ def boolean(e: Emitter, node: ast.BoolOp) -> Any:
 def conditional(e: Emitter, node: ast.IfExp) -> Any:
     chosen: ast.expr = node
     while isinstance(chosen, ast.IfExp):
-        if len(_alternatives(chosen)) > LONGEST_CHAIN:
+        if len(_alternatives(chosen)) > MAX_NESTED_CHAIN:
             break
         with e.at(chosen.test):
             condition = evaluate_condition(e, chosen.test)
@@ -166,7 +167,7 @@ def _first_of(e: Emitter, alternatives: list[tuple[ast.expr | None, ast.expr]]) 
     """Whether one of the conditions holds, and the value of the first that does; zero where none does. The second half
     is evaluated where the first has none: the regions are as deep as the logarithm of the chain's length.
     """
-    if len(alternatives) > LONGEST_CHAIN:
+    if len(alternatives) > MAX_NESTED_CHAIN:
         half = len(alternatives) // 2
         found, yes = _first_of(e, alternatives[:half])
         if isinstance(found, bool):

@@ -20,7 +20,7 @@ from tinote.compiler.frontend.values import (
     Value,
     is_number,
 )
-from tinote.compiler.protocol import axes_of, grouped_of, space_of
+from tinote.compiler.protocol import MAX_UNROLLED, axes_of, grouped_of, space_of
 from tinote.errors import KernelSyntaxError
 from tinote.ir.nodes import Lit
 
@@ -83,15 +83,11 @@ def _made_in_python(e: Emitter, front: Any) -> NdRange | Grouped | None:
     return None if of is None else grouped(e, of)
 
 
-#: How many iterations all unrolled loops of a kernel may have together, and how many items a compile-time list.
-UNROLLED = 100_000
-
-
 def check_unrolled(e: Emitter, count: int) -> None:
     """Refuse to unroll what would never end."""
-    if count > UNROLLED:
+    if count > MAX_UNROLLED:
         e.error(
-            f"unrolling {count:,} iterations would take forever; at most {UNROLLED:,} are",
+            f"unrolling {count:,} iterations would take forever; at most {MAX_UNROLLED:,} are",
             "leave out `ti.static` for a loop that runs",
             kind=KernelSyntaxError,
         )
@@ -173,7 +169,7 @@ def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
     if made is not None:
         return static_items(e, made)
     if isinstance(front, Iterable):
-        items = tuple(islice(front, UNROLLED + 1)) if isinstance(front, Iterator) else e.ask(iter, front)
+        items = tuple(islice(front, MAX_UNROLLED + 1)) if isinstance(front, Iterator) else e.ask(iter, front)
         check_unrolled(e, len(items))
         return items
     e.error(f"{describe(front)} cannot be looped over")

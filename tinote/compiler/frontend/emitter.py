@@ -81,14 +81,14 @@ class Handlers(NamedTuple):
     control: Control
 
 
-#: Bytes that one local vector or matrix may take.
-LARGEST_ARRAY = 64 << 10
+#: Bytes that one local vector or matrix may take. Chosen, not measured.
+MAX_ARRAY_BYTES = 64 << 10
 #: What `attempt` restores, beside what was emitted.
 _UNDONE = ("failures", "unrolled", "nests", "launch_seed", "top_draws", "loop_options", "stopped", "reproducible")
 _ORDERED = (p.lt, p.le, p.gt, p.ge)
 #: A chain such as `a + b + … + z`, which is as deep as it is long, is evaluated from its innermost expression outwards
-#: when it is longer than this, so that Python's recursion limit does not count its terms.
-_LONGEST_SPINE = 16
+#: when it has more terms than this, so that Python's recursion limit does not count them. Chosen, not measured.
+_MAX_NESTED_SPINE = 16
 #: Which part of an expression is evaluated first, in an expression that evaluates one in any case.
 _FIRST = {
     ast.BinOp: "left",
@@ -190,7 +190,7 @@ class Emitter:
         if handler is None:
             self.unsupported(f"this expression ({type(node).__name__})")
         spine = _left_spine(node, None if self._ready is None else self._ready[0])
-        if len(spine) <= _LONGEST_SPINE:
+        if len(spine) <= _MAX_NESTED_SPINE:
             return handler(self, node)
         wanted, self.wanted = self.wanted, True
         try:
@@ -472,7 +472,7 @@ class Emitter:
     def check_size(self, shape: tuple[int, ...], dtype: Scalar | None = None) -> None:
         """Refuse a local vector or matrix that is too large for a thread to keep."""
         size = prod(shape) * (1 if dtype is None else dtype.size)
-        if size > LARGEST_ARRAY:
+        if size > MAX_ARRAY_BYTES:
             of = f" {dtype}" if dtype is not None else " numbers"
             self.error(
                 f"a local array of {' by '.join(f'{n:,}' for n in shape)}{of} is larger than 64 kB",

@@ -54,8 +54,8 @@ def joined_text(e: Emitter, node: ast.JoinedStr) -> Any:
     return Text(tuple(parts))
 
 
-#: How wide a number may be printed, and with how many digits.
-_WIDEST = 1000
+#: Characters of a printed number, and its digits. Chosen, not measured.
+_MAX_WIDTH = 1000
 
 
 def formatted(e: Emitter, front: Any, spec: str) -> Formatted:
@@ -63,8 +63,8 @@ def formatted(e: Emitter, front: Any, spec: str) -> Formatted:
     front = e.force(front)
     if spec:
         spec = _completed(spec, _samples(e, front))
-        if any(int(number) > _WIDEST for number in re.findall(r"\d+", spec)):
-            e.error(f"the format `{spec}` is wider than {_WIDEST} characters", kind=KernelSyntaxError)
+        if any(int(number) > _MAX_WIDTH for number in re.findall(r"\d+", spec)):
+            e.error(f"the format `{spec}` is wider than {_MAX_WIDTH} characters", kind=KernelSyntaxError)
         for number in _samples(e, front):
             try:
                 in_format(number, spec)

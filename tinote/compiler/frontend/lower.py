@@ -29,7 +29,8 @@ from tinote.ir.nodes import Atom, Function, Region, Var
 from tinote.ir.types import Scalar, Tensor
 
 DEFAULT = Config()
-_ERRORS_SHOWN = 10
+#: Errors of one kernel that are reported together. Chosen, not measured.
+_MAX_ERRORS_SHOWN = 10
 
 
 def lower(source: FunctionSource, arguments: Sequence[ArgumentSpec], config: Config = DEFAULT) -> Lowered:
@@ -68,7 +69,7 @@ def _lowered(e: Emitter, source: FunctionSource, arguments: Sequence[ArgumentSpe
             pass
     if e.errors:
         e.errors.sort(key=_order)
-        raise_together(e.errors[:_ERRORS_SHOWN])
+        raise_together(e.errors[:_MAX_ERRORS_SHOWN])
     if e.launch_seed is not None:
         params.append(e.launch_seed)
     region = Region(tuple(params), tuple(opened.body), yields)

@@ -38,9 +38,10 @@ from tinote.ir.nodes import Atom, Var
 from tinote.ir.types import Scalar, Tensor
 from tinote.source import Span
 
-#: How often a function may be inlined in itself: a `real_func` less often, since more of ours is between two calls.
-_DEEPEST = 64
-_DEEPEST_REAL = 32
+#: How often a function may be inlined in itself. Chosen, not measured.
+_MAX_DEPTH = 64
+#: The same for a `real_func`, since more Python frames are between two of its calls. Chosen, not measured.
+_MAX_REAL_DEPTH = 32
 
 
 class Recursive(Exception):
@@ -116,7 +117,7 @@ def leave_circle(e: Emitter, frame: FunctionFrame) -> None:
 
 def too_deep(e: Emitter, source: FunctionSource) -> None:
     """Refuse to inline a function in itself for ever."""
-    deepest = _DEEPEST_REAL if source.may_recurse else _DEEPEST
+    deepest = _MAX_REAL_DEPTH if source.may_recurse else _MAX_DEPTH
     what = ", with other arguments for `template()` or `ref`" if source.may_recurse else ""
     if sum(frame.source.tree is source.tree for frame in frames_of(e)) >= deepest:
         e.error(

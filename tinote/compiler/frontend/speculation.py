@@ -9,7 +9,8 @@ from tinote.ir import primitives as p
 from tinote.ir.nodes import Extent, Get, Lit, Load, Op, Prim
 from tinote.ir.types import element_type, is_float
 
-_LIMIT = 12
+#: Operations that run although their condition may not hold. Chosen, not measured.
+_MAX_OPERATIONS = 12
 #: What may overflow, and is reported where it does in debug mode.
 _OVERFLOWS = (p.add, p.sub, p.mul, p.neg, p.absolute, p.shl)
 
@@ -29,7 +30,7 @@ def _is_safe(ops: Sequence[Op]) -> bool:
     """Whether operations may run even when their result is not asked for: few, cheap, without effects, and none that
     can fault.
     """
-    if len(ops) > _LIMIT:
+    if len(ops) > _MAX_OPERATIONS:
         return False
     for op in ops:
         if isinstance(op, Get) and all(isinstance(a, Lit) for a in op.args[1:]):

@@ -26,8 +26,8 @@ from tinote.ir.query import buffers_of, definitions, walk
 from tinote.ir.types import Stack, element_type, shape_of
 from tinote.source import NOWHERE, Span
 
-#: Iterations that are counted one by one where the trip count of one loop depends on another.
-_MOST_COUNTED = 100_000
+#: Iterations that are counted one by one where the trip count of one loop depends on another. Chosen, not measured.
+_MAX_COUNTED = 100_000
 
 #: The length of a buffer along an axis; None where not known.
 Length = Callable[[ir.Buffer, int], int | None]
@@ -282,7 +282,7 @@ class _Counter:
         if count is not None or not outer:
             return count
         bounds = self._bounds(outer[0], env)
-        if bounds is None or len(bounds) > _MOST_COUNTED:
+        if bounds is None or len(bounds) > _MAX_COUNTED:
             return None
         index = self._indices[outer[0]]
         counts = [self._most(outer[1:], loops, env | {index: value}) for value in bounds]
@@ -298,7 +298,7 @@ class _Counter:
         count = self._count(further, env)
         if count is not None:
             return len(bounds) * count
-        if len(bounds) > _MOST_COUNTED:
+        if len(bounds) > _MAX_COUNTED:
             return None
         assert isinstance(loop, ir.For)
         total = 0

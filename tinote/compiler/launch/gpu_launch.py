@@ -54,10 +54,10 @@ from tinote.runtime.seam import seam, silently
 from tinote.runtime.sites import Bounds, SiteKind, fault, formatter
 from tinote.source import NOWHERE, Span
 
-#: How many values an array among an invocation's variables has at most (`Features.indexed`), on GPUs and on CPUs.
-_INDEXED, _INDEXED_BY_SOFTWARE = 256, 8
-#: How many branches and loops stand in each other at most on a CPU (`Features.nested`): its limit, 80, counts others.
-_NESTED_BY_SOFTWARE = 64
+#: Values of an array among an invocation's variables (`Features.indexed`), on GPUs and on CPUs. Chosen, not measured.
+_MAX_INDEXED, _MAX_INDEXED_BY_SOFTWARE = 256, 8
+#: Branches and loops inside one another on a CPU (`Features.nested`): its limit, 80, counts others.
+_MAX_NESTED_BY_SOFTWARE = 64
 #: Faults that are the device's, not the program's: no launch is waited for because of them.
 _LIMITS = (LOOP_ENDED, TOO_MANY)
 
@@ -94,7 +94,7 @@ class ShaderOfKernel(NamedTuple):
 def shader_of(fn: Function) -> ShaderOfKernel:
     """The shader of a lowered function for any device that has WebGPU. Raises `KernelTargetError`."""
     with refusing_deep_nests(fn.name, fn.loc):
-        return ShaderOfKernel(generate(fn, Features(indexed=_INDEXED)), _bounds_of(fn, 0))
+        return ShaderOfKernel(generate(fn, Features(indexed=_MAX_INDEXED)), _bounds_of(fn, 0))
 
 
 def device_of(config: Config, loc: Span = NOWHERE) -> Device:
@@ -119,8 +119,10 @@ def features_of(config: Config) -> Features:
 
 
 def _features(device: Device) -> Features:
-    found = Features(device.info.f64, _INDEXED, device.has_float_atomics)
-    return found._replace(indexed=_INDEXED_BY_SOFTWARE, nested=_NESTED_BY_SOFTWARE) if device.info.software else found
+    found = Features(device.info.f64, _MAX_INDEXED, device.has_float_atomics)
+    if not device.info.software:
+        return found
+    return found._replace(indexed=_MAX_INDEXED_BY_SOFTWARE, nested=_MAX_NESTED_BY_SOFTWARE)
 
 
 class GpuCode(TextCode):

@@ -45,8 +45,9 @@ class Origin(Enum):
     GPU = "WGSL"
 
 
-#: Machine code that stays in memory after its last kernel is gone, so that a cell that is run again finds it there.
-_KEPT = 64
+#: Binaries that stay in memory after their last kernel is gone, so that a cell that is run again finds them there.
+#: Chosen, not measured.
+_MAX_KEPT = 64
 
 
 class Binaries:
@@ -58,7 +59,7 @@ class Binaries:
 
     def __init__(self) -> None:
         self._known: WeakValueDictionary[tuple[str, int], Binary] = WeakValueDictionary()
-        self._recent: deque[Binary] = deque(maxlen=_KEPT)
+        self._recent: deque[Binary] = deque(maxlen=_MAX_KEPT)
         self.compiled = 0
         self.hits = 0
         self.loaded = 0
@@ -127,7 +128,7 @@ class BoundArray(NamedTuple):
 
     def address_of(self, part: int) -> int:
         """Where one of its buffers begins (`address_sources`)."""
-        return self.planes[part - _PLANES] if part >= _PLANES else self[part]  # type: ignore[no-any-return]
+        return self.planes[part - _FIRST_PLANE] if part >= _FIRST_PLANE else self[part]  # type: ignore[no-any-return]
 
     @property
     def memory(self) -> ExternalMemory:
@@ -137,8 +138,8 @@ class BoundArray(NamedTuple):
 
 #: Which address in a `BoundArray` belongs to an array argument's own buffer, to its gradient, to its dual.
 _ADDRESS, _ADJOINT, _TANGENT, _SECOND, _SHAPE = range(5)
-#: From here on the parts of an array count its gradient's planes.
-_PLANES = 16
+#: From this number on the parts of an array count its gradient's planes.
+_FIRST_PLANE = 16
 
 
 class Code(Protocol):
@@ -221,8 +222,8 @@ class Native:
         pointers = [
             (*sources[buffer], (offset - SLOTS) // 8) for buffer, offset in metadata.pointers if buffer in sources
         ]
-        self._pointers = [pointer for pointer in pointers if pointer[1] < _PLANES]
-        self._planes = [(at, part - _PLANES, slot) for at, part, slot in pointers if part >= _PLANES]
+        self._pointers = [pointer for pointer in pointers if pointer[1] < _FIRST_PLANE]
+        self._planes = [(at, part - _FIRST_PLANE, slot) for at, part, slot in pointers if part >= _FIRST_PLANE]
         self._extents = [(sources[buffer][0], axis, (offset - SLOTS) // 8) for buffer, axis, offset in metadata.extents]
         for buffer, offset in metadata.pointers:
             if buffer in sources:
@@ -362,7 +363,7 @@ class Native:
         gradient's, … that is (`address_sources`).
         """
         found = {(position, part): 8 * slot for position, part, slot in self._pointers}
-        return found | {(position, _PLANES + plane): 8 * slot for position, plane, slot in self._planes}
+        return found | {(position, _FIRST_PLANE + plane): 8 * slot for position, plane, slot in self._planes}
 
     def extent_slots(self) -> dict[tuple[int, int], int]:
         """The same of extents, by the array's position and the axis."""
@@ -408,7 +409,7 @@ def address_sources(arrays: Sequence[Buffer]) -> dict[Buffer, tuple[int, int]]:
             if buffer is not None:
                 found[buffer] = (position, part)
         for plane, buffer in enumerate(array.adjoint.planes if array.adjoint is not None else ()):
-            found[buffer] = (position, _PLANES + plane)
+            found[buffer] = (position, _FIRST_PLANE + plane)
     return found
 
 

@@ -25,8 +25,8 @@ from tinote.ir.types import Scalar, u1
 
 _INFIX = {p.add: "+", p.sub: "-", p.mul: "*", p.div: "/", p.mod: "%", p.floordiv: "//", p.power: "**"}
 
-#: The most values that a fault shows.
-_MOST_SHOWN = 6
+#: Values that a fault shows. Chosen, not measured.
+_MAX_SHOWN = 6
 
 
 def check_finite(fn: ir.Function) -> ir.Function:
@@ -134,7 +134,7 @@ class _Checker:
             for a in operands:
                 if type(a) is ir.Var:
                     fine = b.prim(p.or_, fine, b.prim(p.logical_not, self._finite(a)))
-            short = len(op.args) < _MOST_SHOWN // 2 and all(isinstance(a.type, Scalar) for a in op.args)
+            short = len(op.args) < _MAX_SHOWN // 2 and all(isinstance(a.type, Scalar) for a in op.args)
             text = _written(op.prim, len(op.args)) if short else f"a result of {op.prim.name}"
             self._check(op, fine, f"{text} is {{}}", (*(op.args if short else ()), v), loops)
         else:
@@ -150,7 +150,7 @@ class _Checker:
         )
         if isinstance(origin, ir.Prim) and (slope or op in self._adjoints):
             text = f"in the derivative of {origin.prim.name}: {text}"
-        indices = loops[: max(0, _MOST_SHOWN - len(shown))]
+        indices = loops[: max(0, _MAX_SHOWN - len(shown))]
         text += iteration_text([v.name or f"index {k}" for k, v in enumerate(indices)])
         loc = op.loc if op.loc.line or origin is None else origin.loc
         self._b.emit(ir.Check(FaultKind.FINITE, (fine, *shown, *indices), text, 0, loc))

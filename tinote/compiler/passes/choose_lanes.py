@@ -20,6 +20,7 @@ from tinote.compiler.passes.choose_tiles import RowTile, choose_tiles
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import bytes_of, root_of
+from tinote.ir.cost import MAX_FLAT_BRANCH_COST, UNKNOWN_TRIP_COUNT, own_cost
 from tinote.ir.divergence import Divergence
 from tinote.ir.lanes import lanes_of
 from tinote.ir.query import trip_count, uses, walk
@@ -57,37 +58,47 @@ class LanesPlan(NamedTuple):
 
 #: Why a loop of mostly straight code is no loop in lanes: LLVM's own words about it count.
 LEFT_TO_LLVM = "without longer loops inside it is left to LLVM"
-#: What both sides of an `if` may cost, in additions, for both to run without asking whether a lane takes them.
-_LARGEST_COST = 40
-#: How many registers the lanes of short chains may take, and what these may cost together, in additions.
-_SEVERAL, _LARGEST_CHAINS = (4, 2), 240.0
-#: Past this LLVM's work grows with more than the length (measured with sines: 9,000 took 2.6 s, 27,000 minutes).
-_LONGEST = 6_000.0
-#: What lanes must gain, to outweigh what the estimate does not see.
-_WORTH = 1.5
-#: Narrower vectors have neither masks nor gathers.
-_NARROWEST = 256
+#: Registers that the lanes of short chains may take, the first that fits. Chosen, not measured.
+_SEVERAL_REGISTERS = (4, 2)
+#: Cost of what lanes in several registers compute, in additions. Chosen, not measured.
+_MAX_CHAINS_COST = 240.0
+#: Cost of an iteration in additions: past this LLVM's work grows with more than the length (measured with sines: 9,000
+#: took 2.6 s, 27,000 minutes).
+_MAX_COST = 6_000.0
+#: By which factor lanes must be cheaper, to outweigh what the estimate does not see. Chosen, not measured.
+_MIN_GAIN = 1.5
+#: Bits: narrower vectors have neither masks nor gathers.
+_MIN_VECTOR_BITS = 256
 #: Inner loops of at most this number of iterations are unrolled by LLVM.
-_WRITTEN_OUT = 8
-_UNKNOWN_TRIP_COUNT, _LONG = 16, 1 << 30
-#: Saved values that lanes may take room for side by side.
-_DEEPEST, _SHALLOW = 1 << 14, 1 << 8
-_ATOMIC = 20.0
-#: What an update of one element by all lanes costs more than one by a scalar: they are summed up first.
-_HORIZONTAL = 4.0
-#: What a number of each lane's row costs when it is transposed.
-_TRANSPOSED = 6.0
-#: LLVM shuffles elements apart that lie this number of elements from one another.
-_INTERLEAVED = 8
-#: How many bytes the copies that are private to lanes may take in all: the second-nearest cache holds twice that. And
-#: what they may take where lanes fill several registers: each thread clears and adds up all of them.
-_LARGEST_COLUMNS, _COLUMNS_OF_SEVERAL = 1 << 19, 1 << 17
-#: How many vectors of iterations an outer loop must have, for threads to share.
-_FEWEST_STRIPS = 8
-#: One element of a gather or scatter; a jump that is often predicted wrongly; what a loop does beside its body.
-_GATHERED, _MISPREDICTED, _PER_ITERATION = 5.0, 5.0, 2.0
-#: Iterations of lanes that wait for others, of those of a loop that they leave at different times.
-_WAITING = 1.4
+_MAX_UNROLLED = 8
+#: More iterations than loops have that are written out.
+_ENDLESS = 1 << 30
+#: Saved values of a kind for which lanes may take room side by side. Chosen, not measured.
+_MAX_SAVED = 1 << 14
+#: Numbers of a local array, or values of a stack, likewise. Chosen, not measured.
+_MAX_LOCAL = 1 << 8
+#: What an update of one element by all lanes costs more than one by a scalar, in additions: they are summed up first.
+#: Chosen, not measured.
+_HORIZONTAL_COST = 4.0
+#: What a number of each lane's row costs when it is transposed, in additions. Chosen, not measured.
+_TRANSPOSED_COST = 6.0
+#: Elements: LLVM shuffles those apart that lie at most so far from one another.
+_MAX_INTERLEAVED = 8
+#: Bytes that the copies that are private to lanes may take in all: the second-nearest cache holds twice that. Chosen,
+#: not measured.
+_MAX_COLUMN_BYTES = 1 << 19
+#: The same where lanes fill several registers: each thread clears and adds up all of them. Chosen, not measured.
+_MAX_COLUMN_BYTES_OF_SEVERAL = 1 << 17
+#: Vectors of iterations that an outer loop must have, for threads to share. Chosen, not measured.
+_MIN_STRIPS = 8
+#: What one element of a gather or scatter costs, in additions. Chosen, not measured.
+_GATHER_COST = 5.0
+#: What a jump costs that is often predicted wrongly, in additions. Chosen, not measured.
+_MISPREDICTION_COST = 5.0
+#: What a loop does besides its body, in additions for each iteration. Chosen, not measured.
+_ITERATION_COST = 2.0
+#: Iterations that lanes run for each of their own, where they leave a loop at different times. Chosen, not measured.
+_WAITING_FACTOR = 1.4
 #: What LLVM reorders when a loop carries it; more of integers than of floats.
 _REORDERED = (p.add, p.sub, p.minimum, p.maximum)
 _REORDERED_INTEGERS = (*_REORDERED, p.mul, p.and_, p.or_, p.xor)
@@ -106,7 +117,7 @@ def is_candidate(op: ir.Op) -> bool:
 def is_left_to_llvm(loop: ir.For | ir.Task) -> bool:
     """Whether there is no loop inside, but for some that are written out."""
     inner = [op for op in walk(loop.regions[0]) if isinstance(op, ir.For | ir.While)]
-    return all(isinstance(op, ir.For) and (trip_count(op.lo, op.hi) or _LONG) <= _WRITTEN_OUT for op in inner)
+    return all(isinstance(op, ir.For) and (trip_count(op.lo, op.hi) or _ENDLESS) <= _MAX_UNROLLED for op in inner)
 
 
 def _may_have_rows(loop: ir.For | ir.Task) -> bool:
@@ -123,8 +134,8 @@ def _lanes_for(loop: ir.For | ir.Task, machine: Machine, column: int) -> int:
     count = trip_count(loop.args[0], loop.args[1])
     strips = None if count is None else -(-count // lanes)
     most = _registers_for(loop.regions[0], machine, strips)
-    for several in _SEVERAL:
-        fits = several * lanes * column <= _COLUMNS_OF_SEVERAL
+    for several in _SEVERAL_REGISTERS:
+        fits = several * lanes * column <= _MAX_COLUMN_BYTES_OF_SEVERAL
         if several <= most and fits and (strips is None or strips >= several):
             return several * lanes
     return lanes
@@ -154,7 +165,7 @@ def _registers_for(body: ir.Region, machine: Machine, strips: int | None) -> int
     if not carried:
         return 1
     room = machine.registers // 2 // carried
-    return min(room, strips or 0) if strips in _SEVERAL else int(min(room, _LARGEST_CHAINS / max(cost, 1.0)))
+    return min(room, strips or 0) if strips in _SEVERAL_REGISTERS else int(min(room, _MAX_CHAINS_COST / max(cost, 1.0)))
 
 
 class Chooser:
@@ -204,14 +215,14 @@ class Chooser:
         count = trip_count(loop.args[0], loop.args[1])
         if _obstacle(loop, divergence, self.machine):
             return None
-        few = count is not None and count < _FEWEST_STRIPS * lanes
+        few = count is not None and count < _MIN_STRIPS * lanes
         if not self.always and (few or _why_too_large(loop, self.machine)):
             return None
         plan = self.plan(loop, lanes, self.estimate(loop, divergence, lanes, privates))
         costs = {op: one.cost for op, one in inside.items()}
         alone = _Estimate(loop.regions[0], divergence, lanes, self.machine, in_lanes=costs).scalar(loop.regions[0])
-        times = _UNKNOWN_TRIP_COUNT if count is None else count
-        return plan if times * alone > (1.0 if self.always else _WORTH) * plan.cost else None
+        times = UNKNOWN_TRIP_COUNT if count is None else count
+        return plan if times * alone > (1.0 if self.always else _MIN_GAIN) * plan.cost else None
 
     def estimate(
         self, loop: ir.For | ir.Task, divergence: Divergence, lanes: int, privates: Sequence[ir.Private]
@@ -223,7 +234,7 @@ class Chooser:
 
     def plan(self, loop: ir.For | ir.Task, lanes: int, estimate: _Estimate) -> LanesPlan:
         count = trip_count(loop.args[0], loop.args[1])
-        times = _UNKNOWN_TRIP_COUNT if count is None else count
+        times = UNKNOWN_TRIP_COUNT if count is None else count
         cost = -(-times // estimate.count) * estimate.of_all
         return LanesPlan(estimate.divergence, lanes, estimate.tiles, estimate.columns, cost)
 
@@ -245,7 +256,7 @@ def _columns(
 ) -> dict[ir.Buffer, Columns]:
     """Copies with a column for each lane, smallest first as long as there is room."""
     chosen: dict[ir.Buffer, Columns] = {}
-    room = _LARGEST_COLUMNS
+    room = _MAX_COLUMN_BYTES
     for copy in sorted(_in_common(loop, divergence, privates), key=lambda copy: bytes_of(copy) or 0):
         room -= (bytes_of(copy) or 0) * lanes
         if room < 0:
@@ -354,14 +365,14 @@ def are_apart(op: ir.Atomic, divergence: Divergence) -> bool:
 
 def _why_too_large(loop: ir.For | ir.Task, machine: Machine) -> str:
     body = loop.regions[0]
-    if machine.vector_bits < _NARROWEST:
+    if machine.vector_bits < _MIN_VECTOR_BITS:
         return "this machine has vectors of 128 bits only"
-    if sum([own_cost(op) for op in walk(body)]) > _LONGEST:
+    if sum([own_cost(op) for op in walk(body)]) > _MAX_COST:
         return "an iteration is so long that LLVM would take long over vectors of it"
     if any(isinstance(op, ir.NewStack) and _is_deep(op) for op in walk(body)):
-        return f"an iteration saves more than {_DEEPEST:,} values of a kind"
-    if any(isinstance(op, ir.Local) and math.prod(shape_of(op.out.type.content)) > _SHALLOW for op in walk(body)):  # type: ignore[union-attr]
-        return f"an iteration has an array of more than {_SHALLOW:,} numbers of its own"
+        return f"an iteration saves more than {_MAX_SAVED:,} values of a kind"
+    if any(isinstance(op, ir.Local) and math.prod(shape_of(op.out.type.content)) > _MAX_LOCAL for op in walk(body)):  # type: ignore[union-attr]
+        return f"an iteration has an array of more than {_MAX_LOCAL:,} numbers of its own"
     return ""
 
 
@@ -381,21 +392,21 @@ def _why_not_worth_it(
     if estimate is None:
         estimate = _Estimate(body, divergence, lanes, machine)
     if is_left_to_llvm(loop):
-        wide = any(tile.columns is None or tile.columns > _INTERLEAVED for tile in estimate.tiles.values())
-        if not wide or _Estimate(body, divergence, lanes, machine).lanes(body) < _WORTH * estimate.of_all:
+        wide = any(tile.columns is None or tile.columns > _MAX_INTERLEAVED for tile in estimate.tiles.values())
+        if not wide or _Estimate(body, divergence, lanes, machine).lanes(body) < _MIN_GAIN * estimate.of_all:
             return LEFT_TO_LLVM
     used = 1.0 if count is None else count / (-(-count // lanes) * lanes)
-    if lanes * estimate.scalar(body) * used < _WORTH * estimate.of_all:
+    if lanes * estimate.scalar(body) * used < _MIN_GAIN * estimate.of_all:
         return "one iteration at a time is estimated to be as fast"
     return ""
 
 
 def _is_deep(op: ir.NewStack) -> bool:
-    return any(isinstance(a, ir.Lit) and a.value > _DEEPEST for a in op.args)
+    return any(isinstance(a, ir.Lit) and a.value > _MAX_SAVED for a in op.args)
 
 
 def _is_shallow(op: ir.NewStack) -> bool:
-    return len(op.args) == 1 and isinstance(op.args[0], ir.Lit) and op.args[0].value <= _SHALLOW
+    return len(op.args) == 1 and isinstance(op.args[0], ir.Lit) and op.args[0].value <= _MAX_LOCAL
 
 
 class _Estimate:
@@ -428,16 +439,16 @@ class _Estimate:
             if op in self.in_lanes:
                 total += self.in_lanes[op]
             elif isinstance(op, ir.For):
-                alone = self.scalar(op.body) + _PER_ITERATION
+                alone = self.scalar(op.body) + _ITERATION_COST
                 times = _iterations(op, self.means)
                 together = min(self.count, max(1, times // 4)) if _llvm_vectorises(op) else 1
                 total += times * alone / together
             elif isinstance(op, ir.While):
                 inside = sum([self.scalar(r) for r in op.regions])
-                total += _UNKNOWN_TRIP_COUNT * (inside + _PER_ITERATION)
+                total += UNKNOWN_TRIP_COUNT * (inside + _ITERATION_COST)
             elif isinstance(op, ir.If):
                 total += _branch(op, self.scalar)
-                total += 0.0 if self.divergence.uniform(op.condition) or is_cheap(op) else _MISPREDICTED
+                total += 0.0 if self.divergence.uniform(op.condition) or is_cheap(op) else _MISPREDICTION_COST
             else:
                 total += own_cost(op) * self.moved.get(op, 1.0)
         return total
@@ -452,8 +463,8 @@ class _Estimate:
         """All lanes, with the tiles that they begin with."""
         total = self.lanes(self.body)
         for tile in dict.fromkeys(self.tiles.values()):
-            columns = _UNKNOWN_TRIP_COUNT if tile.columns is None else tile.columns
-            total += _TRANSPOSED * columns * (2 if tile.written else 1)
+            columns = UNKNOWN_TRIP_COUNT if tile.columns is None else tile.columns
+            total += _TRANSPOSED_COST * columns * (2 if tile.written else 1)
         return total
 
     def lanes(self, region: ir.Region) -> float:
@@ -461,12 +472,12 @@ class _Estimate:
         uniform, total = self.divergence.uniform, 0.0
         for op in region.body:
             if isinstance(op, ir.For | ir.While):
-                inside = sum([self.lanes(r) for r in op.regions]) + _PER_ITERATION
+                inside = sum([self.lanes(r) for r in op.regions]) + _ITERATION_COST
                 divergent = op in self.divergence.divergent
                 # What is carried stays for lanes that have left: a selection each.
                 inside += len(op.outs) if divergent else 0
-                times = _iterations(op, self.means) if isinstance(op, ir.For) else _UNKNOWN_TRIP_COUNT
-                total += times * inside * (_WAITING if divergent else 1.0)
+                times = _iterations(op, self.means) if isinstance(op, ir.For) else UNKNOWN_TRIP_COUNT
+                total += times * inside * (_WAITING_FACTOR if divergent else 1.0)
             elif isinstance(op, ir.If):
                 if uniform(op.condition):
                     total += _branch(op, self.lanes)
@@ -477,7 +488,7 @@ class _Estimate:
                 total += own_cost(op) * (1 if together else self.count)
             elif isinstance(op, ir.Get | ir.Set):
                 indices = op.args[1:] if isinstance(op, ir.Get) else op.args[1:-1]
-                total += own_cost(op) * (1.0 if uniform(*indices) else self.count * _GATHERED)
+                total += own_cost(op) * (1.0 if uniform(*indices) else self.count * _GATHER_COST)
             elif isinstance(op, ir.Load | ir.Store | ir.Atomic):
                 total += own_cost(op) * self.access(op) * self.moved.get(op, 1.0)
             else:
@@ -491,9 +502,9 @@ class _Estimate:
             return 1.0
         if isinstance(op, ir.Atomic):
             if step == 0 and not op.outs:
-                return 1.0 if root_of(op.buffer) in self.columns else _HORIZONTAL
+                return 1.0 if root_of(op.buffer) in self.columns else _HORIZONTAL_COST
             return 1.0 if step == op.buffer.dtype.size else self.count * 1.5
-        return 1.0 if step in (0, op.buffer.dtype.size) else self.count * _GATHERED
+        return 1.0 if step in (0, op.buffer.dtype.size) else self.count * _GATHER_COST
 
     def has_vector_form(self, op: ir.Prim) -> bool:
         t = op.out.type
@@ -539,8 +550,8 @@ def _moved_loads(body: ir.Region) -> dict[ir.Op, float]:
         part = 1.0
         for loop in reversed(around):
             if loop not in needs:
-                part /= max(1.0, _iterations(loop, means)) if isinstance(loop, ir.For) else _UNKNOWN_TRIP_COUNT
-            elif not (isinstance(loop, ir.For) and 0 < (trip_count(loop.lo, loop.hi) or _LONG) <= _WRITTEN_OUT):
+                part /= max(1.0, _iterations(loop, means)) if isinstance(loop, ir.For) else UNKNOWN_TRIP_COUNT
+            elif not (isinstance(loop, ir.For) and 0 < (trip_count(loop.lo, loop.hi) or _ENDLESS) <= _MAX_UNROLLED):
                 break
         return part
 
@@ -575,7 +586,7 @@ def _mean(atom: ir.Atom, means: Mapping[ir.Var, float]) -> float | None:
 def _iterations(op: ir.For, means: Mapping[ir.Var, float]) -> float:
     """How often a loop inside runs in the mean: that of a triangle half as often as its sides are long."""
     lo, hi = _mean(op.lo, means), _mean(op.hi, means)
-    return _UNKNOWN_TRIP_COUNT if lo is None or hi is None else max(0.0, hi - lo)
+    return UNKNOWN_TRIP_COUNT if lo is None or hi is None else max(0.0, hi - lo)
 
 
 def _llvm_vectorises(loop: ir.For) -> bool:
@@ -597,16 +608,7 @@ def _llvm_vectorises(loop: ir.For) -> bool:
     return all(divergence.step(op.index[0]) in (0, op.buffer.dtype.size) for op in accesses)
 
 
-def own_cost(op: ir.Op) -> float:
-    """The cost of an operation without regions."""
-    if isinstance(op, ir.Prim):
-        return op.prim.cost
-    if isinstance(op, ir.Atomic):
-        return 2.0 if op.plain else _ATOMIC
-    return 1.0 if isinstance(op, ir.MemoryOp | ir.Push | ir.Pop | ir.Get | ir.Set) else 0.0
-
-
 def is_cheap(op: ir.If) -> bool:
     """Whether both sides of an `if` may simply run for all lanes."""
     inner = [o for r in op.regions for o in r.body]
-    return all(isinstance(o, ir.Prim) for o in inner) and sum([own_cost(o) for o in inner]) <= _LARGEST_COST
+    return all(isinstance(o, ir.Prim) for o in inner) and sum([own_cost(o) for o in inner]) <= MAX_FLAT_BRANCH_COST

@@ -28,10 +28,10 @@ from tinote.ir.divergence import Divergence, Stride
 from tinote.ir.query import walk
 from tinote.ir.types import i64
 
-#: Longer rows would not stay in the nearest cache, for all lanes together.
-_LONGEST_ROW = 1024
-#: How many places of a row there may be for each that is accessed.
-_SPARSEST = 2
+#: Numbers of a row: longer ones would not stay in the nearest cache, for all lanes together. Chosen, not measured.
+_MAX_ROW = 1024
+#: Places of a row for each that is accessed. Chosen, not measured.
+_MAX_PLACES_PER_ACCESS = 2
 
 
 class RowTile(NamedTuple):
@@ -240,13 +240,13 @@ class _Finder:
         known, axes = row_of(root)
         size, buffer = root.dtype.size, accesses[0].op.buffer
         if any(self.walks(one, root) for one in accesses if one.certain):
-            whole = axes or known <= _LONGEST_ROW * size
+            whole = axes or known <= _MAX_ROW * size
             return RowTile(buffer, 0, None if axes else known, written) if whole else None
         places = sorted({one.constant for one in accesses if one.certain and not one.rest})
         if not places:
             return None
         start, width = places[0], places[-1] - places[0] + size
-        if len(places) == 1 or width > _SPARSEST * len(places) * size:
+        if len(places) == 1 or width > _MAX_PLACES_PER_ACCESS * len(places) * size:
             return None
         tile = RowTile(buffer, start, width, written)
         return tile if not written or all(not one.rest and _shows(tile, one) for one in accesses) else None

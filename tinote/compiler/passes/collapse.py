@@ -25,8 +25,8 @@ from tinote.ir.query import trip_count, walk
 from tinote.ir.rewrite import clone_region
 from tinote.ir.types import Scalar
 
-#: How many operations may be repeated.
-_REPEATED = 24
+#: Operations that may be repeated. Chosen, not measured.
+_MAX_REPEATED = 24
 
 
 def collapse(fn: ir.Function) -> ir.Function:
@@ -55,7 +55,7 @@ def _inner(task: ir.Task) -> ir.For | None:
     inner = body[-1] if body else None
     if not task.parallel or task.ordered or task.privates or not isinstance(inner, ir.For):
         return None
-    if not inner.parallel or inner.ordered or len(body) > _REPEATED:
+    if not inner.parallel or inner.ordered or len(body) > _MAX_REPEATED:
         return None
     outer, count = trip_count(*task.args), trip_count(inner.lo, inner.hi)
     t = inner.index.type

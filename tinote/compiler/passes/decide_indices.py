@@ -20,11 +20,12 @@ from tinote.ir.query import walk
 from tinote.ir.ranges import Known, Ranges
 from tinote.ir.types import Scalar, Type, is_whole, u1
 
-#: How many iterations at either end of a loop may differ from the others, and which part of a loop of known length.
-_WIDEST = 8
-_LARGEST_PART = 4
-#: How many operations a nest may have: the boundary repeats them.
-_LONGEST = 400
+#: Iterations at either end of a loop that may differ from the others. Chosen, not measured.
+_MAX_BOUNDARY = 8
+#: How often a loop of known length must hold its boundary. Chosen, not measured.
+_MIN_LOOP_PER_BOUNDARY = 4
+#: Operations of a nest: the boundary repeats them. Chosen, not measured.
+_MAX_OPERATIONS = 400
 
 _COMPARISONS = (p.lt, p.le, p.gt, p.ge, p.eq, p.ne)
 _REMAINDERS = (p.mod, p.raw_mod)
@@ -55,7 +56,7 @@ def nest_of(op: ir.Op) -> Nest | None:
         if isinstance(inner, ir.Atomic) and inner.outs:
             return None
         promising |= isinstance(inner, ir.If) or (isinstance(inner, ir.Prim) and _may_be_decided(inner))
-    if not promising or count > _LONGEST:
+    if not promising or count > _MAX_OPERATIONS:
         return None
     loops = [op]
     while True:
@@ -162,9 +163,9 @@ class Decisions:
         if not all(self.computable(one) for one in (rest, lo, hi)):
             return False
         if not fact.guards:
-            widest = _WIDEST
+            widest = _MAX_BOUNDARY
             if not lo.terms and not hi.terms:
-                widest = min(widest, (hi.const - lo.const) // _LARGEST_PART)
+                widest = min(widest, (hi.const - lo.const) // _MIN_LOOP_PER_BOUNDARY)
             inner = lo.shifted(widest) if factor > 0 else hi.shifted(-1 - widest)
             if not self.ranges.prove(rest + inner.times(factor), self.known):
                 return False

@@ -19,11 +19,10 @@ from collections.abc import Sequence
 
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
+from tinote.ir.cost import MAX_FLAT_BRANCH_COST, own_cost
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import is_integer
 
-#: What both sides of a branch may cost together, in additions.
-_LARGEST_COST = 40
 _DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
 
 Element = tuple[ir.Buffer, tuple[ir.Atom, ...]]
@@ -57,7 +56,7 @@ class _Flattener(Rewriter):
             return KEEP
         if not all(self.may_always_run(inner) for r in op.regions for inner in r.body):
             return KEEP
-        if sum([_cost(inner) for r in op.regions for inner in r.body]) > _LARGEST_COST:
+        if sum([own_cost(inner) for r in op.regions for inner in r.body]) > MAX_FLAT_BRANCH_COST:
             return KEEP
         self.side(op.condition, op.then, chosen=True)
         self.side(op.condition, op.orelse, chosen=False)
@@ -101,7 +100,3 @@ def _is_access(op: ir.Op) -> bool:
 def _element(op: ir.Op) -> Element:
     assert isinstance(op, ir.MemoryOp)
     return op.buffer, op.index[: op.buffer.rank]
-
-
-def _cost(op: ir.Op) -> float:
-    return op.prim.cost if isinstance(op, ir.Prim) else 1

@@ -28,8 +28,8 @@ Index = tuple[bool, tuple[ir.Atom, ...]]
 #: What memory holds, by buffer and index.
 Contents = dict[ir.Buffer, dict[Index, ir.Atom]]
 
-#: More elements of one buffer than this are not remembered, so that long straight code stays linear.
-_REMEMBERED = 48
+#: Elements of one buffer that are remembered, so that long straight code stays linear. Chosen, not measured.
+_MAX_REMEMBERED = 48
 
 
 def forward_stores(fn: ir.Function) -> ir.Function:
@@ -81,7 +81,7 @@ class _Forwarder(Rewriter):
     def learn(self, buffer: ir.Buffer, index: Index, value: ir.Atom) -> None:
         held = self.known.setdefault(root_of(buffer), {})
         held[index] = value
-        if len(held) > _REMEMBERED:
+        if len(held) > _MAX_REMEMBERED:
             del held[next(iter(held))]
 
     def written_in(self, op: ir.Op) -> frozenset[ir.Buffer]:
@@ -171,7 +171,7 @@ def _without_overwritten(body: list[ir.Op], forwarder: _Forwarder) -> list[ir.Op
             if _index_of(op) in indices:
                 continue
             indices[_index_of(op)] = None
-            if len(indices) > _REMEMBERED:
+            if len(indices) > _MAX_REMEMBERED:
                 del indices[next(iter(indices))]
         elif covered:
             if isinstance(op, ir.Load | ir.Atomic):

@@ -34,21 +34,21 @@ from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses, Touched, base_and_offset
 from tinote.ir.affine import contains, span_of_type
 from tinote.ir.build import Builder
+from tinote.ir.cost import own_cost
 from tinote.ir.query import walk
 from tinote.ir.rewrite import Rewriter, same
 from tinote.ir.types import Scalar, i32, u1
 
-#: What the contributions may cost in additions, for each update. An atomic update takes about as long as 50
-#: additions one by one, and vector code does several additions at once.
-_COST_OF_UPDATE = 32.0
-#: What a load costs where its neighbour has been loaded just before, in additions.
-_COST_OF_LOAD = 1.0
-#: How far apart the offsets at one level may be.
-_WIDEST = 8
-#: How many operations the contributions to one element may have where those at the boundary are written out.
-_LONGEST_WRITTEN_OUT = 100
-#: How many copies of contributions the boundary may take; what would need more tests for each.
-_MOST_COPIES = 300
+#: What the contributions may cost for each update that they replace, in additions: more than an atomic update, since
+#: vector code does several additions at once. Chosen, not measured.
+_MAX_COST_PER_UPDATE = 32.0
+#: How far apart the offsets at one level may be. Chosen, not measured.
+_MAX_OFFSETS_APART = 8
+#: Operations that the contributions to one element may have where those at the boundary are written out. Chosen, not
+#: measured.
+_MAX_WRITTEN_OUT = 100
+#: Copies of contributions that the boundary may take; what would need more tests for each. Chosen, not measured.
+_MAX_COPIES = 300
 
 
 class _Nest:
@@ -137,12 +137,12 @@ class _Gatherer(Rewriter):
         for u in found:
             contributions.setdefault(u.offsets, {}).update(dict.fromkeys(_needed(u.op.args, nest)))
         found += self.companions(nest, candidates, found, contributions)
-        cost = sum([_cost(op) for several in contributions.values() for op in several])
+        cost = sum([own_cost(op) for several in contributions.values() for op in several])
         gone = {u.op for u in found}
         remaining = [op for op in nest.work if isinstance(op, ir.Store | ir.Atomic) and op not in gone]
         still = set(_needed([a for op in remaining for a in op.args], nest))
-        saved = sum([_cost(op) for op in set[ir.Op]().union(*contributions.values()) - still])
-        return found if cost <= _COST_OF_UPDATE * len(found) + saved else []
+        saved = sum([own_cost(op) for op in set[ir.Op]().union(*contributions.values()) - still])
+        return found if cost <= _MAX_COST_PER_UPDATE * len(found) + saved else []
 
     def companions(
         self,
@@ -161,7 +161,7 @@ class _Gatherer(Rewriter):
             if u.op in taken or there is None:
                 continue
             needed = _needed(u.op.args, nest)
-            if 2 * sum([_cost(op) for op in needed if op not in there]) <= sum([_cost(op) for op in needed]):
+            if 2 * sum([own_cost(op) for op in needed if op not in there]) <= sum([own_cost(op) for op in needed]):
                 there.update(dict.fromkeys(needed))
                 joining.append(u)
         return joining
@@ -231,7 +231,7 @@ class _Gatherer(Rewriter):
                 low, high = self.accesses.affine(bound).interval(self.accesses.interval)
                 if not contains(whole, (low + least, high + most)):
                     return False
-            if most - least > _WIDEST:
+            if most - least > _MAX_OFFSETS_APART:
                 return False
             if (
                 isinstance(loop.lo, ir.Lit)
@@ -278,10 +278,6 @@ def _nest_of(op: ir.For) -> _Nest | None:
         outer_bound.add(loops[-1].index)
         outer_bound.update([v for o in body for v in o.outs])
     return _Nest(tuple(loops), tuple(work))
-
-
-def _cost(op: ir.Op) -> float:
-    return op.prim.cost if isinstance(op, ir.Prim) else _COST_OF_LOAD
 
 
 def _without(loop: ir.For, gone: set[int]) -> ir.For:
@@ -345,14 +341,14 @@ class _Emitter:
             [len(_needed([a for u in several for a in u.op.args], nest)) for several in self.distances.values()]
         )
         #: whether the boundary is a loop that tests for each contribution, as all of them written out would be long
-        self.long = length > _LONGEST_WRITTEN_OUT
+        self.long = length > _MAX_WRITTEN_OUT
         #: from this level inwards, the boundary is written out
         copies = len(self.distances)
         self.written_out = self.depth
         while self.written_out > 0:
             least, most = _span(self.distances, self.written_out - 1)
             copies *= 2 * (most - least) + 1
-            if copies > _MOST_COPIES:
+            if copies > _MAX_COPIES:
                 break
             self.written_out -= 1
 

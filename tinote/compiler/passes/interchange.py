@@ -36,12 +36,15 @@ from tinote.ir.query import bound_in, free_variables, has_effect, trip_count, wa
 from tinote.ir.rewrite import Rewriter, clone_region
 from tinote.ir.types import u1
 
-#: How many iterations the new parallel loop has at least, and how many more the loop in it may have.
-_LEAST, _MOST_TIMES = 256, 16
-#: How many iterations the inner loop has at most: one invocation runs them, and drivers end what takes long.
-_LONGEST = 1 << 15
-#: How many operations may be done twice for each update that is taken out.
-_OPERATIONS = 200
+#: Iterations that the new parallel loop must have. Chosen, not measured.
+_MIN_PARALLEL = 256
+#: How many times as many iterations the loop in it may have. Chosen, not measured.
+_MAX_RATIO = 16
+#: Iterations of the inner loop: one invocation runs them, and drivers end what takes long (Mesa's for CPUs after
+#: 65,535).
+_MAX_INNER = 1 << 15
+#: Operations that may be done twice for each update that is taken out. Chosen, not measured.
+_MAX_OPERATIONS_PER_UPDATE = 200
 
 
 def interchange(fn: ir.Function) -> ir.Function:
@@ -65,7 +68,12 @@ def _inner_loops(op: ir.Op) -> list[ir.For]:
 
 
 def _fits(outer: int | None, inner: int | None) -> bool:
-    return outer is not None and inner is not None and inner >= _LEAST and outer <= min(_MOST_TIMES * inner, _LONGEST)
+    return (
+        outer is not None
+        and inner is not None
+        and inner >= _MIN_PARALLEL
+        and outer <= min(_MAX_RATIO * inner, _MAX_INNER)
+    )
 
 
 class _Interchanger(Rewriter):
@@ -159,7 +167,7 @@ def _nest(outer: ir.For, inner: ir.For, updates: frozenset[ir.Op]) -> ir.For | N
     every = list(walk(ir.Region((), tuple(ops))))
     if not all(_can_be_repeated(op) or op in updates for op in every) or any(isinstance(op, ir.For) for op in made):
         return None
-    if len(every) > _OPERATIONS * len(updates):
+    if len(every) > _MAX_OPERATIONS_PER_UPDATE * len(updates):
         return None
     written = {op.buffer for op in walk(outer.body) if isinstance(op, ir.Store | ir.Atomic)}
     read = {op.buffer for op in every if isinstance(op, ir.Load)}

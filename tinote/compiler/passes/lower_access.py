@@ -17,15 +17,12 @@ import math
 from collections.abc import Sequence
 
 from tinote.ir import primitives as p
-from tinote.ir.access import base_and_offset
+from tinote.ir.access import MAX_SUMMAND, base_and_offset
 from tinote.ir.nodes import Atom, Atomic, Buffer, Extent, Function, Lit, Load, MemoryOp, Op, Prim, Region, Store, Var
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import definitions
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import i32, i64
-
-#: With extents and added numbers below this, an index in range is a sum that did not wrap.
-_LARGEST = 1 << 30
 
 
 def lower_access(fn: Function) -> Function:
@@ -95,10 +92,10 @@ class _Lowering(Rewriter):
     def _split(self, index: Atom, extent: int | None) -> tuple[Atom, int]:
         """An index as another one plus a number, if their sum does not wrap."""
         t = index.type
-        if t in (i32, i64) and extent is not None and extent < _LARGEST:
+        if t in (i32, i64) and extent is not None and extent < MAX_SUMMAND:
             base, added = base_and_offset(index, self._made)
             added = int(t.wrap(added))
-            if base is not None and base.type is t and abs(added) < _LARGEST:
+            if base is not None and base.type is t and abs(added) < MAX_SUMMAND:
                 return base, added
         return index, 0
 

@@ -25,8 +25,9 @@ from tinote.ir.build import Builder
 from tinote.ir.query import walk
 from tinote.ir.types import Ref, Stack, Tensor, Type, i32, i64
 
-#: Arrays up to this many components are copied component by component, larger ones in a loop.
-_UNROLLED = 16
+#: Arrays up to this number of components are copied component by component, larger ones in a loop. Chosen, not
+#: measured.
+_MAX_UNROLLED = 16
 
 
 def lower_arrays(fn: ir.Function) -> ir.Function:
@@ -129,7 +130,7 @@ class _Lowering:
 
     def _each(self, t: Tensor, call: Component) -> None:
         """Call with the indices of each component: with literals for few, in loops for many."""
-        if t.count <= _UNROLLED:
+        if t.count <= _MAX_UNROLLED:
             for index in itertools.product(*map(range, t.shape)):
                 call(tuple(ir.Lit(k, i32) for k in index))
             return
@@ -198,7 +199,7 @@ class _Lowering:
             zero = ir.Lit(0, t.dtype)
             if all(a == zero for a in op.args):
                 pass  # a cell starts at zero
-            elif t.count > _UNROLLED and len(set(op.args)) == 1:
+            elif t.count > _MAX_UNROLLED and len(set(op.args)) == 1:
                 self._each(t, lambda index: b.set(cell, op.args[0], *index))
             else:
                 for index, a in zip(itertools.product(*map(range, t.shape)), op.args, strict=True):

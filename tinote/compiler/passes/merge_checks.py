@@ -16,16 +16,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tinote.ir import primitives as p
-from tinote.ir.access import base_and_offset
+from tinote.ir.access import MAX_SUMMAND, base_and_offset
 from tinote.ir.nodes import Atom, Check, FaultKind, Function, Lit, Op, Prim, Print, Region, Var, While
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import definitions
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, i32, u1
 from tinote.source import Span
-
-#: With extents and distances up to this, base + distance is in range only if it does not wrap.
-_LARGEST = 1 << 30
 
 
 def merge_checks(fn: Function) -> Function:
@@ -98,7 +95,7 @@ class _Merger(Rewriter):
         if base is None or base.type is not i32 or not isinstance(extent, Lit) or not self.both_sides(condition, check):
             return None, 0
         distance = i32.wrap(distance)
-        if not (0 <= extent.value < _LARGEST and abs(distance) < _LARGEST):
+        if not (0 <= extent.value < MAX_SUMMAND and abs(distance) < MAX_SUMMAND):
             return None, 0
         return _Key(base, int(extent.value), check.text, check.axis, check.loc), distance
 

@@ -32,8 +32,10 @@ from tinote.source import Span
 #: What becomes one task: serial operations, or a parallel loop.
 _Piece = list[ir.Op] | ir.For
 
-_SHORT_OUTER_LOOP = 16
-_CHEAP = 24.0
+#: Iterations of an outer parallel loop from which on it stays the outer one. Chosen, not measured.
+_MIN_OUTER = 16
+#: Cost of arithmetic that each task repeats rather than loads, in additions. Chosen, not measured.
+_MAX_REPEATED_COST = 24.0
 
 
 def offload(fn: ir.Function) -> ir.Function:
@@ -106,7 +108,7 @@ class _Offloading:
             for a in op.args:
                 if type(a) is ir.Var and a not in self.parameters:
                     cost += self.repeatable.get(a, math.inf)
-            if cost <= _CHEAP:
+            if cost <= _MAX_REPEATED_COST:
                 self.repeatable[out] = cost
 
     def _export(self, variables: Iterable[ir.Var]) -> None:
@@ -290,7 +292,7 @@ def _length(op: ir.For) -> float:
 def _inside_out(outer: ir.For) -> ir.For:
     """A nest of two parallel loops with a short outer one, exchanged, so that there is work for several threads."""
     body = outer.body.body
-    if len(body) != 1 or not isinstance(body[0], ir.For) or not body[0].parallel or _length(outer) >= _SHORT_OUTER_LOOP:
+    if len(body) != 1 or not isinstance(body[0], ir.For) or not body[0].parallel or _length(outer) >= _MIN_OUTER:
         return outer
     inner = body[0]
     if outer.ordered or inner.ordered or outer.index in inner.args or _length(inner) <= _length(outer):

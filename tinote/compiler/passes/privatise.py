@@ -40,21 +40,23 @@ from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter, clone_region, same
 from tinote.ir.types import Scalar, i32, i64, u1
 
-#: How much memory the copies of one task may take, in bytes for each thread: about what a core's own cache holds.
-_LIMIT = 1024 * 1024
-#: The same where it is not known how many updates there are, so that copies cost little if there are few.
-_LIMIT_WITHOUT_COUNT = 64 * 1024
+#: Bytes that the copies of one task may take for each thread: about what a core's own cache holds. Chosen, not
+#: measured.
+_MAX_COPY_BYTES = 1024 * 1024
+#: The same where it is not known how many updates there are, so that copies cost little if there are few. Chosen, not
+#: measured.
+_MAX_COPY_BYTES_WITHOUT_COUNT = 64 * 1024
 #: Merging must be cheap beside the updates: how many there must be for each element, counted over all threads. An
 #: element is set, read and added by each thread, at once with the others: about 1 ns, however many threads there are.
 #: An atomic update takes 5 to 15 ns, divided by the number of threads. On two threads a quarter is enough; 2 is
 #: for many.
-_UPDATES_PER_ELEMENT = 2
-#: How many numbers the copy of a target has room for whose length is known at launch only.
-_NUMBERS = 1 << 13
-#: How many operations a task may have that is there twice because of such targets.
-_LONGEST_TWICE = 250
+_MIN_UPDATES_PER_ELEMENT = 2
+#: Numbers for which the copy of a target has room whose length is known at launch only. Chosen, not measured.
+_MAX_NUMBERS = 1 << 13
+#: Operations of a task that is there twice because of such targets. Chosen, not measured.
+_MAX_OPERATIONS_TWICE = 250
 #: Amounts are counted in i64, products of two of which up to this do not wrap.
-_MOST = 1 << 31
+_MAX_AMOUNT = 1 << 31
 
 
 def privatise(fn: ir.Function, *, one_thread: bool = False) -> ir.Function:
@@ -96,8 +98,8 @@ class _Choice:
         chosen: list[ir.Private] = []
         for c in self.candidates:
             updates = sum([trips[access.op] for access in c.updates])
-            limit = _LIMIT if updates < math.inf else _LIMIT_WITHOUT_COUNT
-            if None in c.target.shape or self.used + c.size > limit or updates < _UPDATES_PER_ELEMENT * c.elements:
+            limit = _MAX_COPY_BYTES if updates < math.inf else _MAX_COPY_BYTES_WITHOUT_COUNT
+            if None in c.target.shape or self.used + c.size > limit or updates < _MIN_UPDATES_PER_ELEMENT * c.elements:
                 continue
             self.used += c.size
             chosen.append(ir.Private(c.target, _copy_of(c, self.accesses.loops[self.task]), c.prim))
@@ -107,8 +109,8 @@ class _Choice:
         """The candidates of other lengths."""
         found = [c for c in self.candidates if None in c.target.shape and _is_packed(c.target)]
         size = sum([bytes_of(_list_of(c.target)) or 0 for c in found])
-        long = sum(1 for _ in walk(self.task.body)) > _LONGEST_TWICE
-        return [] if long or self.used + size > _LIMIT else found
+        long = sum(1 for _ in walk(self.task.body)) > _MAX_OPERATIONS_TWICE
+        return [] if long or self.used + size > _MAX_COPY_BYTES else found
 
     def with_copies(
         self, args: tuple[ir.Atom, ...], body: ir.Region, chosen: Sequence[ir.Private], name: str
@@ -131,8 +133,8 @@ class _Choice:
             few: ir.Atom = ir.true
             for c in at_launch:
                 elements = amounts.elements(c.target)
-                room = builder.prim(p.le, elements, ir.Lit(_NUMBERS // math.prod(c.target.element), i64))
-                least = builder.prim(p.mul, elements, ir.Lit(_UPDATES_PER_ELEMENT, i64))
+                room = builder.prim(p.le, elements, ir.Lit(_MAX_NUMBERS // math.prod(c.target.element), i64))
+                least = builder.prim(p.mul, elements, ir.Lit(_MIN_UPDATES_PER_ELEMENT, i64))
                 enough = builder.prim(p.ge, amounts.updates(c), least)
                 for condition in (room, enough):
                     few = condition if few == ir.true else builder.prim(p.and_, few, condition)
@@ -210,7 +212,7 @@ def _candidates(task: ir.Task, accesses: Accesses) -> Iterator[_Candidate]:
 
 def _list_of(target: ir.Buffer) -> ir.Buffer:
     """The copy of a target whose length is known at launch only."""
-    count = _NUMBERS // math.prod(target.element)
+    count = _MAX_NUMBERS // math.prod(target.element)
     return ir.Buffer(f"{target.name}.private", target.dtype, (count,), target.element, ir.BufferKind.PRIVATE)
 
 
@@ -306,7 +308,7 @@ class _Amounts:
         self.found: dict[ir.Atom, ir.Atom | None] = {}
 
     def times(self, a: ir.Atom, b: ir.Atom) -> ir.Atom:
-        return self.builder.prim(p.minimum, self.builder.prim(p.mul, a, b), ir.Lit(_MOST, i64))
+        return self.builder.prim(p.minimum, self.builder.prim(p.mul, a, b), ir.Lit(_MAX_AMOUNT, i64))
 
     def elements(self, buffer: ir.Buffer) -> ir.Atom:
         total: ir.Atom = ir.Lit(1, i64)

@@ -55,14 +55,14 @@ _DIVISIONS = (p.div, p.raw_div)
 _SUMS = (p.add, p.sub)
 _BELOW = (p.lt, p.le)
 _ORDERINGS = (*_BELOW, p.gt, p.ge)
-#: The most terms of a sum, and factors of a divisor, that are looked at together.
-_TERMS = 8
-#: The most additions after each other that are looked at together.
-_DEPTH = 4
-#: Divisions by the same from which on a reciprocal is worth it that has to be scaled.
-_SHARERS = 3
+#: Terms of a sum, and factors of a divisor, that are looked at together. Chosen, not measured.
+_MAX_TERMS = 8
+#: Additions after each other that are looked at together. Chosen, not measured.
+_MAX_DEPTH = 4
+#: Divisions by the same from which on a reciprocal is worth it that has to be scaled. Chosen, not measured.
+_MIN_SHARERS = 3
 #: Exponents below that of the least normal number which cost two digits at most.
-_LOSS = 2
+_MAX_EXPONENT_LOSS = 2
 
 
 def rearrange(fn: ir.Function) -> ir.Function:
@@ -290,7 +290,7 @@ class _Products(_Rearranger):
         is_root = made is not None and made.prim is p.sqrt
         is_one = type(x) is ir.Lit and x.value == 1.0
         sharers = self.divisions.sharers(op)
-        rooted = (t is f32 or sharers > 1) and not is_root and self.is_rooted(y, t, _TERMS) > 0
+        rooted = (t is f32 or sharers > 1) and not is_root and self.is_rooted(y, t, _MAX_TERMS) > 0
         if not rooted and is_one:
             return None
         invariant = op.outs[0] in self.divisions.invariant
@@ -298,9 +298,9 @@ class _Products(_Rearranger):
         if rooted or (is_root and (t is f32 or worth)) or (worth and self.has_reciprocal(y, t)):
             inverse = self.reciprocal(op, y, t, rooted=rooted)
             return inverse if is_one else self.multiply(op, inverse, x, t)
-        if t is f32 and (root := self.root_of_power(y, _TERMS)) is not None:
+        if t is f32 and (root := self.root_of_power(y, _MAX_TERMS)) is not None:
             return self.over_power(op, x, root[0], root[1])
-        if invariant or sharers >= _SHARERS:
+        if invariant or sharers >= _MIN_SHARERS:
             return self.scaled(op, x, y, t)
         return None
 
@@ -408,7 +408,7 @@ class _Products(_Rearranger):
             factor = t.round(inner.args[1].value * literal.value)
             if factor == 1.0:
                 return self.multiply(near, a, b, t)
-            between = c <= 1 <= abs(factor) or 1 <= c <= 2**_LOSS
+            between = c <= 1 <= abs(factor) or 1 <= c <= 2**_MAX_EXPONENT_LOSS
             if between and t.smallest_normal <= abs(factor) < math.inf:
                 return self.new(near, p.mul, self.multiply(near, a, b, t), ir.Lit(factor, t))
         return None
@@ -420,7 +420,7 @@ class _Products(_Rearranger):
             if made is None or a not in made.args or made.args[0] == made.args[1]:
                 continue
             least, greatest = self.magnitudes.of(a)
-            if 2 * least >= least_exponent(t) - _LOSS and 2 * greatest < -least_exponent(t):
+            if 2 * least >= least_exponent(t) - _MAX_EXPONENT_LOSS and 2 * greatest < -least_exponent(t):
                 other = made.args[0] if made.args[1] == a else made.args[1]
                 return self.new(near, p.mul, other, self.new(near, p.mul, a, a))
         return None
@@ -451,8 +451,8 @@ class _Sums(_Rearranger):
             x, y, factor = common
             return self.new(op, p.mul, self.new(op, op.prim, x, y), factor)
         terms: Terms = []
-        fused = self.collect(op, False, terms, _DEPTH)
-        if len(terms) < 3 or len(terms) > _TERMS:
+        fused = self.collect(op, False, terms, _MAX_DEPTH)
+        if len(terms) < 3 or len(terms) > _MAX_TERMS:
             return None
         products = [term for term in terms if self.product_inside(term[1]) is not None]
         others = [term for term in terms if term not in products]
@@ -477,7 +477,7 @@ class _Sums(_Rearranger):
             return []
         best = max(combinations(terms, 2), key=self.sharers, default=())
         together = {a for _, a in best}
-        if not best or not self.sharers(best) or any(set(o.args) == together for o in self.additions(op, _DEPTH)):
+        if not best or not self.sharers(best) or any(set(o.args) == together for o in self.additions(op, _MAX_DEPTH)):
             return []
         return list(best)
 
@@ -523,8 +523,8 @@ class _Sums(_Rearranger):
                 if op in inside:
                     continue
                 terms: Terms = []
-                self.collect(op, False, terms, _DEPTH)
-                if 3 <= len(terms) <= _TERMS:
+                self.collect(op, False, terms, _MAX_DEPTH)
+                if 3 <= len(terms) <= _MAX_TERMS:
                     for pair in combinations({a for less, a in terms if not less}, 2):
                         key = frozenset(pair)
                         self.pairs[key] = self.pairs.get(key, 0) + 1
@@ -542,7 +542,7 @@ class _Sums(_Rearranger):
         for position, a in enumerate(op.args):
             less = negative ^ (op.prim is p.sub and position == 1)
             made = self.inner(a)
-            if made is not None and left and len(terms) <= _TERMS and made.prim in _SUMS:
+            if made is not None and left and len(terms) <= _MAX_TERMS and made.prim in _SUMS:
                 deeper += self.collect(made, less, terms, left - 1)
             else:
                 terms.append((less, a))

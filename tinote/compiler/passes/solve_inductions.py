@@ -27,8 +27,8 @@ from tinote.ir.query import bound_in
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar, i32, i64, is_integer, u32, u64
 
-#: How many additions may lead from a carried integer to what it is in the next iteration.
-_LONGEST = 16
+#: Additions that may lead from a carried integer to its value in the next iteration. Chosen, not measured.
+_MAX_ADDITIONS = 16
 
 
 def solve_inductions(fn: ir.Function) -> ir.Function:
@@ -92,7 +92,7 @@ class _Loop:
         found: list[tuple[int, ir.Atom]] = []
         waiting = [(1, result)]
         itself = 0
-        for _ in range(_LONGEST):
+        for _ in range(_MAX_ADDITIONS):
             if not waiting:
                 return found if itself == 1 else None
             sign, atom = waiting.pop()

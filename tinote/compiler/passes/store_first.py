@@ -28,8 +28,8 @@ from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar, Tangents, i16, i32, i64, u1
 
-#: How many accesses of a buffer are compared with each other.
-_MOST_ACCESSES = 64
+#: Accesses of a buffer that are compared with each other. Chosen, not measured.
+_MAX_ACCESSES = 64
 _WHOLE = {t.bits: t for t in (i16, i32, i64)}
 
 
@@ -52,7 +52,7 @@ def _first_updates(accesses: Accesses, zeroed: Collection[Buffer]) -> set[Op]:
     everything = accesses.all()
     for buffer in zeroed:
         others = [access for access in everything if buffers_may_meet(access.buffer, buffer)]
-        if len(others) > _MOST_ACCESSES:
+        if len(others) > _MAX_ACCESSES:
             continue
         for at, access in enumerate(others):
             if access.buffer is buffer and _is_sum(access.op) and _is_first(access, at, others, accesses):

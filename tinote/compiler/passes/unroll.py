@@ -17,17 +17,18 @@ reads or writes memory is left alone: it may be fit for that itself.
 
 from __future__ import annotations
 
+from tinote.ir.cost import length_of
 from tinote.ir.nodes import Atom, For, If, Lit, NewStack, Op, Pop, Prim, Push, Region, Var
 from tinote.ir.query import trip_count, walk
 from tinote.ir.rewrite import clone_region
 
-#: What the code may cost in additions when it is written out: so much is compiled in some tenths of a second.
-_LARGEST = 1500.0
+#: Length of the code when it is written out, in additions: so much is compiled in some tenths of a second.
+_MAX_LENGTH = 1500.0
 
 
 def unrolled(region: Region) -> Region | None:
     """`region` with its loops written out; None if there is one that cannot be, or if it would become too large."""
-    if _size(region.body) > _LARGEST:
+    if _length(region.body) > _MAX_LENGTH:
         return None
     worker = _Straight()
     if not worker.body(region.body):
@@ -35,8 +36,8 @@ def unrolled(region: Region) -> Region | None:
     return Region(region.params, tuple(worker.out), tuple([worker.get(y) for y in region.yields]))
 
 
-def _size(body: tuple[Op, ...]) -> float:
-    """The cost of code when its loops are written out; infinite if that cannot be."""
+def _length(body: tuple[Op, ...]) -> float:
+    """The length of code when its loops are written out; infinite if that cannot be."""
     total = 0.0
     for op in body:
         if isinstance(op, For):
@@ -46,11 +47,9 @@ def _size(body: tuple[Op, ...]) -> float:
             if count is None:
                 return float("inf")
             if count:  # infinitely many iterations of nothing are too many, too
-                total += count * (1 + _size(op.body.body))
-        elif isinstance(op, Prim):
-            total += op.prim.cost
+                total += count * (1 + _length(op.body.body))
         else:
-            total += 1 + sum([_size(r.body) for r in op.regions])
+            total += length_of(op) + sum([_length(r.body) for r in op.regions])
     return total
 
 

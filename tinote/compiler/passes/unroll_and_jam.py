@@ -32,12 +32,14 @@ from tinote.ir.query import trip_count, walk
 from tinote.ir.rewrite import clone_region
 from tinote.ir.types import Scalar
 
-#: How many iterations go together.
-_TOGETHER = (8, 4, 2)
-#: A shorter inner loop does not pay.
-_SHORTEST = 16
-#: How many operations an iteration has at most, and how many values all of those that go together carry.
-_MOST_OPERATIONS, _MOST_CARRIED = 64, 32
+#: Iterations that go together, the first that fits. Chosen, not measured.
+_ITERATIONS_TOGETHER = (8, 4, 2)
+#: Iterations of an inner loop for which it pays. Chosen, not measured.
+_MIN_ITERATIONS = 16
+#: Operations of an iteration. Chosen, not measured.
+_MAX_OPERATIONS = 64
+#: Values that all iterations carry that go together. Chosen, not measured.
+_MAX_CARRIED = 32
 
 _SIMPLE = (ir.Prim, ir.Load, ir.Extent, ir.Check)
 
@@ -64,13 +66,13 @@ def _joined(task: ir.Task, at_once: int) -> ir.Task:
         return task
     (loop,) = loops
     varying = _varying(task)
-    if not _can_be_shared(loop, varying) or len(others) + len(loop.body.body) > _MOST_OPERATIONS:
+    if not _can_be_shared(loop, varying) or len(others) + len(loop.body.body) > _MAX_OPERATIONS:
         return task
-    for together in _TOGETHER:
+    for together in _ITERATIONS_TOGETHER:
         if (
             iterations % together == 0
             and iterations // together >= at_once
-            and together * len(loop.carried) <= _MOST_CARRIED
+            and together * len(loop.carried) <= _MAX_CARRIED
         ):
             return _jammed(task, loop, varying, iterations // together, together)
     return task
@@ -100,7 +102,7 @@ def _can_be_shared(loop: ir.For, varying: set[ir.Var]) -> bool:
     if any(a in varying for a in (lo, hi)) or any(not isinstance(op, _SIMPLE) for op in loop.body.body):
         return False
     count = trip_count(lo, hi)
-    if count is not None and count < _SHORTEST:
+    if count is not None and count < _MIN_ITERATIONS:
         return False
     return any(isinstance(op, ir.Load) and op.outs[0] not in varying for op in loop.body.body)
 

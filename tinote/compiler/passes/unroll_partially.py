@@ -19,16 +19,19 @@ from __future__ import annotations
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
+from tinote.ir.cost import length_of
 from tinote.ir.query import trip_count, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter, clone_region
 from tinote.ir.types import Scalar
 
-#: Iterations that are written after each other.
-_TOGETHER = 4
-#: A shorter loop stays.
-_SHORTEST = 16
-#: What an iteration may cost, in additions, and consist of, in operations.
-_MOST_COST, _MOST_OPERATIONS = 64.0, 32
+#: Iterations that are written after each other. Chosen, not measured.
+_ITERATIONS_TOGETHER = 4
+#: Iterations of a loop that is unrolled. Chosen, not measured.
+_MIN_ITERATIONS = 16
+#: Length of an iteration's code, in additions. Chosen, not measured.
+_MAX_LENGTH = 64.0
+#: Operations of an iteration. Chosen, not measured.
+_MAX_OPERATIONS = 32
 
 
 def unroll_partially(fn: ir.Function) -> ir.Function:
@@ -42,12 +45,12 @@ class _Unroller(Rewriter):
 
 
 def _is_small(loop: ir.For) -> bool:
-    if (trip_count(loop.lo, loop.hi) or 0) < _SHORTEST:
+    if (trip_count(loop.lo, loop.hi) or 0) < _MIN_ITERATIONS:
         return False
     inside = list(walk(loop.body))
-    cost = sum([op.prim.cost if isinstance(op, ir.Prim) else 1.0 for op in inside])
+    length = sum(map(length_of, inside))
     loops = any(isinstance(op, ir.For | ir.While) for op in inside)
-    return not loops and len(inside) <= _MOST_OPERATIONS and cost <= _MOST_COST
+    return not loops and len(inside) <= _MAX_OPERATIONS and length <= _MAX_LENGTH
 
 
 def _unrolled(rewriter: Rewriter, loop: ir.For) -> tuple[ir.Atom, ...]:
@@ -55,8 +58,8 @@ def _unrolled(rewriter: Rewriter, loop: ir.For) -> tuple[ir.Atom, ...]:
     assert isinstance(loop.lo, ir.Lit) and isinstance(loop.hi, ir.Lit)
     t, lo, hi = loop.lo.type, int(loop.lo.value), int(loop.hi.value)
     assert isinstance(t, Scalar)
-    count, left = divmod(hi - lo, _TOGETHER)
-    steps, rest = range(lo, lo + _TOGETHER), range(hi - left, hi)
+    count, left = divmod(hi - lo, _ITERATIONS_TOGETHER)
+    steps, rest = range(lo, lo + _ITERATIONS_TOGETHER), range(hi - left, hi)
     carried = tuple(loop.initial)
     if loop.reverse:
         steps, rest = steps[::-1], rest[::-1]
@@ -65,7 +68,7 @@ def _unrolled(rewriter: Rewriter, loop: ir.For) -> tuple[ir.Atom, ...]:
     k = ir.Var(t, loop.index.name)
     params = tuple([ir.Var(v.type, v.name) for v in loop.carried])
     with builder.region(k, *params) as region:
-        begin = builder.prim(p.mul, k, ir.Lit(_TOGETHER, t))
+        begin = builder.prim(p.mul, k, ir.Lit(_ITERATIONS_TOGETHER, t))
         values: tuple[ir.Atom, ...] = params
         for step in steps:
             index = builder.prim(p.add, begin, ir.Lit(step, t))

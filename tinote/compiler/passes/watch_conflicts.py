@@ -30,8 +30,8 @@ from tinote.ir.query import walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import i32, i64, u1
 
-#: How many numbers of a field are watched.
-_MOST = 1 << 18
+#: Numbers of a field that is watched. Chosen, not measured.
+_MAX_WATCHED = 1 << 18
 
 
 class _Word(IntEnum):
@@ -66,7 +66,7 @@ def _watched(loop: ir.For) -> set[ir.Buffer]:
     loaded = {op.buffer for op in accesses if isinstance(op, ir.Load)}
     updated = {op.buffer for op in accesses if isinstance(op, ir.Atomic)}
     found = stored | (updated & loaded)
-    return {b for b in found if None not in b.shape and math.prod((*b.shape, *b.element)) <= _MOST}  # type: ignore[arg-type]
+    return {b for b in found if None not in b.shape and math.prod((*b.shape, *b.element)) <= _MAX_WATCHED}  # type: ignore[arg-type]
 
 
 class _Watcher(Rewriter):

@@ -23,9 +23,9 @@ from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import Any, NamedTuple
 
-from tinote.autodiff.shared_values import DEAR
 from tinote.errors import TinoteError, at_users_frames, users_trace
 from tinote.ir.buffers import Buffer
+from tinote.ir.cost import MIN_EXPENSIVE_COST
 from tinote.ir.nodes import For, Prim
 from tinote.ir.query import walk
 from tinote.ir.types import is_float
@@ -186,7 +186,7 @@ def _may_share(instance: Any) -> bool:
     if not any(isinstance(op, For) for op in operations):
         return False
     return any(
-        (isinstance(op, Prim) and op.prim.cost >= DEAR and bool(op.outs) and is_float(op.outs[0].type))
+        (isinstance(op, Prim) and op.prim.cost >= MIN_EXPENSIVE_COST and bool(op.outs) and is_float(op.outs[0].type))
         or (isinstance(op, For) and not op.parallel)
         for op in operations
     )

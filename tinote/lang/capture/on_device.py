@@ -346,7 +346,7 @@ class PreparedOnDevice(Prepared):
             return
         axes = axes_of(target)
         at = self._room(64)
-        self._put(target.type, value, at + views.VALUE, step)
+        self._put(target.type, value, at + views.VALUE_BYTE, step)
         if len(axes) > MOST_AXES:
             self._here(step, at)
             return
@@ -415,7 +415,7 @@ class PreparedOnDevice(Prepared):
 
     def _number_at(self, at: int, name: str) -> Any:
         dtype = np.dtype(numpy_type(scalar_named(name)))
-        return np.frombuffer(self._bytes[at + views.VALUE : at + views.VALUE + dtype.itemsize], dtype)[0]
+        return np.frombuffer(self._bytes[at + views.VALUE_BYTE : at + views.VALUE_BYTE + dtype.itemsize], dtype)[0]
 
     def _shift(self, step: ops.Copy, nbytes: int) -> None:
         """A copy within a block, of which the parts may overlap."""

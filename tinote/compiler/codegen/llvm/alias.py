@@ -9,16 +9,16 @@ from tinote.ir.lanes import LoadTile
 from tinote.ir.nodes import Buffer, BufferKind, NewStack, Op
 
 #: Scopes of one domain. An access lists all but one of them, so a module with a single domain would grow with the
-#: square of the number of its fields.
-_BASE = 32
+#: square of the number of its fields. Chosen, not measured.
+_SCOPES_PER_DOMAIN = 32
 
 
 class Aliasing:
     """The alias metadata of a module.
 
     No field, temporary, private copy, stack, tile or `noalias` array overlaps another one. They are numbered; every
-    place of a number, to the base `_BASE`, is a domain, and each digit there a scope, which excludes the others. Two
-    numbers differ in one place at least. Other arrays may overlap each other and fields, and nothing else.
+    place of a number, to the base `_SCOPES_PER_DOMAIN`, is a domain, and each digit there a scope, which excludes the
+    others. Two numbers differ in one place at least. Other arrays may overlap each other and fields, and nothing else.
     """
 
     __slots__ = ("_digits", "_metadata", "_numbers", "_of_arrays", "_texts", "_unreachable")
@@ -31,8 +31,8 @@ class Aliasing:
         self._digits: list[list[int]] = []
         greatest = len(things) - 1
         while greatest > 0 or (things and not self._digits):
-            self._digits.append(self._scopes(min(greatest + 1, _BASE)))
-            greatest //= _BASE
+            self._digits.append(self._scopes(min(greatest + 1, _SCOPES_PER_DOMAIN)))
+            greatest //= _SCOPES_PER_DOMAIN
         #: The scope of what no array overlaps, if there are arrays that may overlap others.
         arrays = any(map(_is_aliased, buffers))
         unreachable = any(_is_unreachable(thing) for thing in things)
@@ -63,7 +63,7 @@ class Aliasing:
         others: list[int] = []
         left = self._numbers[thing]
         for scopes in self._digits:
-            left, digit = divmod(left, _BASE)
+            left, digit = divmod(left, _SCOPES_PER_DOMAIN)
             mine.append(scopes[digit])
             others += [scope for scope in scopes if scope != scopes[digit]]
         found = f", !alias.scope !{self._list(mine)}"

@@ -12,8 +12,9 @@ from tinote.errors import CompilerBug
 from tinote.ir.nodes import Atom, Local, Op
 from tinote.ir.types import Ref, Scalar, Tensor, Tile, element_type, shape_of, u1
 
-#: Local arrays up to this size live on the machine's stack while there is room, larger ones in the arena.
-_LARGEST_ON_STACK = 16 << 10
+#: Bytes: local arrays up to this size live on the machine's stack while there is room, larger ones in the arena.
+#: Chosen, not measured.
+_MAX_BYTES_ON_STACK = 16 << 10
 
 
 def local(e: FunctionEmitter, stacks: Stacks, op: Local) -> None:
@@ -25,7 +26,7 @@ def local(e: FunctionEmitter, stacks: Stacks, op: Local) -> None:
     t = element_type(ref.content)
     count = ref.content.count if isinstance(ref.content, Tensor) else 1
     size = count * t.size
-    if count > 1 and not (size <= _LARGEST_ON_STACK and e.fits_stack(size)):
+    if count > 1 and not (size <= _MAX_BYTES_ON_STACK and e.fits_stack(size)):
         address = stacks.allocate(str(size), op.loc, "a local array")
     else:
         address = e.first(f"alloca [{count} x {MEMORY_TYPES[t]}], align {16 if count > 1 else t.alignment}")

@@ -1,7 +1,7 @@
 """How long code runs, roughly: which loops poll the stop word, how often, and which parallel loops are worth waking
 threads for.
 
-The unit is the time of an addition, about a third of a nanosecond.
+Costs are in additions: see `ir/cost.py`.
 """
 
 from __future__ import annotations
@@ -10,31 +10,34 @@ from enum import Enum
 from typing import NamedTuple
 
 from tinote.compiler.codegen.llvm.ranges import Ranges, range_of, result_range
+from tinote.ir.cost import own_cost
 from tinote.ir.lanes import lanes_of
-from tinote.ir.nodes import Atom, Atomic, For, If, MemoryOp, Op, Pop, Prim, Print, Push, Region, While
+from tinote.ir.nodes import Atom, For, If, Op, Prim, Region, While
 from tinote.ir.query import trip_count, walk
 from tinote.ir.types import Scalar
 
-#: Work between two polls of the stop word (about 0.1 ms; a poll costs some nanoseconds).
-BETWEEN_POLLS = 1 << 18
-#: Work for which waking other threads does not pay (about 20 µs).
-PARALLEL_WORTH = 60_000
-_LONGEST_STRIP = 1 << 15
-#: Strips are multiples of what machine code may do at once, so that only the last one leaves a rest.
-_WHOLE = 64
-_LONGEST_UNPOLLED = 1 << 16
-#: Work for which it does not pay to ask whether it is time to poll: a loop of at most as much, by the ranges of its
-#: bounds, counts as half of it to whoever contains it.
-_SHORT = 1 << 12
-_ATOMIC_COST = 20
-#: Work within a CPU's reordering window: it overlaps shorter iterations anyway.
-_LOOK_AHEAD = 256
-#: With this much independent work an iteration keeps a CPU's units busy.
-_BUSY = 2.5
-#: Work of an iteration past which LLVM is not asked to vectorise: the time that it thinks about it grows with the
-#: square of that (measured with chains of integers: 2,100 additions 0.7 s, 7,000 6 s, 21,000 over a minute; of sines
+#: Cost between two polls of the stop word, in additions: about 0.1 ms, of which a poll takes some nanoseconds.
+COST_BETWEEN_POLLS = 1 << 18
+#: Cost from which on waking other threads pays, in additions: about 20 µs.
+MIN_PARALLEL_COST = 60_000
+#: Iterations between two polls. Chosen, not measured.
+_MAX_STRIP = 1 << 15
+#: Iterations: strips are multiples of what machine code may do at once, so that only the last one leaves a rest.
+_STRIP_MULTIPLE = 64
+#: Iterations of a loop that does not poll, however little they cost. Chosen, not measured.
+_MAX_UNPOLLED = 1 << 16
+#: Cost for which it does not pay to ask whether it is time to poll, in additions: a loop of at most as much, by the
+#: ranges of its bounds, counts as half of it in the loop around it. Chosen, not measured.
+_MAX_SHORT_COST = 1 << 12
+#: Cost within a CPU's reordering window, in additions: it overlaps shorter iterations anyway. Chosen, not measured.
+_REORDERED_COST = 256
+#: Cost of an iteration over that of its longest chain: with this much independent work it keeps a CPU's units busy.
+#: Chosen, not measured.
+_BUSY_PARALLELISM = 2.5
+#: Cost of an iteration past which LLVM is not asked to vectorise, in additions: the time that it takes grows with the
+#: square of that (measured with chains of integers: 2,100 additions 0.7 s, 7,000 6 s, 21,000 over a minute; with sines
 #: alike).
-_LONGEST_VECTORISED = 3_000
+_MAX_VECTORISED_COST = 3_000
 
 
 class Polling(Enum):
@@ -70,12 +73,12 @@ def is_latency_bound(body: Region) -> bool:
         longest = max(longest, done)
         for out in op.outs:
             ready[out] = done
-    return work > _LOOK_AHEAD and work < _BUSY * longest
+    return work > _REORDERED_COST and work < _BUSY_PARALLELISM * longest
 
 
 def is_too_long(body: Region) -> bool:
     """Whether vectorising a loop with this body would take LLVM seconds."""
-    return sum(own_cost(op) for op in walk(body)) > _LONGEST_VECTORISED
+    return sum(own_cost(op) for op in walk(body)) > _MAX_VECTORISED_COST
 
 
 class Loops:
@@ -111,11 +114,11 @@ class Loops:
             cost, long = self._region(op.body)
             lanes, count = lanes_of(op), trip_count(op.lo, op.hi)
             most = highs[1] - lows[0]
-            if count is None and most >= 0 and cost * most <= _SHORT:
+            if count is None and most >= 0 and cost * most <= _MAX_SHORT_COST:
                 count = most // 2
             if count is not None:
                 count = -(-count // lanes)
-            if count is not None and not long and count < _LONGEST_UNPOLLED and count * cost <= BETWEEN_POLLS:
+            if count is not None and not long and count < _MAX_UNPOLLED and count * cost <= COST_BETWEEN_POLLS:
                 self.plans[op] = LoopPlan(Polling.NEVER, cost, 0)
                 return count * cost, False
             self.plans[op] = _plan(cost, long, lanes)
@@ -135,21 +138,10 @@ class Loops:
         return int(own_cost(op)), False
 
 
-def own_cost(op: Op) -> float:
-    """The cost of an operation without regions."""
-    if isinstance(op, Prim):
-        return op.prim.cost
-    if isinstance(op, Atomic):
-        return 2 if op.plain else _ATOMIC_COST
-    if isinstance(op, Print):
-        return 200
-    return 1 if isinstance(op, MemoryOp | Push | Pop) else 0
-
-
 def _plan(cost: int, long: bool, lanes: int) -> LoopPlan:
     cost = -(-cost // lanes)
     if long:
         return LoopPlan(Polling.ITERATIONS, cost, 1)
-    strip = min(_LONGEST_STRIP, BETWEEN_POLLS // cost)
-    whole = _WHOLE if strip > _WHOLE else lanes
+    strip = min(_MAX_STRIP, COST_BETWEEN_POLLS // cost)
+    whole = _STRIP_MULTIPLE if strip > _STRIP_MULTIPLE else lanes
     return LoopPlan(Polling.STRIPS, cost, max(whole, strip - strip % whole))

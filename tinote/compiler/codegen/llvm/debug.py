@@ -11,7 +11,8 @@ from typing import NamedTuple
 from tinote.compiler.codegen.llvm.text import Metadata
 from tinote.source import Span
 
-_FIRST = 1_000_000
+#: The number of the first line of debug information: far above those of other metadata.
+_FIRST_METADATA = 1_000_000
 
 
 def _quoted(text: str) -> str:
@@ -37,7 +38,7 @@ class DebugInfo:
 
     def __init__(self, main_file: str, line_tables: bool) -> None:
         # Far from the other nodes, whose numbers must be the same with and without locations.
-        metadata = self._metadata = Metadata(_FIRST)
+        metadata = self._metadata = Metadata(_FIRST_METADATA)
         self._files: dict[str, int] = {}
         self._inlined: dict[str, int] = {}
         self._known: dict[tuple[Span, int], int] = {}

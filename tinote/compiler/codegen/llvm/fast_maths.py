@@ -36,13 +36,14 @@ from tinote.compiler.codegen.polynomials import (
 )
 from tinote.ir.types import Scalar, f16, f32, f64
 
-# Added to a number, they round it to an integer, which then stands in its low bits.
+#: Added to a number, they round it to an integer, which then stands in its low bits: 1.5 × 2**23 and 1.5 × 2**52.
 _ROUND_F32, _ROUND_F64 = 12582912.0, 6755399441055744.0
-_FARTHEST_ANGLE_F64 = 2.0**30
+#: Angles up to this are reduced by a product with pi in pieces.
+_MAX_NEAR_ANGLE_F64 = 2.0**30
 #: Exponents of f32, from each of which on another part of 2/pi says where in its turn an angle is.
 _FAR_ANGLES = (49, 69, 89, 109)
-# What is nearer to 0 is its own sine.
-_SMALLEST_ANGLE_F64 = 2.0**-27
+#: What is nearer to 0 is its own sine.
+_MIN_ANGLE_F64 = 2.0**-27
 
 
 def _f(value: float) -> str:
@@ -391,7 +392,7 @@ def _wave_f64(name: str, quarter: int, fused: bool) -> str:
     return f"""\
 entry:
   %size = call double @llvm.fabs.f64(double %a)
-  %far = fcmp uge double %size, {_d(_FARTHEST_ANGLE_F64)}
+  %far = fcmp uge double %size, {_d(_MAX_NEAR_ANGLE_F64)}
   br i1 %far, label %library, label %near
 near:
 {_muladd("%t", "%a", _d(2 / math.pi), _d(_ROUND_F64), f64)}
@@ -413,7 +414,7 @@ near:
   %s.sine = fmul double %s, %s.slope
 {_muladd("%beyond", "%rz", "%ps", "%s.sine", f64)}
   %sine.sum = fadd double %r, %beyond
-  %tiny = fcmp olt double %size, {_d(_SMALLEST_ANGLE_F64)}
+  %tiny = fcmp olt double %size, {_d(_MIN_ANGLE_F64)}
   %sine = select i1 %tiny, double %a, double %sine.sum
 {_polynomial("%pc", COS_F64, "%z", f64)}
   %half = fmul double %z, {_d(0.5)}

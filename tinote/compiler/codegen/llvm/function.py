@@ -9,7 +9,14 @@ from tinote.compiler.codegen.llvm import cells as llvm_cells
 from tinote.compiler.codegen.llvm import faults as llvm_faults
 from tinote.compiler.codegen.llvm import lanes as llvm_lanes
 from tinote.compiler.codegen.llvm import memory as llvm_memory
-from tinote.compiler.codegen.llvm.cost import BETWEEN_POLLS, LoopPlan, Loops, Polling, is_latency_bound, is_too_long
+from tinote.compiler.codegen.llvm.cost import (
+    COST_BETWEEN_POLLS,
+    LoopPlan,
+    Loops,
+    Polling,
+    is_latency_bound,
+    is_too_long,
+)
 from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
 from tinote.compiler.codegen.llvm.offsets import offset_arithmetic
 from tinote.compiler.codegen.llvm.parts import Part, Parts
@@ -417,7 +424,7 @@ class TaskText(FunctionEmitter):
         total = self.value(f"add nuw nsw i64 {self.value(f'load i64, ptr {fuel}')}, {work}")
         self.do(f"store i64 {total}, ptr {fuel}")
         poll, on = self.label(), self.label()
-        little = self.value(f"icmp ult i64 {total}, {BETWEEN_POLLS}")
+        little = self.value(f"icmp ult i64 {total}, {COST_BETWEEN_POLLS}")
         self.do(f"br i1 {little}, label %{on}, label %{poll}, !prof !{self.module.likely}")
         status, stop, stopped = self.name(), self.name(), self.label()
         self.cold_block(

@@ -13,7 +13,8 @@ from tinote.ir.nodes import Atom, Lit
 from tinote.ir.types import Scalar
 
 Atoms = tuple[Atom, ...]
-_LONGEST_UNROLLED_POWER = 64
+#: Literal exponents of integers up to which a power is products. Chosen, not measured.
+_MAX_UNROLLED_POWER = 64
 
 
 def _ranges(f: FunctionText, atoms: Atoms, t: Scalar) -> tuple[Interval, Interval]:
@@ -101,7 +102,7 @@ def power(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
     A negative exponent gives 0 except for a base of 1 or -1.
     """
     ty = TYPES[t]
-    if len(atoms) > 1 and isinstance(atoms[1], Lit) and 0 <= atoms[1].value <= _LONGEST_UNROLLED_POWER:
+    if len(atoms) > 1 and isinstance(atoms[1], Lit) and 0 <= atoms[1].value <= _MAX_UNROLLED_POWER:
         return _literal_power(f, ty, a, int(atoms[1].value))
     name = f"@integer_power.{t.name}"
     if name not in f.helpers:

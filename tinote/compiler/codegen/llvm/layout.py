@@ -1,8 +1,8 @@
 """Where a kernel finds things in the launch block: scalar arguments, base pointers, extents, temporaries and return
 values.
 
-Offsets are in bytes from the start of the block; the kernel's own part begins at `FIRST`. Every scalar has an 8-byte
-slot of its own, little endian.
+Offsets are in bytes from the start of the block; the kernel's own part begins at `FIRST_BYTE`. Every scalar has an
+8-byte slot of its own, little endian.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from tinote.errors import CompilerBug
 from tinote.ir.nodes import Buffer, BufferKind, Function, Var
 from tinote.ir.query import buffers_of
 
-FIRST = 128
+#: The byte of a block at which a kernel's own part begins: the runtime's is before it.
+FIRST_BYTE = 128
 
 
 class BlockLayout:
-    """`slots` is the number of 8-byte slots from `FIRST` on; `scratch_bytes` what one thread needs for private copies.
+    """`slots` is the number of 8-byte slots from `FIRST_BYTE` on; `scratch_bytes` what one thread needs for private
+    copies.
 
     `buffers` are the fields and arrays whose addresses a launch provides, in the order of `pointers`. `extents` are
     keyed by buffer and axis and hold an i32 each; `temporaries` lie in the block itself; `results` has one offset a
@@ -54,7 +56,7 @@ def buffer_bytes(buffer: Buffer) -> int:
 def make_layout(fn: Function) -> BlockLayout:
     """The layout for a function's parameters, buffers and results."""
     layout = BlockLayout()
-    at = FIRST
+    at = FIRST_BYTE
 
     def take(size: int = 8) -> int:
         nonlocal at
@@ -77,5 +79,5 @@ def make_layout(fn: Function) -> BlockLayout:
         if buffer.kind is BufferKind.TEMPORARY:
             layout.temporaries[buffer] = take(buffer_bytes(buffer))
     layout.results = tuple(take() for _ in fn.region.yields)
-    layout.slots = (at - FIRST) // 8
+    layout.slots = (at - FIRST_BYTE) // 8
     return layout

@@ -13,7 +13,8 @@ from tinote.ir.nodes import Atom, Lit
 from tinote.ir.types import Scalar, f16, f32
 
 Atoms = tuple[Atom, ...]
-_LONGEST_UNROLLED_POWER = 16
+#: Literal exponents of floats up to which a power is products under fast math. Chosen, not measured.
+_MAX_UNROLLED_POWER = 16
 
 
 def _call(f: FunctionText, name: str, t: Scalar, *operands: str, flags: str | None = None) -> str:
@@ -77,7 +78,7 @@ def over_sqrt(f: FunctionText, t: Scalar, numerator: str, root: str) -> str:
 def power(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
     """Small whole literal exponents become products: a square in strict maths, more under fast maths."""
     exponent = atoms[1].value if len(atoms) > 1 and isinstance(atoms[1], Lit) else None
-    longest = _LONGEST_UNROLLED_POWER if f.flags else 2
+    longest = _MAX_UNROLLED_POWER if f.flags else 2
     if exponent is not None and abs(exponent) <= longest and exponent == int(exponent):
         result, base, left = "", a, abs(int(exponent))
         while left:

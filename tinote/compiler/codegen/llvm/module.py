@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tinote.compiler.codegen.llvm import privates as llvm_privates
-from tinote.compiler.codegen.llvm.cost import PARALLEL_WORTH
+from tinote.compiler.codegen.llvm.cost import MIN_PARALLEL_COST
 from tinote.compiler.codegen.llvm.function import TaskText
-from tinote.compiler.codegen.llvm.layout import FIRST, BlockLayout
+from tinote.compiler.codegen.llvm.layout import FIRST_BYTE, BlockLayout
 from tinote.compiler.codegen.llvm.memory import access, load_cell
 from tinote.compiler.codegen.llvm.parts import cut
 from tinote.compiler.codegen.llvm.ranges import range_of
@@ -31,7 +31,9 @@ from tinote.runtime.digest import digest
 from tinote.runtime.sites import Site
 
 _DEFAULT = Options()
-_MERGED_BY_CALLER = 1 << 13
+#: Elements of a private copy that the calling thread merges alone, and that a thread takes at once of more. Chosen, not
+#: measured.
+_MAX_MERGED_BY_CALLER = 1 << 13
 _DECLARATIONS = """\
 declare i32 @tn_parallel_for(ptr, ptr, i64, i64, i64) nounwind
 declare i32 @tn_poll(ptr, i32) nounwind memory(argmem: readwrite, inaccessiblemem: readwrite)
@@ -64,7 +66,7 @@ def generate(fn: Function, options: Options = _DEFAULT) -> LlvmModule:
 
 #: Tasks of a function from which on the entry function calls what it would otherwise take in. LLVM's work grows with
 #: the square of a function's length (measured, 100 loops that each add to one element: 7.5 s taken in, 1.9 s called).
-_MANY_TASKS = 9
+_MIN_CALLED_TASKS = 9
 
 
 class _ModuleText(Shared):
@@ -75,7 +77,7 @@ class _ModuleText(Shared):
         self._attributes = "nounwind" + (
             f' "prefer-vector-width"="{options.vector_width}"' if options.vector_width else ""
         )
-        self._has_many_tasks = len(fn.region.body) >= _MANY_TASKS
+        self._has_many_tasks = len(fn.region.body) >= _MIN_CALLED_TASKS
         #: the attributes of a function that the entry function alone calls
         self._called = "noinline #0" if self._has_many_tasks else "#0"
         self._clearer = ""
@@ -208,7 +210,7 @@ class _Entry:
     def _take_clock(self) -> None:
         """A slot for one task's time. A task that is not reached takes none."""
         layout = self.module.layout
-        self.clocks.append(FIRST + 8 * layout.slots)
+        self.clocks.append(FIRST_BYTE + 8 * layout.slots)
         layout.slots += 1
         at = self.e.value(f"getelementptr i8, ptr %block, i64 {self.clocks[-1]}")
         self.e.do(f"store i64 0, ptr {at}, align 8")
@@ -236,12 +238,11 @@ class _Entry:
             merger = module.merger(task, number, which, offset)
             count = llvm_privates.merge_count(e, private)
             # That of a target whose shape is known at launch only is small (`passes/privatise.py`).
-            if private.is_flat or int(count) <= _MERGED_BY_CALLER:
+            if private.is_flat or int(count) <= _MAX_MERGED_BY_CALLER:
                 e.value(f"call i32 {merger}(ptr %block, i64 0, i64 {count}, i32 0)")
             else:
-                e.value(
-                    f"call i32 @tn_parallel_for(ptr %block, ptr {merger}, i64 0, i64 {count}, i64 {_MERGED_BY_CALLER})"
-                )
+                run = f"ptr %block, ptr {merger}, i64 0, i64 {count}, i64 {_MAX_MERGED_BY_CALLER}"
+                e.value(f"call i32 @tn_parallel_for({run})")
         e.do(f"br label %{none}")
         e.begin(none)
 
@@ -251,12 +252,12 @@ class _Entry:
         work = iteration_work(e, task, lo, hi)
         alone_call = f"call i32 {name}(ptr %block, i64 {lo}, i64 {hi}, i32 0)"
         if isinstance(work, int):
-            grain = str(PARALLEL_WORTH // work)
+            grain = str(MIN_PARALLEL_COST // work)
             bounds = task.args
             if isinstance(bounds[0], Lit) and isinstance(bounds[1], Lit) and int(hi) - int(lo) <= int(grain):
                 return e.value(alone_call)
         else:
-            grain = e.value(f"udiv i64 {PARALLEL_WORTH}, {work}")
+            grain = e.value(f"udiv i64 {MIN_PARALLEL_COST}, {work}")
         trip_count = e.value(f"sub i64 {hi}, {lo}")
         alone, together, after = e.label(), e.label(), e.label()
         e.do(f"br i1 {e.value(f'icmp ule i64 {trip_count}, {grain}')}, label %{alone}, label %{together}")

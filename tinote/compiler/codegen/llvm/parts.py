@@ -5,9 +5,10 @@
     }                                              … call i32 @part_1(ptr %block, i32 %tid, ptr %room) …
 
 The time that LLVM takes grows with the square of a function's length, or faster (measured: 500 times
-`a = (a*3 + i) % 1009` in one function 4 s, 2,000 times 84 s). Code whose work for LLVM is more than `LONGEST` becomes
-functions of about `_PART` each, so that the time grows in proportion. What a part computes for others goes through
-memory, the `room` of the function that calls them; so vectors are found within a part alone. Shorter code stays whole.
+`a = (a*3 + i) % 1009` in one function 4 s, 2,000 times 84 s). Code whose work for LLVM is more than `MAX_WHOLE_WORK`
+becomes functions of about `_MIN_PART_WORK` each, so that the time grows in proportion. What a part computes for others
+goes through memory, the `room` of the function that calls them; so vectors are found within a part alone. Shorter code
+stays whole.
 """
 
 from __future__ import annotations
@@ -17,21 +18,22 @@ from typing import NamedTuple
 from tinote.ir import nodes as ir
 from tinote.ir.lanes import LoadTile
 
-#: Work of code that stays whole, in additions.
-LONGEST = 3_000
-#: Work of a part from which on it ends.
-_PART = 400
-#: Parts of one region from which on they are joined, so that what calls them is short.
-_MANY = 16
-#: What a part leaves of its work with the code that calls it.
-_CALL = 8
+#: LLVM's work on code that stays one function: see above for what longer code takes.
+MAX_WHOLE_WORK = 3_000
+#: LLVM's work on a part from which on it ends. Chosen, not measured.
+_MIN_PART_WORK = 400
+#: Parts of one region from which on they are joined, so that the code that calls them is short. Chosen, not measured.
+_MAX_PARTS = 16
+#: LLVM's work on a part's call. Chosen, not measured.
+_CALL_WORK = 8
 _WORK: dict[type[ir.Op], int] = {
     ir.Check: 6, ir.For: 10, ir.While: 10, ir.If: 4, ir.Print: 8, ir.Load: 2, ir.Store: 2, ir.Atomic: 4, ir.Push: 5,
     ir.Pop: 5,
 }  # fmt: skip
 #: What takes memory that lasts to the end of its region, and how far away its last use may be in the same part.
 _LASTING = (ir.Local, ir.NewStack, LoadTile)
-_NEAR = 50
+#: Operations to the last use of such memory that stays in its part. Chosen, not measured.
+_MAX_DISTANCE = 50
 
 
 class Part(NamedTuple):
@@ -51,7 +53,7 @@ Parts = dict[ir.Region, list[Part]]
 def cut(region: ir.Region) -> Parts:
     """The parts of a task's code; none unless it is long."""
     cutter = _Cutter()
-    if cutter.work_of(region) <= LONGEST:
+    if cutter.work_of(region) <= MAX_WHOLE_WORK:
         return {}
     cutter.cut(region)
     return cutter.parts
@@ -73,7 +75,7 @@ class _Cutter:
     def cut(self, region: ir.Region) -> int:
         """Find the parts of a region, the innermost first; the work that is left of it."""
         body = region.body
-        if self.work_of(region) < _PART:
+        if self.work_of(region) < _MIN_PART_WORK:
             return self.work_of(region)
         last = self._last_uses(region)
         found: list[Part] = []
@@ -82,16 +84,16 @@ class _Cutter:
             mine = _own_work(op) + sum(map(self.cut, op.regions))
             if isinstance(op, _LASTING):
                 end = last.get(op.out, k)
-                if end - k > _NEAR:
+                if end - k > _MAX_DISTANCE:
                     left += work + mine
                     work, first = 0, k + 1
                     continue
                 open_until = max(open_until, end)
             work += mine
-            if work >= _PART and k >= open_until:
+            if work >= _MIN_PART_WORK and k >= open_until:
                 results = [v for inner in body[first : k + 1] for v in inner.outs if last.get(v, k) > k]
                 found.append(Part(first, k + 1, ir.Region((), body[first : k + 1]), tuple(results)))
-                left += _CALL
+                left += _CALL_WORK
                 work, first = 0, k + 1
         if found:
             self.parts[region] = found = self._joined(body, found)
@@ -99,10 +101,10 @@ class _Cutter:
 
     def _joined(self, body: tuple[ir.Op, ...], parts: list[Part]) -> list[Part]:
         """Few parts that consist of these, where they are many."""
-        while len(parts) > _MANY:
+        while len(parts) > _MAX_PARTS:
             joined: list[Part] = []
             for part in parts:
-                if joined and len(self.parts[joined[-1].region]) < _MANY and joined[-1].end == part.first:
+                if joined and len(self.parts[joined[-1].region]) < _MAX_PARTS and joined[-1].end == part.first:
                     first, inner = joined[-1].first, self.parts.pop(joined.pop().region)
                 else:
                     first, inner = part.first, []

@@ -23,9 +23,12 @@ from tinote.ir.nodes import Buffer, Private, Task
 from tinote.ir.types import Lanes, u1
 from tinote.runtime import layout as block
 
+#: Bytes before a thread's copies, for its flag: a cache line.
 _FLAG_BYTES = 64
-_LARGEST_IN_REGISTERS = 256
-_MOST_RUNS = 16
+#: Bytes of a copy that is a local variable of its task. Chosen, not measured.
+_MAX_BYTES_IN_REGISTERS = 256
+#: Components of an element up to which a copy is merged run by run. Chosen, not measured.
+_MAX_RUNS = 16
 
 
 class Slice(NamedTuple):
@@ -74,7 +77,7 @@ def begin_copies(e: TaskText, task: Task, slots: Slice) -> list[tuple[str, str, 
             lanes = private.lanes
             _fill(e, private, address, count if lanes == 1 else e.value(f"mul nuw nsw i64 {count}, {lanes}"))
             continue
-        if size <= _LARGEST_IN_REGISTERS:
+        if size <= _MAX_BYTES_IN_REGISTERS:
             address = e.first(f"alloca [{size} x i8], align 64")
             moves.append((home, address, size))
         e.assign_pointer(private.copy, address)
@@ -162,7 +165,7 @@ def _runs(private: Private) -> list[_Run]:
         # All of the memory, in whatever order.
         return [_Run(0, 0, size, size)]
     steps = _step(copy), _step(target)
-    if steps[0] is None or steps[1] is None or math.prod(copy.element) > _MOST_RUNS:
+    if steps[0] is None or steps[1] is None or math.prod(copy.element) > _MAX_RUNS:
         return []
     found: list[_Run] = []
     for index in itertools.product(*map(range, copy.element)):

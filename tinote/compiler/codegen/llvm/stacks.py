@@ -20,11 +20,14 @@ from tinote.ir.types import Lanes, Scalar, Stack, Tensor, element_type
 from tinote.runtime.sites import Site, SiteKind
 from tinote.source import Span
 
-_LARGEST_ON_STACK = 1024
+#: Bytes of a stack of saved values that lives on the machine's stack. Chosen, not measured.
+_MAX_BYTES_ON_STACK = 1024
+#: Values of a chunk of a stack without a bound. Chosen, not measured.
 _CHUNK_VALUES = 1024
-_CHUNK_HEADER = 64  # previous chunk, next chunk
-# More values than any memory holds, few enough that their bytes are counted without wrapping.
-_MOST_VALUES = 1 << 48
+#: Bytes before a chunk's values: the addresses of the previous and of the next chunk, in a cache line.
+_CHUNK_HEADER_BYTES = 64
+#: More values than any memory holds, few enough that their bytes are counted without wrapping.
+_MAX_VALUES = 1 << 48
 
 
 class _Open(NamedTuple):
@@ -114,7 +117,7 @@ class Stacks:
             values = max(int(capacity.value), 1) if isinstance(capacity, Lit) else None
             if (
                 values is not None
-                and values * element_type(t).size <= _LARGEST_ON_STACK
+                and values * element_type(t).size <= _MAX_BYTES_ON_STACK
                 and e.fits_stack(values * _size(t))
             ):
                 memory = e.first(f"alloca [{values} x {MEMORY_TYPES[t]}], align 64")
@@ -126,7 +129,7 @@ class Stacks:
     def _bytes(self, capacity: str, t: Scalar | Lanes) -> str:
         e = self._e
         least = e.value(f"call i64 @llvm.smax.i64(i64 {capacity}, i64 1)")
-        values = e.value(f"call i64 @llvm.smin.i64(i64 {least}, i64 {_MOST_VALUES})")
+        values = e.value(f"call i64 @llvm.smin.i64(i64 {least}, i64 {_MAX_VALUES})")
         return e.value(f"mul nuw nsw i64 {values}, {_size(t)}")
 
     def _of(self, op: Op) -> _Open:
@@ -168,7 +171,8 @@ class Stacks:
         e = self._e
         base = stack.memory
         if stack.chained:
-            base = e.value(f"getelementptr i8, ptr {e.value(f'load ptr, ptr {stack.memory}')}, i64 {_CHUNK_HEADER}")
+            chunk = e.value(f"load ptr, ptr {stack.memory}")
+            base = e.value(f"getelementptr i8, ptr {chunk}, i64 {_CHUNK_HEADER_BYTES}")
         return e.value(f"getelementptr inbounds {MEMORY_TYPES[stack.content]}, ptr {base}, i64 {index}")
 
     def _next_chunk(self, stack: _Open, op: Push) -> None:
@@ -206,7 +210,7 @@ class Stacks:
 
     def _chunk(self, stack: _Open, op: Push) -> str:
         e = self._e
-        size = str(_CHUNK_HEADER + _CHUNK_VALUES * _size(stack.content))
+        size = str(_CHUNK_HEADER_BYTES + _CHUNK_VALUES * _size(stack.content))
         address = e.value(f"call ptr @tn_arena_alloc(ptr %block, i32 {e.tid}, i64 {size})")
         fail_unless(e, e.value(f"icmp ne ptr {address}, null"), Site(SiteKind.MEMORY, op.loc), [size])
         return address

@@ -83,8 +83,9 @@ class Metadata:
         return [f"!{k} = {text}" for k, text in enumerate(self._nodes, self._first)]
 
 
-#: Bytes that the arrays of one function may take of the machine's stack, of which a thread may have little.
-_STACK_SHARE = 64 << 10
+#: Bytes that the arrays of one function may take of the machine's stack, of which a thread may have little. Chosen, not
+#: measured.
+_MAX_STACK_BYTES = 64 << 10
 
 
 class FunctionText:
@@ -153,7 +154,7 @@ class FunctionText:
         self.block = "entry"
         self._values = 0
         self._labels = 0
-        self._stack_left = _STACK_SHARE
+        self._stack_left = _MAX_STACK_BYTES
 
     @property
     def sum_flags(self) -> str:

@@ -14,8 +14,9 @@ from tinote.ir.nodes import Lit, Local, Op
 from tinote.ir.types import Lanes, Tile
 from tinote.runtime import library
 
-#: Tiles up to this size live on the machine's stack while there is room, larger ones in the arena.
-_LARGEST_ON_STACK = 16 << 10
+#: Bytes: tiles up to this size live on the machine's stack while there is room, larger ones in the arena. Chosen, not
+#: measured.
+_MAX_BYTES_ON_STACK = 16 << 10
 
 
 def load_tile(e: FunctionEmitter, stacks: Stacks, op: LoadTile) -> None:
@@ -31,7 +32,7 @@ def load_tile(e: FunctionEmitter, stacks: Stacks, op: LoadTile) -> None:
         columns = e.value(f"sdiv exact i64 {e.use(width)}, {size}")
         rows = e.value(f"and i64 {e.value(f'add nuw nsw i64 {columns}, {square - 1}')}, {-square}")
         room = e.value(f"mul nuw nsw i64 {rows}, {size * t.lanes}")
-    if isinstance(width, Lit) and int(room) <= _LARGEST_ON_STACK and e.fits_stack(int(room)):
+    if isinstance(width, Lit) and int(room) <= _MAX_BYTES_ON_STACK and e.fits_stack(int(room)):
         address = e.first(f"alloca [{room} x i8], align 64")
     else:
         address = stacks.allocate(room, op.loc)
@@ -45,7 +46,7 @@ def local_tile(e: FunctionEmitter, stacks: Stacks, op: Local) -> None:
     tile, (size,) = op.out.type, op.args
     assert isinstance(tile, Tile) and isinstance(size, Lit)
     room = int(size.value) * tile.content.lanes
-    if room <= _LARGEST_ON_STACK and e.fits_stack(room):
+    if room <= _MAX_BYTES_ON_STACK and e.fits_stack(room):
         address = e.first(f"alloca [{room} x i8], align 64")
     else:
         address = stacks.allocate(str(room), op.loc, "a local array")

@@ -15,6 +15,7 @@ from tinote.ir.types import Scalar
 
 __all__ = ["function"]
 
+#: Bits of the vectors for which variants of a function are declared: SSE, AVX and AVX-512.
 _VECTOR_BITS = (128, 256, 512)
 _PURE = "nounwind willreturn memory(none)"
 _BRANCH = re.compile(r"^  br i1 (?P<flag>%[\w.]+),")

@@ -5,19 +5,19 @@ It is computed at launch where it depends on lengths that are known only then.
 
 from __future__ import annotations
 
-from tinote.compiler.codegen.llvm.cost import own_cost
 from tinote.compiler.codegen.llvm.function import TaskText
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
+from tinote.ir.cost import UNKNOWN_TRIP_COUNT, own_cost
 from tinote.ir.lanes import lanes_of
 from tinote.ir.query import definitions, walk
 from tinote.ir.types import Scalar
 
-#: The trip count of a loop whose length cannot be told at launch.
-_UNKNOWN_TRIP_COUNT = 16
-_DEEPEST = 6
-_MOST = 1 << 40
+#: Operations after one another by which a length is computed at launch. Chosen, not measured.
+_MAX_DEPTH = 6
+#: Iterations of one loop that are counted: products of the work inside, which is bounded by 2**20, stay in i64.
+_MAX_TRIP_COUNT = 1 << 40
 
 Amount = int | str
 _WORDS = {
@@ -85,17 +85,15 @@ class _Amounts:
         if isinstance(op, ir.For):
             lo, hi = self._value(op.lo, 0), self._value(op.hi, 0)
             if lo is None or hi is None:
-                trip_count: Amount = _UNKNOWN_TRIP_COUNT
+                trip_count: Amount = UNKNOWN_TRIP_COUNT
                 self.known[op.index] = None
             else:
-                trip_count = self._do(p.minimum, self._do(p.maximum, self._do(p.sub, hi, lo), 0), _MOST)
+                trip_count = self._do(p.minimum, self._do(p.maximum, self._do(p.sub, hi, lo), 0), _MAX_TRIP_COUNT)
                 self.known[op.index] = self.middle(lo, hi)
             inner = self.share(self.region(op.body), op)
             return self._do(p.mul, self._do(p.minimum, inner, 1 << 20), trip_count)
         if isinstance(op, ir.While):
-            return self._do(
-                p.mul, self._do(p.add, self.region(op.condition), self.region(op.body)), _UNKNOWN_TRIP_COUNT
-            )
+            return self._do(p.mul, self._do(p.add, self.region(op.condition), self.region(op.body)), UNKNOWN_TRIP_COUNT)
         if isinstance(op, ir.If):
             return self._do(p.maximum, self.region(op.then), self.region(op.orelse))
         return int(own_cost(op))
@@ -111,7 +109,7 @@ class _Amounts:
 
     def _find(self, atom: ir.Var, depth: int) -> Amount | None:
         e = self._e
-        if not isinstance(atom.type, Scalar) or atom.type.kind not in "iu" or depth > _DEEPEST:
+        if not isinstance(atom.type, Scalar) or atom.type.kind not in "iu" or depth > _MAX_DEPTH:
             return None
         if atom in e.module.layout.parameters:
             return e.wide(atom)

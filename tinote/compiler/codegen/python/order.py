@@ -17,7 +17,8 @@ from tinote.compiler.codegen.python.terms import RUNTIME, constant, read, write
 from tinote.ir.nodes import Atom, Function, Lit, Op, Var
 from tinote.source import Span
 
-_DEEPEST = 30  # nested operations in one expression; Python's compiler gives up at some hundreds
+#: Nested operations in one expression: Python's compiler gives up at some hundreds.
+_MAX_DEPTH = 30
 
 
 class Ordering(IntEnum):
@@ -128,7 +129,7 @@ class Order:
             shared,
         )
         v = op.out
-        once = self.uses.count[v] == 1 and v not in self.uses.nested and term.depth < _DEEPEST
+        once = self.uses.count[v] == 1 and v not in self.uses.nested and term.depth < _MAX_DEPTH
         if once and not own_name(op):
             self._waiting[v] = term
             return

@@ -386,7 +386,7 @@ def _digits_of_two_over_pi(count: int) -> int:
     return (2 * one << count) // pi
 
 
-# Behind two words of zeros, as many digits of 2/pi as the largest number needs, of which a product takes 192.
+#: Words of 2/pi, after two of zeros: as many digits as the largest number needs, of which a product takes 192.
 _WORDS_F64 = 41
 _DIGITS_F64 = _digits_of_two_over_pi(32 * (_WORDS_F64 - 1))
 _TABLE_F64 = ", ".join([f"{(_DIGITS_F64 >> 32 * (_WORDS_F64 - k)) & 0xFFFFFFFF:#x}u" for k in range(_WORDS_F64)])

@@ -19,7 +19,7 @@ from tinote.compiler.codegen.wgsl.shader import (
     HEAD,
     LEFT,
     LOOP_ENDED,
-    MOST_ARRAYS,
+    MAX_ARRAY_WORDS,
     PAYLOAD,
     PRINTED,
     RING_WORDS,
@@ -77,10 +77,13 @@ from tinote.runtime.layout import PAYLOAD_WORDS, WORKGROUP
 from tinote.runtime.sites import Site, SiteKind
 from tinote.source import NOWHERE, Span
 
-_CHUNK = 32  # values of a stack without a bound
+#: Values of a chunk of a stack without a bound. Chosen, not measured.
+_CHUNK_VALUES = 32
 _BUILTINS = "@builtin(global_invocation_id) at: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>"
-_UNROLLED = 16  # words that a large array is cleared by at once
-_MOST_LOCAL = 4096  # words that the local stacks of one task take together
+#: Words of a large array that an iteration of the loop that clears it takes. Chosen, not measured.
+_CLEARED_AT_ONCE = 16
+#: Words that the local stacks of one task take together. Chosen, not measured.
+_MAX_LOCAL_WORDS = 4096
 
 
 def generate(fn: Function, features: Features) -> Shader:
@@ -732,15 +735,17 @@ class _Task:
         begin, self.array_words = 1 + self.array_words, self.array_words + count * size
         if op.args:
             raise CompilerBug("WGSL", f"a large array that begins with values: {op!r}")
-        if self.array_words > MOST_ARRAYS:
-            hint = f"keep it in a field: a GPU's task has {MOST_ARRAYS} words for such arrays"
+        if self.array_words > MAX_ARRAY_WORDS:
+            hint = f"keep it in a field: a GPU's task has {MAX_ARRAY_WORDS} words for such arrays"
             raise refusal(f"an array of {count} numbers among the variables of a kernel", op.loc, hint)
         self.arrays[op.out] = begin, count
         k, words = self.name_for("k"), count * size
-        with self.nested(f"for (var {k} = 0u; {k} < {words - words % _UNROLLED}u; {k} += {_UNROLLED}u) {{"):
-            for step in range(_UNROLLED):
+        with self.nested(
+            f"for (var {k} = 0u; {k} < {words - words % _CLEARED_AT_ONCE}u; {k} += {_CLEARED_AT_ONCE}u) {{"
+        ):
+            for step in range(_CLEARED_AT_ONCE):
                 self.do(f"scratch[({begin + step}u + {k}) * stride + me] = 0u;")
-        for step in range(words - words % _UNROLLED, words):
+        for step in range(words - words % _CLEARED_AT_ONCE, words):
             self.do(f"scratch[{begin + step}u * stride + me] = 0u;")
 
     def array_place(self, ref: Var, index: tuple[Atom, ...]) -> _Place:
@@ -790,10 +795,10 @@ class _Task:
         t, name = content, self.name_for("s")
         top, size = f"{name}_top", words_of(content)
         self.declare(f"var {top}: u32; var {name}_at: u32;")
-        self.do(f"{top} = {0 if op.args else _CHUNK}u; {name}_at = 0u;")
+        self.do(f"{top} = {0 if op.args else _CHUNK_VALUES}u; {name}_at = 0u;")
         capacity = op.args[0] if op.args else None
         most = max(int(capacity.value), 1) if isinstance(capacity, Lit) else None
-        if most is not None and most <= self.m.features.indexed and self.local_words + most * size <= _MOST_LOCAL:
+        if most is not None and most <= self.m.features.indexed and self.local_words + most * size <= _MAX_LOCAL_WORDS:
             self.local_words += most * size
             self.declare(f"var {name}: array<{type_name(t)}, {most}>;")
             self.stacks[op.out] = _OpenStack(t, top, lambda: [f"{name}[{top}]"], False)
@@ -817,10 +822,10 @@ class _Task:
     def push(self, op: Push) -> None:
         stack, value = self.stacks[op.args[0]], self.use(op.args[1])  # type: ignore[index]
         if at := stack.chain:
-            with self.nested(f"if ({stack.top} == {_CHUNK}u) {{"):
+            with self.nested(f"if ({stack.top} == {_CHUNK_VALUES}u) {{"):
                 self.do(f"var next = 0u; if ({at} != 0u) {{ next = scratch[({at} + 1u) * stride + me]; }}")
                 with self.nested("if (next == 0u) {"):
-                    self.do(f"next = sp; sp += {2 + _CHUNK * words_of(stack.t)}u;")
+                    self.do(f"next = sp; sp += {2 + _CHUNK_VALUES * words_of(stack.t)}u;")
                     self.fail_unless("sp <= arrayLength(&scratch) / stride", Site(SiteKind.MEMORY, op.loc), [])
                     self.do(f"scratch[next * stride + me] = {at}; scratch[(next + 1u) * stride + me] = 0u;")
                     self.do(f"if ({at} != 0u) {{ scratch[({at} + 1u) * stride + me] = next; }}")
@@ -834,7 +839,7 @@ class _Task:
     def pop(self, op: Pop) -> None:
         stack = self.stacks[op.args[0]]  # type: ignore[index]
         if at := stack.chain:
-            self.do(f"if ({stack.top} == 0u) {{ {at} = scratch[{at} * stride + me]; {stack.top} = {_CHUNK}u; }}")
+            self.do(f"if ({stack.top} == 0u) {{ {at} = scratch[{at} * stride + me]; {stack.top} = {_CHUNK_VALUES}u; }}")
         self.do(f"{stack.top} -= 1u;")
         places = stack.slot()
         self.env[op.out] = self.read(stack.t, _Place(places, False)) if stack.raw else self.value(places[0])

@@ -29,9 +29,10 @@ HEAD = LEFT + 1
 LOOP_ENDED = "the GPU's driver has ended this loop before its last iteration"
 #: What a fault says of a loop in parallel that has more iterations than a word counts.
 TOO_MANY = "a loop of 2**32 iterations or more cannot run in parallel on the GPU"
-#: Words that the large arrays of an invocation have in scratch memory at most: what there is for a single workgroup.
-MOST_ARRAYS = 1 << 17
-#: Words that the prints of one launch have room for.
+#: Words that the large arrays of an invocation have in scratch memory: what there is for a single workgroup. Chosen,
+#: not measured.
+MAX_ARRAY_WORDS = 1 << 17
+#: Words that the prints of one launch have room for. Chosen, not measured.
 RING_WORDS = 1 << 16
 PARAMS, BLOCK, SCRATCH, ARENA = range(4)
 

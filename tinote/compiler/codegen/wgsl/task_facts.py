@@ -9,7 +9,7 @@ from tinote.ir.reductions import can_be_reduced
 from tinote.ir.types import Tangents
 
 #: Elements of all buffers: each has 256 bytes of a group's memory, of which there are 16 kB.
-_MOST_SUMS = 32
+_MAX_SUMS = 32
 
 
 def work_of(region: Region) -> int | None:
@@ -46,4 +46,4 @@ def sums_of(region: Region) -> frozenset[tuple[Buffer, tuple[Atom, ...]]]:
         updates = [op for op in updates if inside.isdisjoint([i for i in op.index if isinstance(i, Var)])]
         if len(updates) == len(accesses) and len({op.prim for op in updates}) == 1:
             found.update(dict.fromkeys([(buffer, op.index) for op in accesses]))
-    return frozenset(list(found)[:_MOST_SUMS])
+    return frozenset(list(found)[:_MAX_SUMS])

@@ -10,9 +10,10 @@ Sixteen words of parameters; axes are four, those that are not there of extent 1
 from tinote.runtime.layout import WORKGROUP
 
 ENTRIES = ("fill", "copy")
+#: Words of the parameters of both.
 PARAM_WORDS = 16
 #: The byte at which the two words begin that a view is filled with.
-VALUE = 48
+VALUE_BYTE = 48
 
 TEXT = f"""\
 @group(0) @binding(0) var<uniform> params: array<vec4<u32>, 4>;
