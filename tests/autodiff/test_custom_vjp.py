@@ -12,7 +12,7 @@ from tinote.errors import DifferentiationError, TinoteError
 
 @pytest.fixture(autouse=True)
 def session() -> None:
-    ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True, opt_level=1)
+    ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True)
 
 
 def given() -> tuple[Any, Any, Any]:

@@ -13,7 +13,7 @@ from tinote.errors import DifferentiationError
 
 @pytest.fixture(autouse=True)
 def session() -> None:
-    ti.init(arch=ti.cpu, default_fp=ti.f64, opt_level=1)
+    ti.init(arch=ti.cpu, default_fp=ti.f64)
 
 
 def along(run: Callable[[], None], out: Any, param: Any) -> dict[str, float]:

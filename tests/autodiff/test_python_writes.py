@@ -16,7 +16,7 @@ N = 4
 
 @pytest.fixture(autouse=True)
 def session() -> None:
-    ti.init(arch=ti.cpu, default_fp=ti.f64, opt_level=1)
+    ti.init(arch=ti.cpu, default_fp=ti.f64)
 
 
 def number() -> Any:

@@ -42,7 +42,7 @@ class Library:
     def __init__(self, seed: int | None) -> None:
         """`seed`: of a new session; None: in the present one."""
         if seed is not None:
-            ti.init(default_fp=ti.f64, num_threads=1 + seed % 2, opt_level=(1, 3, 0, 2)[seed // 2 % 4])
+            ti.init(default_fp=ti.f64, num_threads=1 + seed % 2, opt_level=(0, 3, 0, 0, 1, 0, 2, 0)[seed // 2 % 8])
         self.space = compiled(LIBRARY, "python_programs_library.py", {"__name__": "python_programs_library"})
         self.fields: dict[str, Any] = {name: eval(name, self.space) for name in FIELDS}
         self.loss = self.space["loss"]

@@ -19,7 +19,7 @@ Kernel = Callable[..., Any]
 
 @pytest.fixture(autouse=True)
 def session() -> None:
-    ti.init(arch=ti.cpu, default_fp=ti.f64, opt_level=1)
+    ti.init(arch=ti.cpu, default_fp=ti.f64)
 
 
 def line() -> Any:

@@ -24,7 +24,7 @@ from tinote.lang.data.traced_derivatives import RULES, Dual
 
 @pytest.fixture(autouse=True)
 def session() -> None:
-    ti.init(arch=ti.cpu, default_fp=ti.f64, opt_level=1)
+    ti.init(arch=ti.cpu, default_fp=ti.f64)
 
 
 pair = ti.types.vector(2, ti.f64)

@@ -480,18 +480,32 @@ def test_a_batch_is_interrupted(how: str, threads: int) -> None:
 
     batched = ti.ad.vmap(lambda forever: work(forever))
     batched(np.zeros(3, np.int32))
-    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt) as caught:
-        while True:
-            if how == "long worlds":
-                batched(np.full(4, 7, np.int32))
-            batched(np.zeros(20000, np.int32))
-    assert time.monotonic() - began < 0.05 + 0.5 * 4  # half a second, on a machine that others use, too
-    timer.join()
-    if how == "long worlds":
-        assert any("while forever == 7" in note for note in caught.value.__notes__)
+
+    def interrupted() -> tuple[float, list[str]]:
+        """Seconds from the signal to the interrupt, and the interrupt's notes."""
+        sent: list[float] = []
+
+        def send() -> None:
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        timer = threading.Timer(0.05, send)
+        timer.start()
+        with pytest.raises(KeyboardInterrupt) as caught:
+            while True:
+                if how == "long worlds":
+                    batched(np.full(4, 7, np.int32))
+                batched(np.zeros(20000, np.int32))
+        ended = time.monotonic()
+        timer.join()
+        return ended - sent[0], list(getattr(caught.value, "__notes__", ()))
+
+    # Half a second is what is promised. Other work on the machine may hold up one answer, or the launch until after the
+    # signal; a later one counts then.
+    tries = [interrupted()]
+    while tries[-1][0] > 0.5 or (how == "long worlds" and not any("while forever == 7" in one for one in tries[-1][1])):
+        assert len(tries) < 10, tries
+        tries.append(interrupted())
     assert (batched(np.zeros(5, np.int32)) > 1 - 1e-6).all()
 
 

@@ -30,7 +30,7 @@ Program = Callable[..., Launches | tuple[Launches, ...]]
 @pytest.fixture(autouse=True)
 def session() -> None:
     """In debug mode the compiler verifies what each of its steps makes. LLVM's own optimisation is not the subject."""
-    ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True, opt_level=1)
+    ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True)
 
 
 class Traps(dict[str, Program]):

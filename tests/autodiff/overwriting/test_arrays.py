@@ -15,7 +15,7 @@ pytestmark = overwrites
 
 @pytest.fixture(autouse=True)
 def session() -> None:
-    ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True, opt_level=1)
+    ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True)
 
 
 def differences(host: Callable[..., float], given: list[Any], which: int) -> Any:
