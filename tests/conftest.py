@@ -80,6 +80,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         " bits, or x86-64-v2, of 128 (default: this one)",
     )
     group.addoption(
+        "--opt-level",
+        type=int,
+        choices=range(4),
+        metavar="LEVEL",
+        help="how much LLVM optimises the kernels of those tests of derivatives that do not say it, from 0 to 3"
+        " (default: 3 in one test of four, 0 in the others)",
+    )
+    group.addoption(
         "--whole-site",
         action="store_true",
         help="execute all tutorials for the site of the manual, instead of those with live views",
