@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from manual.docstrings import Docstring
-from manual.reference import CONSTANTS, MODULES, docstring_of, function_of, members, public
+from manual.reference import CONSTANTS, MODULES, RETURNED, docstring_of, function_of, members, public
 
 import tinote as ti
 from tests.pages import session_failures
@@ -27,7 +27,7 @@ from tests.pages import session_failures
 UNCALLED = {"ArgKind", "Field", "Graph", "Layout", "MatrixField", "MatrixNdarray", "Ndarray", "ScalarField"}
 UNCALLED |= {"ScalarNdarray", "StructField", "VectorNdarray", "Level", "Canvas", "Gui", "Checkpoints", "Finding"}
 UNCALLED |= {"HorizonReport", "NanReport", "ScipyProblem", "SweepReport", "Violation", "Pointer", "GradientView"}
-UNCALLED |= {"RuleView", "Explorer", "ProfileTable"}
+UNCALLED |= {"RuleView", "Explorer", "ProfileTable", *RETURNED}
 """Classes whose objects other calls make: they have attributes for users, and no parameters."""
 
 
@@ -115,20 +115,20 @@ def _name_of(node: ast.AST | None) -> str:
 def documented() -> Iterator[Documented]:
     """Every public name once, and every public method and property."""
     seen: set[int] = set()
-    for owner, module in MODULES.items():
-        for name, value in public(module).items():
-            if isinstance(value, CONSTANTS) or id(value) in seen or not callable(value):
-                continue
-            seen.add(id(value))
-            function = None if isinstance(value, type) else inspect.unwrap(value)
-            function = function if inspect.isfunction(function) else None
-            yield Documented(f"{owner}.{name}", value, Docstring(value.__doc__), function)
-            for member, one in members(value).items() if isinstance(value, type) else ():
-                called = function_of(one)
-                if id(called) not in seen:
-                    seen.add(id(called))
-                    text = docstring_of(value, member)
-                    yield Documented(f"{owner}.{name}.{member}", one, text, inspect.unwrap(called), is_member=True)
+    names = {f"{owner}.{name}": one for owner, module in MODULES.items() for name, one in public(module).items()}
+    for name, value in {**names, **RETURNED}.items():
+        if isinstance(value, CONSTANTS) or id(value) in seen or not callable(value):
+            continue
+        seen.add(id(value))
+        function = None if isinstance(value, type) else inspect.unwrap(value)
+        function = function if inspect.isfunction(function) else None
+        yield Documented(name, value, Docstring(value.__doc__), function)
+        for member, one in members(value).items() if isinstance(value, type) else ():
+            called = function_of(one)
+            if id(called) not in seen:
+                seen.add(id(called))
+                text = docstring_of(value, member)
+                yield Documented(f"{name}.{member}", one, text, inspect.unwrap(called), is_member=True)
 
 
 NAMES = list(documented())

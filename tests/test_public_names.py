@@ -1,21 +1,20 @@
-"""Every public name says what it is: a docstring of its own, which names the parameters and the errors."""
+"""Every public name has a docstring of its own, whose parts `test_docstrings.py` looks at, and pages name what there
+is.
+"""
 
 from __future__ import annotations
 
-import enum
 import inspect
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from manual.reference import MODULES, public
 
 import tinote as ti
 from tinote.errors import NotAvailableError
 from tinote.ir.types import Scalar
-from tinote.lang import ops
 from tinote.lang.data.tree import Axes
 from tinote.lang.kernels.func import Func
 from tinote.lang.maths.builtin import BuiltinFunction
@@ -26,34 +25,10 @@ PROJECT = Path(__file__).resolve().parents[1]
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 TOPICS = (PROJECT / "docs" / "names.md").read_text(encoding="utf-8")
 
-MODULES: dict[str, ModuleType] = {
-    "ti": ti,
-    "ti.ad": ti.ad,
-    "ti.algorithms": ti.algorithms,
-    "ti.graph": ti.graph,
-    "ti.linalg": ti.linalg,
-    "ti.math": ti.math,
-    "ti.profiler": ti.profiler,
-    "ti.tools": ti.tools,
-    "ti.types": ti.types,
-    "ti.ui": ti.ui,
-    "ti.viz": ti.viz,
-}
-
-MADE_BY_OTHERS = {"Field", "ScalarField", "MatrixField", "StructField", "Ndarray", "ScalarNdarray", "VectorNdarray"}
-MADE_BY_OTHERS |= {"MatrixNdarray", "Level", "Layout", "ArgKind", "Graph"}
-"""Classes for `isinstance` whose constructors programs do not call."""
-
-
-def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    for name in dict.fromkeys([*module.__all__, *(ops.__all__ if module is ti else ())]):
-        yield name, getattr(module, name)
-
-
 NAMES = [
     pytest.param(value, id=f"{owner}.{name}")
     for owner, module in MODULES.items()
-    for name, value in public(module)
+    for name, value in public(module).items()
     if not isinstance(value, (int, float, Scalar, Arch, Axes))
 ]
 
@@ -70,23 +45,6 @@ def test_it_says_what_it_is(value: Any) -> None:
     assert len(text.split()) >= 5, f"says only {text!r}"
 
 
-@pytest.mark.parametrize("value", NAMES)
-def test_it_names_its_parameters(value: Any) -> None:
-    if isinstance(value, ModuleType) or not callable(value) or getattr(value, "__name__", "") in MADE_BY_OTHERS:
-        return
-    if isinstance(value, type) and issubclass(value, (BaseException, enum.Enum)):
-        return
-    try:
-        parameters = inspect.signature(value).parameters.values()
-    except ValueError:
-        return
-    free = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    names = [p.name for p in parameters if p.kind not in free and not p.name.startswith("_")]
-    text = docstring_of(value)
-    missing = [name for name in names if not re.search(rf"\b{name}\b", text)] if len(names) > 1 else []
-    assert not missing
-
-
 def test_functions_of_the_language_have_the_parameters_that_they_name() -> None:
     for function, parameters in (
         (ti.clamp, "(x, xmin, xmax)"),
@@ -100,30 +58,10 @@ def test_functions_of_the_language_have_the_parameters_that_they_name() -> None:
         assert str(inspect.Signature(bare)) == parameters
 
 
-@pytest.mark.parametrize("value", [one for one in NAMES if inspect.isfunction(one.values[0])])
-def test_it_names_the_errors_that_it_raises(value: Any) -> None:
-    source = inspect.getsource(value)
-    raised = set(re.findall(r"^ +raise (\w+Error)\(", source, re.MULTILINE))
-    text = docstring_of(value)
-    assert not raised or "Raise" in text or "error" in text
-
-
-@pytest.mark.parametrize("value", [one for one in NAMES if isinstance(one.values[0], type)])
-def test_its_methods_say_what_they_do(value: type) -> None:
-    silent = [
-        name
-        for name, member in vars(value).items()
-        if not name.startswith("_")
-        and (inspect.isfunction(member) or isinstance(member, (property, classmethod, staticmethod)))
-        and not (inspect.getdoc(getattr(value, name)) or "").strip()  # as `help` shows it: an overriding one inherits
-    ]
-    assert not silent
-
-
 def test_the_index_by_topic_knows_every_name() -> None:
     told = set(re.findall(r"`([^`]+)`", TOPICS))
     for owner in ("ti.ad", "ti.viz", "ti.profiler", "ti.algorithms", "ti.tools"):
-        missing = [name for name, _ in public(MODULES[owner]) if f"{owner}.{name}" not in told]
+        missing = [name for name in public(MODULES[owner]) if f"{owner}.{name}" not in told]
         assert not missing, f"{owner}: {missing}"
 
 

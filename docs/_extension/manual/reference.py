@@ -18,9 +18,13 @@ from manual.docstrings import Docstring
 from manual.places import write
 from tinote.ir.types import Scalar
 from tinote.lang import ops
+from tinote.lang.capture.captured_function import CapturedFunction
+from tinote.lang.data.structs import StructType
 from tinote.lang.data.tree import Axes
 from tinote.lang.data.types import MatrixType
+from tinote.lang.kernels.kernel import Kernel
 from tinote.lang.session.state import Arch
+from tinote.lang.sweeps.ensemble import Ensemble
 
 MODULES: dict[str, ModuleType] = {
     "ti": ti,
@@ -35,6 +39,13 @@ MODULES: dict[str, ModuleType] = {
     "ti.tools": ti.tools,
     "ti.profiler": ti.profiler,
 }
+RETURNED: dict[str, type] = {
+    "Kernel": Kernel,
+    "CapturedFunction": CapturedFunction,
+    "Ensemble": Ensemble,
+    "StructType": StructType,
+}
+"""Classes without a public name, whose objects calls return."""
 FENCE = "::::::"
 CONSTANTS = (int, float, str, Scalar, Arch, Axes, MatrixType, ModuleType)
 
@@ -49,7 +60,10 @@ def write_reference(sources: Path) -> None:
     """Write the reference as sources of the site."""
     for owner, module in MODULES.items():
         write(sources / f"{owner}.md", _module(owner, module))
-    tree = "\n".join(["```{toctree}", ":maxdepth: 1", *MODULES, "```"])
+    objects = [_object(name, value) for name, value in RETURNED.items()]
+    head = ["# Objects that calls return", "```{py:currentmodule} None\n```"]
+    write(sources / "objects.md", "\n\n".join([*head, *objects]) + "\n")
+    tree = "\n".join(["```{toctree}", ":maxdepth: 1", *MODULES, "objects", "```"])
     head = "# Reference\n\nEvery public name with its docstring, after `import tinote as ti`.\n\n## By topic\n"
     topics = linked((sources.parent / "names.md").read_text("utf-8"))
     write(sources / "index.md", f"{head}\n{topics}\n## By module\n\n{tree}\n")

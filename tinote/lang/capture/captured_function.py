@@ -110,9 +110,35 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
 
 
 class CapturedFunction:
-    """What `ti.capture` makes of a function. `is_captured`: whether it has run, and will be replayed; `programs`: what
-    it does, for each kind of arguments; `how_under_tapes`: how its last call under a tape ran, and why it was recorded
-    launch by launch where it was (a `StepCapture`).
+    """A step that runs again without Python, which `ti.capture` returns; it is called as the function is.
+
+    Methods
+    -------
+    captured
+    program
+
+    Attributes
+    ----------
+    how_under_tapes : StepCapture
+        How its last call under a tape ran, and why it was recorded launch by launch where it was.
+    is_captured : bool
+    parameters : tuple of str
+    programs : list of Program
+
+    Examples
+    --------
+    >>> n = ti.field(ti.i32, shape=())
+    >>> @ti.kernel
+    ... def count():
+    ...     n[None] += 1
+    >>> @ti.capture
+    ... def step():
+    ...     count()
+    >>> step.is_captured
+    False
+    >>> step()
+    >>> step.is_captured
+    True
     """
 
     def __init__(self, function: Callable[..., Any], parameters: tuple[str, ...], *, unasked: bool = False) -> None:
@@ -211,7 +237,23 @@ class CapturedFunction:
         return (*args, *defaults[-missing:]) if 0 < missing <= len(defaults) else args
 
     def captured(self, *args: Any) -> Captured:
-        """What is replayed for these arguments; captures it if need be. Raises `CaptureError`."""
+        """The program that is replayed for these arguments; captures it if need be.
+
+        Parameters
+        ----------
+        *args
+            As in a call.
+
+        Returns
+        -------
+        Captured
+            The program.
+
+        Raises
+        ------
+        CaptureError
+            For what cannot be captured.
+        """
         if session.config.arch == "python":
             what = "nothing is replayed with arch='python': the step runs as the function that it is"
             raise CaptureError(what, caller())
@@ -258,12 +300,12 @@ class CapturedFunction:
 
     @property
     def is_captured(self) -> bool:
-        """Whether it was captured."""
+        """Whether it was captured, and will be replayed."""
         return bool(self._known)
 
     @property
     def programs(self) -> list[Program]:
-        """What it does, for each kind of arguments that it was called with."""
+        """The programs so far, one for each kind of arguments."""
         return [one.plan for one in self._known.values()]
 
     def program(self, *args: Any) -> str:

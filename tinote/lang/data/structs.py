@@ -49,9 +49,25 @@ from tinote.source import NOWHERE, Span, caller
 
 
 class StructType(Tokenised):
-    """A type of structs: `members` by name, each a number type, a vector or matrix type, or a type of structs. Calling
-    it makes a value: members by position or name, those left out are zero; a number for a member that is a struct is
-    that of its first member.
+    """A type of structs, which `ti.dataclass` and `ti.types.struct` return.
+
+    Calling it makes a value: members by position or name, those left out are zero; a number for a member that is a
+    struct is that of its first member.
+
+    Methods
+    -------
+    field
+
+    Attributes
+    ----------
+    members : dict
+        The type of each member by its name: a number, vector, matrix or struct type.
+
+    Examples
+    --------
+    >>> Ball = ti.types.struct(position=ti.math.vec2, mass=ti.f32)
+    >>> Ball(mass=2.0).position
+    Vector([0.0, 0.0])
     """
 
     def __init__(
@@ -159,9 +175,31 @@ class StructType(Tokenised):
         needs_dual: bool | None = None,
         name: str = "",
     ) -> StructField:
-        """A field of such structs. `needs_grad` and `needs_dual` are for its members of floats; the others have no
-        gradient. Left out, members are lent temporary adjoints where derivatives go through them; `needs_grad=False`
-        makes them constants (`ti.field`).
+        """Make a field of such structs.
+
+        Parameters
+        ----------
+        shape : int or tuple of int, optional
+            The extent of each index dimension.
+        offset, order, name
+            As for `ti.field`.
+        layout : ti.Layout, default ti.Layout.AOS
+            Whether the members of an element lie together (AOS), or each has an array of its own (SOA).
+        needs_grad : bool, optional
+            True makes gradients of its members of floats; the others have none. Left out, members have temporary
+            adjoints where derivatives go through them; `needs_grad=False` makes them constants (`ti.field`).
+        needs_dual : bool, optional
+            The same for forward mode.
+
+        Returns
+        -------
+        StructField
+            The field.
+
+        Raises
+        ------
+        FieldError
+            For types, shapes and orders that do not go together.
         """
         made_at = caller()
         if not self.members:

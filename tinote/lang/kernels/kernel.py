@@ -77,7 +77,40 @@ _INSTANCES_KEPT = 1000
 
 
 class Kernel(Tokenised, Generic[P, R]):
-    """A compiled function over fields. Calling it launches it; `grad` runs its reverse-mode derivative."""
+    """A compiled function over fields and arrays, which `ti.kernel` returns: calling it launches it.
+
+    It is compiled once for each combination of argument types and compile-time objects: an *instance*. What it shows is
+    that of the last one.
+
+    Methods
+    -------
+    asm
+    grad_cost
+    ir
+    llvm
+    loops
+    python
+    specialisations
+    specialise
+    tasks
+    wgsl
+
+    Attributes
+    ----------
+    grad : KernelGradient
+    instances : Instances
+
+    Examples
+    --------
+    >>> x = ti.field(ti.f32, shape=8, needs_grad=True)
+    >>> @ti.kernel
+    ... def scale(a: ti.f32):
+    ...     for i in x:
+    ...         x[i] *= a
+    >>> scale(2.0)
+    >>> len(scale.instances)
+    1
+    """
 
     __tinote_kernel__ = True
 
@@ -325,7 +358,18 @@ class Kernel(Tokenised, Generic[P, R]):
         return KernelGradient(self)
 
     def grad_cost(self, /, *args: Any, **kwargs: Any) -> GradientCost:
-        """What the gradient of a launch with these arguments would save, compute again and accumulate."""
+        """What the gradient of a launch would save, compute again and accumulate.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            As in a call.
+
+        Returns
+        -------
+        GradientCost
+            A table.
+        """
         return cost_of(*self.prepare(args, kwargs))
 
     @property
@@ -348,40 +392,131 @@ class Kernel(Tokenised, Generic[P, R]):
         return self.instances[-1]
 
     def ir(self, stage: str | None = None, *, gradient: bool = False) -> Listing:
-        """The IR of the last instance after a step of the compiler, by default after the last step (`Instance.ir`)."""
+        """The IR of the last instance after a step of the compiler.
+
+        Parameters
+        ----------
+        stage : str, optional
+            The name of the step; by default the last one.
+        gradient : bool, default False
+            Show that of its gradient.
+
+        Returns
+        -------
+        Listing
+            The text.
+        """
         return self._latest().ir(stage, gradient=gradient)
 
     def llvm(self, optimised: bool = False, *, gradient: bool = False) -> Listing:
-        """The LLVM IR of the last instance, as generated or after LLVM's own passes."""
+        """The LLVM IR of the last instance.
+
+        Parameters
+        ----------
+        optimised : bool, default False
+            Show it after LLVM's own passes rather than as it is generated.
+        gradient : bool, default False
+            Show that of its gradient.
+
+        Returns
+        -------
+        Listing
+            The text.
+        """
         return self._latest().llvm(optimised, gradient=gradient)
 
     def asm(self, *, gradient: bool = False) -> Listing:
-        """The assembly of the last instance."""
+        """The assembly of the last instance.
+
+        Parameters
+        ----------
+        gradient : bool, default False
+            Show that of its gradient.
+
+        Returns
+        -------
+        Listing
+            The text.
+        """
         return self._latest().asm(gradient=gradient)
 
     def python(self, *, gradient: bool = False) -> Listing:
-        """The last instance as plain Python: what `ti.init(arch=ti.python)` runs in place of machine code."""
+        """The last instance as plain Python: what `ti.init(arch=ti.python)` runs in place of machine code.
+
+        Parameters
+        ----------
+        gradient : bool, default False
+            Show that of its gradient.
+
+        Returns
+        -------
+        Listing
+            The text.
+        """
         return self._latest().python(gradient=gradient)
 
     def wgsl(self, *, gradient: bool = False) -> Listing:
-        """The last instance as WGSL: what `ti.init(arch=ti.gpu)` runs in place of machine code."""
+        """The last instance as WGSL: what `ti.init(arch=ti.gpu)` runs in place of machine code.
+
+        Parameters
+        ----------
+        gradient : bool, default False
+            Show that of its gradient.
+
+        Returns
+        -------
+        Listing
+            The text.
+        """
         return self._latest().wgsl(gradient=gradient)
 
     def loops(self, *, gradient: bool = False) -> LoopTable:
-        """Which loops of the last instance are vectorised (in lanes by our own pass, or by LLVM), how wide, or why not.
+        """Which loops of the last instance are vectorised (in lanes, or by LLVM), how wide, or why not.
+
         LLVM compiles the kernel once more for this.
+
+        Parameters
+        ----------
+        gradient : bool, default False
+            Show those of its gradient.
+
+        Returns
+        -------
+        LoopTable
+            A row for each loop.
         """
         judge = stages.stages_of(self._latest().specialisation, gradient).judge
         return LoopTable([] if judge is None else judge())
 
     def tasks(self, *, gradient: bool = False) -> TaskTable:
-        """How a launch of the last instance runs: its tasks, what they share among threads, what stays atomic,
-        and in how many functions long code is."""
+        """How a launch of the last instance runs: its tasks, what they share among threads, and what stays atomic.
+
+        Parameters
+        ----------
+        gradient : bool, default False
+            Show those of its gradient.
+
+        Returns
+        -------
+        TaskTable
+            A row for each task.
+        """
         made = stages.stages_of(self._latest().specialisation, gradient)
         return TaskTable(() if made.last is None else schedule.plan_tasks(made.last, made.config))
 
     def specialise(self, /, *args: Any, **kwargs: Any) -> Specialisation:
-        """The specialisation for these arguments, compiled but not launched."""
+        """The specialisation for these arguments, compiled but not launched.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            As in a call.
+
+        Returns
+        -------
+        Specialisation
+            What `ti.viz.explore` can show next to another one.
+        """
         return self.prepare(args, kwargs)[0].specialisation
 
     def specialisations(self) -> list[Specialisation]:

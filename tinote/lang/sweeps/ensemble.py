@@ -23,7 +23,28 @@ from tinote.source import caller
 
 
 class Ensemble:
-    """What `ti.ensemble` gives. `losses`: those of the last call, in the order of the scenes."""
+    """The mean of a loss and of its gradient over many scenes, which `ti.ensemble` returns.
+
+    It is called with the arguments of the loss.
+
+    Methods
+    -------
+    close
+
+    Attributes
+    ----------
+    losses : list of float
+        The losses of the last call, in the order of the scenes.
+
+    Examples
+    --------
+    >>> def loss(x, target=0.0):
+    ...     return (x - target) * (x - target)
+    >>> with ti.ensemble(loss, {"target": [1.0, 3.0]}, argnums=0, workers=1) as mean_loss:
+    ...     _ = mean_loss(0.0)
+    ...     float(max(mean_loss.losses))
+    9.0
+    """
 
     def __init__(
         self, function: Callable[..., Any], over: Any, zipped: bool, reduction: Any, seed: int, options: dict[str, Any]
