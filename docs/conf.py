@@ -1,7 +1,8 @@
 """The manual as a static site: `pip install -e '.[docs]'`, then `sphinx-build -W docs docs/_build/html`.
 
 What stands in `docs/_extension/` writes a part of the sources into folders that git ignores: the executed tutorials,
-the gallery and the reference. No page asks another host for anything.
+the gallery and the reference. No page asks another host for anything. The address at which the site will be comes
+with `-D html_baseurl=https://…/`: links on its page 404 need it.
 """
 
 import sys
@@ -42,7 +43,7 @@ html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
-html_sidebars = {"gallery/**": [], "coming_from": [], "index": []}
+html_sidebars = {"gallery/**": [], "coming_from": [], "index": [], "404": []}
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "tinote"},

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from functools import reduce
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from manual.sources import lead_home
 
 import tinote as ti
 from tinote.compiler.inspect.glossary import GLOSSARY
@@ -72,3 +74,15 @@ def test_the_names_that_a_page_gives_exist(page: Path) -> None:
         if dotted != "ti.func":
             with pytest.raises(NotAvailableError):
                 found(dotted)
+
+
+def test_the_links_of_the_page_404_start_from_the_address_of_the_site() -> None:
+    for page, address, wanted in (
+        ("404", "https://example.org/tinote/", '<base href="https://example.org/tinote/"><meta>'),
+        ("404", "", "<meta>"),
+        ("index", "https://example.org/tinote/", "<meta>"),
+    ):
+        context = {"metatags": "<meta>"}
+        app = SimpleNamespace(config=SimpleNamespace(html_baseurl=address))
+        lead_home(app, page, "page.html", context, None)  # type: ignore[arg-type]
+        assert context["metatags"] == wanted

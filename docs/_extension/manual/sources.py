@@ -1,7 +1,8 @@
-"""Writes what the site is made of beside the pages of `docs/`, before Sphinx reads them."""
+"""Writes what the site is made of besides the pages of `docs/`, before Sphinx reads them."""
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 from typing import Any
@@ -55,10 +56,17 @@ def write_sources(app: Sphinx, config: Config) -> None:
     write_museum(here / "museum.md")
 
 
+def lead_home(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """A server shows the page 404 at any address, so its links start from the site's own (`html_baseurl`), if known."""
+    if page == "404" and app.config.html_baseurl:
+        context["metatags"] = f'<base href="{html.escape(app.config.html_baseurl)}">' + context.get("metatags", "")
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("tutorials_run", "all", "env", str)
     app.add_config_value("tutorials_cache", "", "", str)
     app.add_lexer("ipython", CellLexer)
     app.add_lexer("ipython3", CellLexer)
     app.connect("config-inited", write_sources, priority=100)
+    app.connect("html-page-context", lead_home)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
