@@ -24,7 +24,6 @@ pygments_style = "default"
 
 # Pages are found by the names that headings have in JupyterLab: `errors.md#KernelSyntaxError`.
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
-viewcode_line_numbers = True
 myst_heading_anchors = 3
 myst_heading_slug_func = "manual.sources.slug"
 myst_update_mathjax = False
@@ -43,7 +42,7 @@ html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
-html_sidebars = {"gallery/**": [], "coming_from": [], "index": [], "404": []}
+html_sidebars = {"gallery/**": [], "coming_from": [], "index": [], "museum": [], "404": []}
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "tinote"},

@@ -19,16 +19,10 @@ from typing import Any
 
 import pytest
 from manual.docstrings import Docstring
-from manual.reference import CONSTANTS, MODULES, RETURNED, docstring_of, function_of, members, public
+from manual.reference import CONSTANTS, MODULES, RETURNED, docstring_of, function_of, is_made_elsewhere, members, public
 
 import tinote as ti
 from tests.pages import session_failures
-
-UNCALLED = {"ArgKind", "Field", "Graph", "Layout", "MatrixField", "MatrixNdarray", "Ndarray", "ScalarField"}
-UNCALLED |= {"ScalarNdarray", "StructField", "VectorNdarray", "Level", "Canvas", "Gui", "Checkpoints", "Finding"}
-UNCALLED |= {"HorizonReport", "NanReport", "ScipyProblem", "SweepReport", "Violation", "Pointer", "GradientView"}
-UNCALLED |= {"RuleView", "Explorer", "ProfileTable", *RETURNED}
-"""Classes whose objects other calls make: they have attributes for users, and no parameters."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +51,7 @@ class Documented:
     def is_uncalled(self) -> bool:
         """Whether users do not call it."""
         value = self.value
-        return isinstance(value, type) and (issubclass(value, BaseException | enum.Enum) or self.is_made_elsewhere)
-
-    @property
-    def is_made_elsewhere(self) -> bool:
-        return self.value.__name__ in UNCALLED
+        return isinstance(value, type) and (issubclass(value, BaseException | enum.Enum) or is_made_elsewhere(value))
 
     @property
     def body(self) -> list[ast.AST]:

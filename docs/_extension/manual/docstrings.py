@@ -70,12 +70,13 @@ def _sessions(text: str) -> str:
 
 
 def _definitions(entries: list[Entry]) -> str:
-    """A list of definitions: a name in code with its type, and what it is below."""
-    parts = []
-    for entry in entries:
-        names, colon, kind = entry.head.partition(" : ")
-        term = ", ".join(f"`{name.strip()}`" for name in names.split(",")) if colon else f"`{names}`"
-        shown = f"{term} [{kind}]{{.tinote-type}}" if colon else term
-        text = entry.text.replace("\n", "\n  ") or "\u200b"
-        parts.append(f"{shown}\n: {text}")
-    return "\n\n".join(parts)
+    """A list of definitions: a name in code with its type, and what it is below. Names alone are one line."""
+    parts = [f"{_term(entry)}\n: {entry.text.replace(chr(10), chr(10) + '  ')}" for entry in entries if entry.text]
+    names = ", ".join(_term(entry) for entry in entries if not entry.text)
+    return "\n\n".join(filter(None, [*parts, names]))
+
+
+def _term(entry: Entry) -> str:
+    names, colon, kind = entry.head.partition(" : ")
+    term = ", ".join(f"`{name.strip()}`" for name in names.split(","))
+    return f"{term} [{kind}]{{.tinote-type}}" if colon else term

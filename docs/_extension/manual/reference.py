@@ -46,6 +46,11 @@ RETURNED: dict[str, type] = {
     "StructType": StructType,
 }
 """Classes without a public name, whose objects calls return."""
+MADE_ELSEWHERE = {"ArgKind", "Field", "Graph", "Layout", "MatrixField", "MatrixNdarray", "Ndarray", "ScalarField"}
+MADE_ELSEWHERE |= {"ScalarNdarray", "StructField", "VectorNdarray", "Level", "Canvas", "Gui", "Checkpoints", "Finding"}
+MADE_ELSEWHERE |= {"HorizonReport", "NanReport", "ScipyProblem", "SweepReport", "Violation", "Pointer", "GradientView"}
+MADE_ELSEWHERE |= {"RuleView", "Explorer", "ProfileTable"}
+"""Public classes whose objects calls return: programs read their attributes, and do not make them."""
 FENCE = "::::::"
 CONSTANTS = (int, float, str, Scalar, Arch, Axes, MatrixType, ModuleType)
 
@@ -100,9 +105,15 @@ def _object(name: str, value: Any) -> str:
     if not isinstance(value, type):
         return _directive("function", f"{name}{signature(value)}", text_of(value))
     kind = "exception" if issubclass(value, BaseException) else "class"
-    made = "" if issubclass(value, BaseException | enum.Enum) else signature(value)
+    is_called = not issubclass(value, BaseException | enum.Enum) and not is_made_elsewhere(value)
+    made = signature(value) if is_called else ""
     parts = [text_of(value), *[_member(value, member) for member in members(value)]]
     return _directive(kind, name + made, "\n\n".join(filter(None, parts)), FENCE + ":")
+
+
+def is_made_elsewhere(value: type) -> bool:
+    """Whether programs get objects of a class from calls, and make none themselves."""
+    return value in RETURNED.values() or value.__name__ in MADE_ELSEWHERE
 
 
 def members(owner: type) -> dict[str, Any]:

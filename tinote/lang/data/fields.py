@@ -645,11 +645,6 @@ class Field(Located, Exchanged, Tokenised):
         """An array that shares the field's memory and keeps it alive.
 
         What kernels write shows in it at once, and what is written to it shows in kernels.
-
-        Raises
-        ------
-        FieldError
-            Where the elements do not lie in memory as those of an array do.
         """
         self._require_alive()
         if (listener := heard()) is not None:

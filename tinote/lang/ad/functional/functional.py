@@ -84,7 +84,7 @@ def grad(
 ) -> Callable[..., Any]:
     """A function that runs `f` and returns the derivative of its result, a single number, by reverse mode.
 
-    The inputs are the arguments `argnums` and the fields `wrt`. As a decorator it may take only `f`.
+    The inputs are the arguments `argnums` and the fields `wrt`; without either, the first argument.
 
     Parameters
     ----------

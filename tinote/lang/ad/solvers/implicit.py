@@ -53,7 +53,7 @@ def implicit(
     ----------
     residual : callable
         A kernel, or a function that launches kernels, which computes F: it reads `unknown` and all else that F depends
-        on, θ, and gives `into` new values, as many as x has. Left out arguments make a decorator.
+        on, θ, and gives `into` new values, as many as x has.
     unknown : Field
         x, with `needs_grad=True`; it holds where to begin, and gets the solution.
     into : Field
