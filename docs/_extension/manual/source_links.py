@@ -7,13 +7,12 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from manual.reference import MODULES, RETURNED
+from manual.reference import MODULES
 
 
 def defined_in(app: Sphinx, owner: str | None, name: str) -> str | None:
     """The module that defines a name of a public module, or a method of a class there."""
-    first = name.partition(".")[0]
-    value = getattr(MODULES[owner], first, None) if owner in MODULES else RETURNED.get(first)
+    value = getattr(MODULES.get(owner or ""), name.partition(".")[0], None)
     return getattr(inspect.unwrap(value), "__module__", None) if callable(value) else None
 
 
