@@ -53,6 +53,7 @@ from tinote.lang.ad.journal.step_log import END, Place, StepLog, What, array_wor
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.data.traced import Computed, Trace, Traced, constants, stored, traced_array
+from tinote.lang.index_regions import IndexRegion
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, lendable, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, memory_of, recorder, recording_as, session
@@ -584,7 +585,7 @@ class _Listener(Observer):
     def __init__(self, tell: Callable[[Buffer], None]) -> None:
         self._tell = tell
 
-    def overwriting(self, buffer: Buffer, *, exempt: bool) -> None:
+    def overwriting(self, buffer: Buffer, region: IndexRegion | None, *, exempt: bool) -> None:
         self._tell(buffer)
 
 

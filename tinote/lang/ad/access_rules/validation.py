@@ -26,6 +26,7 @@ from tinote.lang.ad.journal.events import Custom, Write
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.data.layout import array_over
 from tinote.lang.data.matrix import numpy_type
+from tinote.lang.index_regions import IndexRegion
 from tinote.lang.kernels.arguments import Arguments, ExternalArray
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, memory_of
@@ -148,7 +149,7 @@ class AccessRules(Observer):
         if write.source is not None:
             self._copied(write.source, buffer)
 
-    def overwriting(self, buffer: Buffer, *, exempt: bool) -> None:
+    def overwriting(self, buffer: Buffer, region: IndexRegion | None, *, exempt: bool) -> None:
         if exempt:
             self.forget(buffer)
 

@@ -24,6 +24,7 @@ from tinote.lang.ad.memory.states import State
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import plain
+from tinote.lang.index_regions import IndexRegion
 from tinote.lang.session.state import session
 from tinote.source import Span, caller
 
@@ -76,10 +77,10 @@ class GradientCheck(Observer):
     def sharing(self, buffer: Buffer) -> None:
         self._viewed = buffer
 
-    def overwriting(self, buffer: Buffer, *, exempt: bool) -> None:
+    def overwriting(self, buffer: Buffer, region: IndexRegion | None, *, exempt: bool) -> None:
         self._settle()
         if not exempt and self._start is not None and buffer.primal is None:
-            self._start.add(buffer)
+            self._start.add(buffer, region)
 
     def _settle(self) -> None:
         """What Python wrote last is there to be read."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.events import Custom, Write
+from tinote.lang.index_regions import IndexRegion
 from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.kernels.kernel import Instance
 
@@ -33,8 +34,10 @@ class Observer:
     def sharing(self, buffer: Buffer) -> None:
         """Python makes an array through which anybody may write to a field from now on."""
 
-    def overwriting(self, buffer: Buffer, *, exempt: bool) -> None:
-        """A field is about to be written, by whomever; `exempt`: in another context, or within a custom stretch."""
+    def overwriting(self, buffer: Buffer, region: IndexRegion | None, *, exempt: bool) -> None:
+        """Elements of a field (None: all) are about to be written, by whomever; `exempt`: in another context, or within
+        a custom stretch.
+        """
 
     def release(self) -> None:
         """Nothing will happen any more: let go of memory."""

@@ -25,9 +25,9 @@ from tinote.lang.ad.journal.saving_launch import SavingLaunch
 from tinote.lang.ad.journal.temporary_adjoints import tangent_of
 from tinote.lang.ad.memory.access_trace import Overwritten
 from tinote.lang.ad.memory.undo import UndoLog
-from tinote.lang.index_regions import IndexRegion, whole_region
-from tinote.lang.kernels.access_region import NOTHING, AccessRegions
-from tinote.lang.kernels.arguments import Arguments, ExternalArray, own
+from tinote.lang.index_regions import IndexRegion
+from tinote.lang.kernels.access_region import NOTHING, AccessRegions, BufferRegions
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, observed_arguments, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, memory_of, session
 from tinote.runtime.memory import ExternalMemory, Memory
@@ -144,7 +144,8 @@ class SavedValues:
         if not self._known:
             overwritten = log.known(regions, self._traces) if self._follows else None
             if overwritten is None:
-                self._keep_unknown(regions, _inputs(arguments) if self.again else ())
+                inputs = observed_arguments(instance, values).effects(values).live_in if self.again else ()
+                self._keep_unknown(regions, inputs)
             else:
                 self._known = True
                 if overwritten:
@@ -184,13 +185,12 @@ class SavedValues:
             self.log.not_kept()
             raise
 
-    def _keep_unknown(self, regions: AccessRegions, inputs: Iterable[Buffer] = ()) -> None:
-        """Find out what a launch overwrites of what is needed, and keep it; all of `inputs` is needed as well."""
+    def _keep_unknown(self, regions: AccessRegions, inputs: BufferRegions = ()) -> None:
+        """Find out what a launch overwrites of what is needed, and keep it; `inputs` are needed as well."""
         log, overwritten = self.log, list[tuple[int, tuple[IndexRegion, ...]]]()
         log.launching()
         log.need(regions.live_in_before)
-        if inputs:
-            self._need_all_of(inputs)
+        log.need(inputs)
         for k, (buffer, region) in enumerate(regions.written):
             before = len(log.entries)
             self._overwriting(buffer, region, exempt=False, by_launch=self._traces)
@@ -291,7 +291,7 @@ class SavedValues:
 
     def _overwriting(self, buffer: Buffer, region: IndexRegion | None, *, exempt: bool, by_launch: bool) -> None:
         for one in self._observers:
-            one.overwriting(buffer, exempt=exempt)
+            one.overwriting(buffer, region, exempt=exempt)
         for each in (buffer, tangent_of(buffer, self.temporary_tangents)) if self._tangents else (buffer,):
             if each is not None and self.log.keeps(each):
                 nbytes = self.log.overwrite(each, region, self._make_room, self._most_optional, by_launch=by_launch)
@@ -321,9 +321,6 @@ class SavedValues:
                 hint="keep each step in its own slice of a field, record fewer steps, or raise "
                 "ti.init(memory_limit=...)",
             )
-
-    def _need_all_of(self, buffers: Iterable[Buffer]) -> None:
-        self.log.need(tuple([(buffer, region) for buffer in buffers if (region := whole_region(buffer)) is not None]))
 
     def _need_now(self, event: Record) -> list[Buffer]:
         """The gradient of a launch needs the present values; of which fields."""
