@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tests.autodiff.user import session  # noqa: F401
+from tests.autodiff.user import array, scalar, session  # noqa: F401
 from tinote.lang.data import layout
 from tinote.lang.session import owners
 from tinote.runtime.memory import Memory
@@ -110,11 +110,10 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 class Grid:
     """Particles `x[f, p]`, one row a step, and a small grid that each step clears and computes again."""
 
-    def __init__(self, rows: int, *, needs_dual: bool = False) -> None:
-        needs = {"needs_grad": True, "needs_dual": needs_dual}
-        self.x = x = ti.field(ti.f64, shape=(rows, COLUMNS), **needs)
-        self.grid = grid = ti.field(ti.f64, shape=COLUMNS, **needs)
-        self.loss = loss = ti.field(ti.f64, shape=(), **needs)
+    def __init__(self, rows: int) -> None:
+        self.x = x = array(rows, COLUMNS)
+        self.grid = grid = array(COLUMNS)
+        self.loss = loss = scalar()
 
         @ti.kernel
         def clear():
@@ -254,6 +253,33 @@ def custom_gradient_in_python(rows: int) -> Program:
 
 
 @program
+def without_gradient(rows: int) -> Program:
+    grid = Grid(rows)
+    weights = ti.field(ti.f64, shape=(rows, COLUMNS))
+
+    @ti.kernel
+    def weigh(f: int):
+        for p in range(COLUMNS):
+            weights[f, p] = weights[f, p] + 1.0
+
+    @ti.kernel
+    def add(f: int):
+        for p in range(COLUMNS):
+            grid.loss[None] += weights[f, p] * grid.x[f, p] ** 2
+
+    constant = ti.ad.no_grad(lambda f: weigh(f))
+
+    def run() -> None:
+        with ti.ad.Tape(grid.loss):
+            for _ in range(STEPS):
+                for f in (1, 4):
+                    constant(f)
+                    add(f)
+
+    return run
+
+
+@program
 def writes_from_python(rows: int) -> Program:
     grid = Grid(rows)
 
@@ -286,10 +312,63 @@ def captured_steps(rows: int) -> Program:
     return run
 
 
+def _checkpointed(rows: int, *, captured: bool) -> Program:
+    grid = Grid(rows)
+
+    def step(t: int) -> None:
+        grid.overwrite(1)
+        grid.gather(t + 2)
+
+    steps = ti.capture(step) if captured else step
+
+    def run() -> None:
+        with ti.ad.Tape(grid.loss):
+            ti.ad.checkpoint(steps, 6, snapshots=2)
+            grid.total(4)
+
+    return run
+
+
+@program
+def checkpointed_steps(rows: int) -> Program:
+    return _checkpointed(rows, captured=False)
+
+
+@program
+def checkpointed_captured_steps(rows: int) -> Program:
+    return _checkpointed(rows, captured=True)
+
+
+@program
+def grad_check(rows: int) -> Program:
+    grid = Grid(rows)
+
+    def run() -> None:
+        with ti.ad.Tape(grid.loss, grad_check=[grid.grid]):
+            grid.scatter(0)
+            grid.gather(0)
+            grid.total(1)
+
+    return run
+
+
+@program
+def tape_that_runs_again(rows: int) -> Program:
+    grid = Grid(rows)
+
+    def run() -> None:
+        with ti.ad.Tape(grid.loss, keep=True):
+            for _ in range(STEPS):
+                grid.overwrite(1)
+            grid.total(1)
+
+    return run
+
+
 @program
 def ndarrays(rows: int) -> Program:
     grid = Grid(rows)
-    array = ti.ndarray(ti.f64, shape=(rows, COLUMNS), needs_grad=True)
+    a = ti.ndarray(ti.f64, shape=(rows, COLUMNS), needs_grad=True)
 
     @ti.kernel
     def use(a: ti.types.ndarray(dtype=ti.f64, ndim=2), f: int):
@@ -298,17 +377,17 @@ def ndarrays(rows: int) -> Program:
 
     @ti.ad.grad_replaced
     def replaced(f: int) -> None:
-        use(array, f)
+        use(a, f)
 
     @ti.ad.grad_for(replaced)
     def replaced_gradient(f: int) -> None:
-        use(array, f)
-        use.grad(array, f)
+        use(a, f)
+        use.grad(a, f)
 
     def run() -> None:
         with ti.ad.Tape(grid.loss):
             for f in range(STEPS):
-                use(array, f)
+                use(a, f)
                 replaced(f)
             grid.total(1)
 

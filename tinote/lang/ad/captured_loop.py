@@ -22,6 +22,7 @@ from tinote.lang.ad.journal.step_capture import captured_under_tape
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.how import StepCapture
+from tinote.lang.kernels.access_region import BufferRegions
 from tinote.lang.session.state import session
 from tinote.runtime.seam import seam
 
@@ -145,6 +146,12 @@ class LoopProgram:
             step.forward.refuse_if_stale()
             return False
         return (t > 0 or not step.assigned) and step.regions((t,)) is not None
+
+    def written(self, t: int) -> BufferRegions:
+        """What step `t`, which it is for, may write to."""
+        regions = self._step.regions((t,))
+        assert regions is not None, "who runs it has asked"
+        return regions.written
 
     def run(self, t: int) -> None:
         """Run a step."""

@@ -6,9 +6,9 @@
 
 A tape over the steps would keep what each of them overwrites. Instead the steps run unrecorded, a few states on the way
 are kept, and in the reverse sweep each step is run again from the nearest of them, recorded alone, and reversed. The
-states stand at binomial distances (`binomial.py`), so that the fewest steps run again. The state is made of the fields
-that the steps write, found by watching their launches. It is copied whole: a state comes back several times, an entry
-of the tape's log of overwritten values once, and steps overwrite most of their state.
+states stand at binomial distances (`binomial.py`), so that the fewest steps run again. The state is made of the
+elements that the steps write, found by watching their launches. It is copied whole: a state comes back several times,
+an entry of the tape's log of overwritten values once, and steps overwrite most of their state.
 
 Where it pays, steps are captured after the first of them: each is one native call, and so is its gradient
 (`captured_loop.py`).
@@ -50,15 +50,20 @@ from tinote.lang.ad.journal.number_flow import look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import living_buffers, refuse_old_values
 from tinote.lang.ad.journal.step_log import END, Place, StepLog, What, array_words, number_word, place
+from tinote.lang.ad.memory.region_copies import RegionCopies
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.how import StepCapture
 from tinote.lang.data.traced import Computed, Trace, Traced, constants, stored, traced_array
-from tinote.lang.index_regions import IndexRegion
-from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, lendable, own
+from tinote.lang.index_regions import IndexRegion, region_at
+from tinote.lang.kernels.access_region import BufferRegions
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, lendable, observed_arguments, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, memory_of, recorder, recording_as, session
-from tinote.runtime.memory import MemoryCopies, readable_size
+from tinote.runtime.memory import readable_size
 from tinote.source import Span, caller
+
+#: Is told of the elements of a field (None: all) that a step is about to write.
+Listener = Callable[[Buffer, IndexRegion | None], None]
 
 #: How many steps run as the function before they may be captured: the first one compiles.
 _FIRST_STEPS = 3
@@ -221,10 +226,13 @@ def _recorded_whole(outer: Journal, step: Callable[[int], Any]) -> Iterator[None
 
 
 class _Snapshot(NamedTuple):
-    """The state before a step. A field that is not in it was not written yet then: it held its first values."""
+    """The state before a step. Elements that are not in it were not written yet then and held their first values, as
+    those do that were added when `known` others were.
+    """
 
     position: int
-    copies: MemoryCopies
+    copies: RegionCopies
+    known: int = 0
 
 
 class _Chain:
@@ -240,8 +248,8 @@ class _Chain:
         self.progress = progress
         self.span = span
         self.report = Checkpoints(steps)
-        self.state: set[Buffer] = set()  # the fields that the steps write
-        self.first = MemoryCopies()  # what they held before the first step that writes them
+        #: the elements that the steps write, and what they held before the first step that does
+        self.first = RegionCopies()
         self.kept: list[_Snapshot] = [_Snapshot(0, self.first)]
         self._later_bytes = 0  # of those after the first
         self.launches: dict[Any, Arguments] = {}  # one for each kernel and the fields it was launched with
@@ -264,6 +272,7 @@ class _Chain:
         self.is_inner = False  # whether that is part of another recording
         self._loop = loop_of(step)
         self._program: LoopProgram | None = None
+        self._told: BufferRegions = ()  # what it has written last
         self.count = 0  # of launches of the step under way
         self._shortest = float("inf")  # that a step has taken, in seconds
         self._reserve = 0  # what a single step has needed beside the states
@@ -277,14 +286,13 @@ class _Chain:
         fitting = max(1, (self.memory - self._reserve) // size - 1)
         return fitting if self.most is None else min(fitting, self.most)
 
-    def note(self, buffer: Buffer) -> None:
-        """A step is about to write to a field."""
-        if buffer.primal is None and buffer not in self.state:
-            memory = memory_of(buffer)
-            self.state.add(buffer)
-            self.first.add(memory)
-            self.report.state_bytes += memory.nbytes
-            self.fit(0)
+    def note(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
+        """A step is about to write to elements of a field, by default to all."""
+        if buffer.primal is None:
+            self.first.add(buffer, region)
+            if self.first.nbytes > self.report.state_bytes:
+                self.report.state_bytes = self.first.nbytes
+                self.fit(0)
 
     def fit(self, more: int) -> None:
         """Drop states until `more` bytes fit. Raises `KernelMemoryError`."""
@@ -305,7 +313,7 @@ class _Chain:
         return self.first.nbytes + self._later_bytes + self.report.state_bytes + more
 
     def _keep(self, position: int) -> None:
-        self.kept.append(_Snapshot(position, MemoryCopies(map(memory_of, self.state))))
+        self.kept.append(_Snapshot(position, self.first.now(), len(self.first)))
         self._later_bytes += self.kept[-1].copies.nbytes
         self.fit(0)
 
@@ -318,9 +326,9 @@ class _Chain:
     def sweep(self, outer: Journal) -> None:
         """Run all steps and keep states on the way. The tape gets one record for all of them."""
 
-        def listener(buffer: Buffer) -> None:
-            self.note(buffer)
-            outer.overwriting(buffer)
+        def listener(buffer: Buffer, region: IndexRegion | None = None) -> None:
+            self.note(buffer, region)
+            outer.overwriting(buffer, region)
 
         self.outer, self.around, self.is_inner = outer.trace, outer, outer.is_inner
         self.active |= outer.active
@@ -351,9 +359,9 @@ class _Chain:
                 self.span,
                 self._reverse,
                 loaded=self.loaded,
-                written=set(self.state),
+                written={buffer for buffer, _ in self.first.regions},
                 lost=lost,
-                scratch=frozenset(self.state),
+                scratch=self.first.regions,
                 gradient_tasks=tuple(
                     [task for arguments in self.launches.values() for task in arguments.gradient_tasks]
                 ),
@@ -365,12 +373,13 @@ class _Chain:
             )
         )
 
-    def _forward(self, t: int, listener: Callable[[Buffer], None], outer: Journal) -> None:
+    def _forward(self, t: int, listener: Listener, outer: Journal) -> None:
         """Run a step for the first time."""
         if t == (0 if isinstance(self.step, CapturedFunction) else _FIRST_STEPS):
             self._capture(t, listener, outer)
         program = self._program
         if program is not None and program.is_for(t):
+            self._tell_written(program, t, listener)
             program.run(t)
             self.log.begin(logged=False)
             return
@@ -380,7 +389,7 @@ class _Chain:
         self._run(t, runner)
         self._shortest = min(self._shortest, time.perf_counter() - begin)
 
-    def _capture(self, t: int, listener: Callable[[Buffer], None], outer: Journal) -> None:
+    def _capture(self, t: int, listener: Listener, outer: Journal) -> None:
         """Capture the steps if that pays, and note what they do to memory."""
         again = advances(self.steps + 1, self.slots)
         costs = self.count * ((self.steps + again) * FORWARD_LAUNCH + self.steps * RECORDED_LAUNCH)
@@ -394,15 +403,23 @@ class _Chain:
         self.report.captured = loop.how
         if program is None or self._held(program.nbytes) > self.memory:
             return
+        if program.is_for(t):
+            self._tell_written(program, t, listener)
         for facts in program.facts:
-            for buffer in facts.written:
-                listener(buffer)
             for arguments in facts.launches:
                 self.launches[id(arguments), True] = arguments
             self.loaded |= facts.loaded
             self.recorded |= facts.written - facts.assigned
         self.fit(program.nbytes)
         self._program = program
+
+    def _tell_written(self, program: LoopProgram, t: int, listener: Listener) -> None:
+        """Step `t` is about to run as the program."""
+        written = program.written(t)
+        if written is not self._told:  # the same for all steps, unless it depends on their number
+            self._told = written
+            for buffer, region in written:
+                listener(buffer, region)
 
     def _next_position(self, position: int) -> int:
         """Where the sweep keeps the next state. What follows the loop counts as one step more: it is reversed first,
@@ -463,9 +480,9 @@ class _Chain:
     def _reverse(self, outer: CustomSweep) -> None:
         """Reverse the steps, the last first."""
 
-        def listener(buffer: Buffer) -> None:
-            self.note(buffer)
-            outer.overwriting(buffer)
+        def listener(buffer: Buffer, region: IndexRegion | None = None) -> None:
+            self.note(buffer, region)
+            outer.overwriting(buffer, region)
 
         launches, back = session.launches, outer.gradients
         if back is not GRADIENT or outer.observer is not None or self.lost or self.active:
@@ -500,16 +517,17 @@ class _Chain:
 
     def _restore(self, outer: CustomSweep) -> int:
         snapshot = self.kept[-1]
-        for buffer in self.state:
-            outer.overwriting(buffer)
-            memory = memory_of(buffer)
-            (snapshot.copies if memory in snapshot.copies else self.first).put_back([memory])
+        for buffer, region in self.first.regions:
+            outer.overwriting(buffer, region)
+        self.first.put_back(snapshot.known)
+        if snapshot.copies is not self.first:
+            snapshot.copies.put_back()
         return snapshot.position
 
     def _replay(
         self,
         t: int,
-        listener: Callable[[Buffer], None],
+        listener: Listener,
         back: Request,
         *,
         taping: bool,
@@ -568,7 +586,7 @@ class _Chain:
 
     def _release(self) -> None:
         self.kept.clear()
-        self.first = MemoryCopies()
+        self.first = RegionCopies()
         self._later_bytes = 0
         self._program = None
 
@@ -582,11 +600,11 @@ class _Listener(Observer):
 
     sees_every_write = True
 
-    def __init__(self, tell: Callable[[Buffer], None]) -> None:
+    def __init__(self, tell: Listener) -> None:
         self._tell = tell
 
     def overwriting(self, buffer: Buffer, region: IndexRegion | None, *, exempt: bool) -> None:
-        self._tell(buffer)
+        self._tell(buffer, region)
 
 
 def _checksum(buffer: Buffer) -> int:
@@ -621,9 +639,7 @@ class _Runner(Journal):
 
     trace: _StepTrace
 
-    def __init__(
-        self, chain: _Chain, listener: Callable[[Buffer], None], t: int, *, taping: bool, again: bool = False
-    ) -> None:
+    def __init__(self, chain: _Chain, listener: Listener, t: int, *, taping: bool, again: bool = False) -> None:
         super().__init__([_Listener(listener)], fit=chain.fit, trace=_StepTrace(chain))
         self.active = chain.active
         self.is_inner = chain.is_inner
@@ -794,8 +810,9 @@ class _Runner(Journal):
             chain.loaded |= set(own(touched.loaded)) - self._made.keys()
             chain.recorded |= touched.written - self._made.keys()
         chain.launches[key] = arguments  # the later, the more memory may be active
-        for buffer in touched.written - self._made.keys():
-            self.overwriting(buffer)
+        for buffer, region in observed_arguments(instance, values).effects(values).written:
+            if buffer not in self._made:
+                self.overwriting(buffer, region)
         return flow
 
     def launched(self) -> None:
@@ -827,7 +844,7 @@ class _Runner(Journal):
         if self._taping:
             super().writing(buffer, position, value, source)
             return
-        self.overwriting(buffer)
+        self.overwriting(buffer, region_at(buffer, position))
         if source is None:
             is_active = self._numbers_in(value, buffer) is not None
             if is_active:

@@ -57,6 +57,7 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced, constants, holds_traced, may_be_computed, plain
 from tinote.lang.index_regions import IndexRegion, region_at
+from tinote.lang.kernels.access_region import BufferRegions, whole_regions
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of, observed_arguments
 from tinote.lang.kernels.func import Func
 from tinote.lang.kernels.kernel import Instance
@@ -113,7 +114,7 @@ class CustomFunction:
             return {}  # numbers come in and out as constants
 
         launches = session.launches  # the same draws
-        custom = Custom(self._name, span, pull, scratch=_buffers(scratch, span), carries_tangents=True, again=again)
+        custom = Custom(self._name, span, pull, scratch=_elements(scratch, span), carries_tangents=True, again=again)
         custom.notices_stale = custom.is_function = custom.tells_gradients = True
         tangents = {} if tape.tangents is None else tape.tangents
         with _following(PushedFunction, Inside(tape, custom), tape, tangents, custom, around, tape.derivative):
@@ -451,7 +452,7 @@ class _Constant(Recorder):
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
         self._tape.took_launch(instance, values)
-        arguments = arguments_of(instance, values)
+        arguments = observed_arguments(instance, values)
         arguments.refuse_other_names()
         touched = instance.specialisation.accesses()
         for formal, buffer in arguments.pairs(touched.written):
@@ -460,7 +461,8 @@ class _Constant(Recorder):
             if self._tape.is_followed(buffer) and self._tape.computed_before(buffer):
                 if formal in touched.stored or not _only_adds(instance, formal):
                     self._refuse(instance, buffer)
-            self._tape.overwriting(buffer)
+        for buffer, region in arguments.effects(constants(values)).written:
+            self._tape.overwriting(buffer, region)
 
     # What Python does is as anywhere else under the tape.
 
@@ -513,13 +515,13 @@ def _only_adds(instance: Instance, buffer: Buffer) -> bool:
     )
 
 
-def _buffers(fields: Any, span: Span) -> frozenset[Buffer]:
+def _elements(fields: Any, span: Span) -> BufferRegions:
     found = [fields] if isinstance(fields, Field) else list(fields)
     for field in found:
         if not isinstance(field, Field):
             raise DifferentiationError(f"scratch is made of fields, not {field!r}", span)
     # Integers have no NaN that would betray a stale value: they are kept.
-    return frozenset([field.buffer for field in found if field.dtype.kind == "f"])
+    return whole_regions([field.buffer for field in found if field.dtype.kind == "f"])
 
 
 def _require_function(function: Any, decorator: str) -> None:

@@ -23,6 +23,11 @@ _MOST_KNOWN = 4096
 BufferRegions = tuple[tuple[Buffer, IndexRegion], ...]
 
 
+def whole_regions(buffers: Iterable[Buffer]) -> BufferRegions:
+    """All elements of fields."""
+    return tuple([(buffer, region) for buffer in buffers if (region := whole_region(buffer)) is not None])
+
+
 class AccessRegions(NamedTuple):
     """Elements of fields and ndarrays. `live_in_before`: what the gradient reads of the values from before the launch;
     `live_in`: of those that the launch left; `written`: what the launch may write to. `number`: its own; no two have
@@ -159,8 +164,7 @@ class RegionEvaluator:
         found: list[BufferRegions] = []
         for part in self._parts:
             buffers = {self._actual(access.buffer) for access in part}
-            wholes = [(b, region) for b in buffers if self._follows(b) and (region := whole_region(b)) is not None]
-            found.append(tuple(wholes))
+            found.append(whole_regions(filter(self._follows, buffers)))
         return _numbered(found)
 
     def _split(

@@ -198,8 +198,8 @@ class Custom(Effects):
 
     `loaded`: what its launches read of values from before; `fully_overwritten`: fields whose elements it all gave new
     values; `lost`: fields without a gradient in which it left active values, with the span (None: perhaps in all that
-    it wrote). `scratch`: fields that `gradient` promises to compute itself before it reads them; it finds the others as
-    they were at the end of the stretch. `after`: how long the log of overwritten values was then. `gradient_tasks`:
+    it wrote). `scratch`: elements that `gradient` promises to compute itself before it reads them; it finds the others
+    as they were at the end of the stretch. `after`: how long the log of overwritten values was then. `gradient_tasks`:
     what the gradient is known to launch; `release` lets go of the memory that it holds. `copies`: what external arrays
     held then. `notices_stale`: what is launched and read in it is checked for elements whose values are gone, so that
     not all has to be kept. `sources`: the traced numbers from outside that went into it. `active`: of what it loaded,
@@ -221,7 +221,7 @@ class Custom(Effects):
     written: set[Buffer] = field(default_factory=set)
     fully_overwritten: set[Buffer] = field(default_factory=set)
     lost: dict[Buffer, Span] | None = None
-    scratch: frozenset[Buffer] = frozenset()
+    scratch: BufferRegions = ()
     after: int = 0
     gradient_tasks: tuple[TaskSummary, ...] = ()
     release: Callable[[], None] | None = None

@@ -25,7 +25,7 @@ from tinote.lang.ad.journal.saving_launch import SavingLaunch
 from tinote.lang.ad.journal.temporary_adjoints import tangent_of
 from tinote.lang.ad.memory.access_trace import Overwritten
 from tinote.lang.ad.memory.undo import UndoLog
-from tinote.lang.index_regions import IndexRegion
+from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.access_region import NOTHING, AccessRegions, BufferRegions
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, observed_arguments, own
 from tinote.lang.kernels.kernel import Instance
@@ -328,9 +328,11 @@ class SavedValues:
             self.log.need_all(())
             return []
         if isinstance(event, Custom):
-            kept = list(living_buffers() - event.scratch)
+            whole = {buffer for buffer, region in event.scratch if region == whole_region(buffer)}
+            kept = list(living_buffers() - whole)
             duals = [tangent_of(b, self.temporary_tangents) for b in kept] if self._tangents else []
-            self.log.need_all([*kept, *[b for b in duals if b is not None]], perhaps=event.notices_stale)
+            needed = [*kept, *[b for b in duals if b is not None]]
+            self.log.need_all(needed, without=event.scratch, perhaps=event.notices_stale)
             return kept
         self.log.need(event.live_in)
         return [buffer for buffer, _ in event.live_in]

@@ -20,9 +20,10 @@ from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.ad.journal.sweep_observer import SweepObserver
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints, tangent_of
 from tinote.lang.ad.memory.undo import Rewind, numbers
-from tinote.lang.ad.memory.values import accumulate, add_at, assign, held_now, hold
+from tinote.lang.ad.memory.values import accumulate, add_at, assign, held_now, store
 from tinote.lang.data.traced import Traced
 from tinote.lang.data.traced_derivatives import Dual
+from tinote.lang.index_regions import slices_of, whole_region
 from tinote.lang.session.state import recording_as
 from tinote.runtime.seam import heard
 
@@ -282,10 +283,10 @@ class Sweep:
         )
         inner.begin = self.begin
         inner.observer = self.observer
-        for buffer in custom.scratch:
+        for buffer, region in custom.scratch:
             if buffer.dtype.kind == "f":  # a read before it is computed shows
-                inner.overwriting(buffer)
-                hold(buffer, np.nan)
+                inner.overwriting(buffer, region)
+                store(buffer, ... if region == whole_region(buffer) else slices_of(region), np.nan)
         try:
             with recording_as(inner), custom.arrays_again():
                 custom.gradient(inner)

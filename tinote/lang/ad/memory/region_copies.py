@@ -10,8 +10,9 @@ import numpy as np
 from tinote.ir.buffers import Buffer
 from tinote.lang.data.layout import array_over, warm_copy
 from tinote.lang.index_regions import IndexRegion, IndexRegions, slices_of, whole_region
+from tinote.lang.kernels.access_region import BufferRegions
 from tinote.lang.session.state import memory_of
-from tinote.runtime.memory import Memory, MemoryCopies
+from tinote.runtime.memory import Memory
 from tinote.runtime.seam import heard, seam
 
 Array = np.ndarray[Any, Any]
@@ -25,49 +26,67 @@ def bring_back(view: Array, values: Array) -> None:
 
 
 class RegionCopies:
-    """Elements of fields with what each held when it was added; those of fields on a device are whole blocks there."""
+    """Elements of fields with what each held when it was added; those of fields on a device are whole blocks there.
+    `nbytes`: how many bytes the copies take.
+    """
 
-    __slots__ = ("_blocks", "_copies", "_regions")
+    __slots__ = ("_blocks", "_copies", "_regions", "nbytes")
 
     def __init__(self) -> None:
         self._regions: dict[Buffer, IndexRegions] = {}
-        self._copies: list[tuple[Array, Array]] = []
-        self._blocks = MemoryCopies()
+        self._blocks: set[Memory] = set()
+        self._copies: list[tuple[Any, Any]] = []
+        self.nbytes = 0
 
-    def __bool__(self) -> bool:
-        return bool(self._regions or tuple(self._blocks))
+    def __len__(self) -> int:
+        return len(self._copies)
+
+    @property
+    def regions(self) -> BufferRegions:
+        """The elements."""
+        return tuple([(buffer, region) for buffer, regions in self._regions.items() for region in regions])
 
     def add(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
         """Copy what elements of a field, by default all, hold now, unless they were added before."""
-        region, memory = region or whole_region(buffer), memory_of(buffer)
-        if region is None or memory in self._blocks:
-            return
-        if memory.is_resident:
-            self._blocks.add(memory)
+        region = region or whole_region(buffer)
+        if region is None:
             return
         regions = self._regions.get(buffer)
         if regions is None:
             regions = self._regions[buffer] = IndexRegions()
         parts = regions.cover(region)
-        if parts:
-            held = array_over(buffer, memory)
-            self._copies += [(view, warm_copy(view)) for view in [held[slices_of(part)] for part in parts]]
+        if not parts:
+            return
+        memory = memory_of(buffer)
+        if memory.is_resident or memory in self._blocks:
+            self.add_blocks([memory])
+            return
+        held = array_over(buffer, memory)
+        for view in [held[slices_of(part)] for part in parts]:
+            self._copies.append((view, warm_copy(view)))
+            self.nbytes += view.nbytes
 
     def add_blocks(self, memories: Iterable[Memory]) -> None:
         """The same of all that is in these."""
-        self._blocks.add_all(memories)
+        for memory in memories:
+            if memory not in self._blocks:
+                self._copies.append((memory, memory.copy()))
+                self._blocks.add(memory)
+                self.nbytes += memory.nbytes
 
     def now(self) -> RegionCopies:
         """What all of it holds now."""
         made = RegionCopies()
         made.add_blocks(self._blocks)
-        for buffer, regions in self._regions.items():
-            for region in regions:
-                made.add(buffer, region)
+        for buffer, region in self.regions:
+            made.add(buffer, region)
         return made
 
-    def put_back(self) -> None:
-        """Give them what they held."""
-        self._blocks.put_back()  # what was added after elements of theirs had been, these have changed since
-        for view, values in self._copies:
-            bring_back(view, values)
+    def put_back(self, since: int = 0) -> None:
+        """Give them what they held; by `since`, those that were added when there were so many copies."""
+        # The last first: of a block that was added after elements of it, these had changed.
+        for held, values in reversed(self._copies[since:]):
+            if isinstance(held, Memory):
+                held.restore(values)
+            else:
+                bring_back(held, values)

@@ -145,20 +145,29 @@ class UndoLog:
         with self._lock:
             self._add(needed)
 
-    def need_all(self, buffers: Iterable[Buffer], *, perhaps: bool = False) -> None:
-        """The present values of these fields are needed by what is not a launch, so that no earlier recording tells
-        what may be overwritten. `perhaps`: they are wanted, but who reads them asks for `stale` first: they are kept
-        only as far as `overwrite` is allowed to.
+    def need_all(self, buffers: Iterable[Buffer], *, without: BufferRegions = (), perhaps: bool = False) -> None:
+        """The present values of these fields, but for what is in `without`, are needed by what is not a launch, so that
+        no earlier recording tells what may be overwritten. `perhaps`: they are wanted, but who reads them asks for
+        `stale` first: they are kept only as far as `overwrite` is allowed to.
         """
         self._count()
         with self._lock:
             self._trace.end()
             self._settled.clear()
             whole = self._wanted if perhaps else self._needed
+            known: dict[Buffer, list[IndexRegion]] = {}
+            for buffer, region in without:
+                known.setdefault(buffer, []).append(region)
             for buffer in buffers:
                 region = whole_region(buffer)
-                if region is not None:
+                if region is None:
+                    continue
+                if buffer not in known:
                     whole[buffer] = IndexRegions(region)
+                    continue
+                regions = whole.setdefault(buffer, IndexRegions())
+                for part in uncovered(region, known[buffer]):
+                    regions.add(part)
 
     def _add(self, needed: BufferRegions) -> None:
         for buffer, region in needed:

@@ -32,6 +32,7 @@ from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
+from tinote.lang.kernels.access_region import whole_regions
 from tinote.lang.kernels.arguments import lendable
 from tinote.lang.session.state import memory_of, note_overwriting, recorder, recording_as
 from tinote.runtime.memory import MemoryCopies
@@ -125,7 +126,8 @@ class ImplicitSolve:
         # What F has left there is no solution: who reads it would have no derivative.
         custom.lost = {b: self._span for b in scratch if followed and b.dtype.kind == "f" and b.primal is None}
         custom.fully_overwritten = {unknown} | scratch
-        custom.scratch = frozenset(field.buffer for field in (self._point, self._result) if field.buffer is not unknown)
+        computed = [field.buffer for field in (self._point, self._result) if field.buffer is not unknown]
+        custom.scratch = whole_regions(dict.fromkeys(computed))
         custom.again = self._perform_again
         custom.tells_gradients = True
         if followed or tape.is_followed(unknown):
