@@ -810,7 +810,7 @@ class _Runner(Journal):
             chain.loaded |= set(own(touched.loaded)) - self._made.keys()
             chain.recorded |= touched.written - self._made.keys()
         chain.launches[key] = arguments  # the later, the more memory may be active
-        for buffer, region in observed_arguments(instance, values).effects(values).written:
+        for buffer, region in observed_arguments(instance, values).written(values):
             if buffer not in self._made:
                 self.overwriting(buffer, region)
         return flow

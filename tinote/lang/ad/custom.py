@@ -461,7 +461,7 @@ class _Constant(Recorder):
             if self._tape.is_followed(buffer) and self._tape.computed_before(buffer):
                 if formal in touched.stored or not _only_adds(instance, formal):
                     self._refuse(instance, buffer)
-        for buffer, region in arguments.effects(constants(values)).written:
+        for buffer, region in arguments.written(constants(values)):
             self._tape.overwriting(buffer, region)
 
     # What Python does is as anywhere else under the tape.

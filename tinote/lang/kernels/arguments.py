@@ -17,7 +17,8 @@ from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.requests import GRADIENT, PRIMAL, Request
 from tinote.errors import DifferentiationError, Note, TinoteError, broken_gradient_path
 from tinote.ir.nodes import Buffer, BufferKind
-from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, RegionEvaluator, united
+from tinote.lang.data.traced import Traced
+from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, RegionEvaluator, united, whole_regions
 from tinote.lang.kernels.stand_ins import stand_ins, viewed_field
 from tinote.lang.session.state import memory_of, session
 from tinote.source import Span, caller
@@ -306,6 +307,15 @@ class Arguments:
         which it may write to (`written`). Does not ask for its gradient.
         """
         return self._effects[0].of(values[len(self.specialisation.arrays) :])
+
+    def written(self, values: Sequence[Any]) -> BufferRegions:
+        """Which elements of fields and ndarrays a launch with these values may write to: all of a field, where that
+        depends on a number of a step that is being captured.
+        """
+        effects, first = self._effects[0], len(self.specialisation.arrays)
+        if any(type(values[first + k]) is Traced for k in effects.asked):
+            return whole_regions(own(self.accesses.written))
+        return effects.of(values[first:]).written
 
     def definite_stores(self, values: Sequence[Any]) -> BufferRegions:
         """Elements of fields and ndarrays to which a launch with these values stores for certain."""

@@ -58,12 +58,11 @@ class CustomSweep(Recorder):
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         arguments = observed_arguments(instance, values)
-        effects = arguments.effects(values)
         if self._stale:
-            self._refuse_stale(effects.live_in, arguments)
+            self._refuse_stale(arguments.effects(values).live_in, arguments)
             for buffer, region in arguments.definite_stores(values):
                 self._refresh(buffer, region)
-        for buffer, region in effects.written:
+        for buffer, region in arguments.written(values):
             self.overwriting(buffer, region)
         self.use_gradients(arguments.accesses.loaded | arguments.accesses.written)
 

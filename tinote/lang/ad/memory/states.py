@@ -149,7 +149,7 @@ class State:
         if get_ident() != self._thread:
             return
         values = constants(values)
-        for buffer, region in observed_arguments(instance, values).effects(values).written:
+        for buffer, region in observed_arguments(instance, values).written(values):
             self.add(buffer, region)
         for at, array in enumerate(values if self._arrays else ()):
             if not isinstance(array, BoundArray) or array.buffer is not None or not instance.primal.writes_array(at):
