@@ -43,7 +43,7 @@ class RegionCopies:
 
     @property
     def regions(self) -> BufferRegions:
-        """The elements."""
+        """The elements that were added, and perhaps some around them."""
         return tuple([(buffer, region) for buffer, regions in self._regions.items() for region in regions])
 
     def add(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
