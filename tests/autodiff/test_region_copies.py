@@ -30,7 +30,7 @@ def test_first_values_come_back(seed: int) -> None:
     each = fields()
     copies = RegionCopies()
     first: list[dict[tuple[int, ...], Any]] = [{} for _ in each]
-    marks: list[tuple[int, list[set[tuple[int, ...]]]]] = []
+    marks: list[tuple[int, RegionCopies, list[Any]]] = []
     for _ in range(60):
         k = numbers.randrange(len(each))
         now = each[k].to_numpy()
@@ -43,16 +43,16 @@ def test_first_values_come_back(seed: int) -> None:
         for index in np.argwhere(_chosen(slices_of(region))).tolist():
             first[k].setdefault(tuple(index), now[tuple(index)].copy())
         if numbers.random() < 0.1:
-            marks.append((len(copies), [set(one) for one in first]))
+            marks.append((len(copies), copies.now(), [one.to_numpy() for one in each]))
         new = change.integers(-99, 99, now.shape).astype(now.dtype)
         for index in first[k]:  # others do not change
             now[index] = new[index]
         each[k].from_numpy(now)
-    since, before = marks[-1]
+    since, later, held = marks[-1]
     copies.put_back(since)
-    for field, known, old in zip(each, first, before, strict=True):
-        held = field.to_numpy()
-        assert all(np.array_equal(held[index], known[index]) for index in known.keys() - old)
+    later.put_back()
+    for field, values in zip(each, held, strict=True):
+        np.testing.assert_array_equal(field.to_numpy(), values)
     copies.put_back()
     for field, known in zip(each, first, strict=True):
         wanted = np.zeros_like(field.to_numpy())
@@ -69,10 +69,10 @@ def test_what_they_hold_later() -> None:
     later = copies.now()
     field.fill(7.0)
     later.put_back()
-    assert field.to_numpy().tolist() == [7.0, 5.0, 5.0, 7.0]
+    assert field.to_numpy()[1:3].tolist() == [5.0, 5.0]  # on a device, the others come back as well
     copies.put_back()
-    assert field.to_numpy().tolist() == [7.0, 0.0, 0.0, 7.0]
-    assert later.nbytes == copies.nbytes == 16 and copies.regions == ((field.buffer, ((1, 3),)),)
+    assert field.to_numpy()[1:3].tolist() == [0.0, 0.0]
+    assert later.nbytes == copies.nbytes and copies.regions == ((field.buffer, ((1, 3),)),)
 
 
 def _chosen(position: Any) -> Any:
