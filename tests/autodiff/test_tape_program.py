@@ -128,6 +128,54 @@ def test_what_has_no_program_is_refused() -> None:
         tape.program()
 
 
+def test_gradients_that_are_not_launches_are_refused() -> None:
+    x, loss = array(3), scalar()
+
+    @ti.kernel
+    def squares():
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    @ti.ad.grad_replaced
+    def forward():
+        squares()
+
+    @ti.ad.grad_for(forward)
+    def backward():
+        x.grad.from_numpy(2 * x.to_numpy())
+
+    with ti.ad.Tape(loss, keep=True) as tape:
+        forward()
+    with pytest.raises(DifferentiationError, match="has no program: 'forward' has a gradient of its own"):
+        tape.program()
+
+
+def test_a_sweep_that_has_none_runs_to_its_end_and_leaves_everything_as_it_was() -> None:
+    x, loss = array(2), scalar()
+    v = ti.Vector.field(2, ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def squared():
+        v[None] = v[None] * v[None]
+
+    @ti.kernel
+    def total():
+        loss[None] += v[None].sum()
+
+    x.from_numpy(np.array([0.5, 1.5]))
+    with ti.ad.Tape(loss, keep=True) as tape:
+        v[None] = ti.Vector([x[0], 2 * x[1]])
+        squared()
+        total()
+    fields = (x, v, loss, x.grad, v.grad, loss.grad)
+    left = [field.to_numpy() for field in fields]
+    np.testing.assert_allclose(x.grad.to_numpy(), [2 * 0.5, 8 * 1.5])
+    with pytest.raises(DifferentiationError, match="has no program: the derivatives of several numbers"):
+        tape.program()
+    for field, values in zip(fields, left, strict=True):
+        np.testing.assert_array_equal(field.to_numpy(), values)
+
+
 def test_random_tapes(random_programs: range) -> None:
     """The programs of random tapes, of which some have none."""
     checked = 0

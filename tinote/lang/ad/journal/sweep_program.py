@@ -8,34 +8,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tinote.errors import CaptureError, DifferentiationError
-from tinote.lang.ad.journal.events import Launch
+from tinote.errors import DifferentiationError
+from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.capture.explore import capturing
-from tinote.lang.capture.recording import Array, Recording, Tables
+from tinote.lang.capture.recording import Array, Following, Tables
 from tinote.program.program import Program
 from tinote.runtime.memory import Memory
+from tinote.source import Span
 
 
 def sweep_program(journal: Journal, sweep: Callable[[], None]) -> Tables:
     """The program of a `sweep` through a journal, which runs, with what blocks and codes are in this process. Raises
     `DifferentiationError` for what no program says.
     """
+    for event in journal.events:
+        if isinstance(event, Custom):  # what NumPy does to memory would not be heard
+            raise _has_none(f"'{event.name}' has a gradient of its own", event.span)
     tables = Tables(Program())
     with capturing:
-        recording = Recording(tables, prints=True)
+        recording = Following(tables)  # the sweep runs to its end, which brings fields back, whatever is refused
         try:
             for number, (held, name) in enumerate(kept_by(journal)):
                 recording.lend(held, name, number)
             recording.run(sweep)
+            refused = recording.refused
+            if refused is not None:
+                raise _has_none(refused.message.removeprefix("this cannot be captured: "), refused.span)
             recording.end(None, ())
-        except CaptureError as error:
-            why = error.message.removeprefix("this cannot be captured: ")
-            raise DifferentiationError(f"the reverse sweep of this tape has no program: {why}", error.span) from None
         finally:
             recording.close()
     tables.plan.root.steps = recording.steps
     return tables
+
+
+def _has_none(why: str, span: Span | None) -> DifferentiationError:
+    return DifferentiationError(
+        f"the reverse sweep of this tape has no program: {why}",
+        span,
+        hint="`tape.graph()` shows what any tape has recorded",
+    )
 
 
 def kept_by(journal: Journal) -> Iterator[tuple[Memory | Array, str]]:
