@@ -7,6 +7,7 @@ follows values through them, forwards or backwards, asks for this.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
 
 from tinote.ir.buffers import Buffer
 
@@ -19,11 +20,21 @@ class Effects:
 
     __slots__ = ()
 
-    sources: Collection[int] = ()
-    results: Collection[int] = ()
-    loaded: Collection[Buffer] = ()
-    written: Collection[Buffer] = ()
-    always = False
+    if TYPE_CHECKING:  # some have them as attributes, others as properties
+
+        @property
+        def sources(self) -> Collection[int]: ...
+        @property
+        def results(self) -> Collection[int]: ...
+        @property
+        def loaded(self) -> Collection[Buffer]: ...
+        @property
+        def written(self) -> Collection[Buffer]: ...
+        @property
+        def always(self) -> bool: ...
+    else:
+        sources = results = loaded = written = ()
+        always = False
 
     @property
     def touched(self) -> set[Buffer]:
