@@ -47,7 +47,7 @@ import numpy as np
 from tinote.errors import DifferentiationError, Note
 from tinote.lang.data.traced_derivatives import RULES, SCALE, Constant, Dual, ScalarRule, SumOfSquares
 from tinote.lang.session.state import recorder
-from tinote.program.effects import Effects
+from tinote.program.recorded import RecordedOperation
 from tinote.runtime.seam import heard
 from tinote.source import Span, caller, line_text
 
@@ -61,7 +61,7 @@ _LOOKS = re.compile(r"(math\.|np\.|numpy\.)?(isnan|isfinite|isinf|isclose|allclo
 _OPERATOR = opmap["BINARY_OP"]
 
 
-class Computed(Effects):
+class Computed(RecordedOperation):
     """Python has computed the traced number `result` by a rule. Active `operands` are traced numbers, others floats."""
 
     __slots__ = ("operands", "result", "rule")

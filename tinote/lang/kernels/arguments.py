@@ -131,7 +131,7 @@ class Arguments:
             made.plain = self.plain.unshared
         return made
 
-    @property
+    @cached_property
     def lent(self) -> frozenset[Buffer]:
         """The memory with temporary companions."""
         return frozenset(map(self.actual, self.request.temporaries))

@@ -24,8 +24,8 @@ from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, of_s
 from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.session.state import memory_of, session
 from tinote.program import operations as ops
-from tinote.program.effects import Effects
 from tinote.program.program import Program
+from tinote.program.recorded import RecordedOperation
 from tinote.runtime.memory import Memory
 from tinote.source import Span
 
@@ -266,7 +266,7 @@ class StepUnderTape:
         return way, numbers, forward.finish(reached)
 
 
-class CapturedStep(Effects):
+class CapturedStep(RecordedOperation):
     """One call. `regions`: what it does to memory; `way`: that it took; `before` and `after`: how long the log of
     overwritten values was; `kept`: what it has put aside; `numbers`: what its gradient reads of its registers;
     `sources`, `results`: the traced numbers that went in and came out.

@@ -3,7 +3,7 @@ fields, computes of that (`Computed`) and writes to fields.
 
 Whoever wants to know what a program did walks over these: the reverse sweep (`sweep.py`), the search for broken
 gradient paths (`broken_path.py`), the picture of a tape (`graph.py`), the checks. What each of them does to numbers
-and to memory is asked for in one way (`program/effects.py`).
+and to memory is asked for in one way (`program/recorded.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tinote.lang.data.traced import Computed, Traced
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions
 from tinote.lang.kernels.arguments import Arguments, ExternalArray
 from tinote.lang.kernels.kernel import Instance
-from tinote.program.effects import Effects
+from tinote.program.recorded import RecordedOperation
 from tinote.runtime.memory import Memory, MemoryCopies
 from tinote.source import NOWHERE, Span
 
@@ -35,7 +35,7 @@ from tinote.source import NOWHERE, Span
 _NO_COPIES: Mapping[Buffer, Memory] = {}
 
 
-class Launch(Effects):
+class Launch(RecordedOperation):
     """One launch: what was launched with which values, and which elements its gradient will read. `before` and `after`:
     how long the log of overwritten values was. Of external arrays, `copies` is what the gradient will read, and
     `input_copies` what the launch itself read, if it is to be run again. `old_values`: those that the launch returns
@@ -193,7 +193,7 @@ class InnerEvents(NamedTuple):
 
 
 @dataclass(eq=False)
-class Custom(Effects):
+class Custom(RecordedOperation):
     """A stretch of the program with a custom VJP: `gradient` runs in its place in the reverse sweep.
 
     `loaded`: what its launches read of values from before; `fully_overwritten`: fields whose elements it all gave new
@@ -275,7 +275,7 @@ class Custom(Effects):
             now.put_back()
 
 
-class Read(Effects):
+class Read(RecordedOperation):
     """Python read traced number `number` of the element of `buffer` at `position`, or of a component of it."""
 
     __slots__ = ("buffer", "number", "position")
@@ -294,7 +294,7 @@ class Read(Effects):
         return (self.buffer,)
 
 
-class Write(Effects):
+class Write(RecordedOperation):
     """Python gave elements of `target` new values: those at `position` in its array (of the field's shape followed
     by that of its elements; `...`: all of them). The values are those of the field `source`, the traced numbers
     `numbers` (one for all of them, or an array that fits the elements, 0 for constants), or constants. `initialises`:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tinote.ir.buffers import Buffer
 
 
-class Effects:
+class RecordedOperation:
     """`sources`, `results`: the traced numbers that it reads, and those that it sets; 0 stands for a constant.
     `loaded`, `written`: the memory that it reads, and that it writes to. `always`: whether its gradient runs wherever
     it stands, not only where an adjoint reaches it.
