@@ -14,7 +14,7 @@ from tests.autodiff.test_random_tapes import Trial
 from tests.autodiff.user import array, scalar, session  # noqa: F401
 from tinote.errors import DifferentiationError
 from tinote.lang.ad.journal.sweep_program import kept_by, sweep_program
-from tinote.lang.capture.prepare import prepared
+from tinote.lang.capture.targets import prepared
 from tinote.program import operations as ops
 from tinote.program.parse import parse
 from tinote.program.program import Program
