@@ -15,7 +15,7 @@ from tinote.lang.capture.explore import capturing
 from tinote.lang.capture.recording import Array, Following, Tables
 from tinote.program.program import Program
 from tinote.runtime.memory import Memory
-from tinote.source import Span
+from tinote.source import Span, caller
 
 
 def sweep_program(journal: Journal, sweep: Callable[[], None]) -> Tables:
@@ -45,7 +45,7 @@ def sweep_program(journal: Journal, sweep: Callable[[], None]) -> Tables:
 def _has_none(why: str, span: Span | None) -> DifferentiationError:
     return DifferentiationError(
         f"the reverse sweep of this tape has no program: {why}",
-        span,
+        caller() if span is None else span,
         hint="`tape.graph()` shows what any tape has recorded",
     )
 
