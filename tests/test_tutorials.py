@@ -101,4 +101,4 @@ def test_it_says_at_once_which_library_is_missing(file: str) -> None:
 
 
 def test_the_tutorials_about_libraries_are_those_with_needs() -> None:
-    assert [file for file in ORDER if needs(file)] == ["11_on_a_gpu.ipynb"]
+    assert [file for file in ORDER if needs(file)] == ["09_neural_controller.ipynb", "11_on_a_gpu.ipynb"]

@@ -40,6 +40,7 @@ TUTORIALS = {
     "06_fluid_live": (2, None),
     "07_cloth_in_space": (0, (0.05, 0.0, 0.95, 0.7)),
     "08_from_one_run_to_ten_thousand": (1, None),
+    "09_neural_controller": (1, None),
     "10_port_a_taichi_program": (0, (0.0, 0.35, 1.0, 0.94)),
     "11_on_a_gpu": (0, None),
     "12_life_of_a_kernel": (0, (0.0, 0.0, 0.75, 0.95)),

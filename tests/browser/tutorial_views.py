@@ -25,7 +25,10 @@ from tinote.viz.notebook.composed import keep_pictures_of_boxes
 from tinote.viz.pages.export import page
 from tinote.viz.pages.sources import Sources
 
-SHORTER = {"teach(60)": "teach(2)", "assert max(distances) > 0.8": "max(distances)", "range(260)": "range(20)"}
+SHORTER = {
+    "teach(60)": "teach(2)", "assert max(distances) > 0.8": "max(distances)", "range(260)": "range(20)",
+    "train(weights, 250, 100)": "train(weights, 30, 1)", "< min(at_once)": "",
+}  # fmt: skip
 """What takes long in a notebook, and is not what its views show."""
 
 

@@ -33,6 +33,7 @@ CAPTURED = {
     "05_fitting_and_control": ["replayed"],
     "06_fluid_live": ["replayed", "replayed"],
     "07_cloth_in_space": ["replayed"],
+    "09_neural_controller": ["replayed"],
     "10_port_a_taichi_program": ["replayed"],
 }
 
