@@ -1,6 +1,6 @@
 """Makes the film and the pictures of README and welcome notebook: `python docs/pictures/generate.py [NAME …]`.
 
-The film is `view.record` of the first tutorial's view. Pictures of the gallery are snapshots of the programs in
+The film is `view.record` of the view of the gravity tutorial. Pictures of the gallery are snapshots of the programs in
 `examples/`; those of the tutorials are cut out of the outputs that are stored in the notebooks. The chart of times is
 drawn from `benchmarks/reports/gradients.json`.
 """
@@ -104,7 +104,7 @@ def views(shown: Any) -> list[Any]:
 
 
 def film() -> None:
-    """The disc of the first tutorial falls in and rebounds."""
+    """The disc of the gravity tutorial falls in and rebounds."""
     shell = InteractiveShell.instance()
     for cell in nbformat.read(NOTEBOOKS / "02_autodiff_gravity.ipynb", as_version=4).cells:
         if cell.cell_type == "code":
