@@ -45,9 +45,11 @@ TUTORIALS = {
     "11_on_a_gpu": (0, None),
     "12_life_of_a_kernel": (0, (0.0, 0.0, 0.75, 0.95)),
     "13_making_a_kernel_fast": (1, None),
-    "14_custom_gradients_and_checkpointing": (1, (0.0, 0.0, 0.8, 1.0)),
-    "15_derivatives_that_compose": (1, None),
-    "16_access_rules": (0, (0.0, 0.0, 0.9, 1.0)),
+    "14_custom_gradients": (0, (0.0, 0.0, 0.8, 1.0)),
+    "15_long_simulations": (0, (0.0, 0.0, 0.8, 1.0)),
+    "16_debugging_gradients": (0, (0.45, 0.69, 1.0, 0.915)),
+    "17_derivatives_that_compose": (1, None),
+    "18_access_rules": (0, (0.0, 0.0, 0.9, 1.0)),
 }
 """Of each tutorial: which of its stored pictures, and the part of it that is shown (left, top, right, bottom)."""
 
