@@ -1,5 +1,5 @@
-"""A signal handler may launch a kernel anywhere within a derivative, which is right all the same, or an error says why
-there is none. Here a profiler's hook launches one at each call of a function.
+"""A signal handler may launch a kernel anywhere within a derivative, and compute a derivative of its own, which is
+right all the same, or an error says why there is none. Here a profiler's hook does so at each call of a function.
 """
 
 from __future__ import annotations
@@ -148,3 +148,100 @@ def test_a_kernel_that_writes_what_the_interrupted_one_uses_is_refused() -> None
         sys.setprofile(None)
     assert np.array_equal(found, right)
     assert len(refused) == 1 and "'tick' is launched by what interrupts 'advance'" in refused[0]
+
+
+def inside(derivative: Callable[[Scene], Any], scene: Scene, interrupt: Callable[..., None]) -> Any:
+    """The derivative, interrupted only until it has been computed: whoever reads gradients later reads the last ones."""
+
+    def reads_later(frame: Any, event: str, argument: Any) -> None:
+        if event == "call" and frame.f_code.co_name in ("grad", "dual") and frame.f_back.f_code in CODES:
+            sys.setprofile(None)
+        else:
+            interrupt(frame, event, argument)
+
+    try:
+        sys.setprofile(reads_later)
+        return np.array(derivative(scene))
+    finally:
+        sys.setprofile(None)
+
+
+CODES = [of_a_tape.__code__, of_forward_mode.__code__]
+
+
+@pytest.mark.parametrize("inner", [of_a_tape, of_forward_mode, of_a_function, of_second_order])
+@pytest.mark.parametrize("outer", [of_a_tape, of_forward_mode, of_a_function, of_second_order])
+def test_a_derivative_may_be_computed_at_any_point_of_another_one(
+    outer: Callable[[Scene], Any], inner: Callable[[Scene], Any]
+) -> None:
+    scene, own = Scene(), Scene()
+    passed, wanted = 0, -1
+    found: list[Any] = []
+
+    def interrupt(_frame: Any, event: str, _argument: Any) -> None:
+        nonlocal passed
+        passed += event == "call"
+        if event == "call" and passed == wanted:
+            sys.setprofile(None)
+            try:
+                found.append(np.array(inner(own)))
+            except DifferentiationError as error:  # what it writes before belongs to the launch under way
+                assert "of which one interrupts the other one" in error.message, wanted
+                assert inner is of_forward_mode
+
+    def run() -> Any:
+        nonlocal passed
+        passed = 0
+        scene.begin()
+        own.begin()
+        found.clear()
+        return inside(outer, scene, interrupt)
+
+    own.begin()
+    expected = np.array(inner(own))
+    run()
+    right = run()
+    assert passed > 100 and np.any(right) and np.any(expected)
+    count = passed
+    refused = 0
+    for wanted in range(1, count, 1 + count // 400):
+        try:
+            assert np.array_equal(run(), right), wanted
+        except DifferentiationError as error:
+            assert "of which one interrupts the other one" in error.message, wanted
+            assert inner is of_forward_mode
+            refused += 1
+        if found:
+            assert np.array_equal(found[0], expected), wanted
+    assert refused < count / 4
+
+
+@pytest.mark.parametrize("inner", [of_a_tape, of_forward_mode])
+@pytest.mark.parametrize("outer", [of_a_tape, of_a_function])
+def test_a_derivative_in_the_memory_of_the_sweep_that_it_interrupts_is_refused(
+    outer: Callable[[Scene], Any], inner: Callable[[Scene], Any]
+) -> None:
+    scene = Scene()
+    other = ti.field(ti.f64, (), needs_grad=True, needs_dual=True)
+    refused = []
+
+    def interrupt(frame: Any, event: str, _argument: Any) -> None:
+        if event == "call" and frame.f_code.co_name == "_run" and frame.f_code.co_filename.endswith("sweep.py"):
+            sys.setprofile(None)
+            scene.loss = other
+            try:
+                inner(scene)
+            except DifferentiationError as error:
+                refused.append(error.message)
+
+    loss = scene.loss
+    scene.begin()
+    inner(scene)  # compiled
+    scene.begin()
+    try:
+        inside(outer, scene, interrupt)
+    except DifferentiationError as error:
+        refused.append(error.message)
+    scene.loss = loss
+    assert len(refused) == 2
+    assert all("is used by two recordings of which one interrupts the other one" in one for one in refused)

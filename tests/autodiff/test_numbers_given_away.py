@@ -14,6 +14,7 @@ import datetime
 import decimal
 import fractions
 import heapq
+import io
 import itertools
 import json
 import math
@@ -52,7 +53,8 @@ WORK: dict[str, list[str]] = {
     "text": [
         "str(e)", "repr(e)", "f'{e}'", "f'{e:.17e}'", "f'{e:9.3f}'", "'%s' % e", "'%.17g' % e", "'{:>30}'.format(e)",
         "float(str(e))", "float(f'{e:.17e}')", "float('%r' % e)", "eval(repr([e]))[0]", "pprint.pformat([e])",
-        "float(f'{e:.4f}')",
+        "float(f'{e:.4f}')", "float('%.4f' % e)", "float('%g' % e)", "float('% 9.8e' % e)",
+        "float(f'{e:012,.9f}'.replace(',', ''))", "float(np.loadtxt(io.StringIO(f'{e:.9f}')))",
     ],
     "standard library": [
         "math.sin(e)", "math.fsum([e, e])", "math.prod([e, 2])", "math.hypot(e, 1)", "math.floor(e)",
@@ -105,7 +107,7 @@ REFUSED: dict[str, str] = {
 NAMES: dict[str, Any] = {
     module.__name__: module
     for module in (
-        array, bisect, cmath, collections, copy, ctypes, datetime, decimal, fractions, heapq, itertools, jax, json,
+        array, bisect, cmath, collections, copy, ctypes, datetime, decimal, fractions, heapq, io, itertools, jax, json,
         math,
         operator, pickle, pprint, random, statistics, struct, time,
     )
@@ -265,3 +267,20 @@ def test_what_takes_nothing_but_a_float_says_what_to_write(text: str, is_open: b
     if not is_open:
         with pytest.raises((TypeError, ValueError), match=REFUSED[text]):
             function(e)
+
+
+def test_a_number_that_was_read_from_text_before_another_one_was_taken_out_is_warned_of() -> None:
+    world = World()
+    with pytest.warns(UserWarning, match="taken out before"), ti.ad.Tape(world.loss):
+        world.first()
+        read = float(str(world.y[None]))
+        assert float(world.y[None]) > 3
+        world.scaled(read)
+
+
+@pytest.mark.parametrize("read", [np.float32, np.float64, lambda text: np.array([text]).astype(np.float32)[0]])
+def test_a_number_of_numpys_that_was_read_from_text_is_warned_of(read: Callable[[str], Any]) -> None:
+    world = World()
+    with pytest.warns(UserWarning, match="written as text or copied before"), ti.ad.Tape(world.loss):
+        world.first()
+        world.scaled(read(str(world.y[None])))

@@ -466,9 +466,11 @@ class Ahead:
             if isinstance(one, Written):
                 tape.writing(*one)
         for instance, values in self._came:
+            tape.under_way = instance, values
             native = tape.launching(instance, values) or instance.primal
             native.launch(values)
             tape.launched()
+        tape.under_way = None
 
     # ---- the end
 

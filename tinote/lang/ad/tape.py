@@ -14,8 +14,8 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from types import TracebackType
+from contextlib import ExitStack, contextmanager
+from types import FrameType, TracebackType
 from typing import Any, Literal
 
 from tinote.errors import DifferentiationError, Note, at_users_frames
@@ -46,6 +46,7 @@ from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.owners import (
     clear_own_gradients,
     close_recording,
+    interrupted,
     needs_no_claims,
     open_recording,
     own_duals,
@@ -73,10 +74,10 @@ def clear_all_gradients() -> None:
     _clear_gradients()
 
 
-def _clear_gradients() -> None:
-    """Set those gradients to zero that no other owner computed."""
+def _clear_gradients(interrupts: Sequence[Recorder] = ()) -> None:
+    """Set those gradients to zero that no other owner computed, and none of these recordings computes."""
     config = session.config
-    clear_own_gradients(1 if config.arch == "python" else config.num_threads)
+    clear_own_gradients(1 if config.arch == "python" else config.num_threads, interrupts)
 
 
 def _is_of_gradient(dual: Buffer) -> bool:
@@ -166,6 +167,9 @@ class Tape(Journal):
     Several threads and asyncio tasks may differentiate at the same time, each with memory that the others only read:
     where two open recordings use the same memory, one of them raises a `DifferentiationError` with the lines of both.
 
+    A tape that a signal handler opens while a derivative is being computed is no part of that, and leaves the gradients
+    alone that are used there. It needs fields of its own: else one of the two raises a `DifferentiationError`.
+
     References
     ----------
     A. Griewank and A. Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.2 (reverse mode).
@@ -184,6 +188,9 @@ class Tape(Journal):
     >>> x.grad.to_numpy()
     array([2., 4., 6.])
     """
+
+    #: the block in which it is beside the recordings that it interrupts, if there are any
+    apart: ExitStack | None = None
 
     def __init__(
         self,
@@ -324,10 +331,21 @@ class Tape(Journal):
             session.launches = launches
 
     def __enter__(self) -> Tape:
+        frame = sys._getframe(1)
+        interrupts = interrupted()
+        if not interrupts:
+            return self._enter(frame)
+        self.interrupts = interrupts
+        with ExitStack() as stack:
+            stack.enter_context(beside())
+            self._enter(frame)
+            self.apart = stack.pop_all()
+        return self
+
+    def _enter(self, frame: FrameType) -> Tape:
         if self._entered:
             raise DifferentiationError("a tape records once; make a new one for each block", caller())
         outer = recorder.get()
-        frame = sys._getframe(1)
         place = frame.f_code.co_filename, frame.f_lineno
         if outer is not None:
             base_of(outer).begin_all_duals()
@@ -340,13 +358,13 @@ class Tape(Journal):
         if self._inner is not None:
             self._inner.enter()
         if self.clear_gradients:
-            _clear_gradients()
+            _clear_gradients(self.interrupts)
             if outer is not None:
                 clear_memories([memory for dual, memory in own_duals().items() if _is_of_gradient(dual)], 1)
         self.begin_loss(self.loss)
         if self._check is not None:
             self._check.start()
-        alone = self.repeats and outer is None and self._inner is None and needs_no_claims()
+        alone = self.repeats and outer is None and self._inner is None and not self.interrupts and needs_no_claims()
         begin = repeated_tapes.begin(self, self._place) if alone else None
         self._block = Block(place)
         try:
@@ -466,24 +484,31 @@ class Tape(Journal):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self.apart is None:
+            self._leave(failed=kind is not None)
+            return
+        with self.apart:
+            self._leave(failed=kind is not None)
+
+    def _leave(self, *, failed: bool) -> None:
         try:
             if type(self) is Tape and not self._entered:
                 raise DifferentiationError("the tape was not entered: write `with ti.ad.Tape(loss):`", caller())
             if type(self) is not _Waiting:
                 self._end()
-            elif self.ahead.end(failed=kind is not None):
-                self._block.end(failed=kind is not None)
+            elif self.ahead.end(failed=failed):
+                self._block.end(failed=failed)
                 self.forget()
                 return
         except BaseException:  # an interrupt
             self._end()
             close_recording(self, failed=True)
             raise
-        failed = True
+        has_run, failed = not failed, True
         inner = self._inner
         try:
-            self._block.end(failed=kind is not None)
-            if kind is None:
+            self._block.end(failed=not has_run)
+            if has_run:
                 if self.rules is not None:
                     self.rules.look_outside()
                 if inner is None:
@@ -504,8 +529,7 @@ class Tape(Journal):
             if type(self) is _Noted:
                 self.go_on()
                 self.__dict__.pop("noted").end(failed)  # which knows the tape
-            close_recording(self, failed=failed)
-            self.forget()
+            self.forget(failed=failed)
 
     def begin_again(self, before: CompanionsBefore) -> None:
         """The block is over, and its reverse sweep will run once more, in a block that leaves gradients as they were:
@@ -557,8 +581,11 @@ _WITHOUT_WAITING = frozenset(
         "__class__",
         "__dict__",
         "ahead",
+        "_leave",
         "announced",
+        "apart",
         "go_on",
+        "interrupts",
         "is_using",
         "leaves",
         "opened",

@@ -227,17 +227,18 @@ class Trace:
         if root.is_open and (root.taken_out is None or root.taken_out.written is not None) and not root._said:
             span = caller("numpy")
             if not _looks(span):
-                root.taken_out = _TakenOut(span, _floats_around())
+                before = _floats_around() if root.taken_out is None else root.taken_out.older
+                root.taken_out = _TakenOut(span, before)
 
-    def note_written(self, value: float) -> None:
-        """A number that depends on what is differentiated is written as text, from which `value` can be read."""
+    def note_written(self, *values: float) -> None:
+        """A number that depends on what is differentiated is written as text, from which one of these can be read."""
         root = self.root
         if not root.is_open or root._said:
             return
         if root.taken_out is None:
             root.taken_out = _TakenOut(caller("numpy"), _floats_around(), set())
         if root.taken_out.written is not None:
-            root.taken_out.written.add(value)
+            root.taken_out.written.update(values)
 
     def note_plain(self, values: Any, what: str) -> None:
         """Plain numbers go into the program again, to `what`. Raises or warns, once, where they may have come from
@@ -308,18 +309,25 @@ def may_be_computed(values: Any, older: dict[int, float], written: set[float] | 
             return array.dtype.kind in "fO"
         if array.dtype == object:
             return may_be_computed(array.ravel().tolist(), older, written)
-        return array.dtype.kind == "f" and bool(np.isin(array, list(written)).any())
+        return array.dtype.kind == "f" and bool(np.isin(array, np.array(list(written), array.dtype)).any())
     if type(values) is Traced or not isinstance(values, float | np.floating):
         return False
-    return (written is None or values in written) and id(values) not in older and not _is_literal(values)
+    if written is not None and not any(type(values)(one) == values for one in written):
+        return False
+    return id(values) not in older and not _is_literal(values)
 
 
-def _read_back(text: str, value: float) -> float:
-    """The number that can be read from the text of a value, or else the value."""
+def _read_back(text: str, value: float) -> Sequence[float]:
+    """The numbers that can be read from the text of a value."""
     try:
-        return float(text)
-    except ValueError:
-        return value
+        return (float(text),)
+    except ValueError:  # with separators, or as a percentage
+        return _roundings(value)
+
+
+def _roundings(value: float) -> list[float]:
+    """The numbers that can be read from a text of a value of which nobody knows how many digits it has."""
+    return [value, *[float(f"{value:.{digits}e}") for digits in range(17)]]
 
 
 def _is_literal(value: Any) -> bool:
@@ -411,7 +419,8 @@ class Traced:
             frame = sys._getframe(1)
             if frame.f_code.co_code[frame.f_lasti] != _OPERATOR:
                 return float(self._take_out())
-            self._note_written(self.value)
+            if self._may_be_lost:
+                self.trace.note_written(*_roundings(self.value))
         return float(self.value)
 
     def __tinote_captured__(self) -> float:
@@ -467,7 +476,8 @@ class Traced:
     def __format__(self, spec: str) -> str:
         self._look("its text")
         text = format(self.value, spec)
-        self._note_written(_read_back(text, self.value))
+        if self._may_be_lost:
+            self.trace.note_written(*_read_back(text, self.value))
         return text
 
     def __hash__(self) -> int:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Collection, Iterable, Mapping, Set
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from threading import get_ident
 from typing import Any, NamedTuple
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
-from tinote.lang.session.state import Recorder, forget_gradients, memory_of, session
+from tinote.lang.session.state import Recorder, beside, forget_gradients, memory_of, recorder, session
 from tinote.runtime.clearing import clear_memories
 from tinote.runtime.memory import Memory
 from tinote.runtime.owner import SESSION, Owner, present_owner
@@ -130,22 +131,29 @@ def give_back(owners: Mapping[Buffer, Owner]) -> None:
         forget_gradients()
 
 
-def clear_own_gradients(num_threads: int) -> None:
-    """Set those gradients to zero that no other owner computes."""
+def clear_own_gradients(num_threads: int, interrupts: Iterable[Recorder] = ()) -> None:
+    """Set those gradients to zero that no other owner computes, and none of the recordings that this interrupts."""
     with _lock:
-        gradients = own_gradients()
+        gradients = _not_in_use(own_gradients(), interrupts)
         clear_memories(gradients.values(), num_threads)
         if session.has_owners:
             _inherit(gradients)
 
 
-def clear_own_duals() -> None:
+def clear_own_duals(interrupts: Iterable[Recorder] = ()) -> None:
     """The same of duals, those of gradients included."""
     with _lock:
-        duals = own_duals()
+        duals = _not_in_use(own_duals(), interrupts)
         clear_memories(duals.values(), 1)
         if session.has_owners:
             _inherit(duals)
+
+
+def _not_in_use(companions: dict[Buffer, Memory], interrupts: Iterable[Recorder]) -> dict[Buffer, Memory]:
+    for other in interrupts:
+        used = other.companions
+        companions = {one: memory for one, memory in companions.items() if one not in used}
+    return companions
 
 
 def _inherit(companions: Iterable[Buffer]) -> None:
@@ -214,6 +222,8 @@ _replays: list[Replay] = []
 _waiting = 0
 _lock = threading.RLock()
 _change = threading.Condition(_lock)
+#: what recordings interrupt that are opened in this context
+_interrupts: ContextVar[Sequence[Recorder]] = ContextVar("tinote_interrupts", default=())
 #: how many seconds a recording waits for others, of which none ends meanwhile: they may wait for this one
 PATIENCE = 300.0
 
@@ -239,10 +249,35 @@ def open_recording(recording: Recorder) -> None:
         recording.owner = present_owner()
         recording.thread = get_ident()
         recording.reference = weakref.ref(recording, _is_gone)
+        recording.interrupts = recording.interrupts or _interrupts.get()
     if recording.reference not in _open:
         _open.append(recording.reference)
         if _replays:
             _wait_for_replays()
+
+
+def interrupted() -> list[Recorder]:
+    """The recordings that what is opened now interrupts: a signal handler's. They compute derivatives in this thread,
+    where no recording goes on or the launch that is being recorded has begun.
+    """
+    if not _open:
+        return []
+    around, own, thread = recorder.get(), present_owner(), get_ident()
+    if around is not None and around.under_way is None:
+        return []
+    found = [one for one in _all_open() if one.owner is own and one.thread == thread]
+    return [one for one in found if one.is_using or one is around]
+
+
+@contextmanager
+def interrupting(recordings: Sequence[Recorder]) -> Iterator[None]:
+    """A block of which the recordings interrupt these, and are no part of the one that this context sees."""
+    token = _interrupts.set(recordings)
+    try:
+        with beside():
+            yield
+    finally:
+        _interrupts.reset(token)
 
 
 def _is_gone(reference: weakref.ref[Recorder]) -> None:
@@ -324,11 +359,12 @@ def refuse_same_values(recording: Recorder) -> None:
         for other in _others(recording):
             buffer = recording.meeting(other)
             if buffer is not None:
-                other.met = buffer, recording.opened or NOWHERE
-                raise both_use(recording, f"'{buffer.name}'", other.opened or NOWHERE)
+                interrupts = other in recording.interrupts
+                other.met = buffer, recording.opened or NOWHERE, interrupts
+                raise both_use(recording, f"'{buffer.name}'", other.opened or NOWHERE, interrupts)
     if recording.met is not None:
-        buffer, span = recording.met
-        raise both_use(recording, f"'{buffer.name}'", span)
+        buffer, span, interrupts = recording.met
+        raise both_use(recording, f"'{buffer.name}'", span, interrupts)
 
 
 def _met(recording: Recorder, companions: Collection[Buffer]) -> tuple[Buffer, Span, bool] | None:
@@ -350,22 +386,29 @@ def _all_open() -> list[Recorder]:
 
 
 def _others(recording: Recorder) -> list[Recorder]:
-    """Those of other owners. A thread's recording goes on in a task that it has opened: that is no other one."""
+    """Those of other owners, and those that it interrupts. A thread's recording goes on in a task that it has opened:
+    that is no other one.
+    """
     own = recording.owner
     found = [one for one in _all_open() if one.owner is not own]
-    return [one for one in found if own is None or one.owner is None or not own.runs_within(one.owner)]
+    found = [one for one in found if own is None or one.owner is None or not own.runs_within(one.owner)]
+    return [*found, *recording.interrupts]
 
 
 def _name(buffer: Buffer) -> str:
     return buffer.name
 
 
-def both_use(recording: Recorder, what: str, other: Span) -> DifferentiationError:
+def both_use(recording: Recorder, what: str, other: Span, interrupts: bool = False) -> DifferentiationError:
     """The error of two recordings that use the same memory at the same time."""
+    whose, hint = "of different threads or tasks", "give each of them fields of its own, or run one after the other"
+    if interrupts:
+        whose = "of which one interrupts the other one (in a signal handler)"
+        hint = "give each of them fields of its own, or let the handler set a flag that the program looks at"
     return DifferentiationError(
-        f"{what} is used by two recordings of different threads or tasks at the same time",
+        f"{what} is used by two recordings {whose} at the same time",
         recording.opened or NOWHERE,
-        hint="give each of them fields of its own, or run one after the other",
+        hint=hint,
         notes=[Note("the other one", other)],
     )
 
@@ -373,4 +416,4 @@ def both_use(recording: Recorder, what: str, other: Span) -> DifferentiationErro
 def _both(recording: Recorder, buffer: Buffer, other: Span) -> DifferentiationError:
     kind = "dual" if buffer.primal is not None and buffer.primal.tangent is buffer else "gradient"
     name = buffer.name if buffer.primal is None else buffer.primal.name
-    return both_use(recording, f"the {kind} of '{name}'", other)
+    return both_use(recording, f"the {kind} of '{name}'", other, bool(recording.interrupts))

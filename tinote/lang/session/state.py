@@ -103,8 +103,10 @@ class Recorder:
     companions: Set[Buffer] = frozenset()
     is_using = False
     leaves = False
-    #: what another recording has used at the same time, and where that was opened
-    met: tuple[Buffer, Span] | None = None
+    #: those of the same thread that it interrupts, if a signal handler has opened it while they compute derivatives
+    interrupts: Sequence[Recorder] = ()
+    #: what another recording has used at the same time, where that was opened, and whether one interrupts the other one
+    met: tuple[Buffer, Span, bool] | None = None
     #: whether it is over
     has_ended = False
     #: the launch that is being recorded now: one that interrupts it is not a part of this

@@ -183,7 +183,7 @@ class ForwardMode(Recorder):
             self._before.hold_for(self)
             self._before.begin_anew()
         elif self.clears:
-            clear_own_duals()
+            clear_own_duals(self.interrupts)
         self.begin_duals([field.dual.buffer for field in (*self.params, *self.losses)])
         for field, direction in zip(self.params, self._seeds, strict=True):
             store_seed(field.dual, direction)

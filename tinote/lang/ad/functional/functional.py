@@ -66,6 +66,7 @@ from tinote.lang.data.captured_arrays import zeros
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, constants
 from tinote.lang.session.renamed import also_called
+from tinote.lang.session.owners import interrupting
 from tinote.lang.session.state import Recorder, recorder
 from tinote.runtime.seam import heard
 
@@ -504,7 +505,12 @@ def _nesting(run: Callable[..., Any], inner: Callable[..., Any]) -> Callable[...
 
     def call(*args: Any, **kwargs: Any) -> Any:
         outer = _outer()
-        return run(*args, **kwargs) if outer is None else inner(outer, *args, **kwargs)
+        if outer is None:
+            return run(*args, **kwargs)
+        if outer.under_way is not None:  # a signal handler interrupts the launch that is being recorded
+            with interrupting([outer]):
+                return run(*args, **kwargs)
+        return inner(outer, *args, **kwargs)
 
     return call
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
@@ -31,7 +32,8 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.traced import Trace
-from tinote.lang.session.state import Block, recorder
+from tinote.lang.session.owners import interrupted
+from tinote.lang.session.state import Block, beside, recorder
 from tinote.source import caller
 
 Array = np.ndarray[Any, Any]
@@ -109,6 +111,7 @@ class FwdMode:
         if len(seeds) != len(params):
             raise DifferentiationError(f"{len(params)} parameters need as many seeds, not {len(seeds)}", caller())
         self._several: _SeveralSeeds | None = None
+        self._apart = ExitStack()
         self._inner: InnerForward | ForwardInForward | ForwardAsFunction | None = None
         #: whether the products have a leading axis of directions, too
         self._leads = all(map(_has_leading_axis, params, seeds))
@@ -132,6 +135,9 @@ class FwdMode:
 
     def __enter__(self) -> Self:
         frame = sys._getframe(1)
+        self._mode.interrupts = interrupted()
+        if self._mode.interrupts:
+            self._apart.enter_context(beside())
         outer = recorder.get()
         self._block = Block((frame.f_code.co_filename, frame.f_lineno))
         try:
@@ -141,6 +147,7 @@ class FwdMode:
                 self._mode.__enter__()
         except BaseException:
             self._block.end(failed=True)
+            self._apart.close()
             raise
         return self
 
@@ -192,7 +199,8 @@ class FwdMode:
                 self.duals = found[0] if self._has_one else found
         finally:
             recorder.set(None)
-            self._mode.__exit__(kind, error, trace)
+            with self._apart:
+                self._mode.__exit__(kind, error, trace)
 
 
 def _located(method: Callable[..., Any]) -> Callable[..., Any]:

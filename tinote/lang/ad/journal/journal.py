@@ -811,8 +811,11 @@ class Journal(Recorder):
 
     @property
     def companions(self) -> Set[Buffer]:
-        """The gradients that its reverse sweep reads or writes, as far as it is known."""
-        return self.changed_gradients(perhaps=False) | self._begun
+        """The gradients that its reverse sweep reads or writes, as far as it is known, and those that it leaves as they
+        were, with duals.
+        """
+        before = () if self.gradients_before is None else self.gradients_before.begun
+        return self.changed_gradients(perhaps=False).union(self._begun, before)
 
     def begin_gradients(self, gradients: Iterable[Buffer]) -> None:
         """The reverse sweep is about to use these, in a custom VJP."""
@@ -879,7 +882,10 @@ class Journal(Recorder):
 
     def used(self) -> Mapping[Buffer, bool]:
         self._look()
-        return self._met
+        if self.under_way is None:
+            return self._met
+        touched = arguments_of(*self.under_way).accesses
+        return {**dict.fromkeys(touched.loaded, False), **self._met, **dict.fromkeys(touched.written, True)}
 
     def begin_loss(self, loss: Field) -> None:
         """Set the loss to zero, which it begins with. Raises `DifferentiationError` where others use it."""
@@ -980,13 +986,15 @@ class Journal(Recorder):
         """A sweep of another kind through these events: it knows `how` it runs."""
         return kind(*how, events, self.saved, self.derivative, None, self._has_initialising_writes)
 
-    def forget(self) -> None:
-        """Let the copies go, unless they are to be kept: nothing will be reversed any more."""
-        if self.keep:
-            self.saved.seal(self.records)
-        else:
-            self.saved.let_go()
-        for one in self._observers:
-            one.release()
-        if not self.leaves_companions:
-            close_recording(self)
+    def forget(self, *, failed: bool = False) -> None:
+        """Let the copies go, unless they are to be kept: nothing will be reversed any more. `failed`: nor read."""
+        try:
+            if self.keep:
+                self.saved.seal(self.records)
+            else:
+                self.saved.let_go()
+            for one in self._observers:
+                one.release()
+        finally:
+            if not self.leaves_companions:
+                close_recording(self, failed=failed)

@@ -57,6 +57,11 @@ class CompanionsBefore(MemoryCopies):
         """This recording computes them: they are its own until the end of the block."""
         self._recordings.append(recording)
 
+    @property
+    def begun(self) -> list[Buffer]:
+        """What is being computed."""
+        return list(self._begun.values())
+
     def begin(self, recording: Recorder, companions: Iterable[Buffer]) -> None:
         """The recording is about to compute these gradients or duals, if it does not yet."""
         found = {memory: buffer for buffer in companions if (memory := memory_of(buffer)) not in self._begun}
