@@ -553,7 +553,8 @@ REFUSED = {
     "a plain number": ("return math.exp(k)", "math.exp(k)", "needed itself"),
     "an index": ("return element(int(k))", "int(k)", "needed itself"),
     "a new array": ("return np.zeros(3)", "", "it returns ndarray"),
-    "a global": ("global passed\n    passed += k\n    return passed", "batched", "assigns the global 'passed'"),
+    "a global": ("global passed\n    passed += k\n    return passed", "batched", "assigns 'passed', which is outside"),
+    "an element of a list": ("record[0] += k\n    return record[0]", "batched", "assigns element 0 of a list"),
     "one kind on each side": ("return potential(k, a) if k > 1 else 0", "batched", "differs in kind, shape or type"),
     "a list": ("history.append(k)", "history.append", "changes a list"),
     "columns of an array": ("scale(a[::2], k)\n    return a", "scale(a[::2], k)", "one after the other"),
@@ -572,7 +573,7 @@ def test_what_cannot_be_batched_is_refused_by_its_line(name: str) -> None:
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     space = {
         "potential": library.potential, "element": library.element, "scale": library.scale, "squares": library.squares,
-        "x": library.x, "z": library.z, "np": np, "ti": ti, "math": math, "passed": 0.0, "history": [],
+        "x": library.x, "z": library.z, "np": np, "ti": ti, "math": math, "passed": 0.0, "record": [0.0], "history": [],
     }  # fmt: skip
     exec(compile(text, file, "exec"), space)
     library.begin()

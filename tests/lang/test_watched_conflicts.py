@@ -128,3 +128,22 @@ def test_two_loops_warn_once_each() -> None:
 
     assert len(warned_of(run)) == 2
     assert warned_of(run) == []
+
+
+def test_a_loop_says_which_memory_is_not_watched() -> None:
+    small, large, k = ti.field(ti.f32, N), ti.field(ti.f32, 300_000), ti.field(ti.i32, N)
+
+    @ti.kernel
+    def run(a: ti.types.ndarray(dtype=ti.f32, ndim=1)):
+        for i in range(N):
+            small[i] = small[k[i]] + 1
+        for i in range(N):
+            large[i] = large[k[i]] + 1
+        for i in range(N):
+            a[i] = a[k[i]] + 1
+
+    k.from_numpy(np.arange(N, dtype=np.int32))
+    run(np.zeros(N, np.float32))
+    said = str(run.loops())
+    assert "debug mode does not watch `large`" in said and "debug mode does not watch `a`" in said
+    assert "not watch `small`" not in said

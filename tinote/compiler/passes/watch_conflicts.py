@@ -12,7 +12,7 @@
                                                    store @x[%i], %a
 
 The loops run in order meanwhile, so that what is seen needs no atomic operations. It lies in temporaries, which are
-zeros when a launch begins; of larger fields, and of arrays, nothing is seen. To store what is there already changes
+zeros when a launch begins; of larger fields, and of arrays, nothing is seen, as the loop's remark says. To store what is there already changes
 nothing, and is no conflict; nor are updates by one operation.
 """
 
@@ -49,24 +49,54 @@ def watch_conflicts(fn: ir.Function) -> ir.Function:
     """`fn`, in scalar form, with the loops watched that `keep_order` has found."""
     body: list[ir.Op] = []
     for op in fn.region.body:
-        watched = _watched(op) if isinstance(op, ir.For) and op.parallel else set[ir.Buffer]()
-        body += [_Watcher(op, watched).loop()] if watched and isinstance(op, ir.For) else [op]
+        if isinstance(op, ir.For) and op.parallel:
+            watched, others = _watched(op)
+            op = _saying(op, others) if others else op
+            body.append(_Watcher(op, watched).loop() if watched else op)
+        else:
+            body.append(op)
     if all(new is old for new, old in zip(body, fn.region.body, strict=True)):
         return fn
     return fn.with_region(ir.Region(fn.region.params, tuple(body), fn.region.yields))
 
 
-def _watched(loop: ir.For) -> set[ir.Buffer]:
-    """The fields in which iterations of a loop may meet."""
+def _watched(loop: ir.For) -> tuple[set[ir.Buffer], set[ir.Buffer]]:
+    """The fields in which iterations of a loop may meet, and what other memory they may meet in."""
     inside = [*walk(ir.Region((), (loop,)))]
     if not any(isinstance(op, ir.For) and op.ordered for op in inside):
-        return set()
-    accesses = [op for op in inside if isinstance(op, ir.MemoryOp) and op.buffer.kind is ir.BufferKind.FIELD]
+        return set(), set()
+    shared = ir.BufferKind.FIELD, ir.BufferKind.ARRAY
+    accesses = [op for op in inside if isinstance(op, ir.MemoryOp) and op.buffer.kind in shared]
     stored = {op.buffer for op in accesses if isinstance(op, ir.Store)}
     loaded = {op.buffer for op in accesses if isinstance(op, ir.Load)}
     updated = {op.buffer for op in accesses if isinstance(op, ir.Atomic)}
     found = stored | (updated & loaded)
-    return {b for b in found if None not in b.shape and math.prod((*b.shape, *b.element)) <= _MAX_WATCHED}  # type: ignore[arg-type]
+    watched = {b for b in found if b.kind is ir.BufferKind.FIELD and _size(b) <= _MAX_WATCHED}
+    return watched, {b for b in found - watched if f"`{b.name}`" in loop.because}
+
+
+def _size(buffer: ir.Buffer) -> float:
+    return math.prod([math.inf if extent is None else extent for extent in (*buffer.shape, *buffer.element)])
+
+
+def _saying(loop: ir.For, others: set[ir.Buffer]) -> ir.For:
+    """`loop`, whose remark says which memory is not watched."""
+    names = ", ".join(sorted(f"`{b.name}`" for b in others))
+    because = f"{loop.because} (debug mode does not watch {names}: an array, or too large)"
+    return ir.For(
+        loop.lo,
+        loop.hi,
+        loop.initial,
+        loop.body,
+        loop.outs,
+        loop.loc,
+        parallel=loop.parallel,
+        ordered=loop.ordered,
+        reverse=loop.reverse,
+        vectorize=loop.vectorize,
+        because=because,
+        origin=loop.origin,
+    )
 
 
 class _Watcher(Rewriter):

@@ -22,6 +22,13 @@ from tinote.source import caller
 NUMBERS = (bool, int, float)
 
 
+def named_variable(holder: Any, key: Any) -> str:
+    """A variable of a step, in words."""
+    if isinstance(holder, list) or (isinstance(holder, dict) and not isinstance(key, str)):
+        return f"element {key!r} of a {type(holder).__name__}"
+    return f"'{key}'"
+
+
 class Captured:
     """A program for one kind of arguments."""
 
@@ -42,7 +49,7 @@ class Captured:
         self._given = given  # those that are no numbers stay alive with it
         self._types = tuple([type(value) for value in given])
         self._statics = [(k, value) for k, value in enumerate(given) if not isinstance(value, NUMBERS)]
-        self.assigned = [name for _, name in variables]
+        self.assigned = [named_variable(*one) for one in variables]
         self.use(None)
 
     def use(self, threads: int | None, length: int | None = None) -> None:
@@ -122,7 +129,8 @@ class Captured:
             for namespace, name, kind, number, cells in self._globals:
                 value = namespace[name]
                 if kind_of(value) != kind:
-                    raise CaptureError(f"the global '{name}' of a captured step was a number of another kind", caller())
+                    what = named_variable(namespace, name)
+                    raise CaptureError(f"{what} of a captured step was a number of another kind", caller())
                 cells[number] = value
         except ValueError:
             raise CaptureError("a captured step has integers of 64 bits", caller()) from None
