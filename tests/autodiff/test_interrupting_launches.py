@@ -151,7 +151,7 @@ def test_a_kernel_that_writes_what_the_interrupted_one_uses_is_refused() -> None
 
 
 def inside(derivative: Callable[[Scene], Any], scene: Scene, interrupt: Callable[..., None]) -> Any:
-    """The derivative, interrupted only until it has been computed: whoever reads gradients later reads the last ones."""
+    """The derivative, interrupted until it has been computed: gradients that are read later are those of the last."""
 
     def reads_later(frame: Any, event: str, argument: Any) -> None:
         if event == "call" and frame.f_code.co_name in ("grad", "dual") and frame.f_back.f_code in CODES:

@@ -305,3 +305,42 @@ def test_functions_of_arrays_in_all_modes(outer: str) -> None:
                 assert found(START) == pytest.approx(third(second), rel=1e-7), (inner, middle)
     second = along("hvp", ring, u)
     assert along(outer, second, w)(START) == pytest.approx(third(second), rel=1e-7)
+
+
+@pytest.mark.parametrize("where", ["kept", "stored", "given by Python", "a value that varies"])
+def test_memory_that_was_declared_constant_in_three_derivatives(where: str) -> None:
+    ti.init(default_fp=ti.f64, num_threads=1)
+    constant = ti.field(ti.f64, 3, needs_grad=False, needs_dual=False)
+    constant.fill(2.0)
+
+    @ti.kernel
+    def weighted(a: ti.f64) -> ti.f64:
+        total = 0.0
+        for i in range(3):
+            total += constant[i] * a**4
+        return total
+
+    @ti.kernel
+    def store(a: ti.f64):
+        for i in range(3):
+            constant[i] = 2.0 * ti.stop_grad(a)
+
+    def f(a: Any) -> Any:
+        if where == "stored":
+            store(a)
+        elif where != "kept":
+            for i in range(3):
+                constant[i] = 2.0 if where == "given by Python" else a
+        return weighted(a)
+
+    modes: list[Callable[..., Any]] = [ti.ad.grad, lambda g: lambda a: ti.ad.jvp(g)(1.0, a)[1]]
+    for first in modes:
+        for second in modes:
+            for third in modes:
+                derivative = third(second(first(f)))
+                if where == "a value that varies":
+                    with pytest.raises(DifferentiationError, match="was declared to have no gradient"):
+                        derivative(1.3)
+                else:
+                    expected = 3 * 2.0 * (1.3 if where == "stored" else 1.0) * 24 * 1.3
+                    assert derivative(1.3) == pytest.approx(expected, rel=1e-12)

@@ -553,7 +553,7 @@ REFUSED = {
     "a plain number": ("return math.exp(k)", "math.exp(k)", "needed itself"),
     "an index": ("return element(int(k))", "int(k)", "needed itself"),
     "a new array": ("return np.zeros(3)", "", "it returns ndarray"),
-    "a global": ("global passed\n    passed += k\n    return passed", "batched", "assigns 'passed', which is outside"),
+    "a global": ("global passed\n    passed += k\n    return passed", "batched", "assigns 'passed', which it shares"),
     "an element of a list": ("record[0] += k\n    return record[0]", "batched", "assigns element 0 of a list"),
     "one kind on each side": ("return potential(k, a) if k > 1 else 0", "batched", "differs in kind, shape or type"),
     "a list": ("history.append(k)", "history.append", "changes a list"),

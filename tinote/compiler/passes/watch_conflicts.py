@@ -12,8 +12,8 @@
                                                    store @x[%i], %a
 
 The loops run in order meanwhile, so that what is seen needs no atomic operations. It lies in temporaries, which are
-zeros when a launch begins; of larger fields, and of arrays, nothing is seen, as the loop's remark says. To store what is there already changes
-nothing, and is no conflict; nor are updates by one operation.
+zeros when a launch begins; of larger fields, and of arrays, nothing is seen, as the loop's remark says. To store what
+is there already changes nothing, and is no conflict; nor are updates by one operation.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class Worlds:
         plan, tables = program.plan, program.tables
         if program.assigned:
             raise CaptureError(
-                f"this cannot be batched: it assigns {program.assigned[0]}, which is outside of it, and each world would",
+                f"this cannot be batched: it assigns {program.assigned[0]}, which it shares, and each world would",
                 span,
                 hint="return the number",
             )

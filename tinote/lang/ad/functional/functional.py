@@ -65,8 +65,8 @@ from tinote.lang.capture.planned import Planned
 from tinote.lang.data.captured_arrays import zeros
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, constants
-from tinote.lang.session.renamed import also_called
 from tinote.lang.session.owners import interrupting
+from tinote.lang.session.renamed import also_called
 from tinote.lang.session.state import Recorder, recorder
 from tinote.runtime.seam import heard
 
