@@ -484,31 +484,26 @@ class Tape(Journal):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.apart is None:
-            self._leave(failed=kind is not None)
-            return
-        with self.apart:
-            self._leave(failed=kind is not None)
-
-    def _leave(self, *, failed: bool) -> None:
         try:
             if type(self) is Tape and not self._entered:
                 raise DifferentiationError("the tape was not entered: write `with ti.ad.Tape(loss):`", caller())
             if type(self) is not _Waiting:
                 self._end()
-            elif self.ahead.end(failed=failed):
-                self._block.end(failed=failed)
+            elif self.ahead.end(failed=kind is not None):
+                self._block.end(failed=kind is not None)
                 self.forget()
                 return
         except BaseException:  # an interrupt
             self._end()
             close_recording(self, failed=True)
+            if self.apart is not None:
+                self.apart.close()
             raise
-        has_run, failed = not failed, True
+        failed = True
         inner = self._inner
         try:
-            self._block.end(failed=not has_run)
-            if has_run:
+            self._block.end(failed=kind is not None)
+            if kind is None:
                 if self.rules is not None:
                     self.rules.look_outside()
                 if inner is None:
@@ -530,6 +525,8 @@ class Tape(Journal):
                 self.go_on()
                 self.__dict__.pop("noted").end(failed)  # which knows the tape
             self.forget(failed=failed)
+            if self.apart is not None:
+                self.apart.close()
 
     def begin_again(self, before: CompanionsBefore) -> None:
         """The block is over, and its reverse sweep will run once more, in a block that leaves gradients as they were:
@@ -581,7 +578,6 @@ _WITHOUT_WAITING = frozenset(
         "__class__",
         "__dict__",
         "ahead",
-        "_leave",
         "announced",
         "apart",
         "go_on",
