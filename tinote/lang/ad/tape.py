@@ -527,6 +527,7 @@ class Tape(Journal):
             self.forget(failed=failed)
             if self.apart is not None:
                 self.apart.close()
+                self.interrupts = ()
 
     def begin_again(self, before: CompanionsBefore) -> None:
         """The block is over, and its reverse sweep will run once more, in a block that leaves gradients as they were:
