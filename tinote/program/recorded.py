@@ -15,10 +15,13 @@ from tinote.ir.buffers import Buffer
 class RecordedOperation:
     """`sources`, `results`: the traced numbers that it reads, and those that it sets; 0 stands for a constant.
     `loaded`, `written`: the memory that it reads, and that it writes to. `always`: whether its gradient runs wherever
-    it stands, not only where an adjoint reaches it.
+    it stands, not only where an adjoint reaches it. `tells_gradients`: whether the sweep learns of it first which
+    gradients it uses.
     """
 
     __slots__ = ()
+
+    tells_gradients: bool = False
 
     if TYPE_CHECKING:  # some have them as attributes, others as properties
 

@@ -37,7 +37,7 @@ import operator
 import re
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dis import opmap
 from numbers import Real
 from typing import Any, NamedTuple, Protocol, final
@@ -45,6 +45,7 @@ from typing import Any, NamedTuple, Protocol, final
 import numpy as np
 
 from tinote.errors import DifferentiationError, Note
+from tinote.ir.buffers import Buffer
 from tinote.lang.data.traced_derivatives import RULES, SCALE, Constant, Dual, ScalarRule, SumOfSquares
 from tinote.lang.session.state import recorder
 from tinote.program.recorded import RecordedOperation
@@ -66,12 +67,15 @@ class Computed(RecordedOperation):
 
     __slots__ = ("operands", "result", "rule")
 
-    gradients = ()
-
     def __init__(self, result: Traced, rule: ScalarRule, operands: tuple[Traced | float, ...]) -> None:
         self.result = result
         self.rule = rule
         self.operands = operands
+
+    @property
+    def gradients(self) -> Collection[Buffer]:
+        """None: it is about numbers."""
+        return ()
 
     @property
     def number(self) -> int:

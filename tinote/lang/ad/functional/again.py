@@ -103,11 +103,11 @@ class Again:
         found: dict[Write, None] = {}
         used: set[Buffer] = set()
         for event in self._events:
-            first = isinstance(event, Write) and event.initialises and event.target.adjoint is not None
-            if first and event.target not in used:
-                found[event] = None
-            else:
-                used.update(event.touched)
+            if isinstance(event, Write) and event.initialises and event.target.adjoint is not None:
+                if event.target not in used:
+                    found[event] = None
+                    continue
+            used.update(event.touched)
         return found
 
     def initialise(self, recorder: Recorder) -> None:

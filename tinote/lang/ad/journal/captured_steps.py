@@ -275,7 +275,6 @@ class CapturedStep(RecordedOperation):
     __slots__ = ("after", "before", "kept", "numbers", "regions", "results", "sources", "step", "way")
 
     way: Way
-    always = True
 
     def __init__(self, step: StepUnderTape, regions: StepRegions, before: int, after: int) -> None:
         self.step = step
@@ -286,6 +285,11 @@ class CapturedStep(RecordedOperation):
         self.numbers: tuple[int, ...] = ()
         self.sources: tuple[int, ...] = ()
         self.results: tuple[int, ...] = ()
+
+    @property
+    def always(self) -> bool:
+        """Its adjoint is a step as well."""
+        return True
 
     def run(self, args: Sequence[Any]) -> Any:
         """Run it with plain arguments; gives what it returns."""
