@@ -11,7 +11,7 @@ import tinote as ti
 from tests.autodiff.user import array, scalar, session  # noqa: F401
 from tests.properties.compare import difference, run
 from tests.properties.smooth import generate_smooth
-from tinote.compiler.passes.check_finite import check_finite
+from tinote.compiler.passes.checks.check_finite import check_finite
 from tinote.compiler.pipeline import run_pipeline, steps_for
 from tinote.compiler.requests import Checks, Derivative, Request
 from tinote.config import Config

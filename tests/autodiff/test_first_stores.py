@@ -236,7 +236,7 @@ def test_small_gradients_are_not_worth_code_of_their_own(made: list[Any], monkey
 def test_a_plan_that_finds_something_else_is_made_without(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that stores where it must add is noticed in strict maths, by its results, before the plan is trusted."""
     case, options = CASES["log-sum-exp"], {"num_threads": 1, "fast_math": False, "offline_cache": False}
-    monkeypatch.setattr("tinote.compiler.passes.store_first._is_first", lambda *_: True)
+    monkeypatch.setattr("tinote.compiler.passes.updates.store_first._is_first", lambda *_: True)
     found = called(case, made, **options)
     assert made and not made[-1].instead
     monkeypatch.setattr(planned, "PLAIN_CALLS", sys.maxsize)

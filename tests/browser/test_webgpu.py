@@ -86,7 +86,7 @@ def play(chromium_with_gpu: Any, tmp_path_factory: pytest.TempPathFactory) -> It
     def run(made: Portable, calls: Sequence[Sequence[Any]]) -> Any:
         data = base64.b64encode(made.encode()).decode()
         fields = [field["name"] for field in made.description["fields"]]
-        found = page.evaluate(PLAY, [static_source("program.js", "program_gpu.js"), data, calls, fields])
+        found = page.evaluate(PLAY, [static_source("engine/program.js", "engine/program_gpu.js"), data, calls, fields])
         assert isinstance(found, list), found
         return found
 
@@ -345,7 +345,7 @@ def test_what_prints_runs_as_webassembly(play: Play) -> None:
 
 
 def test_words_are_where_shaders_have_them() -> None:
-    script = static_source("program_gpu.js")
+    script = static_source("engine/program_gpu.js")
     head = f"faults: {shader.FAULTS}, site: {shader.SITE}, payload: {shader.PAYLOAD}, bytes: {4 * shader.PRINTED}"
     assert f"GPU_HEAD = {{ {head}, temporaries: {shader.HEAD} }}" in script
     assert f"GPU_GROUP = {WORKGROUP};" in script
@@ -395,7 +395,7 @@ def _checked(descriptions: Sequence[Any]) -> list[str]:
       try { checkShaders(description); return ""; } catch (error) { return error.kind ?? String(error); }
     });
     console.log(JSON.stringify(kinds));"""
-    script = static_source("program.js", "program_gpu.js") + check
+    script = static_source("engine/program.js", "engine/program_gpu.js") + check
     given = json.dumps(descriptions)
     done = subprocess.run([str(NODE), "-e", script], input=given, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

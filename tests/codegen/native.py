@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinote.compiler.codegen.llvm.module import LlvmModule, Options, generate
-from tinote.compiler.passes.lower_access import lower_access
-from tinote.compiler.passes.lower_arrays import lower_arrays
-from tinote.compiler.passes.offload import offload
+from tinote.compiler.passes.lowering.lower_access import lower_access
+from tinote.compiler.passes.lowering.lower_arrays import lower_arrays
+from tinote.compiler.passes.lowering.offload import offload
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Buffer, Function, row_major

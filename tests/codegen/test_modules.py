@@ -10,9 +10,9 @@ import pytest
 
 from tests.codegen.native import STRICT, agree, execute, located, lower, lowered, memory_of
 from tinote.compiler.codegen.llvm.module import Options, generate
-from tinote.compiler.passes.lower_access import lower_access
-from tinote.compiler.passes.offload import offload
-from tinote.compiler.passes.privatise import privatise
+from tinote.compiler.passes.lowering.lower_access import lower_access
+from tinote.compiler.passes.lowering.offload import offload
+from tinote.compiler.passes.updates.privatise import privatise
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Function
 from tinote.ir.parse import parse

@@ -15,8 +15,8 @@ from tinote.compiler.codegen.llvm.module import Options, generate
 from tinote.compiler.codegen.llvm.primitives import EMITTERS, NO_CODE
 from tinote.compiler.codegen.wgsl.primitives import REFUSED, Provided, expression
 from tinote.compiler.codegen.wgsl.text import Unsupported
-from tinote.compiler.passes.choose_lanes import Machine
-from tinote.compiler.passes.vectorise import vectorise
+from tinote.compiler.passes.analyses.choose_lanes import Machine
+from tinote.compiler.passes.loops.vectorise import vectorise
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder

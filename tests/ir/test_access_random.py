@@ -12,13 +12,13 @@ from typing import NamedTuple
 import pytest
 
 from tests.properties.generate import Program, generate
-from tinote.compiler.passes.check_bounds import check_bounds
-from tinote.compiler.passes.cse import cse
-from tinote.compiler.passes.fold import fold
-from tinote.compiler.passes.hoist_invariants import hoist_invariants
-from tinote.compiler.passes.infer_types import infer_types
-from tinote.compiler.passes.promote_locals import promote_locals
-from tinote.compiler.passes.scalarise import scalarise
+from tinote.compiler.passes.checks.check_bounds import check_bounds
+from tinote.compiler.passes.lowering.infer_types import infer_types
+from tinote.compiler.passes.lowering.promote_locals import promote_locals
+from tinote.compiler.passes.lowering.scalarise import scalarise
+from tinote.compiler.passes.simplification.cse import cse
+from tinote.compiler.passes.simplification.fold import fold
+from tinote.compiler.passes.simplification.hoist_invariants import hoist_invariants
 from tinote.ir.access import Access, Accesses
 from tinote.ir.interpret import interpret
 from tinote.ir.nodes import Atom, Atomic, For, Function, Load, Op, Print, Region, Store, Var

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from tinote.compiler.frontend import activations
+from tinote.compiler.frontend.functions import activations
 from tinote.ir import lanes, nodes
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import MemoryOp, Op

@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinote.compiler.frontend.builtins import BUILTINS
+from tinote.compiler.frontend.builtins.table import BUILTINS
 from tinote.compiler.frontend.lower import lower
 from tinote.compiler.protocol import (
     FUNCTIONS,

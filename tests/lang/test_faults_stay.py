@@ -13,7 +13,7 @@ import pytest
 
 import tinote as ti
 from tests.lang.test_python_agrees import run
-from tinote.compiler.passes.eliminate_dead import eliminate_dead
+from tinote.compiler.passes.simplification.eliminate_dead import eliminate_dead
 from tinote.errors import KernelIndexError, KernelZeroDivisionError
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory

@@ -10,7 +10,7 @@ import pytest
 
 import tinote as ti
 from tinote.compiler.driver import binary_cache
-from tinote.compiler.frontend.builtins import BUILTINS
+from tinote.compiler.frontend.builtins.table import BUILTINS
 from tinote.compiler.inspect.stages import stages_of
 from tinote.compiler.protocol import FUNCTIONS, PYTHON_FUNCTIONS
 from tinote.errors import FieldError, KernelTypeError, TinoteError

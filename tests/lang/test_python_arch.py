@@ -341,7 +341,7 @@ def test_the_explorer_ends_with_the_code() -> None:
 
     fill(1.0)
     stages = stages_of(fill.instances[-1].specialisation).stages
-    steps = ["syntax tree", "front end", "infer_types", "choose_values", "drop_adjoints", "plain Python"]
+    steps = ["syntax tree", "front end", "infer_types", "select_reverse_form", "drop_adjoints", "plain Python"]
     assert [stage.name for stage in stages] == steps
     last = stages[-1].lines
     first = fill.source.tree.lineno

@@ -15,7 +15,7 @@ import pytest
 import tinote as ti
 from tests.lang.recalled.support import is_recalled
 from tests.lang.recursive_programs import PROGRAMS, REFUSED
-from tinote.compiler.frontend.activations import MAX_CALL_DEPTH
+from tinote.compiler.frontend.functions.activations import MAX_CALL_DEPTH
 from tinote.compiler.pipeline import run_pipeline, steps_for
 from tinote.compiler.requests import PRIMAL
 from tinote.config import Config

@@ -8,8 +8,8 @@ import pytest
 
 from tests.passes.running import agrees
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.accumulate import accumulate
-from tinote.compiler.passes.eliminate_dead import eliminate_dead
+from tinote.compiler.passes.simplification.eliminate_dead import eliminate_dead
+from tinote.compiler.passes.updates.accumulate import accumulate
 from tinote.ir.nodes import Atomic, For, Function, While
 from tinote.ir.parse import parse
 from tinote.ir.query import walk

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.check_bounds import check_bounds
+from tinote.compiler.passes.checks.check_bounds import check_bounds
 from tinote.errors import KernelIndexError, KernelZeroDivisionError
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tinote.compiler.passes.check_overflow import check_overflow
+from tinote.compiler.passes.checks.check_overflow import check_overflow
 from tinote.errors import KernelOverflowError
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory

@@ -6,8 +6,8 @@ import pytest
 
 from tests.passes.running import agrees
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.accumulate import accumulate
-from tinote.compiler.passes.collapse import collapse
+from tinote.compiler.passes.loops.collapse import collapse
+from tinote.compiler.passes.updates.accumulate import accumulate
 from tinote.ir.verify import Form
 
 HEAD = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.cse import cse
+from tinote.compiler.passes.simplification.cse import cse
 
 
 def test_repeated_computations_are_shared_where_they_are_in_scope() -> None:

@@ -7,7 +7,7 @@ import functools
 import pytest
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.demote_atomics import demote_atomics
+from tinote.compiler.passes.updates.demote_atomics import demote_atomics
 from tinote.ir.verify import Form
 
 becomes_in_tasks = functools.partial(becomes, form=Form.TASKS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinote.compiler.passes.drop_adjoints import drop_adjoints
+from tinote.compiler.passes.lowering.drop_adjoints import drop_adjoints
 from tinote.ir.parse import parse
 from tinote.ir.text import show
 from tinote.ir.verify import Form, verify

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.eliminate_dead import eliminate_dead
+from tinote.compiler.passes.simplification.eliminate_dead import eliminate_dead
 from tinote.ir.nodes import While
 from tinote.ir.parse import parse
 from tinote.ir.prune import prune

@@ -10,15 +10,15 @@ import pytest
 
 from tests.passes.dense import dense
 from tests.properties.generate import generate
-from tinote.compiler.passes.cse import cse
-from tinote.compiler.passes.eliminate_dead import eliminate_dead
-from tinote.compiler.passes.fold import fold
-from tinote.compiler.passes.forward_stores import forward_stores
-from tinote.compiler.passes.hoist_invariants import hoist_invariants
-from tinote.compiler.passes.infer_types import infer_types
-from tinote.compiler.passes.promote_locals import promote_locals
-from tinote.compiler.passes.scalarise import scalarise
-from tinote.compiler.passes.solve_inductions import solve_inductions
+from tinote.compiler.passes.lowering.infer_types import infer_types
+from tinote.compiler.passes.lowering.promote_locals import promote_locals
+from tinote.compiler.passes.lowering.scalarise import scalarise
+from tinote.compiler.passes.simplification.cse import cse
+from tinote.compiler.passes.simplification.eliminate_dead import eliminate_dead
+from tinote.compiler.passes.simplification.fold import fold
+from tinote.compiler.passes.simplification.forward_stores import forward_stores
+from tinote.compiler.passes.simplification.hoist_invariants import hoist_invariants
+from tinote.compiler.passes.simplification.solve_inductions import solve_inductions
 from tinote.errors import TinoteError
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.fold import fold
+from tinote.compiler.passes.simplification.fold import fold
 from tinote.ir.build import Builder
 from tinote.ir.nodes import Function, Lit, Region
 from tinote.ir.parse import parse

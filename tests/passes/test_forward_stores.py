@@ -7,7 +7,7 @@ from types import FrameType
 from typing import Any
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.forward_stores import forward_stores
+from tinote.compiler.passes.simplification.forward_stores import forward_stores
 from tinote.ir.parse import parse
 from tinote.ir.verify import Form
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.check_bounds import check_bounds
-from tinote.compiler.passes.hoist_checks import hoist_checks
+from tinote.compiler.passes.checks.check_bounds import check_bounds
+from tinote.compiler.passes.checks.hoist_checks import hoist_checks
 from tinote.errors import KernelIndexError
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory

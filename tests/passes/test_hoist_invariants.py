@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.hoist_invariants import hoist_invariants
+from tinote.compiler.passes.simplification.hoist_invariants import hoist_invariants
 
 
 def test_invariants_leave_nested_loops() -> None:

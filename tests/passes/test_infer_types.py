@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.infer_types import infer_types
+from tinote.compiler.passes.lowering.infer_types import infer_types
 from tinote.errors import KernelTypeError
 from tinote.ir.nodes import Function
 from tinote.ir.parse import parse

@@ -8,11 +8,11 @@ import pytest
 
 from tests.passes.running import agrees
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes import interchange as module
-from tinote.compiler.passes.accumulate import accumulate
-from tinote.compiler.passes.demote_atomics import demote_atomics
-from tinote.compiler.passes.interchange import interchange
-from tinote.compiler.passes.offload import offload
+from tinote.compiler.passes.loops import interchange as module
+from tinote.compiler.passes.loops.interchange import interchange
+from tinote.compiler.passes.lowering.offload import offload
+from tinote.compiler.passes.updates.accumulate import accumulate
+from tinote.compiler.passes.updates.demote_atomics import demote_atomics
 from tinote.ir.nodes import Atomic, Function
 from tinote.ir.query import walk
 

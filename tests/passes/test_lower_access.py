@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.passes.support import becomes
-from tinote.compiler.passes.lower_access import lower_access
+from tinote.compiler.passes.lowering.lower_access import lower_access
 from tinote.ir.verify import Form
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.passes.support import stays
-from tinote.compiler.passes.lower_arrays import lower_arrays
-from tinote.compiler.passes.offload import offload
+from tinote.compiler.passes.lowering.lower_arrays import lower_arrays
+from tinote.compiler.passes.lowering.offload import offload
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Function, Get, Local

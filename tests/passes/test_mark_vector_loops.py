@@ -7,7 +7,7 @@ import functools
 import pytest
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.mark_vector_loops import mark_vector_loops
+from tinote.compiler.passes.loops.mark_vector_loops import mark_vector_loops
 from tinote.ir.verify import Form
 
 becomes_in_tasks = functools.partial(becomes, form=Form.TASKS)

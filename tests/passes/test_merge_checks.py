@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.eliminate_dead import eliminate_dead
-from tinote.compiler.passes.merge_checks import merge_checks
+from tinote.compiler.passes.checks.merge_checks import merge_checks
+from tinote.compiler.passes.simplification.eliminate_dead import eliminate_dead
 from tinote.ir.nodes import Function
 from tinote.ir.query import walk
 

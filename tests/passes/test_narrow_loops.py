@@ -6,7 +6,7 @@ import pytest
 
 from tests.passes.running import agrees
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.narrow_loops import narrow_loops
+from tinote.compiler.passes.loops.narrow_loops import narrow_loops
 from tinote.ir.nodes import If
 from tinote.ir.query import walk
 

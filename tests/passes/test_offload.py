@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.offload import offload
+from tinote.compiler.passes.lowering.offload import offload
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Task

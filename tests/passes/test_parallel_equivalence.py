@@ -11,26 +11,26 @@ from tests.passes.running import shuffled
 from tests.passes.witness import broken_promises
 from tests.properties.compare import difference, run
 from tests.properties.generate import Program, generate
-from tinote.compiler.passes import interchange as interchanging
-from tinote.compiler.passes import privatise as privatisation
-from tinote.compiler.passes import unroll_partially as unrolling
-from tinote.compiler.passes.accumulate import accumulate
-from tinote.compiler.passes.demote_atomics import demote_atomics
-from tinote.compiler.passes.flatten_branches import flatten_branches
-from tinote.compiler.passes.gather import gather
-from tinote.compiler.passes.hoist_invariants import hoist_invariants
-from tinote.compiler.passes.infer_types import infer_types
-from tinote.compiler.passes.interchange import interchange
-from tinote.compiler.passes.lower_arrays import lower_arrays
-from tinote.compiler.passes.mark_vector_loops import mark_vector_loops
-from tinote.compiler.passes.narrow_loops import narrow_loops
-from tinote.compiler.passes.offload import offload
-from tinote.compiler.passes.privatise import privatise
-from tinote.compiler.passes.promote_locals import promote_locals
-from tinote.compiler.passes.scalarise import scalarise
-from tinote.compiler.passes.solve_inductions import solve_inductions
-from tinote.compiler.passes.split_loops import split_loops
-from tinote.compiler.passes.unroll_partially import unroll_partially
+from tinote.compiler.passes.loops import interchange as interchanging
+from tinote.compiler.passes.loops import unroll_partially as unrolling
+from tinote.compiler.passes.loops.if_convert import if_convert
+from tinote.compiler.passes.loops.interchange import interchange
+from tinote.compiler.passes.loops.mark_vector_loops import mark_vector_loops
+from tinote.compiler.passes.loops.narrow_loops import narrow_loops
+from tinote.compiler.passes.loops.scatter_to_gather import scatter_to_gather
+from tinote.compiler.passes.loops.split_loops import split_loops
+from tinote.compiler.passes.loops.unroll_partially import unroll_partially
+from tinote.compiler.passes.lowering.infer_types import infer_types
+from tinote.compiler.passes.lowering.lower_arrays import lower_arrays
+from tinote.compiler.passes.lowering.offload import offload
+from tinote.compiler.passes.lowering.promote_locals import promote_locals
+from tinote.compiler.passes.lowering.scalarise import scalarise
+from tinote.compiler.passes.simplification.hoist_invariants import hoist_invariants
+from tinote.compiler.passes.simplification.solve_inductions import solve_inductions
+from tinote.compiler.passes.updates import privatise as privatisation
+from tinote.compiler.passes.updates.accumulate import accumulate
+from tinote.compiler.passes.updates.demote_atomics import demote_atomics
+from tinote.compiler.passes.updates.privatise import privatise
 from tinote.ir.nodes import Atomic, For, Function, Task
 from tinote.ir.parse import parse
 from tinote.ir.primitives import Defaults
@@ -47,7 +47,7 @@ STEPS: tuple[tuple[Pass, Form], ...] = (
     (narrow_loops, Form.SCALAR),
     (solve_inductions, Form.SCALAR),
     (split_loops, Form.SCALAR),
-    (gather, Form.SCALAR),
+    (scatter_to_gather, Form.SCALAR),
     (accumulate, Form.SCALAR),
     (interchange, Form.SCALAR),
     (offload, Form.TASKS),
@@ -56,7 +56,7 @@ STEPS: tuple[tuple[Pass, Form], ...] = (
     (lower_arrays, Form.TASKS),
     (unroll_partially, Form.TASKS),
     (mark_vector_loops, Form.TASKS),
-    (flatten_branches, Form.TASKS),
+    (if_convert, Form.TASKS),
 )
 
 

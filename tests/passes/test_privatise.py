@@ -8,7 +8,7 @@ import pytest
 
 from tests.passes.running import agrees, results
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.privatise import privatise
+from tinote.compiler.passes.updates.privatise import privatise
 from tinote.ir import primitives
 from tinote.ir.nodes import Atomic, Buffer, Function, Lit, Region, Task
 from tinote.ir.parse import parse

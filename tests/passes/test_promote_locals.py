@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.promote_locals import promote_locals
+from tinote.compiler.passes.lowering.promote_locals import promote_locals
 from tinote.errors import CompilerBug
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory

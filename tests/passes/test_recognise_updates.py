@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.recognise_updates import recognise_updates
+from tinote.compiler.passes.updates.recognise_updates import recognise_updates
 from tinote.ir.types import Scalar
 
 HEAD = """\

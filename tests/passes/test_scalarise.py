@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.scalarise import scalarise
+from tinote.compiler.passes.lowering.scalarise import scalarise
 from tinote.errors import KernelTypeError
 from tinote.ir.parse import parse
 from tinote.ir.verify import Form

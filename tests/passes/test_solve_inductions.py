@@ -10,7 +10,7 @@ import pytest
 import tinote as ti
 from tests.passes.running import agrees, results
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.solve_inductions import solve_inductions
+from tinote.compiler.passes.simplification.solve_inductions import solve_inductions
 from tinote.errors import KernelIndexError
 from tinote.ir.nodes import For, Function, Push
 from tinote.ir.parse import parse

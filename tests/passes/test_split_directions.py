@@ -6,7 +6,7 @@ import pytest
 
 from tests.autodiff.support import Program, made
 from tinote.autodiff.gradient import reverse
-from tinote.compiler.passes.split_directions import split_directions
+from tinote.compiler.passes.lowering.split_directions import split_directions
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import twin_of

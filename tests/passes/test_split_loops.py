@@ -9,9 +9,9 @@ import pytest
 
 from tests.passes.running import agrees, results
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.decide_indices import Decisions
-from tinote.compiler.passes.gather import gather
-from tinote.compiler.passes.split_loops import split_loops
+from tinote.compiler.passes.analyses.decide_indices import Decisions
+from tinote.compiler.passes.loops.scatter_to_gather import scatter_to_gather
+from tinote.compiler.passes.loops.split_loops import split_loops
 from tinote.errors import KernelIndexError
 from tinote.ir.affine import Affine
 from tinote.ir.nodes import For, Function, If, Prim
@@ -196,7 +196,7 @@ def test_each_formula_is_a_sum_in_the_middle(name: str) -> None:
     for n in (*range(-1, 8), 20, 61):
         fn = agrees(split_loops, text, (n,), {"x": [7 * k * k for k in range(96)]})
         assert left(fn) == set() and not any(isinstance(op, If) for op in walk(middle(fn).body)), show(fn)
-        gathered = gather(fn)
+        gathered = scatter_to_gather(fn)
         assert repr(results(gathered, (n,))) == repr(results(fn, (n,)))
 
 
@@ -354,7 +354,7 @@ def test_random_index_arithmetic() -> None:
         verify(fn, Form.SCALAR)
         new = split_loops(fn)
         verify(new, Form.SCALAR)
-        gathered = gather(new)
+        gathered = scatter_to_gather(new)
         verify(gathered, Form.SCALAR)
         split += new is not fn
         if new is fn:

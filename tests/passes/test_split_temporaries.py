@@ -3,7 +3,7 @@
 import pytest
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.split_temporaries import split_temporaries
+from tinote.compiler.passes.lowering.split_temporaries import split_temporaries
 from tinote.ir.verify import Form
 
 HEAD = """

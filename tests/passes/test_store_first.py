@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.store_first import store_first
+from tinote.compiler.passes.updates.store_first import store_first
 from tinote.ir.nodes import Buffer, Function
 from tinote.ir.query import buffers_of
 

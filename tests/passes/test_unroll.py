@@ -8,7 +8,7 @@ import pytest
 
 from tests.passes.running import agrees
 from tests.passes.support import becomes
-from tinote.compiler.passes.mark_vector_loops import mark_vector_loops
+from tinote.compiler.passes.loops.mark_vector_loops import mark_vector_loops
 from tinote.ir.nodes import For, NewStack, Pop, Push, Task
 from tinote.ir.parse import parse
 from tinote.ir.query import walk

@@ -8,8 +8,8 @@ import pytest
 
 from tests.passes.running import agrees, results
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.unroll_and_jam import unroll_and_jam
-from tinote.compiler.passes.unroll_partially import unroll_partially
+from tinote.compiler.passes.loops.unroll_and_jam import unroll_and_jam
+from tinote.compiler.passes.loops.unroll_partially import unroll_partially
 from tinote.ir.nodes import For, Function, Load
 from tinote.ir.parse import parse
 from tinote.ir.query import walk
@@ -161,7 +161,7 @@ def random_pairs(seed: int) -> str:
 
 
 def test_random_pairs_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinote.compiler.passes.unroll_partially._MIN_ITERATIONS", 4)
+    monkeypatch.setattr("tinote.compiler.passes.loops.unroll_partially._MIN_ITERATIONS", 4)
     joined = 0
     contents = {"x": [(7 * k) % 19 - 9 for k in range(64)], "z": [(5 * k) % 23 - 4 for k in range(64)]}
     for seed in range(50):

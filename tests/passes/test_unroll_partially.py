@@ -6,7 +6,7 @@ import pytest
 
 from tests.passes.running import agrees
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.unroll_partially import unroll_partially
+from tinote.compiler.passes.loops.unroll_partially import unroll_partially
 from tinote.ir.query import walk
 from tinote.ir.verify import Form
 

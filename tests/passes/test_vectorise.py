@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.passes.support import stays
-from tinote.compiler.passes.choose_lanes import Machine, why_scalar
-from tinote.compiler.passes.choose_tiles import choose_tiles
-from tinote.compiler.passes.vectorise import vectorise
+from tinote.compiler.passes.analyses.choose_lanes import Machine, why_scalar
+from tinote.compiler.passes.analyses.choose_tiles import choose_tiles
+from tinote.compiler.passes.loops.vectorise import vectorise
 from tinote.errors import KernelIndexError
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of

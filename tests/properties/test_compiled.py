@@ -21,8 +21,8 @@ from tests.properties.test_programs import PRIMAL_STEPS, SIZE, few_lanes, report
 from tests.runtime.processors import machine_with
 from tinote.compiler import pipeline
 from tinote.compiler.codegen.llvm import module as llvm
-from tinote.compiler.passes import privatise
-from tinote.compiler.passes.choose_lanes import Machine
+from tinote.compiler.passes.analyses.choose_lanes import Machine
+from tinote.compiler.passes.updates import privatise
 from tinote.compiler.pipeline import run_pipeline
 from tinote.config import Config
 from tinote.ir.nodes import Function

@@ -23,21 +23,10 @@ from tinote.autodiff.storage import ValueSource
 from tinote.autodiff.storage_plan import plan_storage
 from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.codegen.llvm.primitives import EMITTERS
-from tinote.compiler.passes import (
-    accumulate,
-    cse,
-    demote_atomics,
-    forward_stores,
-    hoist_invariants,
-    keep_order,
-    mark_vector_loops,
-    match_updates,
-    privatise,
-    rearrange,
-    recognise_updates,
-    store_first,
-    vectorise,
-)
+from tinote.compiler.passes.analyses import match_updates
+from tinote.compiler.passes.loops import keep_order, mark_vector_loops, vectorise
+from tinote.compiler.passes.simplification import cse, forward_stores, hoist_invariants, reassociate
+from tinote.compiler.passes.updates import accumulate, demote_atomics, privatise, recognise_updates, store_first
 from tinote.compiler.pipeline import Fixpoint, Snapshot, Step, run_pipeline, steps_for
 from tinote.compiler.requests import PRIMAL
 from tinote.ir import conflicts, definite_stores
@@ -373,17 +362,17 @@ def all_added(self: Any, op: Any, negative: bool, terms: Any, left: int) -> int:
     return fused
 
 
-_over_power, _reciprocal = rearrange._Products.over_power, rearrange._Products.reciprocal
-_square, _collect = rearrange._Products.square, rearrange._Sums.collect
+_over_power, _reciprocal = reassociate._Products.over_power, reassociate._Products.reciprocal
+_square, _collect = reassociate._Products.square, reassociate._Sums.collect
 
 PRODUCTS = {
-    "a power has one factor less": (rearrange._Products, "over_power", one_factor_short),
-    "a reciprocal root is that of the square": (rearrange._Products, "reciprocal", of_the_square),
-    "a square is a cube": (rearrange._Products, "square", cubed),
-    "every reciprocal is in range": (rearrange._Products, "has_reciprocal", lambda *_: True),
-    "no reciprocal is scaled": (rearrange._Products, "scaled", of_no_scale),
-    "literals meet however large the product": (rearrange, "_MAX_EXPONENT_LOSS", 1000),
-    "all numbers are near one": (rearrange.Magnitudes, "of", lambda *_: (0.0, 0.0)),
+    "a power has one factor less": (reassociate._Products, "over_power", one_factor_short),
+    "a reciprocal root is that of the square": (reassociate._Products, "reciprocal", of_the_square),
+    "a square is a cube": (reassociate._Products, "square", cubed),
+    "every reciprocal is in range": (reassociate._Products, "has_reciprocal", lambda *_: True),
+    "no reciprocal is scaled": (reassociate._Products, "scaled", of_no_scale),
+    "literals meet however large the product": (reassociate, "_MAX_EXPONENT_LOSS", 1000),
+    "all numbers are near one": (reassociate.Magnitudes, "of", lambda *_: (0.0, 0.0)),
 }
 
 
@@ -400,5 +389,5 @@ def test_a_wrong_rearrangement_of_products(name: str, monkeypatch: pytest.Monkey
 
 
 def test_a_wrong_rearrangement_of_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rearrange._Sums, "collect", all_added)
+    monkeypatch.setattr(reassociate._Sums, "collect", all_added)
     assert any(wrong_program(seed, True)[0] for seed in range(PROGRAMS))

@@ -18,7 +18,7 @@ from tests.properties.generate import Program, generate, generate_meeting, small
 from tests.properties.shrink import shrunk
 from tests.properties.smooth import generate_smooth, generate_uneven
 from tinote.compiler import pipeline
-from tinote.compiler.passes.choose_lanes import Machine
+from tinote.compiler.passes.analyses.choose_lanes import Machine
 from tinote.compiler.pipeline import WATCHING, Snapshot, run_pipeline, steps_for
 from tinote.compiler.requests import GRADIENT, PRIMAL, TANGENT, Derivative, Request
 from tinote.config import Config

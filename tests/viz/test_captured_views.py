@@ -175,7 +175,7 @@ class _Halting:
 
 
 def test_what_pages_say_is_in_the_page() -> None:
-    text = (Path(ti.__file__).parent / "viz" / "static" / "simulation.js").read_text(encoding="utf-8")
+    text = (Path(ti.__file__).parent / "viz" / "static" / "views/simulation.js").read_text(encoding="utf-8")
     assert 'status.title = model.get("step_note")' in text
 
 

@@ -71,7 +71,7 @@ CLOSE = [
 
 def test_ticks_between_ends_that_are_close_are_few_also_in_the_page():
     """There a loop that counts past 2 ** 53 would never end."""
-    script = (Path(drawing.__file__).parents[1] / "static" / "chart.js").read_text("utf-8")
+    script = (Path(drawing.__file__).parents[1] / "static" / "draw/chart.js").read_text("utf-8")
     script += f"console.log(JSON.stringify({json.dumps(CLOSE)}.map(([low, high]) => niceTicks(low, high, 5))))"
     done = subprocess.run([str(NODE), "-e", script], capture_output=True, text=True, timeout=60, check=True)
     for (low, high), in_the_page in zip(CLOSE, json.loads(done.stdout), strict=True):

@@ -294,7 +294,7 @@ def in_page(script: str, data: Any, paper: tuple[int, int, int], size: tuple[int
         f"(() => {{ const target = {{ pixels: new Uint32Array({width * height}).fill(packedParts({json.dumps(paper)})),"
         f" width: {width}, height: {height}, scale: 1 }}; {script}; return [...target.pixels]; }})()"
     )
-    packed = np.array(run(("strokes.js",), data, body), np.int64).astype(np.uint32)
+    packed = np.array(run(("draw/strokes.js",), data, body), np.int64).astype(np.uint32)
     return packed.view(np.uint8).reshape(height, width, 4)[:, :, :3].astype(int)
 
 

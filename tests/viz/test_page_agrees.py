@@ -81,13 +81,13 @@ def test_ticks_stand_at_the_same_places_under_the_same_labels() -> None:
     for _ in range(200):
         low = random_numbers.uniform(-1, 1) * 10 ** random_numbers.randint(-3, 5)
         ranges.append((low, low + 10 ** random_numbers.uniform(-2, 5), random_numbers.randint(1, 6)))
-    found = run(("chart.js",), ranges, "data.map((range) => niceTicks(...range))")
+    found = run(("draw/chart.js",), ranges, "data.map((range) => niceTicks(...range))")
     steps = [
         ticks[1] - ticks[0] if len(ticks) > 1 else high - low
         for ticks, (low, high, _) in zip(found, ranges, strict=True)
     ]
     pairs = list(zip(found, steps, strict=True))
-    labels = run(("chart.js",), pairs, "data.map(([ticks, step]) => ticks.map((t) => tickText(t, step)))")
+    labels = run(("draw/chart.js",), pairs, "data.map(([ticks, step]) => ticks.map((t) => tickText(t, step)))")
     for ticks, step, texts, given in zip(found, steps, labels, ranges, strict=True):
         assert ticks == pytest.approx(nice_ticks(*given)), given
         if all(abs(tick) < 1e6 for tick in ticks) and step >= 1e-4:
@@ -103,7 +103,7 @@ def test_samples_are_thinned_alike(count: int) -> None:
     for step, value in rows:
         history.append(int(step), [value])
     script = "(() => { const h = new History(2, 8); data.forEach((row) => h.append(row)); return h.rows(); })()"
-    assert run(("chart.js",), rows, script) == history.table().tolist()
+    assert run(("draw/chart.js",), rows, script) == history.table().tolist()
 
 
 def described(lines: list[StageLine]) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def test_the_picture_aligns_lines_as_the_page_does(second: str, gradient: bool) 
     assert len(pairs) > 40 and {kind for *_, kind in pairs} == set(StageKind)
     stage = "(({ texts, primals, adjoints }) => ({ texts, primals, adjoints: new Set(adjoints) }))"
     data = [[described(left), described(right), kind.value] for left, right, kind in pairs]
-    aligned = run(("explorer_align.js",), data, f"data.map(([a, b, kind]) => align({stage}(a), {stage}(b), kind))")
+    aligned = run(("explorer/align.js",), data, f"data.map(([a, b, kind]) => align({stage}(a), {stage}(b), kind))")
     for (left, right, kind), rows in zip(pairs, aligned, strict=True):
         assert [list(row) for row in align(left, right, kind)] == rows
 
@@ -148,12 +148,13 @@ def apart(one: float, other: float) -> float:
 
 def test_every_kind_of_stage_has_its_colour_its_noun_and_its_syntax() -> None:
     kinds = {kind.value for kind in StageKind}
-    hues = {kind: int(hue) for kind, hue in re.findall(r"\.kind-(\w+) \{ --hue: (\d+);", static_source("explorer.css"))}
+    styles = static_source("explorer/explorer.css")
+    hues = {kind: int(hue) for kind, hue in re.findall(r"\.kind-(\w+) \{ --hue: (\d+);", styles)}
     assert set(hues) == {kind.value for kind in KIND_COLORS} == set(PATTERNS) == kinds
     for kind, color in KIND_COLORS.items():
         red, green, blue = bytes.fromhex(color.removeprefix("#"))
         assert apart(360 * colorsys.rgb_to_hls(red / 255, green / 255, blue / 255)[0], hues[kind.value]) < 6, kind
     # Two kinds are told apart by colour.
     assert all(apart(one, other) >= 30 for one, other in itertools.combinations(hues.values(), 2))
-    nouns = run(("explorer_stage.js",), sorted(kinds), "data.map((kind) => nounOf(kind) ?? null)")
+    nouns = run(("explorer/stage.js",), sorted(kinds), "data.map((kind) => nounOf(kind) ?? null)")
     assert all(nouns)

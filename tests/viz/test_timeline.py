@@ -35,7 +35,7 @@ console.log(JSON.stringify(found));
 
 def kept(limit: float, frames: list[tuple[int, list[tuple[str, int]]]]) -> list[dict[str, Any]]:
     """What a timeline of `limit` bytes holds after each of `frames`: steps with the arrays' names and sizes."""
-    source = static_source("timeline.js") + KEPT
+    source = static_source("draw/timeline.js") + KEPT
     done = subprocess.run(
         [str(NODE), "-e", source], input=json.dumps([limit, frames]), capture_output=True, text=True, timeout=120
     )

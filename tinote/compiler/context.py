@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tinote.compiler.passes.choose_lanes import Machine
+from tinote.compiler.passes.analyses.choose_lanes import Machine
 from tinote.compiler.requests import defaults_of
 from tinote.config import Config
 

@@ -15,47 +15,47 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinote.compiler.context import Context
-from tinote.compiler.passes.accumulate import accumulate
-from tinote.compiler.passes.check_bounds import check_bounds
-from tinote.compiler.passes.check_finite import check_finite
-from tinote.compiler.passes.check_overflow import check_overflow
-from tinote.compiler.passes.choose_lanes import Machine
-from tinote.compiler.passes.choose_values import choose_values
-from tinote.compiler.passes.collapse import collapse
-from tinote.compiler.passes.cse import cse
-from tinote.compiler.passes.demote_atomics import demote_atomics
-from tinote.compiler.passes.drop_adjoints import drop_adjoints
-from tinote.compiler.passes.eliminate_dead import eliminate_dead
-from tinote.compiler.passes.flatten_branches import flatten_branches
-from tinote.compiler.passes.fold import fold
-from tinote.compiler.passes.forward_stores import forward_stores
-from tinote.compiler.passes.gather import gather
-from tinote.compiler.passes.hoist_checks import hoist_checks
-from tinote.compiler.passes.hoist_invariants import hoist_invariants
-from tinote.compiler.passes.infer_types import infer_types
-from tinote.compiler.passes.interchange import interchange
-from tinote.compiler.passes.keep_order import keep_order
-from tinote.compiler.passes.lower_access import lower_access
-from tinote.compiler.passes.lower_arrays import lower_arrays
-from tinote.compiler.passes.mark_vector_loops import mark_vector_loops
-from tinote.compiler.passes.merge_checks import merge_checks
-from tinote.compiler.passes.narrow_loops import narrow_loops
-from tinote.compiler.passes.offload import offload
-from tinote.compiler.passes.order_iterations import order_iterations, recognise_reductions
-from tinote.compiler.passes.privatise import privatise
-from tinote.compiler.passes.promote_locals import promote_locals
-from tinote.compiler.passes.rearrange import rearrange
-from tinote.compiler.passes.recognise_updates import recognise_updates
-from tinote.compiler.passes.scalarise import scalarise
-from tinote.compiler.passes.solve_inductions import solve_inductions
-from tinote.compiler.passes.split_directions import split_directions
-from tinote.compiler.passes.split_loops import split_loops
-from tinote.compiler.passes.split_temporaries import split_temporaries
-from tinote.compiler.passes.store_first import storing_first
-from tinote.compiler.passes.unroll_and_jam import unroll_and_jam
-from tinote.compiler.passes.unroll_partially import unroll_partially
-from tinote.compiler.passes.vectorise import vectorise
-from tinote.compiler.passes.watch_conflicts import watch_conflicts
+from tinote.compiler.passes.analyses.choose_lanes import Machine
+from tinote.compiler.passes.checks.check_bounds import check_bounds
+from tinote.compiler.passes.checks.check_finite import check_finite
+from tinote.compiler.passes.checks.check_overflow import check_overflow
+from tinote.compiler.passes.checks.hoist_checks import hoist_checks
+from tinote.compiler.passes.checks.merge_checks import merge_checks
+from tinote.compiler.passes.checks.watch_conflicts import watch_conflicts
+from tinote.compiler.passes.loops.collapse import collapse
+from tinote.compiler.passes.loops.if_convert import if_convert
+from tinote.compiler.passes.loops.interchange import interchange
+from tinote.compiler.passes.loops.keep_order import keep_order
+from tinote.compiler.passes.loops.mark_vector_loops import mark_vector_loops
+from tinote.compiler.passes.loops.narrow_loops import narrow_loops
+from tinote.compiler.passes.loops.scatter_to_gather import scatter_to_gather
+from tinote.compiler.passes.loops.split_loops import split_loops
+from tinote.compiler.passes.loops.unroll_and_jam import unroll_and_jam
+from tinote.compiler.passes.loops.unroll_partially import unroll_partially
+from tinote.compiler.passes.loops.vectorise import vectorise
+from tinote.compiler.passes.lowering.drop_adjoints import drop_adjoints
+from tinote.compiler.passes.lowering.infer_types import infer_types
+from tinote.compiler.passes.lowering.lower_access import lower_access
+from tinote.compiler.passes.lowering.lower_arrays import lower_arrays
+from tinote.compiler.passes.lowering.offload import offload
+from tinote.compiler.passes.lowering.promote_locals import promote_locals
+from tinote.compiler.passes.lowering.scalarise import scalarise
+from tinote.compiler.passes.lowering.select_reverse_form import select_reverse_form
+from tinote.compiler.passes.lowering.split_directions import split_directions
+from tinote.compiler.passes.lowering.split_temporaries import split_temporaries
+from tinote.compiler.passes.simplification.cse import cse
+from tinote.compiler.passes.simplification.eliminate_dead import eliminate_dead
+from tinote.compiler.passes.simplification.fold import fold
+from tinote.compiler.passes.simplification.forward_stores import forward_stores
+from tinote.compiler.passes.simplification.hoist_invariants import hoist_invariants
+from tinote.compiler.passes.simplification.reassociate import reassociate
+from tinote.compiler.passes.simplification.solve_inductions import solve_inductions
+from tinote.compiler.passes.updates.accumulate import accumulate
+from tinote.compiler.passes.updates.demote_atomics import demote_atomics
+from tinote.compiler.passes.updates.privatise import privatise
+from tinote.compiler.passes.updates.recognise_reductions import order_iterations, recognise_reductions
+from tinote.compiler.passes.updates.recognise_updates import recognise_updates
+from tinote.compiler.passes.updates.store_first import storing_first
 from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request
 from tinote.config import Config
 from tinote.errors import CompilerBug, TinoteError, refusing_deep_nests
@@ -150,7 +150,7 @@ def _reverse(*, arguments: bool, once: bool, shares: bool, directions: int) -> S
         *((_plain(drop_adjoints, Form.PROMOTED),) if once else ()),
         _plain(scalarise, Form.SCALAR),
         SPLITTING,
-        Step(lambda fn, context: gather(fn, context.config.fast_math), Form.SCALAR, "gather"),
+        Step(lambda fn, context: scatter_to_gather(fn, context.config.fast_math), Form.SCALAR, "scatter_to_gather"),
         _simplify(Form.SCALAR),
     )
 
@@ -238,8 +238,8 @@ def _store_first(fn: Function, context: Context, *, zeroed: frozenset[Buffer]) -
     return found
 
 
-def _rearrange(fn: Function, context: Context) -> Function:
-    return rearrange(fn) if context.config.fast_math else fn
+def _reassociate(fn: Function, context: Context) -> Function:
+    return reassociate(fn) if context.config.fast_math else fn
 
 
 def _unroll_and_jam(fn: Function, context: Context) -> Function:
@@ -278,8 +278,8 @@ LOWERING: Steps = (
     Step(_demote_atomics, Form.TASKS, "demote_atomics"),
     _plain(lower_arrays, Form.TASKS),
     _plain(mark_vector_loops, Form.TASKS),
-    _plain(flatten_branches, Form.TASKS),
-    Step(_rearrange, Form.TASKS, "rearrange"),
+    _plain(if_convert, Form.TASKS),
+    Step(_reassociate, Form.TASKS, "reassociate"),
     _plain(lower_access, Form.LOWERED),
     _simplify(Form.LOWERED),
     VECTORISATION,
@@ -295,7 +295,7 @@ GPU_LOWERING: Steps = (
     _plain(collapse, Form.TASKS),
     Step(_unroll_and_jam, Form.TASKS, "unroll_and_jam"),
     _plain(lower_arrays, Form.TASKS),
-    Step(_rearrange, Form.TASKS, "rearrange"),
+    Step(_reassociate, Form.TASKS, "reassociate"),
     _plain(unroll_partially, Form.TASKS),
     _simplify(Form.TASKS),
 )
@@ -303,8 +303,8 @@ GPU_LOWERING: Steps = (
 ORDERING = Step(_keep_order, Form.SCALAR, "keep_order")
 WATCHING = Step(_watch_conflicts, Form.SCALAR, "watch_conflicts")
 SPLITTING = _plain(split_loops, Form.SCALAR)
-CHOOSING = Step(lambda fn, _: choose_values(fn, reverse=False), Form.TYPED, "choose_values")
-CHOOSING_FOR_REVERSE = Step(lambda fn, _: choose_values(fn, reverse=True), Form.TYPED, "choose_values")
+CHOOSING = Step(lambda fn, _: select_reverse_form(fn, reverse=False), Form.TYPED, "select_reverse_form")
+CHOOSING_FOR_REVERSE = Step(lambda fn, _: select_reverse_form(fn, reverse=True), Form.TYPED, "select_reverse_form")
 DROPPING = _plain(drop_adjoints, Form.TYPED)
 INSTRUMENTING = Step(lambda fn, context: derivative_steps.add_checks(fn, context), Form.TYPED, "instrument")
 RECORDING, SHARING = [Step(partial(_record, shares=shares), Form.SCALAR, "record") for shares in (False, True)]

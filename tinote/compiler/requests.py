@@ -51,7 +51,7 @@ class Request:
     gradient (no dual) of their own, and get one from whoever launches. `directions`: how many tangents, or adjoints,
     each value has; for several, all duals and gradients are temporary, and each float argument and result of a
     pushforward has as many tangents, one after the other. `zeroed`: the gradients, as the code knows them, that hold
-    zeros when the launch begins (`passes/store_first.py`). Of these, `name` is made ("gradient", "recording
+    zeros when the launch begins (`passes/updates/store_first.py`). Of these, `name` is made ("gradient", "recording
     pushforward"), whether it `reverses` a kernel, and whether it `has_tangents`.
 
     There is one object for each combination: code is looked up by identity, at each launch of a gradient. Raises

@@ -21,7 +21,7 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from IPython.display import display
 
 from tinote.compiler.driver import Specialisation
-from tinote.compiler.frontend.undefined_names import hint_for, undefined_names
+from tinote.compiler.frontend.python.undefined_names import hint_for, undefined_names
 from tinote.compiler.requests import GRADIENT
 from tinote.errors import KernelNameError, KernelSyntaxError, MagicUsageError, suggestion
 from tinote.lang.kernels.func import Func

@@ -7,11 +7,11 @@ from typing import Any
 
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Silenced
-from tinote.compiler.frontend.functions import annotated_body, result_types, survey
-from tinote.compiler.frontend.handlers import HANDLERS
-from tinote.compiler.frontend.names import outside
+from tinote.compiler.frontend.expressions.structs import leaves_of
+from tinote.compiler.frontend.functions.bodies import annotated_body, result_types, survey
+from tinote.compiler.frontend.python.names import outside
 from tinote.compiler.frontend.scopes import Annotated, FunctionFrame, Results
-from tinote.compiler.frontend.structs import leaves_of
+from tinote.compiler.frontend.syntax.handlers import HANDLERS
 from tinote.compiler.frontend.values import POISON, ArrayValue, PackValue, StructValue, Value, indices_of
 from tinote.compiler.protocol import (
     ArgumentSpec,

@@ -28,7 +28,7 @@ from tinote.compiler.driver import Specialisation
 from tinote.compiler.inspect.native_text import Located, assembly_lines, llvm_lines
 from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict, judge_loops
 from tinote.compiler.inspect.versions import Version, version_of
-from tinote.compiler.passes.choose_lanes import LEFT_TO_LLVM, is_candidate, why_scalar
+from tinote.compiler.passes.analyses.choose_lanes import LEFT_TO_LLVM, is_candidate, why_scalar
 from tinote.compiler.pipeline import (
     LOWERING,
     VECTORISATION,

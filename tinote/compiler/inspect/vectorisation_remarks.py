@@ -1,5 +1,5 @@
-"""What became of the loops of a kernel, in the user's own lines: which run in lanes (`passes/vectorise.py`), which
-LLVM's vectorisers took and how wide, or why not.
+"""What became of the loops of a kernel, in the user's own lines: which run in lanes (`passes/loops/vectorise.py`),
+which LLVM's vectorisers took and how wide, or why not.
 
 LLVM speaks of a loop several times, once per attempt: as the whole loop, as what remains of it, and as the loop over
 chunks that the launch puts around it. What counts for a place is the widest code that LLVM made there; the reasons are

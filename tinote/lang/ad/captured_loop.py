@@ -57,7 +57,7 @@ class CheckpointedLoop:
     def program(self, step: Callable[[int], Any], t: int, outer: Journal) -> LoopProgram | None:
         """The captured program of its steps, which is captured if need be; None where they run as the function."""
         known = self._program
-        if known is not None and known.forward.premises.broken() is not None:
+        if known is not None and known.forward.guards.broken() is not None:
             known = self._program = None
             self.how = _LEARNING
         if known is None and self.how is _LEARNING and self._captures < _MOST_CAPTURES:
@@ -142,7 +142,7 @@ class LoopProgram:
         step = self._step
         if seam.listener is not None:
             return False
-        if not step.forward.premises.hold(self._outer):
+        if not step.forward.guards.hold(self._outer):
             step.forward.refuse_if_stale()
             return False
         return (t > 0 or not step.assigned) and step.regions((t,)) is not None

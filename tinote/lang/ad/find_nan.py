@@ -12,7 +12,7 @@
     in the derivative of sqrt: 1.0 / 0.0 is inf, in iteration i = 2
 
 The launches and then their gradients run again as the versions of themselves that stop where such a number arises
-(`compiler/passes/check_finite.py`), with loops in order, on one thread. Everything is left as it was.
+(`compiler/passes/checks/check_finite.py`), with loops in order, on one thread. Everything is left as it was.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ from tinote.ir.types import scalar_named
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.dependencies import Dependencies, place_of
 from tinote.lang.capture.explore import capturing, merge
+from tinote.lang.capture.guards import Guards
 from tinote.lang.capture.how import StepCapture
-from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.prepare import NOWHERE_READY, Prepared
 from tinote.lang.capture.recording import Following, Symbol, Tables, kind_of
 from tinote.lang.capture.targets import prepared
@@ -119,13 +119,13 @@ class AutomaticCapture:
     def __call__(self) -> None:
         live = self._live
         if live is not None:
-            if self._is_checked or live.premises.hold():
+            if self._is_checked or live.guards.hold():
                 self._is_checked = True
                 if live.replay():
                     self._replays += 1
                     return
-            elif live.premises.broken() is not None:
-                self._start_anew(live.premises.dependencies)
+            elif live.guards.broken() is not None:
+                self._start_anew(live.guards.dependencies)
             else:  # gradients have another owner, or a tape is open elsewhere
                 self._function()
                 return
@@ -474,10 +474,10 @@ class _Learning:
             return None
         try:
             instances = list(self._tables.instances.values())
-            premises = Premises(self._plan, self._dependencies, instances, self._tables.memories)
+            guards = Guards(self._plan, self._dependencies, instances, self._tables.memories)
         except CaptureError as error:  # a kernel captures what cannot be compared
             raise _Refused(_changes(error.message.removeprefix(_CANNOT), self._function)) from None
-        return _Live(self._plan, self._tables, self._variables, premises, self._is_ready, self._calls, self._marks)
+        return _Live(self._plan, self._tables, self._variables, guards, self._is_ready, self._calls, self._marks)
 
     def why_idle(self) -> CaptureError:
         """Calls take a path that is proved, and cannot be replayed."""
@@ -496,12 +496,12 @@ class _Live:
         plan: Program,
         tables: Tables,
         variables: list[tuple[Any, Any]],
-        premises: Premises,
+        guards: Guards,
         ready: Callable[[Path], bool],
         calls: dict[Path, list[tuple[Any, int]]],
         marks: dict[int, tuple[ops.Operand, ...]],
     ) -> None:
-        self.premises = premises
+        self.guards = guards
         self.replays = 0
         self._variables = variables
         self._marks = marks
@@ -563,7 +563,7 @@ class _Live:
             holder, key = self._variables[place]
             holder[key] = number(operand)
         for which, operand in end.seeds:
-            self.premises.instances[which][2].last_seed = number(operand)
+            self.guards.instances[which][2].last_seed = number(operand)
 
     def count_calls(self) -> None:
         """Let the kernels know how often they were launched."""

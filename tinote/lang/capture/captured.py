@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinote.errors import CaptureError
-from tinote.lang.capture.premises import Premises
+from tinote.lang.capture.guards import Guards
 from tinote.lang.capture.prepare import Prepared
 from tinote.lang.capture.recording import Tables, kind_of
 from tinote.lang.capture.targets import prepared
@@ -39,11 +39,11 @@ class Captured:
         plan: Program,
         tables: Tables,
         variables: list[tuple[Any, Any]],
-        premises: Premises,
+        guards: Guards,
     ) -> None:
         self.plan = plan
         self.tables = tables
-        self.premises = premises
+        self.guards = guards
         self._function = function
         self._variables = variables
         self._given = given  # those that are no numbers stay alive with it
@@ -95,15 +95,15 @@ class Captured:
     @property
     def instances(self) -> list[tuple[Any, Any, Any]]:
         """The kernels that it launches, each with its key and its instance."""
-        return self.premises.instances
+        return self.guards.instances
 
     def is_usable(self) -> bool:
         """Whether nothing has changed that it depends on. (Where something has, `refuse_if_stale` says what.)"""
-        return self.premises.hold()
+        return self.guards.hold()
 
     def refuse_if_stale(self) -> None:
         """Raise `CaptureError` for what has changed since the capture."""
-        what = self.premises.broken()
+        what = self.guards.broken()
         if what is not None:
             name = getattr(self._function, "__qualname__", "the step")
             hint = "capture it again: call `ti.capture` anew"
@@ -145,7 +145,7 @@ class Captured:
             namespace, name = self._variables[place]
             namespace[name] = number(operand)
         for which, operand in end.seeds:
-            self.premises.instances[which][2].last_seed = number(operand)
+            self.guards.instances[which][2].last_seed = number(operand)
         return _returned(end.result, prepared)
 
 

@@ -210,7 +210,7 @@ class CapturedFunction:
                 with session.launching_together():
                     return self.__tinote_step__(*args, **kwargs)
             known.refuse_if_stale()
-            if not known.premises.are_owned:  # the function claims its gradients
+            if not known.guards.are_owned:  # the function claims its gradients
                 return self.__tinote_step__(*args, **kwargs)
             self._last = known
             return known.run(given)

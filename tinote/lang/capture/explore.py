@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tinote.errors import CaptureError
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.dependencies import Dependencies
-from tinote.lang.capture.premises import Premises
+from tinote.lang.capture.guards import Guards
 from tinote.lang.capture.recording import Recording, Tables
 from tinote.lang.capture.trial import Trial
 from tinote.lang.capture.watching import Watch
@@ -65,10 +65,10 @@ def _captured(
                 return None
             plan, tables = recorded
             trial.begin()
-            premises = Premises(plan, dependencies, list(tables.instances.values()), tables.memories)
+            guards = Guards(plan, dependencies, list(tables.instances.values()), tables.memories)
             recorded_plan = plan.copy()
             _simplify(plan, tables)
-            found = Captured(function, given, plan, tables, variables, premises)
+            found = Captured(function, given, plan, tables, variables, guards)
             try:
                 trial.prove(found)
             except CaptureError:

@@ -4,7 +4,7 @@
     gradient of k (w, g)              →         gradient of k (v, g)
     gradient of k (v, g)
 
-A launch that finds zeros in a block runs code that was compiled for that (`compiler/passes/store_first.py`), and where
+A launch that finds zeros in a block runs code that was compiled for that (`passes/updates/store_first.py`), and where
 its stores fill the block for certain, nobody need clear it. For these arguments and shapes that can be told: a plan has
 the same in each run.
 

@@ -1,4 +1,4 @@
-"""Captured steps as a file that runs where there is no Python: in a web page (`viz/static/program.js`).
+"""Captured steps as a file that runs where there is no Python: in a web page (`viz/static/engine/program.js`).
 
     made = portable([("step", step, (1e-3,)), ("energy", energy, ())], fields={"x": x})
     Path("gravity.tinote").write_bytes(made.encode())

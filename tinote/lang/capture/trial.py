@@ -250,7 +250,7 @@ class Trial:
 
     def prove(self, program: Captured) -> None:
         """Raise `CaptureError` unless the program does what the function does, from several states."""
-        dependencies = program.premises.dependencies
+        dependencies = program.guards.dependencies
         self.refuse_changes(dependencies)
         self.settle(program)
         program.use(1)

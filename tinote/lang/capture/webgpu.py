@@ -1,4 +1,4 @@
-"""Functions of a page as compute shaders: what `viz/static/program_gpu.js` runs by WebGPU.
+"""Functions of a page as compute shaders: what `viz/static/engine/program_gpu.js` runs by WebGPU.
 
 A function goes to the GPU in stages (`stages.py`), whose arithmetic the replay does in WebAssembly. The device's memory
 is a copy of that of WebAssembly: a block has the same place in both.

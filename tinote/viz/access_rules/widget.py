@@ -50,8 +50,8 @@ class RuleView(StaticView):
     """
 
     TITLE = "Access rules"
-    SCRIPTS = ("view.js", "syntax.js", "explorer_lines.js", "rules.js")
-    STYLES = ("theme.css", "rules.css")
+    SCRIPTS = ("view.js", "syntax.js", "explorer/lines.js", "views/rules.js")
+    STYLES = ("theme.css", "views/rules.css")
     _esm = static_source(*SCRIPTS)
     _css = static_source(*STYLES)
 

@@ -1,5 +1,5 @@
 """Axes of charts that Python places, and that pictures and pages draw alike, in parts of the width and of the height,
-with ticks at round numbers. `static/axes.js` draws the same.
+with ticks at round numbers. `static/draw/axes.js` draws the same.
 """
 
 from __future__ import annotations

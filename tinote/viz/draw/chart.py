@@ -1,7 +1,7 @@
 """Running quantities, such as energies over time: the samples, their axes, and the static chart of them.
 
-The browser draws the same chart from the same samples (`static/chart.js`); the rules for ticks are the same on both
-sides.
+The browser draws the same chart from the same samples (`static/draw/chart.js`); the rules for ticks are the same on
+both sides.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COLORS = (
     (0xB3, 0x31, 0x5F),
     (0x5F, 0x66, 0x70),
 )
-"""Colours of the series on white, in order; `static/chart.js` has them for both themes."""
+"""Colours of the series on white, in order; `static/draw/chart.js` has them for both themes."""
 
 INK, MUTED, GRID = (0x33, 0x33, 0x33), (0x66, 0x66, 0x66), (0xE2, 0xE4, 0xE8)
 

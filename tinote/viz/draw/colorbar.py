@@ -1,4 +1,4 @@
-"""The bar below a view that tells which numbers its colours stand for; `static/colorbar.js` shows the same."""
+"""The bar below a view that tells which numbers its colours stand for; `static/draw/colorbar.js` shows the same."""
 
 from __future__ import annotations
 

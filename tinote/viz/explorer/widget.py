@@ -37,22 +37,22 @@ from tinote.viz.notebook.view import describe_error, static_source
 SCRIPTS = (
     "kernel.js",
     "view.js",
-    "explorer_align.js",
+    "explorer/align.js",
     "syntax.js",
-    "explorer_lines.js",
-    "explorer_source.js",
-    "explorer_stage.js",
-    "explorer_list.js",
-    "explorer_find.js",
-    "explorer_flow.js",
-    "explorer_panels.js",
-    "explorer_values.js",
-    "explorer_state.js",
-    "explorer_glossary.js",
-    "explorer.js",
+    "explorer/lines.js",
+    "explorer/source.js",
+    "explorer/stage.js",
+    "explorer/list.js",
+    "explorer/find.js",
+    "explorer/flow.js",
+    "explorer/panels.js",
+    "explorer/values.js",
+    "explorer/state.js",
+    "explorer/glossary.js",
+    "explorer/explorer.js",
 )
-PAGE_SCRIPTS = (*SCRIPTS, "explorer_page.js")
-STYLES = ("theme.css", "explorer.css", "explorer_panels.css", "kernel.css")
+PAGE_SCRIPTS = (*SCRIPTS, "explorer/page.js")
+STYLES = ("theme.css", "explorer/explorer.css", "explorer/panels.css", "kernel.css")
 
 
 class ExplorerView(NamedTuple):

@@ -1,5 +1,5 @@
 """A sweep's report as charts: axes, lines and bars in parts of the plot's width and height, and what stands under the
-pointer. The page (`static/gradients.js`) and the still picture draw the same.
+pointer. The page (`static/views/gradients.js`) and the still picture draw the same.
 """
 
 from __future__ import annotations

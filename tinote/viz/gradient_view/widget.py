@@ -54,8 +54,8 @@ class GradientView(StaticView):
     """
 
     TITLE = "Gradients"
-    SCRIPTS = ("view.js", "chart.js", "axes.js", "gradients.js")
-    STYLES = ("theme.css", "plot.css", "gradients.css")
+    SCRIPTS = ("view.js", "draw/chart.js", "draw/axes.js", "views/gradients.js")
+    STYLES = ("theme.css", "draw/plot.css", "views/gradients.css")
     _esm = static_source(*SCRIPTS)
     _css = static_source(*STYLES)
 

@@ -24,8 +24,8 @@ def generated() -> dict[str, str]:
     kinds = sorted(ENGINES)
     player = {
         "notice": NOTICE,
-        "styles": static_source(*STYLES, "player.css"),
-        "first": compact(static_source("player.js")),
+        "styles": static_source(*STYLES, "pages/player.css"),
+        "first": compact(static_source("pages/player.js")),
         "page": joined(page_script(kinds)),
         "engine": joined(engine_script(kinds, gpu=True)),
     }

@@ -89,8 +89,8 @@ class Image(LiveSimulation):
     """
 
     PAGE_KIND = "image"
-    _esm = static_source(*VIEW_SCRIPTS, "strokes.js", "image.js")
-    _css = static_source("simulation.css", "kernel.css")
+    _esm = static_source(*VIEW_SCRIPTS, "draw/strokes.js", "views/image.js")
+    _css = static_source("views/simulation.css", "kernel.css")
 
     smooth = traitlets.Bool(False).tag(sync=True)
     marks = traitlets.Dict().tag(sync=True)

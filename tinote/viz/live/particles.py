@@ -150,8 +150,8 @@ class Particles(LiveSimulation):
     """
 
     PAGE_KIND = "particles"
-    _esm = static_source(*VIEW_SCRIPTS, "strokes.js", "particles.js")
-    _css = static_source("simulation.css", "kernel.css")
+    _esm = static_source(*VIEW_SCRIPTS, "draw/strokes.js", "views/particles.js")
+    _css = static_source("views/simulation.css", "kernel.css")
 
     radius = traitlets.Float(2.0).tag(sync=True)
     background = traitlets.Unicode().tag(sync=True)

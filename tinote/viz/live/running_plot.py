@@ -50,8 +50,8 @@ class Plot(LiveSimulation):
     """
 
     PAGE_KIND = "plot"
-    _esm = static_source(*VIEW_SCRIPTS, "running_plot.js")
-    _css = static_source("simulation.css", "kernel.css")
+    _esm = static_source(*VIEW_SCRIPTS, "views/running_plot.js")
+    _css = static_source("views/simulation.css", "kernel.css")
 
     def __init__(
         self,

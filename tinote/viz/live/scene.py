@@ -143,8 +143,8 @@ class Scene(LiveSimulation):
     """
 
     PAGE_KIND = "scene"
-    _esm = static_source(*VIEW_SCRIPTS, "space.js", "scene.js")
-    _css = static_source("simulation.css", "kernel.css")
+    _esm = static_source(*VIEW_SCRIPTS, "draw/space.js", "views/scene.js")
+    _css = static_source("views/simulation.css", "kernel.css")
 
     background = traitlets.Unicode().tag(sync=True)
     controls = traitlets.Enum(("orbit", "fly"), "orbit").tag(sync=True)

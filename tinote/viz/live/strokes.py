@@ -1,6 +1,6 @@
 """Straight strokes over or under what a view shows: edges, arrows, trails, contours.
 
-What is in a picture is data, made here once and drawn twice by the same rule: by the page (`static/strokes.js`), and
+What is in a picture is data, made here once and drawn twice by the same rule: by the page (`draw/strokes.js`), and
 into still pictures by a kernel. A stroke runs between two points of the picture and may get narrower on the way, so
 that an arrow's head is a stroke as well. How much of a pixel it covers follows from the distance of the pixel's centre.
 """

@@ -26,7 +26,7 @@ from tinote.source import Span, location_name
 from tinote.viz.notebook.front_end import Audience, audience
 from tinote.viz.notebook.view import static_source
 
-STYLES = "errors.css"
+STYLES = "views/errors.css"
 
 FRAMES = 40
 """The folded traceback shows no more of them: half from its beginning, half from its end."""

@@ -70,9 +70,9 @@ def document(
     """The text of a page. `title`: as plain text; `styles`: its style sheet; `scripts`: its modules, in order;
     `compressed`: scripts that these may add; `body`: HTML, in a body of the class `kind`; `data`: an element that holds
     what scripts read; `notices`: of licences, beside that of this package. In a frame of another page, it tells that
-    one its height, and takes the theme that it is told (`static/framed.js`).
+    one its height, and takes the theme that it is told (`static/pages/framed.js`).
     """
-    modules = [f"\n{script}\n" for script in (compact(static_source("framed.js")), *scripts)]
+    modules = [f"\n{script}\n" for script in (compact(static_source("pages/framed.js")), *scripts)]
     for script in modules:
         assert "</script" not in script.lower() and "<!--" not in script
     written = "\n".join(f'<script type="module">{script}</script>' for script in modules)

@@ -45,11 +45,11 @@ SYNTAX = "syntax.js"
 VIEW_SCRIPTS = (
     "kernel.js",
     "view.js",
-    "chart.js",
-    "colorbar.js",
-    "picture.js",
-    "timeline.js",
-    "simulation.js",
+    "draw/chart.js",
+    "draw/colorbar.js",
+    "draw/picture.js",
+    "draw/timeline.js",
+    "views/simulation.js",
 )
 """The scripts of all views of simulations; the one of a view's own follows."""
 

@@ -13,23 +13,23 @@ from typing import Any
 from tinote.viz.notebook.page import compact
 from tinote.viz.notebook.view import STATIC, VIEW_SCRIPTS, static_source
 
-ENGINE = ("program.js", "chart.js", "strokes.js", "engine_sources.js", "engine.js")
-ON_GPU = ("program_gpu.js",)
+ENGINE = ("engine/program.js", "draw/chart.js", "draw/strokes.js", "engine/sources.js", "engine/engine.js")
+ON_GPU = ("engine/program_gpu.js",)
 """What a Worker runs besides where a program has shaders."""
 
 ENGINES = {
-    "particles": ("engine_marks.js", "engine_space.js", "engine_particles.js"),
-    "image": ("engine_marks.js", "engine_image.js"),
-    "plot": ("engine_plot.js",),
-    "scene": ("engine_scene.js",),
+    "particles": ("engine/marks.js", "engine/space.js", "engine/particles.js"),
+    "image": ("engine/marks.js", "engine/image.js"),
+    "plot": ("engine/plot.js",),
+    "scene": ("engine/scene.js",),
 }
 """What a Worker runs: for all views, and by the kind of view."""
 
 OWN = {
-    "particles": ("particles.js",),
-    "image": ("image.js",),
-    "plot": ("running_plot.js",),
-    "scene": ("space.js", "scene.js"),
+    "particles": ("views/particles.js",),
+    "image": ("views/image.js",),
+    "plot": ("views/running_plot.js",),
+    "scene": ("draw/space.js", "views/scene.js"),
 }
 """The scripts of the widgets, by the kind of view."""
 
@@ -46,13 +46,13 @@ def engine_script(kinds: Iterable[str], *, gpu: bool = False) -> list[str]:
 
 def page_script(kinds: Iterable[str]) -> list[str]:
     """What paints views of these kinds and lets them run, in parts: the scripts of the widgets, and their model."""
-    parts = [compact(static_source(file)) for file in (*VIEW_SCRIPTS, "strokes.js")]
+    parts = [compact(static_source(file)) for file in (*VIEW_SCRIPTS, "draw/strokes.js")]
     parts.append("const VIEWS = {};")
     for kind in sorted(kinds):
         # A block keeps apart what scripts of two kinds call by one name.
         own = re.sub(r"^export default", f"VIEWS.{kind} =", static_source(*OWN[kind]), flags=re.MULTILINE)
         parts.append(f"{{\n{compact(own)}\n}}")
-    parts += [compact(static_source("gif.js", "page_model.js", "page.js")), 'NOTICES.waiting = "starting";']
+    parts += [compact(static_source("draw/gif.js", "pages/model.js", "pages/page.js")), 'NOTICES.waiting = "starting";']
     return apart([*parts, "startPage(globalThis.tinote);"])
 
 
@@ -85,7 +85,7 @@ def page_data(scripts: Sequence[Sequence[str]], engine: Sequence[str], views: Se
 
 
 def payload(data: Any) -> str:
-    """`data`, in which bytes may stand, as `payload` of `static/page.js` reads it: compressed, in base 64."""
+    """`data`, in which bytes may stand, as `payload` of `static/pages/page.js` reads it: compressed, in base 64."""
     parts: list[bytes] = []
 
     def named(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Live views as one HTML file that runs from the disk: `view.save("view.html")`, `ti.viz.page(views, "page.html")`.
 
 What the kernel does for a view in a notebook, a Worker of the page does: it runs the captured step as WebAssembly and
-makes the same frames (`static/engine*.js`), which the view's own scripts paint. The page's data, its programs and the
+makes the same frames (`static/engine/`), which the view's own scripts paint. The page's data, its programs and the
 engine are compressed together.
 """
 
@@ -35,7 +35,7 @@ else:
 
 __all__ = ["Missing", "Page", "Running", "Shown", "page", "running", "save"]
 
-STYLES = ("page.css", "simulation.css", "kernel.css", "errors.css")
+STYLES = ("pages/page.css", "views/simulation.css", "kernel.css", "views/errors.css")
 NOT_TOLD = {"layout", "tabbable", "tooltip", "identity", "error_card", "state", "recording", "program"}
 WITHOUT_SCRIPTS = "The simulation runs here, by JavaScript."
 
@@ -358,7 +358,7 @@ class Pages:
         return document(
             title,
             styles=static_source(*STYLES) + styles,
-            scripts=[compact(static_source("page_boot.js"))],
+            scripts=[compact(static_source("pages/boot.js"))],
             compressed=[joined(script) for script in scripts],
             body=body,
             kind="tinote-article",

@@ -1,5 +1,5 @@
 """What a page reads after each frame: fields, functions that compute what a field holds, and arrays, by the names that
-its program knows. `static/engine_sources.js` reads them.
+its program knows. `static/engine/sources.js` reads them.
 """
 
 from __future__ import annotations

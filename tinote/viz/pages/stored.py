@@ -18,7 +18,7 @@ from tinote.viz.pages.bundle import ENGINES, payload, unpacked
 from tinote.viz.pages.export import Missing, Pages, Running, reason_of, running
 
 LARGEST_MEMORY = 256 << 20
-"""The most bytes of memory that a program of a notebook's output gets, also in `static/player.js`."""
+"""The most bytes of memory that a program of a notebook's output gets, also in `static/pages/player.js`."""
 
 _MOST_UNPACKED = 64 << 20
 _MOST_VIEWS = 16

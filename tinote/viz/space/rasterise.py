@@ -10,7 +10,7 @@ A triangle is found by the edge functions of homogeneous coordinates (Olano and 
 the disc that its outline has, up to the slight ellipse of perspective.
 
 Colours are multiplied as they are shown, and light adds up: `base * (sky or ground + sum of lights * cosine)`, with a
-small highlight (Blinn and Phong). The page's shaders in `static/scene.js` do the same.
+small highlight (Blinn and Phong). The page's shaders in `static/views/scene.js` do the same.
 """
 
 from __future__ import annotations

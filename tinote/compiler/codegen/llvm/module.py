@@ -237,7 +237,7 @@ class _Entry:
         for which, (private, offset) in enumerate(zip(task.privates, places.offsets, strict=True)):
             merger = module.merger(task, number, which, offset)
             count = llvm_privates.merge_count(e, private)
-            # That of a target whose shape is known at launch only is small (`passes/privatise.py`).
+            # That of a target whose shape is known at launch only is small (`passes/updates/privatise.py`).
             if private.is_flat or int(count) <= _MAX_MERGED_BY_CALLER:
                 e.value(f"call i32 {merger}(ptr %block, i64 0, i64 {count}, i32 0)")
             else:

@@ -22,7 +22,7 @@ class Options(NamedTuple):
     """What the code depends on beside the function.
 
     `fast_math`: contraction, approximate functions, estimates of reciprocal roots, reductions by + in another order.
-    What else it permits `passes/rearrange.py` does, which knows where no number overflows.
+    What else it permits `passes/simplification/reassociate.py` does, which knows where no number overflows.
     `vector_width`: the vectors to prefer, in bits (0: the target's choice). `source`: the user's file. `line_tables`:
     debug locations go into the object, not only into LLVM's remarks and text. `profile`: measure each task. `fused`:
     the target multiplies and adds with one rounding. `numeric_extrema`: it has instructions for the lesser and the

@@ -564,7 +564,7 @@ class Journal(Recorder):
         regions = step.fixed or step.regions(args)
         assert regions is not None, "who calls it has asked"
         event = self.saved.running(step, regions)
-        may_replay(step.forward.premises.memories, self)
+        may_replay(step.forward.guards.memories, self)
         try:
             returned = event.run(constants(args) if Traced in map(type, args) else args)
         except BaseException:

@@ -22,8 +22,8 @@ from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.explore import capturing, dependencies_of, record_all, until_all_are_known
+from tinote.lang.capture.guards import Guards
 from tinote.lang.capture.how import StepCapture
-from tinote.lang.capture.premises import Premises
 from tinote.lang.capture.recording import Recording, Symbol, Tables
 from tinote.lang.capture.trial import CALLS, VARIATIONS, Left, Trial, place_of_function, vary
 from tinote.lang.data.fields import Field
@@ -107,7 +107,7 @@ def _may_run(step: StepUnderTape, journal: Any, args: Sequence[Any]) -> bool:
     open, and it overwrites nothing that its own gradient needs. What Python writes to a field before anything uses it
     is where the field begins.
     """
-    if not step.forward.premises.hold(journal) or (step.fixed is None and step.regions(args) is None):
+    if not step.forward.guards.hold(journal) or (step.fixed is None and step.regions(args) is None):
         return False
     return not step.assigned or all(map(journal.touches, step.assigned))
 
@@ -144,8 +144,8 @@ def captured_under_tape(
             plan, tables = recorded
             trial.begin()
             instances = list(tables.instances.values())
-            premises = Premises(plan, dependencies, instances, tables.memories, clears=False)
-            found = _cut(trial, plan, tables, premises)
+            guards = Guards(plan, dependencies, instances, tables.memories, clears=False)
+            found = _cut(trial, plan, tables, guards)
             trial.prove_reverse(found)
         found.use(None)
         return found
@@ -230,7 +230,7 @@ class _Trial(Trial):
 
     def prove_reverse(self, step: StepUnderTape) -> None:
         """Raise `CaptureError` unless calls and their gradients do what those of the function do."""
-        dependencies = step.forward.premises.dependencies
+        dependencies = step.forward.guards.dependencies
         self.refuse_changes(dependencies)
         self.settle(step.forward, [memory_of(buffer) for way in step.ways for buffer in way.facts.gradients])
         step.use(1)
@@ -476,7 +476,7 @@ def _refusal(what: str) -> CaptureError:
 # ---- cutting
 
 
-def _cut(trial: _Trial, plan: Program, tables: Tables, premises: Premises) -> StepUnderTape:
+def _cut(trial: _Trial, plan: Program, tables: Tables, guards: Guards) -> StepUnderTape:
     """The two parts of what was recorded."""
     root, backs = _parts(plan.root)
     forward_blocks = _blocks(plan, root)
@@ -500,7 +500,7 @@ def _cut(trial: _Trial, plan: Program, tables: Tables, premises: Premises) -> St
         lent = {block: buffer for buffer, block in tables.lent_blocks.items() if block in used}
         ways[id(end)] = Way(recorded.facts, here, numbers, seeds, {k: places[k] for k in sorted(kept & used)}, lent)
     first = Program(_only(plan.blocks, forward_blocks, kept), plan.codes, plan.inputs, root)
-    forward = Captured(trial.step, trial.given, first, tables, trial.variables, premises)
+    forward = Captured(trial.step, trial.given, first, tables, trial.variables, guards)
     in_order = [ways[id(end)] for end in forward.prepared.ends]
     return StepUnderTape(
         getattr(trial.step, "__name__", "step"),

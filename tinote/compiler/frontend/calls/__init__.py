@@ -1,0 +1,1 @@
+"""Calls, their arguments, and calls that Python carries out."""

@@ -1,0 +1,1 @@
+"""Expressions: values, their parts, and what operators do to them."""

@@ -1,0 +1,33 @@
+"""What functions return, as they are annotated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tinote.compiler.frontend.descriptions import describe
+from tinote.compiler.frontend.emitter import Emitter
+from tinote.compiler.frontend.expressions.structs import fitted
+from tinote.compiler.frontend.scopes import Annotated
+from tinote.compiler.frontend.values import StructValue, Value
+from tinote.compiler.protocol import StructInfo
+from tinote.ir.types import Scalar, Tensor, element_type, shape_of
+
+
+def as_annotated(e: Emitter, annotated: Annotated, result: Any) -> Any:
+    """What a function returns, as it is annotated; parts whose annotation is not a type stay what they are."""
+    if not any(annotated.types):
+        return result
+    parts = list(result) if isinstance(result, tuple | list) and annotated.is_tuple else [result]
+    if len(parts) != len(annotated.types):
+        e.error(f"{len(parts)} values are returned, and {len(annotated.types)} are annotated")
+    found = [part if t is None else _as_type(e, part, t) for part, t in zip(parts, annotated.types, strict=True)]
+    return tuple(found) if annotated.is_tuple else found[0]
+
+
+def _as_type(e: Emitter, part: Any, t: Scalar | Tensor | StructInfo) -> Value | StructValue:
+    if isinstance(t, StructInfo):
+        return fitted(e, part, t)
+    if e.shape(part) != shape_of(t):
+        wanted = f"a number of type {t}" if isinstance(t, Scalar) else f"a vector or matrix of shape {t.shape}"
+        e.error(f"{describe(part)} is returned where {wanted} is annotated")
+    return e.cast(part, element_type(t))

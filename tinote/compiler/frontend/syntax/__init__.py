@@ -1,0 +1,1 @@
+"""What each class of Python's syntax nodes does in a kernel."""

@@ -1,0 +1,1 @@
+"""Questions that several transformations ask; nothing is changed."""

@@ -1,0 +1,614 @@
+"""Which parallel loops run in lanes (`vectorise.py`): their legality (what stands in the way) and their profitability
+(whether lanes pay).
+
+The estimate compares the work of one iteration, in additions, with that of all lanes together. In lanes an operation on
+numbers that differ costs as much as a scalar one, for all of them, and what is the same for all costs what it did; an
+element that each lane has elsewhere costs an access a lane, and so does a function without a vector form. On the other
+side stands what LLVM makes of the scalar code: it runs several iterations of an inner loop at once where these are
+independent or sum up, and where what they access follows each other; and it does well with loops that have no loop
+inside, and with inner loops so short that they are written out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from tinote.compiler.passes.analyses.choose_tiles import RowTile, choose_tiles
+from tinote.ir import nodes as ir
+from tinote.ir import primitives as p
+from tinote.ir.buffers import bytes_of, root_of
+from tinote.ir.cost import MAX_FLAT_BRANCH_COST, UNKNOWN_TRIP_COUNT, own_cost
+from tinote.ir.divergence import Divergence
+from tinote.ir.lanes import lanes_of
+from tinote.ir.query import trip_count, uses, walk
+from tinote.ir.types import Scalar, Tangents, element_type, is_float, shape_of, u1, u64
+
+
+class Machine(NamedTuple):
+    """What the estimate is for: the width and the number of vector registers, and whether functions are approximated
+    inline.
+    """
+
+    vector_bits: int
+    registers: int = 32
+    fast_math: bool = True
+
+
+class Columns(NamedTuple):
+    """A private copy in which each lane has a column of its own, and its linear view."""
+
+    copy: ir.Buffer
+    view: ir.Buffer
+    lanes: int
+
+
+class LanesPlan(NamedTuple):
+    """How a loop is to run in lanes: which of its loads read from tiles, and which private copies have columns."""
+
+    divergence: Divergence
+    lanes: int
+    tiles: Mapping[ir.Op, RowTile]
+    columns: Mapping[ir.Buffer, Columns]
+    #: what all iterations of the loop cost, in additions
+    cost: float
+
+
+#: Why a loop of mostly straight code is no loop in lanes: LLVM's own words about it count.
+LEFT_TO_LLVM = "without longer loops inside it is left to LLVM"
+#: Registers that the lanes of short chains may take, the first that fits. Chosen, not measured.
+_SEVERAL_REGISTERS = (4, 2)
+#: Cost of what lanes in several registers compute, in additions. Chosen, not measured.
+_MAX_CHAINS_COST = 240.0
+#: Cost of an iteration in additions: past this LLVM's work grows with more than the length (measured with sines: 9,000
+#: took 2.6 s, 27,000 minutes).
+_MAX_COST = 6_000.0
+#: By which factor lanes must be cheaper, to outweigh what the estimate does not see. Chosen, not measured.
+_MIN_GAIN = 1.5
+#: Bits: narrower vectors have neither masks nor gathers.
+_MIN_VECTOR_BITS = 256
+#: Inner loops of at most this number of iterations are unrolled by LLVM.
+_MAX_UNROLLED = 8
+#: More iterations than loops have that are written out.
+_ENDLESS = 1 << 30
+#: Saved values of a kind for which lanes may take room side by side. Chosen, not measured.
+_MAX_SAVED = 1 << 14
+#: Numbers of a local array, or values of a stack, likewise. Chosen, not measured.
+_MAX_LOCAL = 1 << 8
+#: What an update of one element by all lanes costs more than one by a scalar, in additions: they are summed up first.
+#: Chosen, not measured.
+_HORIZONTAL_COST = 4.0
+#: What a number of each lane's row costs when it is transposed, in additions. Chosen, not measured.
+_TRANSPOSED_COST = 6.0
+#: Elements: LLVM shuffles those apart that lie at most so far from one another.
+_MAX_INTERLEAVED = 8
+#: Bytes that the copies that are private to lanes may take in all: the second-nearest cache holds twice that. Chosen,
+#: not measured.
+_MAX_COLUMN_BYTES = 1 << 19
+#: The same where lanes fill several registers: each thread clears and adds up all of them. Chosen, not measured.
+_MAX_COLUMN_BYTES_OF_SEVERAL = 1 << 17
+#: Vectors of iterations that an outer loop must have, for threads to share. Chosen, not measured.
+_MIN_STRIPS = 8
+#: What one element of a gather or scatter costs, in additions. Chosen, not measured.
+_GATHER_COST = 5.0
+#: What a jump costs that is often predicted wrongly, in additions. Chosen, not measured.
+_MISPREDICTION_COST = 5.0
+#: What a loop does besides its body, in additions for each iteration. Chosen, not measured.
+_ITERATION_COST = 2.0
+#: Iterations that lanes run for each of their own, where they leave a loop at different times. Chosen, not measured.
+_WAITING_FACTOR = 1.4
+#: What LLVM reorders when a loop carries it; more of integers than of floats.
+_REORDERED = (p.add, p.sub, p.minimum, p.maximum)
+_REORDERED_INTEGERS = (*_REORDERED, p.mul, p.and_, p.or_, p.xor)
+
+
+def is_candidate(op: ir.Op) -> bool:
+    """Whether an operation is a parallel loop with none inside: its iterations may become lanes."""
+    return (
+        isinstance(op, ir.For | ir.Task)
+        and op.parallel
+        and lanes_of(op) == 1
+        and not any(isinstance(inner, ir.For) and inner.parallel for inner in walk(op.regions[0]))
+    )
+
+
+def is_left_to_llvm(loop: ir.For | ir.Task) -> bool:
+    """Whether there is no loop inside, but for some that are written out."""
+    inner = [op for op in walk(loop.regions[0]) if isinstance(op, ir.For | ir.While)]
+    return all(isinstance(op, ir.For) and (trip_count(op.lo, op.hi) or _ENDLESS) <= _MAX_UNROLLED for op in inner)
+
+
+def _may_have_rows(loop: ir.For | ir.Task) -> bool:
+    """Whether there is memory whose first index divides it into rows."""
+    roots = [root_of(op.buffer) for op in walk(loop.regions[0]) if isinstance(op, ir.MemoryOp)]
+    return any(len(root.shape) > 1 or root.element for root in roots)
+
+
+def _lanes_for(loop: ir.For | ir.Task, machine: Machine, column: int) -> int:
+    """How many iterations are to run at once: as many as fill a vector register, or several. `column`: what the copies
+    that are private to a lane take, in bytes.
+    """
+    lanes = _lanes_of_register(loop, machine)
+    count = trip_count(loop.args[0], loop.args[1])
+    strips = None if count is None else -(-count // lanes)
+    most = _registers_for(loop.regions[0], machine, strips)
+    for several in _SEVERAL_REGISTERS:
+        fits = several * lanes * column <= _MAX_COLUMN_BYTES_OF_SEVERAL
+        if several <= most and fits and (strips is None or strips >= several):
+            return several * lanes
+    return lanes
+
+
+def _lanes_of_register(loop: ir.For | ir.Task, machine: Machine) -> int:
+    """How many of the widest numbers that the loop computes with or moves a vector register holds."""
+    widest = 32
+    for op in walk(loop.regions[0]):
+        if isinstance(op, ir.MemoryOp):
+            widest = max(widest, op.buffer.dtype.bits)
+        elif isinstance(op, ir.Prim) and isinstance(op.out.type, Scalar) and op.out.type.kind == "f":
+            widest = max(widest, op.out.type.bits)
+    return max(2, machine.vector_bits // widest)
+
+
+def _registers_for(body: ir.Region, machine: Machine, strips: int | None) -> int:
+    """How many registers the lanes may take: several where iterations are chains of dependent operations, which leave
+    time for those of further registers, and short enough; or where these are all there are. `strips`: how many
+    registers all iterations fill, if that is known.
+    """
+    inside = [*walk(body)]
+    if any(isinstance(op, ir.NewStack) and not _is_shallow(op) for op in inside):
+        return 1  # what is saved should stay in the nearest cache
+    carried = max([len(op.outs) for op in inside if isinstance(op, ir.For | ir.While)], default=0)
+    cost = sum([own_cost(op) for op in inside])
+    if not carried:
+        return 1
+    room = machine.registers // 2 // carried
+    return min(room, strips or 0) if strips in _SEVERAL_REGISTERS else int(min(room, _MAX_CHAINS_COST / max(cost, 1.0)))
+
+
+class Chooser:
+    """Chooses the loops of a function that run in lanes. `definitions`: of its variables; `privates`: the private
+    copies of the task that a loop is in.
+    """
+
+    def __init__(self, definitions: Mapping[ir.Var, ir.Op], machine: Machine, *, always: bool) -> None:
+        self.definitions = definitions
+        self.machine = machine
+        self.always = always
+
+    def plans(self, loop: ir.For | ir.Task, privates: Sequence[ir.Private]) -> dict[ir.Op, LanesPlan]:
+        """How a parallel loop, or those inside of it, are to run in lanes. Of a nest it is the inner ones, unless the
+        accesses suit lanes of an outer one so much better that it pays: then the inner ones count inside.
+        """
+        body = loop.regions[0]
+        inner = outermost_parallel(body)
+        if not inner:
+            plan = self.innermost(loop, privates)
+            return {} if plan is None else {loop: plan}
+        found: dict[ir.Op, LanesPlan] = {}
+        for op in inner:
+            found |= self.plans(op, privates)
+        if not found and all(is_left_to_llvm(op) for op in inner):
+            return {}
+        plan = self.outer(loop, found, privates)
+        return found if plan is None else {loop: plan}
+
+    def innermost(self, loop: ir.For | ir.Task, privates: Sequence[ir.Private]) -> LanesPlan | None:
+        if not self.always and is_left_to_llvm(loop) and not _may_have_rows(loop):
+            return None
+        divergence = Divergence(loop, self.definitions)
+        if _obstacle(loop, divergence, self.machine):
+            return None
+        lanes = _lanes_for(loop, self.machine, sum([bytes_of(b) or 0 for b in _in_common(loop, divergence, privates)]))
+        estimate = self.estimate(loop, divergence, lanes, privates)
+        if not self.always and _why_not_worth_it(loop, divergence, self.machine, estimate):
+            return None
+        return self.plan(loop, lanes, estimate)
+
+    def outer(
+        self, loop: ir.For | ir.Task, inside: Mapping[ir.Op, LanesPlan], privates: Sequence[ir.Private]
+    ) -> LanesPlan | None:
+        divergence = Divergence(loop, self.definitions)
+        lanes = _lanes_of_register(loop, self.machine)
+        count = trip_count(loop.args[0], loop.args[1])
+        if _obstacle(loop, divergence, self.machine):
+            return None
+        few = count is not None and count < _MIN_STRIPS * lanes
+        if not self.always and (few or _why_too_large(loop, self.machine)):
+            return None
+        plan = self.plan(loop, lanes, self.estimate(loop, divergence, lanes, privates))
+        costs = {op: one.cost for op, one in inside.items()}
+        alone = _Estimate(loop.regions[0], divergence, lanes, self.machine, in_lanes=costs).scalar(loop.regions[0])
+        times = UNKNOWN_TRIP_COUNT if count is None else count
+        return plan if times * alone > (1.0 if self.always else _MIN_GAIN) * plan.cost else None
+
+    def estimate(
+        self, loop: ir.For | ir.Task, divergence: Divergence, lanes: int, privates: Sequence[ir.Private]
+    ) -> _Estimate:
+        tiles = choose_tiles(loop, divergence, self.definitions)
+        columns = _columns(loop, divergence, lanes, privates)
+        register = _lanes_of_register(loop, self.machine)
+        return _Estimate(loop.regions[0], divergence, register, self.machine, tiles, columns)
+
+    def plan(self, loop: ir.For | ir.Task, lanes: int, estimate: _Estimate) -> LanesPlan:
+        count = trip_count(loop.args[0], loop.args[1])
+        times = UNKNOWN_TRIP_COUNT if count is None else count
+        cost = -(-times // estimate.count) * estimate.of_all
+        return LanesPlan(estimate.divergence, lanes, estimate.tiles, estimate.columns, cost)
+
+
+def outermost_parallel(region: ir.Region) -> list[ir.For]:
+    """The parallel loops in a region that are in no other one."""
+    found: list[ir.For] = []
+    for op in region.body:
+        if isinstance(op, ir.For) and op.parallel:
+            found.append(op)
+        else:
+            for inner in op.regions:
+                found += outermost_parallel(inner)
+    return found
+
+
+def _columns(
+    loop: ir.For | ir.Task, divergence: Divergence, lanes: int, privates: Sequence[ir.Private]
+) -> dict[ir.Buffer, Columns]:
+    """Copies with a column for each lane, smallest first as long as there is room."""
+    chosen: dict[ir.Buffer, Columns] = {}
+    room = _MAX_COLUMN_BYTES
+    for copy in sorted(_in_common(loop, divergence, privates), key=lambda copy: bytes_of(copy) or 0):
+        room -= (bytes_of(copy) or 0) * lanes
+        if room < 0:
+            break
+        chosen[copy] = _with_columns(copy, lanes)
+    return chosen
+
+
+def _in_common(loop: ir.For | ir.Task, divergence: Divergence, privates: Sequence[ir.Private]) -> list[ir.Buffer]:
+    """The private copies in which lanes may update the same element."""
+    shared = {
+        root_of(op.buffer)
+        for op in walk(loop.regions[0])
+        if isinstance(op, ir.Atomic) and not are_apart(op, divergence)
+    }
+    copies = [private.copy for private in privates]
+    return [b for b in copies if b in shared and b.dtype is not u1 and not isinstance(b.dtype, Tangents)]
+
+
+def _with_columns(copy: ir.Buffer, lanes: int) -> Columns:
+    assert copy.strides is not None
+    strides = (*[stride * lanes for stride in copy.strides], copy.dtype.size)
+    apart = tuple([stride * lanes for stride in copy.element_strides])
+    wide = ir.Buffer(copy.name, copy.dtype, (*copy.shape, lanes), copy.element, copy.kind, strides, apart)
+    return Columns(wide, ir.Buffer(copy.name, copy.dtype, (None,), kind=copy.kind, flat=wide), lanes)
+
+
+def why_scalar(loop: ir.For | ir.Task, divergence: Divergence, machine: Machine, *, always: bool = False) -> str:
+    """Why a candidate does not run in lanes, in words for its author; empty if it does."""
+    return _obstacle(loop, divergence, machine) or ("" if always else _why_not_worth_it(loop, divergence, machine))
+
+
+def _obstacle(loop: ir.For | ir.Task, divergence: Divergence, machine: Machine) -> str:
+    """What stands in the way, whatever would be gained; empty if nothing does."""
+    if loop.ordered:
+        return "its iterations keep their order, since they may meet"
+    if loop.regions[0].params[0].type is u64:
+        return "its index is a u64"
+    if not _stacks_are_mirrored(loop.regions[0]):
+        return "it takes back what it saves in another order than that of a reverse sweep"
+    own = {op.out for op in walk(loop.regions[0]) if isinstance(op, ir.Local)}
+    for op in walk(loop.regions[0]):
+        if isinstance(op, ir.Print):
+            return "it prints"
+        if isinstance(op, ir.Get) and op.args[0] not in own and not divergence.uniform(*op.args[1:]):
+            return "it reads different places of an array that is local outside of it"
+        moved = [op.buffer.dtype] if isinstance(op, ir.MemoryOp) else []
+        if any(isinstance(element_type(t), Tangents) for t in (*moved, *[v.type for v in op.outs])):
+            return "its tangents along several directions are vectors already"
+        if isinstance(op, ir.For) and op.index.type is u64 and op in divergence.divergent:
+            return "a loop inside counts in u64"
+        if isinstance(op, ir.Atomic):
+            ordered = op.prim in (p.add, p.mul) and is_float(op.buffer.dtype) and not machine.fast_math
+            if ordered and not are_apart(op, divergence):
+                return "a sum or product keeps its order without fast maths"
+    return ""
+
+
+#: The loops and branches that lead from where a stack is made to where it is used, and the region itself.
+_Path = tuple[tuple[ir.Op, ...], ir.Region]
+
+
+def _stacks_are_mirrored(body: ir.Region) -> bool:
+    """Whether each stack is pushed on in one place and popped from in one, later and within the same sorts of loops and
+    branches, as a reverse sweep does. Then lanes that push together pop together. Activations of functions that call
+    themselves are no such stacks.
+    """
+    pushes: dict[ir.Atom, list[_Path]] = {}
+    pops: dict[ir.Atom, list[_Path]] = {}
+    made: dict[ir.Atom, int] = {}
+
+    def look(region: ir.Region, path: tuple[ir.Op, ...]) -> None:
+        for op in region.body:
+            if isinstance(op, ir.NewStack):
+                made[op.out] = len(path)
+            elif isinstance(op, ir.Push | ir.Pop):
+                found = pushes if isinstance(op, ir.Push) else pops
+                stack = op.args[0]
+                found.setdefault(stack, []).append(((*path[made[stack] :], op), region))
+            for inner in op.regions:
+                look(inner, (*path, op))
+
+    look(body, ())
+    return all(_mirrors(there, pops.get(stack, [])) for stack, there in pushes.items())
+
+
+def _mirrors(pushes: list[_Path], pops: list[_Path]) -> bool:
+    if not pops:
+        return True
+    regions = {region for _, region in pushes}, {region for _, region in pops}
+    if len(pushes) != len(pops) or any(len(found) != 1 for found in regions):
+        return False
+    (there, _), (back, _) = pushes[0], pops[0]
+    sorts = [[isinstance(op, ir.If) for op in path[:-1]] for path in (there, back)]
+    # Within one loop there would be pushes after pops.
+    return there[0] is not back[0] and sorts[0] == sorts[1]
+
+
+def are_apart(op: ir.Atomic, divergence: Divergence) -> bool:
+    """Whether lanes certainly update different elements, which no other thread touches. That an update is plain says
+    something of threads only.
+    """
+    dtype = op.buffer.dtype
+    return op.plain and dtype is not u1 and divergence.lies_apart(op.index[0], dtype.size)
+
+
+def _why_too_large(loop: ir.For | ir.Task, machine: Machine) -> str:
+    body = loop.regions[0]
+    if machine.vector_bits < _MIN_VECTOR_BITS:
+        return "this machine has vectors of 128 bits only"
+    if sum([own_cost(op) for op in walk(body)]) > _MAX_COST:
+        return "an iteration is so long that LLVM would take long over vectors of it"
+    if any(isinstance(op, ir.NewStack) and _is_deep(op) for op in walk(body)):
+        return f"an iteration saves more than {_MAX_SAVED:,} values of a kind"
+    if any(isinstance(op, ir.Local) and math.prod(shape_of(op.out.type.content)) > _MAX_LOCAL for op in walk(body)):  # type: ignore[union-attr]
+        return f"an iteration has an array of more than {_MAX_LOCAL:,} numbers of its own"
+    return ""
+
+
+def _why_not_worth_it(
+    loop: ir.For | ir.Task,
+    divergence: Divergence,
+    machine: Machine,
+    estimate: _Estimate | None = None,
+) -> str:
+    body, large = loop.regions[0], _why_too_large(loop, machine)
+    if large:
+        return large
+    lanes = _lanes_of_register(loop, machine)
+    count = trip_count(loop.args[0], loop.args[1])
+    if count is not None and count < lanes:
+        return f"it has fewer than {lanes} iterations"
+    if estimate is None:
+        estimate = _Estimate(body, divergence, lanes, machine)
+    if is_left_to_llvm(loop):
+        wide = any(tile.columns is None or tile.columns > _MAX_INTERLEAVED for tile in estimate.tiles.values())
+        if not wide or _Estimate(body, divergence, lanes, machine).lanes(body) < _MIN_GAIN * estimate.of_all:
+            return LEFT_TO_LLVM
+    used = 1.0 if count is None else count / (-(-count // lanes) * lanes)
+    if lanes * estimate.scalar(body) * used < _MIN_GAIN * estimate.of_all:
+        return "one iteration at a time is estimated to be as fast"
+    return ""
+
+
+def _is_deep(op: ir.NewStack) -> bool:
+    return any(isinstance(a, ir.Lit) and a.value > _MAX_SAVED for a in op.args)
+
+
+def _is_shallow(op: ir.NewStack) -> bool:
+    return len(op.args) == 1 and isinstance(op.args[0], ir.Lit) and op.args[0].value <= _MAX_LOCAL
+
+
+class _Estimate:
+    """What a body costs, in additions: one iteration by itself, or all lanes together."""
+
+    def __init__(
+        self,
+        body: ir.Region,
+        divergence: Divergence,
+        count: int,
+        machine: Machine,
+        tiles: Mapping[ir.Op, RowTile] | None = None,
+        columns: Mapping[ir.Buffer, Columns] | None = None,
+        in_lanes: Mapping[ir.Op, float] | None = None,
+    ) -> None:
+        self.body = body
+        self.divergence = divergence
+        self.count = count
+        self.machine = machine
+        self.tiles = tiles or {}
+        self.columns = columns or {}
+        #: what loops inside that run in lanes themselves cost in all
+        self.in_lanes = in_lanes or {}
+        self.means = _mean_values(body)
+
+    def scalar(self, region: ir.Region) -> float:
+        """One iteration, as LLVM runs it."""
+        total = 0.0
+        for op in region.body:
+            if op in self.in_lanes:
+                total += self.in_lanes[op]
+            elif isinstance(op, ir.For):
+                alone = self.scalar(op.body) + _ITERATION_COST
+                times = _iterations(op, self.means)
+                together = min(self.count, max(1, times // 4)) if _llvm_vectorises(op) else 1
+                total += times * alone / together
+            elif isinstance(op, ir.While):
+                inside = sum([self.scalar(r) for r in op.regions])
+                total += UNKNOWN_TRIP_COUNT * (inside + _ITERATION_COST)
+            elif isinstance(op, ir.If):
+                total += _branch(op, self.scalar)
+                total += 0.0 if self.divergence.uniform(op.condition) or is_cheap(op) else _MISPREDICTION_COST
+            else:
+                total += own_cost(op) * self.moved.get(op, 1.0)
+        return total
+
+    @cached_property
+    def moved(self) -> dict[ir.Op, float]:
+        """The part of a load's cost that is left where LLVM moves it out of loops."""
+        return _moved_loads(self.body)
+
+    @cached_property
+    def of_all(self) -> float:
+        """All lanes, with the tiles that they begin with."""
+        total = self.lanes(self.body)
+        for tile in dict.fromkeys(self.tiles.values()):
+            columns = UNKNOWN_TRIP_COUNT if tile.columns is None else tile.columns
+            total += _TRANSPOSED_COST * columns * (2 if tile.written else 1)
+        return total
+
+    def lanes(self, region: ir.Region) -> float:
+        """All lanes, after that."""
+        uniform, total = self.divergence.uniform, 0.0
+        for op in region.body:
+            if isinstance(op, ir.For | ir.While):
+                inside = sum([self.lanes(r) for r in op.regions]) + _ITERATION_COST
+                divergent = op in self.divergence.divergent
+                # What is carried stays for lanes that have left: a selection each.
+                inside += len(op.outs) if divergent else 0
+                times = _iterations(op, self.means) if isinstance(op, ir.For) else UNKNOWN_TRIP_COUNT
+                total += times * inside * (_WAITING_FACTOR if divergent else 1.0)
+            elif isinstance(op, ir.If):
+                if uniform(op.condition):
+                    total += _branch(op, self.lanes)
+                else:
+                    total += sum([self.lanes(r) for r in op.regions]) + len(op.outs) + 2
+            elif isinstance(op, ir.Prim):
+                together = self.divergence.step(op.out) is not None or self.has_vector_form(op)
+                total += own_cost(op) * (1 if together else self.count)
+            elif isinstance(op, ir.Get | ir.Set):
+                indices = op.args[1:] if isinstance(op, ir.Get) else op.args[1:-1]
+                total += own_cost(op) * (1.0 if uniform(*indices) else self.count * _GATHER_COST)
+            elif isinstance(op, ir.Load | ir.Store | ir.Atomic):
+                total += own_cost(op) * self.access(op) * self.moved.get(op, 1.0)
+            else:
+                total += own_cost(op)
+        return total
+
+    def access(self, op: ir.MemoryOp) -> float:
+        """How much more an access of all lanes costs than a scalar one."""
+        step = self.divergence.step(op.index[0])
+        if op in self.tiles:
+            return 1.0
+        if isinstance(op, ir.Atomic):
+            if step == 0 and not op.outs:
+                return 1.0 if root_of(op.buffer) in self.columns else _HORIZONTAL_COST
+            return 1.0 if step == op.buffer.dtype.size else self.count * 1.5
+        return 1.0 if step in (0, op.buffer.dtype.size) else self.count * _GATHER_COST
+
+    def has_vector_form(self, op: ir.Prim) -> bool:
+        t = op.out.type
+        assert isinstance(t, Scalar)
+        if t.kind != "f":
+            divides = op.prim in p.DIVISIONS or op.prim is p.power
+            return not divides or isinstance(op.args[1], ir.Lit)
+        if op.prim is p.power and isinstance(op.args[1], ir.Lit):
+            return True
+        return op.prim.lanes == "always" or (op.prim.lanes == "fast" and self.machine.fast_math)
+
+
+def _moved_loads(body: ir.Region) -> dict[ir.Op, float]:
+    """Loads that do not depend on a loop around them, whose inner loops are written out, so that LLVM moves them before
+    it: the part of their cost that is left.
+    """
+    written = {root_of(op.buffer) for op in walk(body) if isinstance(op, ir.Store | ir.Atomic)}
+    means = _mean_values(body)
+    #: the loops that a value depends on
+    depends: dict[ir.Atom, frozenset[ir.Op]] = {}
+    found: dict[ir.Op, float] = {}
+
+    def look(region: ir.Region, around: tuple[ir.Op, ...]) -> None:
+        for op in region.body:
+            needs = frozenset[ir.Op]().union(*[depends.get(a, ()) for a in op.args])
+            if isinstance(op, ir.Load):
+                if root_of(op.buffer) in written:
+                    needs = frozenset(around)
+                else:
+                    found[op] = left(needs, around)
+            elif not isinstance(op, ir.Prim):
+                needs = frozenset(around)
+            for inner in op.regions:
+                loops = (*around, op) if isinstance(op, ir.For | ir.While) else around
+                depends.update(dict.fromkeys(inner.params, frozenset(loops)))
+                if isinstance(op, ir.For):
+                    bounds = [depends.get(a, frozenset[ir.Op]()) for a in op.args[:2]]
+                    depends[op.index] = frozenset((op,)).union(*bounds)
+                look(inner, loops)
+            depends.update(dict.fromkeys(op.outs, needs))
+
+    def left(needs: frozenset[ir.Op], around: tuple[ir.Op, ...]) -> float:
+        part = 1.0
+        for loop in reversed(around):
+            if loop not in needs:
+                part /= max(1.0, _iterations(loop, means)) if isinstance(loop, ir.For) else UNKNOWN_TRIP_COUNT
+            elif not (isinstance(loop, ir.For) and 0 < (trip_count(loop.lo, loop.hi) or _ENDLESS) <= _MAX_UNROLLED):
+                break
+        return part
+
+    look(body, ())
+    return found
+
+
+def _branch(op: ir.If, cost: Callable[[ir.Region], float]) -> float:
+    """The mean of both sides."""
+    return sum([cost(r) for r in op.regions]) / 2 + 1
+
+
+def _mean_values(body: ir.Region) -> dict[ir.Var, float]:
+    """What integers are in the mean over the loops in a body: indices of loops with known bounds, and sums of these."""
+    found: dict[ir.Var, float] = {}
+    for op in walk(body):
+        if isinstance(op, ir.For):
+            lo, hi = [_mean(a, found) for a in (op.lo, op.hi)]
+            if lo is not None and hi is not None:
+                found[op.index] = max(lo, (lo + hi - 1) / 2)
+        elif isinstance(op, ir.Prim) and op.prim in (p.add, p.sub) and not is_float(op.out.type):
+            a, b = [_mean(x, found) for x in op.args]
+            if a is not None and b is not None:
+                found[op.out] = a + b if op.prim is p.add else a - b
+    return found
+
+
+def _mean(atom: ir.Atom, means: Mapping[ir.Var, float]) -> float | None:
+    return float(atom.value) if isinstance(atom, ir.Lit) else means.get(atom)
+
+
+def _iterations(op: ir.For, means: Mapping[ir.Var, float]) -> float:
+    """How often a loop inside runs in the mean: that of a triangle half as often as its sides are long."""
+    lo, hi = _mean(op.lo, means), _mean(op.hi, means)
+    return UNKNOWN_TRIP_COUNT if lo is None or hi is None else max(0.0, hi - lo)
+
+
+def _llvm_vectorises(loop: ir.For) -> bool:
+    """Whether LLVM runs several iterations of an inner loop at once, and does well: it has no loop inside, what it
+    carries are sums, and what it accesses follows each other.
+    """
+    inside = [*walk(loop.body)]
+    if any(isinstance(op, ir.For | ir.While | ir.Check | ir.NewStack | ir.Push | ir.Pop | ir.Atomic) for op in inside):
+        return False
+    used = uses(loop.body)
+    made = {op.outs[0]: op for op in loop.body.body if isinstance(op, ir.Prim)}
+    for carried, result in zip(loop.carried, loop.body.yields, strict=True):
+        op = made.get(result) if isinstance(result, ir.Var) else None
+        reordered = _REORDERED if is_float(carried.type) else _REORDERED_INTEGERS
+        if op is None or op.prim not in reordered or carried not in op.args or used.get(carried) != 1:
+            return False
+    divergence = Divergence(loop)
+    accesses = [op for op in inside if isinstance(op, ir.Load | ir.Store)]
+    return all(divergence.step(op.index[0]) in (0, op.buffer.dtype.size) for op in accesses)
+
+
+def is_cheap(op: ir.If) -> bool:
+    """Whether both sides of an `if` may simply run for all lanes."""
+    inner = [o for r in op.regions for o in r.body]
+    return all(isinstance(o, ir.Prim) for o in inner) and sum([own_cost(o) for o in inner]) <= MAX_FLAT_BRANCH_COST

@@ -1,0 +1,1 @@
+"""Checks while a kernel runs: where they are put, moved and merged."""

@@ -1,0 +1,1 @@
+"""Transformations of loops, from fission to vectorisation."""

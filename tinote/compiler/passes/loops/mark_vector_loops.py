@@ -1,0 +1,161 @@
+"""Marks loops whose iterations are proved independent, so that machine code may run several at once.
+
+    task parallel %i: i32 in 0i32 .. 64i32:                task parallel %i: i32 in 0i32 .. 64i32:
+      for %j: i32 in 0i32 .. 64i32:                          for vectorize %j: i32 in 0i32 .. 64i32:
+        %a: f32 = load @x[%j]                         ->       %a: f32 = load @x[%j]
+        store @y[%i, %j], %a                                   store @y[%i, %j], %a
+
+These are innermost loops, and parallel ones around loops that LLVM may write out.
+Proved means: what one iteration writes, no other iteration reads or writes (`ir/conflicts.py`). Reductions are carried
+values, and machine code sees for itself what it can make of those. A wrong mark is a wrong result, so that anything
+with an effect of another sort (prints, stacks, cells, atomic updates) leaves a loop as it is. What LLVM then makes of a
+loop, and why not, is in `compiler/inspect/vectorisation_remarks.py`.
+
+Checks of indices and divisors do not stand in the way if they can all be made before the iterations run: machine code
+tests many iterations at once, and then runs them without checks. What an iteration before a fault writes may be missing
+then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinote.compiler.passes.loops.unroll import unrolled
+from tinote.ir import nodes as ir
+from tinote.ir import primitives as p
+from tinote.ir.access import Access, Accesses, buffers_may_meet
+from tinote.ir.checks import checks_alone
+from tinote.ir.conflicts import find_conflict
+from tinote.ir.query import free_variables, walk
+from tinote.ir.ranges import Known, Loop
+from tinote.ir.rewrite import KEEP, Decision, Rewriter
+
+_DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
+
+
+def mark_vector_loops(fn: ir.Function) -> ir.Function:
+    """`fn` with `vectorize` set on the loops that bear it."""
+    return _Marker(Accesses(fn)).run(fn)
+
+
+class _Marker(Rewriter):
+    def __init__(self, accesses: Accesses) -> None:
+        super().__init__()
+        self.accesses = accesses
+
+    def nest(self, op: ir.Op) -> None:
+        """A loop with loops inside that only compute is tried with these written out."""
+        if (
+            isinstance(op, ir.For | ir.Task)
+            and op.parallel
+            and any(isinstance(inner, ir.For) for inner in op.regions[0].body)
+        ):
+            sums = [inner for inner in walk(op.regions[0]) if _sums_up(inner)]
+            straight = unrolled(op.regions[0]) if self.fit_when_unrolled(op, sums) else None
+            if straight is not None:
+                op = op.rebuilt(op.args, (straight,))
+                assert isinstance(op, ir.For | ir.Task)
+                # Iterations that sum up are not independent, but LLVM recognises the reduction.
+                op.vectorize = not sums
+        super().nest(op)
+
+    def fit_when_unrolled(self, op: ir.For | ir.Task, sums: Sequence[ir.Op]) -> bool:
+        """Whether iterations touch nothing that others write, but for `sums`, and do nothing else that stands in the
+        way.
+        """
+        inside = list(walk(op.regions[0]))
+        if any(isinstance(inner, ir.Check) for inner in inside):
+            return False
+        if not all(isinstance(inner, ir.For | ir.NewStack | ir.Push | ir.Pop) or _harmless(inner) for inner in inside):
+            return False
+        found = self.accesses.within(self.accesses.loops[op])
+        others = [access for access in found if access.op not in sums]
+        return any(access.writes for access in found) and not self.iterations_conflict(others, op)
+
+    def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
+        if not (isinstance(op, ir.For) or (isinstance(op, ir.Task) and op.parallel)):
+            return KEEP
+        # One whose loops were written out has been decided about.
+        if op.vectorize or op not in self.accesses.loops or not self.independent(op):
+            return KEEP
+        new = op.rebuilt(op.args, op.regions)
+        assert isinstance(new, ir.For | ir.Task)
+        new.vectorize = True
+        self.emit(new)
+        return new.outs
+
+    def independent(self, op: ir.For | ir.Task) -> bool:
+        """Whether no iteration touches what another writes."""
+        inside, body = self.accesses.within(self.accesses.loops[op]), op.regions[0]
+        if not op.outs and not any(access.writes for access in inside):
+            # Without a result there is nothing to run several of.
+            return False
+        if not all(_harmless(inner) or (op.parallel and _is_own(inner)) for inner in walk(body)):
+            return False
+        if self.iterations_conflict(inside, op):
+            return False
+        if any(isinstance(inner, ir.For) for inner in walk(body)):
+            return not any(isinstance(inner, ir.Check) for inner in walk(body))
+        return self.checks_may_go_first(body, self.accesses.loops[op])
+
+    def iterations_conflict(self, inside: list[Access], op: ir.For | ir.Task) -> bool:
+        """Whether an iteration may write what another one reads or writes."""
+        # Updates that may come in any order may still not be made at once.
+        unordered = op.parallel and not any(isinstance(access.op, ir.Atomic) for access in inside)
+        return find_conflict(self.accesses, self.accesses.loops[op], inside, unordered=unordered) is not None
+
+    def checks_may_go_first(self, body: ir.Region, loop: Loop) -> bool:
+        """Whether all checks of an iteration can be made before any of its work, whether or not one fails."""
+        if not any(isinstance(op, ir.Check) for op in walk(body)):
+            return True
+        alone = checks_alone(body)
+        if any(v in body.params[1:] for v in free_variables(ir.Region((), alone.body, ()))):
+            return False
+        needed = set(walk(alone))
+        certain = Known(loop.known, loop=loop)
+        checked, written = False, set[ir.Buffer]()
+        for op in walk(body):
+            if isinstance(op, ir.Check):
+                checked = True
+            elif isinstance(op, ir.Store | ir.Atomic):
+                if op in needed:
+                    return False
+                written.add(op.buffer)
+            elif op not in needed:
+                continue
+            elif isinstance(op, ir.Load):
+                access = self.accesses.of(op)
+                if any(buffers_may_meet(op.buffer, buffer) for buffer in written):
+                    return False
+                # It may be in range only because an earlier check says so.
+                if checked and not all(
+                    self.accesses.in_range(access, axis, certain) == (True, True) for axis in range(len(access.forms))
+                ):
+                    return False
+            elif isinstance(op, ir.Prim) and op.prim in _DIVISIONS and not isinstance(op.args[1], ir.Lit):
+                return False
+        return True
+
+
+def _sums_up(op: ir.Op) -> bool:
+    """Whether an operation adds to one and the same element of a private copy, which lies in a register."""
+    return (
+        isinstance(op, ir.Atomic)
+        and op.buffer.kind is ir.BufferKind.PRIVATE
+        and not op.outs
+        and all(isinstance(a, ir.Lit) for a in op.index)
+    )
+
+
+def _is_own(op: ir.Op) -> bool:
+    """Whether an operation of a parallel iteration concerns that alone: loops inside, and what is local to it."""
+    return isinstance(op, ir.For | ir.Local | ir.Set)
+
+
+def _harmless(op: ir.Op) -> bool:
+    """Whether several iterations may do this at once, as far as the operation itself goes."""
+    if isinstance(op, ir.Check):
+        return op.kind in (ir.FaultKind.BOUNDS, ir.FaultKind.DIVISION)
+    return isinstance(op, ir.Prim | ir.Load | ir.Store | ir.Extent | ir.If | ir.Get) or (
+        isinstance(op, ir.Atomic) and op.plain
+    )

@@ -1,0 +1,573 @@
+"""Turns a parallel nest that adds to the neighbours of an element into one that sums up what an element gets.
+
+    for parallel %i: i32 in 1i32 .. 63i32:          … the boundary: @y[0], @y[1], @y[62] and @y[63] …
+      %a: i32 = load @x[%i]                         for parallel %p: i32 in 2i32 .. 62i32:
+      %n: i32 = add %i, 1i32                          %q: i32 = sub %p, 1i32
+      %m: i32 = sub %i, 1i32                ->        %a: i32 = load @x[%q]
+      atomic add @y[%n], %a                           %r: i32 = add %p, 1i32
+      atomic add @y[%m], %a                           %b: i32 = load @x[%r]
+                                                      %s: i32 = add %a, %b
+                                                      atomic add @y[%p], %s
+
+That is what the derivative of a stencil looks like. Afterwards each element belongs to one iteration, so that its
+update is an ordinary one and the loop is fit for vector code. In the middle, all of an element's contributions exist.
+At the boundary, where some do not, those that do are written out, element by element and row by row; where that would
+be too much code, or where bounds may lie closer together than the contributions, each is tested for.
+
+A contribution is computed once for each distance rather than once per iteration: only cheap ones are. They may read
+nothing that other iterations of the nest write; what the same iteration writes later is left to the nest that remains,
+after it.
+
+Sums of floats are reassociated. In a parallel loop their order is open anyway; in a serial one it takes `fast_math`.
+
+Method: adjoint stencils by loop shifting, as in Hückelheim, Kukreja, Narayanan et al., "Automatic differentiation for
+adjoint stencil loops", 2019.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from tinote.ir import nodes as ir
+from tinote.ir import primitives as p
+from tinote.ir.access import Access, Accesses, Touched, base_and_offset
+from tinote.ir.affine import contains, span_of_type
+from tinote.ir.build import Builder
+from tinote.ir.cost import own_cost
+from tinote.ir.query import walk
+from tinote.ir.rewrite import Rewriter, same
+from tinote.ir.types import Scalar, i32, u1
+
+#: What the contributions may cost for each update that they replace, in additions: more than an atomic update, since
+#: vector code does several additions at once. Chosen, not measured.
+_MAX_COST_PER_UPDATE = 32.0
+#: How far apart the offsets at one level may be. Chosen, not measured.
+_MAX_OFFSETS_APART = 8
+#: Operations that the contributions to one element may have where those at the boundary are written out. Chosen, not
+#: measured.
+_MAX_WRITTEN_OUT = 100
+#: Copies of contributions that the boundary may take; what would need more tests for each. Chosen, not measured.
+_MAX_COPIES = 300
+
+
+class _Nest:
+    """Loops inside one another that carry nothing, the outermost one parallel, with nothing beside the inner ones but
+    operations without effects. `work`: the operations of all levels in order.
+    """
+
+    def __init__(self, loops: tuple[ir.For, ...], work: tuple[ir.Op, ...]) -> None:
+        self.loops = loops
+        self.work = work
+        self.indices = tuple([loop.index for loop in loops])
+        self.definitions: dict[ir.Var, ir.Op] = {op.out: op for op in work if op.outs}
+        self.positions = {op: k for k, op in enumerate(work)}
+
+
+#: One dimension of an update's index: the level of the loop whose index stands there, or what has one value in the nest
+#: (a variable or None for zero, and a number that is added to it).
+_Dimension = int | tuple[ir.Var | None, int]
+
+
+#: A buffer and the index of an element of it.
+_Element = tuple[ir.Buffer, tuple[_Dimension, ...]]
+
+
+class _Update(NamedTuple):
+    """An update that can be gathered. `element`: the element's index; `offsets`: what is added to the
+    index of each level."""
+
+    op: ir.Atomic
+    element: tuple[_Dimension, ...]
+    offsets: tuple[int, ...]
+
+
+def scatter_to_gather(fn: ir.Function, fast_math: bool = False) -> ir.Function:
+    """`fn` with the nests at its top that scatter to neighbours gathering from them."""
+    if not any(isinstance(op, ir.For) and op.parallel for op in fn.region.body):
+        return fn
+    return _Gatherer(fn, fast_math).run(fn)
+
+
+class _Gatherer(Rewriter):
+    def __init__(self, fn: ir.Function, fast_math: bool) -> None:
+        super().__init__()
+        self.accesses = Accesses(fn)
+        self.fast_math = fast_math
+
+    def visit(self, op: ir.Op) -> None:
+        """Only the top of a function is looked at."""
+        if not isinstance(op, ir.For) or not op.parallel:
+            self.out.append(op)
+            return
+        nest = _nest_of(op)
+        if nest is not None and not all(loop.parallel for loop in nest.loops) and not self.any_order(nest):
+            nest = None
+        updates = self.updates(nest) if nest is not None else []
+        if nest is None or not updates:
+            self.out.append(op)
+            return
+        self.out += _sums_of(nest, updates)
+        rest = _without(op, {id(update.op) for update in updates})
+        if any(inner.writes for inner in walk(rest.body)):
+            self.out.append(rest)
+
+    # what can be gathered
+
+    def any_order(self, nest: _Nest) -> bool:
+        """Whether the updates may be made in another order than serial loops have them."""
+        return self.fast_math or not any(isinstance(op, ir.Atomic) and op.buffer.dtype.kind == "f" for op in nest.work)
+
+    def updates(self, nest: _Nest) -> list[_Update]:
+        """The updates of a nest to gather; empty unless that pays."""
+        found = [u for op in nest.work if isinstance(op, ir.Atomic) and (u := self.update_of(op, nest)) is not None]
+        if not _scattered(found):
+            return []
+        inside = [op for op in nest.work if isinstance(op, ir.Load | ir.Store | ir.Atomic)]
+        touched = Touched(map(self.accesses.of, inside))
+        elements: dict[ir.Op, _Element] = {u.op: _element(u) for u in found}
+        steady: dict[ir.Op, bool] = {}
+        candidates = [
+            u for u in found if self.alone(u, elements, touched) and self.repeatable(u, touched, nest, steady)
+        ]
+        found = _scattered(candidates)
+        if not found or not self.loops_can_grow(nest, found):
+            return []
+        contributions: dict[tuple[int, ...], dict[ir.Op, None]] = {}
+        for u in found:
+            contributions.setdefault(u.offsets, {}).update(dict.fromkeys(_needed(u.op.args, nest)))
+        found += self.companions(nest, candidates, found, contributions)
+        cost = sum([own_cost(op) for several in contributions.values() for op in several])
+        gone = {u.op for u in found}
+        remaining = [op for op in nest.work if isinstance(op, ir.Store | ir.Atomic) and op not in gone]
+        still = set(_needed([a for op in remaining for a in op.args], nest))
+        saved = sum([own_cost(op) for op in set[ir.Op]().union(*contributions.values()) - still])
+        return found if cost <= _MAX_COST_PER_UPDATE * len(found) + saved else []
+
+    def companions(
+        self,
+        nest: _Nest,
+        candidates: Sequence[_Update],
+        found: Sequence[_Update],
+        contributions: dict[tuple[int, ...], dict[ir.Op, None]],
+    ) -> list[_Update]:
+        """Updates that had better be made along with those that are `found`: most of what they need is computed there
+        anyway. They join the `contributions`.
+        """
+        taken = {u.op for u in found}
+        joining: list[_Update] = []
+        for u in candidates:
+            there = contributions.get(u.offsets)
+            if u.op in taken or there is None:
+                continue
+            needed = _needed(u.op.args, nest)
+            if 2 * sum([own_cost(op) for op in needed if op not in there]) <= sum([own_cost(op) for op in needed]):
+                there.update(dict.fromkeys(needed))
+                joining.append(u)
+        return joining
+
+    def update_of(self, op: ir.Atomic, nest: _Nest) -> _Update | None:
+        """An update whose index names the index of each loop once, plus a number, and else nothing of the nest."""
+        if op.outs or op.prim is not p.add or op.buffer.dtype is u1:
+            return None
+        outermost = self.accesses.loops[nest.loops[0]]
+        element: list[_Dimension] = []
+        offsets: dict[int, int] = {}
+        for a, form in zip(op.index, self.accesses.of(op).forms, strict=True):
+            base, offset = base_and_offset(a, self.accesses.definitions)
+            if base in nest.indices:
+                level = nest.indices.index(base)
+                if level in offsets or form.terms != {base: 1} or form.const != offset:
+                    return None
+                offsets[level] = offset
+                element.append(level)
+            elif all(self.accesses.invariant(v, outermost) for v in form.terms):
+                element.append((base, offset))
+            else:
+                return None
+        if len(offsets) < len(nest.loops):
+            return None
+        return _Update(op, tuple(element), tuple([offsets[level] for level in range(len(nest.loops))]))
+
+    def alone(self, update: _Update, elements: Mapping[ir.Op, _Element], touched: Touched) -> bool:
+        """Whether the nest touches the elements in no other way than by updates of the same sort."""
+        mine = self.accesses.of(update.op)
+        return not any(
+            elements.get(other.op) != _element(update) and self.accesses.may_meet(mine, other)
+            for other in touched.near(mine)
+        )
+
+    def repeatable(self, update: _Update, touched: Touched, nest: _Nest, steady: dict[ir.Op, bool]) -> bool:
+        """Whether the nest does not change what a contribution is computed from before it is. `steady`: the loads that
+        were asked about."""
+        for op in _needed(update.op.args, nest):
+            if isinstance(op, ir.Load):
+                if op not in steady:
+                    steady[op] = self.is_steady(self.accesses.of(op), touched, nest)
+                if not steady[op]:
+                    return False
+        return True
+
+    def is_steady(self, load: Access, touched: Touched, nest: _Nest) -> bool:
+        """Whether the nest does not change what it loads before it does."""
+        around = [loop for loop in load.loops if loop.op in nest.loops]
+        return not any(
+            any(self.accesses.may_meet_across(load, write, loop) for loop in around)
+            or (
+                nest.positions[write.op] < nest.positions[load.op]
+                and self.accesses.may_meet_within(load, write, around[-1])
+            )
+            for write in touched.near(load)
+            if write.writes
+        )
+
+    def loops_can_grow(self, nest: _Nest, updates: Sequence[_Update]) -> bool:
+        """Whether the bounds plus any of the offsets are numbers of their type, and far enough apart if literal."""
+        for level, loop in enumerate(nest.loops):
+            least, most = _span([u.offsets for u in updates], level)
+            assert isinstance(loop.lo.type, Scalar)
+            whole = span_of_type(loop.lo.type)
+            for bound in loop.args:
+                low, high = self.accesses.affine(bound).interval(self.accesses.interval)
+                if not contains(whole, (low + least, high + most)):
+                    return False
+            if most - least > _MAX_OFFSETS_APART:
+                return False
+            if (
+                isinstance(loop.lo, ir.Lit)
+                and isinstance(loop.hi, ir.Lit)
+                and loop.hi.value - loop.lo.value < most - least
+            ):
+                return False
+        return True
+
+
+def _element(update: _Update) -> _Element:
+    return update.op.buffer, update.element
+
+
+def _scattered(updates: Sequence[_Update]) -> list[_Update]:
+    """Those whose elements get something at several offsets. What each iteration adds to an element of its own is well
+    where it is, unless it needs the same computations.
+    """
+    offsets: dict[_Element, set[tuple[int, ...]]] = {}
+    for u in updates:
+        offsets.setdefault(_element(u), set()).add(u.offsets)
+    return [u for u in updates if len(offsets[_element(u)]) > 1]
+
+
+def _nest_of(op: ir.For) -> _Nest | None:
+    """The nest that begins with a parallel loop, if it is one and does nothing but arithmetic, loads and writes."""
+    loops: list[ir.For] = []
+    work: list[ir.Op] = []
+    inner: ir.For | None = op
+    outer_bound: set[ir.Var] = set()
+    while inner is not None:
+        if any(a in outer_bound for a in inner.args if type(a) is ir.Var):
+            return None
+        loops.append(inner)
+        body, inner = inner.body.body, None
+        if body and isinstance(body[-1], ir.For) and not body[-1].outs:
+            body, inner = body[:-1], body[-1]
+        allowed = (
+            (ir.Prim, ir.Load, ir.Extent) if inner is not None else (ir.Prim, ir.Load, ir.Extent, ir.Store, ir.Atomic)
+        )
+        if not all(isinstance(o, allowed) and not (isinstance(o, ir.Prim) and o.prim is p.random_bits) for o in body):
+            return None
+        work += body
+        outer_bound.add(loops[-1].index)
+        outer_bound.update([v for o in body for v in o.outs])
+    return _Nest(tuple(loops), tuple(work))
+
+
+def _without(loop: ir.For, gone: set[int]) -> ir.For:
+    """A nest without some of its updates."""
+    body: list[ir.Op] = []
+    for op in loop.body.body:
+        if id(op) not in gone:
+            body.append(_without(op, gone) if isinstance(op, ir.For) else op)
+    if same(body, loop.body.body):
+        return loop
+    rebuilt = loop.rebuilt(loop.args, (ir.Region(loop.body.params, tuple(body)),))
+    assert isinstance(rebuilt, ir.For)
+    return rebuilt
+
+
+# ---- the nest in which each element sums up what it gets
+
+
+def _sums_of(nest: _Nest, updates: Sequence[_Update]) -> list[ir.Op]:
+    """What does `updates`, and nothing else that the nest does."""
+    return _Emitter(nest, updates).nest_of_sums()
+
+
+def _span(distances: Iterable[tuple[int, ...]], level: int) -> tuple[int, int]:
+    """The least and the greatest offset at a level."""
+    several = [offsets[level] for offsets in distances]
+    return min(several), max(several)
+
+
+def _needed(atoms: Sequence[ir.Atom], nest: _Nest) -> list[ir.Op]:
+    """The operations of a nest from which `atoms` are computed, in order."""
+    found: set[ir.Op] = set()
+    pending = list(atoms)
+    while pending:
+        a = pending.pop()
+        op = nest.definitions.get(a) if type(a) is ir.Var else None
+        if op is not None and op not in found:
+            found.add(op)
+            pending += op.args
+    return sorted(found, key=nest.positions.__getitem__)
+
+
+class _Emitter:
+    """Emits the nest in which each element sums up what it gets. The loops run over elements: an index p stands where
+    the index plus an offset stood, and a contribution at that offset is the one of the iteration p - offset.
+    """
+
+    def __init__(self, nest: _Nest, updates: Sequence[_Update]) -> None:
+        self.nest = nest
+        self.depth = len(nest.loops)
+        self.builder = Builder(loc=nest.loops[0].loc, origin=nest.loops[0].origin)
+        self.distances: dict[tuple[int, ...], list[_Update]] = {}
+        for update in updates:
+            self.distances.setdefault(update.offsets, []).append(update)
+        #: on which levels the result of each operation depends
+        self.levels: dict[ir.Var, frozenset[int]] = {v: frozenset([k]) for k, v in enumerate(nest.indices)}
+        for op in nest.work:
+            depends = [self.levels[a] for a in op.args if type(a) is ir.Var and a in self.levels]
+            self.levels.update(dict.fromkeys(op.outs, frozenset[int]().union(*depends)))
+        length = sum(
+            [len(_needed([a for u in several for a in u.op.args], nest)) for several in self.distances.values()]
+        )
+        #: whether the boundary is a loop that tests for each contribution, as all of them written out would be long
+        self.long = length > _MAX_WRITTEN_OUT
+        #: from this level inwards, the boundary is written out
+        copies = len(self.distances)
+        self.written_out = self.depth
+        while self.written_out > 0:
+            least, most = _span(self.distances, self.written_out - 1)
+            copies *= 2 * (most - least) + 1
+            if copies > _MAX_COPIES:
+                break
+            self.written_out -= 1
+
+    def nest_of_sums(self) -> list[ir.Op]:
+        """The nest, for bounds so far apart that each offset has a contribution somewhere in the middle; and another
+        one, which tests for each contribution, for bounds of which this is not known and does not hold.
+        """
+        everything = frozenset(range(self.depth))
+        with self.builder.region() as opened:
+            # A loop over the ends tests for each contribution: it is right wherever the bounds are.
+            wide = None if self.long and self.depth == 1 else self.wide()
+            if wide is None:
+                self.level((), list(self.distances), frozenset(), parallel=True)
+            else:
+                self.level((), list(self.distances), frozenset(), parallel=True, when=wide)
+                with self.builder.region() as narrow:
+                    self.level((), list(self.distances), everything, parallel=False)
+                loop = self.nest.loops[0]
+                self.builder.emit(ir.If(wide, ir.Region((), ()), narrow.close(), (), loop.loc, loop.origin))
+        return opened.body
+
+    def wide(self) -> ir.Atom | None:
+        """Whether the bounds are so far apart, where they are not literal."""
+        found: ir.Atom | None = None
+        for level, loop in enumerate(self.nest.loops):
+            least, most = _span(self.distances, level)
+            if least == most or all(isinstance(bound, ir.Lit) for bound in loop.args):
+                continue
+            here = self.builder.prim(p.ge, self.moved(loop.hi, least), self.moved(loop.lo, most))
+            found = here if found is None else self.builder.prim(p.and_, found, here)
+        return found
+
+    # the loops
+
+    def level(
+        self,
+        indices: tuple[ir.Atom, ...],
+        distances: list[tuple[int, ...]],
+        tested: frozenset[int],
+        *,
+        parallel: bool,
+        when: ir.Atom | None = None,
+    ) -> None:
+        """The loops from this level inwards. `indices`: the indices of the elements further out; `distances`: the
+        offsets that have contributions there; `tested`: the levels at which this has to be tested. `when`: whether
+        there is anything to be done.
+        """
+        level = len(indices)
+        if level == self.depth:
+            self.iteration(indices, distances, tested)
+            return
+        lo, hi = self.nest.loops[level].args
+        least, most = _span(distances, level)
+        begin, end = self.moved(lo, most), self.moved(hi, least)
+        if least == most or tested:
+            first, last = self.moved(lo, least), self.moved(hi, most)
+            if least < most:
+                tested |= {level}
+            self.loop(first, self.choice(when, last, first), indices, distances, tested, parallel=parallel)
+        elif level < self.written_out:
+            self.rows(indices, distances, when)
+        else:
+            with self.builder.region() as rim:
+                if self.long:
+                    self.ends(indices, distances, tested)
+                for k in range(least, most if not self.long else least):
+                    below = [d for d in distances if d[level] <= k]
+                    self.level((*indices, self.moved(lo, k)), below, tested, parallel=False)
+                    above = [d for d in distances if d[level] > k]
+                    self.level((*indices, self.moved(hi, k)), above, tested, parallel=False)
+            self.builder.innermost.body.extend(
+                rim.body if when is None else [ir.If(when, rim.close(), ir.Region((), ()), (), self.builder.loc)]
+            )
+            self.loop(begin, self.choice(when, end, begin), indices, distances, tested, parallel=parallel)
+
+    def ends(self, indices: tuple[ir.Atom, ...], distances: list[tuple[int, ...]], tested: frozenset[int]) -> None:
+        """The elements at both ends of a level, in one loop that tests for each contribution."""
+        level = len(indices)
+        loop, builder = self.nest.loops[level], self.builder
+        least, most = _span(distances, level)
+        begin, end = self.moved(loop.lo, most), self.moved(loop.hi, most)
+        low_end = builder.prim(p.minimum, begin, end)
+        high_begin = builder.prim(p.maximum, begin, self.moved(loop.hi, least))
+        side = ir.Var(i32)
+        with builder.region(side) as opened:
+            first = builder.prim(p.eq, side, ir.Lit(0, i32))
+            lo = builder.prim(p.select, first, self.moved(loop.lo, least), high_begin)
+            hi = builder.prim(p.select, first, low_end, end)
+            self.loop(lo, hi, indices, distances, tested | {level}, parallel=False)
+        sides = ir.Lit(0, i32), ir.Lit(2, i32)
+        self.builder.emit(ir.For(*sides, (), opened.close(), (), loop.loc, origin=loop.origin))
+
+    def loop(
+        self,
+        lo: ir.Atom,
+        hi: ir.Atom,
+        indices: tuple[ir.Atom, ...],
+        distances: list[tuple[int, ...]],
+        tested: frozenset[int],
+        *,
+        parallel: bool,
+    ) -> None:
+        old = self.nest.loops[len(indices)]
+        index = ir.Var(old.index.type, old.index.name)
+        with self.builder.region(index) as opened:
+            self.level((*indices, index), distances, tested, parallel=parallel)
+        self.builder.emit(ir.For(lo, hi, (), opened.close(), (), old.loc, parallel=parallel, origin=old.origin))
+
+    def rows(self, indices: tuple[ir.Atom, ...], distances: list[tuple[int, ...]], when: ir.Atom | None) -> None:
+        """A loop with further loops inside: whether anything has to be tested for is settled once per iteration."""
+        level = len(indices)
+        old = self.nest.loops[level]
+        index = ir.Var(old.index.type, old.index.name)
+        least, most = _span(distances, level)
+        with self.builder.region(index) as opened:
+            inside = self.within(index, self.moved(old.lo, most), self.moved(old.hi, least))
+            with self.builder.region() as middle:
+                self.level((*indices, index), distances, frozenset(), parallel=True)
+            with self.builder.region() as rim:
+                self.level((*indices, index), distances, frozenset([level]), parallel=False)
+            self.builder.emit(ir.If(inside, middle.close(), rim.close(), (), old.loc, old.origin))
+        first, last = self.moved(old.lo, least), self.moved(old.hi, most)
+        bounds = first, self.choice(when, last, first)
+        self.builder.emit(ir.For(*bounds, (), opened.close(), (), old.loc, parallel=True, origin=old.origin))
+
+    def within(self, index: ir.Atom, lo: ir.Atom, hi: ir.Atom) -> ir.Atom:
+        above, below = self.builder.prim(p.ge, index, lo), self.builder.prim(p.lt, index, hi)
+        return self.builder.prim(p.and_, above, below)
+
+    def moved(self, atom: ir.Atom, by: int) -> ir.Atom:
+        assert isinstance(atom.type, Scalar)
+        if by == 0:
+            return atom
+        if isinstance(atom, ir.Lit):
+            return ir.Lit(int(atom.value) + by, atom.type)
+        return self.builder.prim(p.add, atom, ir.Lit(by, atom.type))
+
+    def choice(self, when: ir.Atom | None, a: ir.Atom, b: ir.Atom) -> ir.Atom:
+        return a if when is None else self.builder.prim(p.select, when, a, b)
+
+    # one iteration
+
+    def iteration(self, indices: tuple[ir.Atom, ...], distances: list[tuple[int, ...]], tested: frozenset[int]) -> None:
+        """All updates of one element."""
+        if tested:
+            for offsets in distances:
+                self.contribution(indices, offsets, sorted(tested))
+            return
+        copies = _Copies(self, indices)
+        sums: dict[tuple[ir.Buffer, tuple[_Dimension, ...]], tuple[_Update, ir.Atom]] = {}
+        for offsets in distances:
+            for update in self.distances[offsets]:
+                value = copies.value(update.op.value, offsets)
+                known = sums.get((update.op.buffer, update.element))
+                total = value if known is None else self.builder.prim(p.add, known[1], value)
+                sums[update.op.buffer, update.element] = update, total
+        for update, total in sums.values():
+            copies.update(update, total)
+
+    def contribution(self, indices: tuple[ir.Atom, ...], offsets: tuple[int, ...], tested: Sequence[int]) -> None:
+        """What an element gets from the iteration at some distance, if there is such an iteration."""
+        copies = _Copies(self, indices)
+        exists: ir.Atom = ir.true
+        for level in tested:
+            loop = self.nest.loops[level]
+            here = self.within(copies.index(level, offsets[level]), loop.lo, loop.hi)
+            exists = here if exists is ir.true else self.builder.prim(p.and_, exists, here)
+        updates = self.distances[offsets]
+        with self.builder.region() as opened:
+            for update in updates:
+                copies.update(update, copies.value(update.op.value, offsets))
+        loc, origin = updates[0].op.loc, updates[0].op.origin
+        self.builder.emit(ir.If(exists, opened.close(), ir.Region((), ()), (), loc, origin))
+
+
+class _Copies:
+    """Copies of the operations of an iteration, each made once for each distance that it depends on."""
+
+    def __init__(self, emitter: _Emitter, indices: tuple[ir.Atom, ...]) -> None:
+        self.emitter = emitter
+        self.indices = indices
+        self.made: dict[tuple[ir.Var, tuple[int, ...]], ir.Atom] = {}
+
+    def index(self, level: int, offset: int) -> ir.Atom:
+        """The index of the iteration that contributes at an offset."""
+        if offset == 0:
+            return self.indices[level]
+        key = self.emitter.nest.indices[level], (offset,)
+        found = self.made.get(key)
+        if found is None:
+            found = self.made[key] = self.emitter.moved(self.indices[level], -offset)
+        return found
+
+    def value(self, atom: ir.Atom, offsets: tuple[int, ...]) -> ir.Atom:
+        """What `atom` is in the iteration that contributes at `offsets`."""
+        nest = self.emitter.nest
+        for op in _needed((atom,), nest):
+            levels = self.emitter.levels[op.out]
+            key = op.out, tuple([offsets[level] for level in sorted(levels)])
+            if key not in self.made:
+                out = self.made[key] = ir.Var(op.out.type, op.out.name)
+                self.emitter.builder.emit(op.rebuilt(tuple([self.known(a, offsets) for a in op.args]), (), (out,)))
+        return self.known(atom, offsets)
+
+    def known(self, atom: ir.Atom, offsets: tuple[int, ...]) -> ir.Atom:
+        if type(atom) is not ir.Var:
+            return atom
+        nest = self.emitter.nest
+        if atom in nest.indices:
+            level = nest.indices.index(atom)
+            return self.index(level, offsets[level])
+        if atom not in nest.definitions:
+            return atom
+        return self.made[atom, tuple([offsets[level] for level in sorted(self.emitter.levels[atom])])]
+
+    def update(self, update: _Update, value: ir.Atom) -> None:
+        """Emit one update of the element."""
+        index = [
+            self.indices[d] if isinstance(d, int) else self.value(a, update.offsets)
+            for d, a in zip(update.element, update.op.index, strict=True)
+        ]
+        self.emitter.builder.emit(update.op.rebuilt((*index, value)))

@@ -1,0 +1,1 @@
+"""From the language's values to numbers, tasks and bytes."""

@@ -1,0 +1,1 @@
+"""What any program becomes smaller or cheaper by: folding, common subexpressions, dead code."""

@@ -1,0 +1,105 @@
+"""Guards: the conditions under which a replay is valid. Nothing that the function depends on has changed, and the
+gradients that it clears and computes still belong to the same owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tinote.lang.capture.dependencies import Dependencies
+from tinote.lang.session.owners import own_gradients, owner_of
+from tinote.lang.session.state import OutsideWatcher, may_replay, session
+from tinote.program import operations as ops
+from tinote.program.program import Program
+from tinote.runtime.memory import Memory
+from tinote.runtime.owner import present_owner
+
+
+class Guards:
+    """The guards of a captured step, which hold when they are made. `instances`: the kernels that are launched, each
+    with its key and its instance; `memories`: the blocks of the session that the program uses; `clears`: whether it may
+    clear all gradients.
+    """
+
+    def __init__(
+        self,
+        plan: Program,
+        dependencies: Dependencies,
+        instances: list[tuple[Any, Any, Any]],
+        memories: Iterable[Memory | None],
+        *,
+        clears: bool = True,
+    ) -> None:
+        self.dependencies = dependencies
+        self.instances = instances
+        self.owner = present_owner()
+        self.memories = [memory for memory in memories if memory is not None]
+        #: the instances that ask for more than `dependencies` compares
+        self._further = [
+            instance
+            for _, _, instance in instances
+            if not instance.tell_lookups(dependencies.name, dependencies.cell, dependencies.attribute)
+        ]
+        dependencies.settle()
+        self._generation = session.generation
+        used = {id(memory) for memory in self.memories}
+        gradients = [f.grad for f in session.fields if f.has_grad]
+        touched = [grad.buffer for grad in gradients if id(grad.memory.whole) in used]
+        self._owners = [(buffer, owner_of(buffer)) for buffer in touched]
+        #: what a tape in it sets to zero: this owner's gradients
+        self._cleared = own_gradients() if clears and _clears_fields(plan) else None
+        self._all = _all_gradients() if self._cleared is not None else None
+        self._known = session.gradients  # another object when a gradient has come, gone, or changed its owner
+
+    @property
+    def are_owned(self) -> bool:
+        """Whether all gradients that matter are whose they were, so that none has to be claimed."""
+        if present_owner() is not self.owner:
+            return False
+        own = None if self._cleared is None else own_gradients()
+        if session.gradients is self._known and own is self._cleared:
+            return True
+        if any(owner_of(buffer) is not owner for buffer, owner in self._owners):
+            return False
+        if own is not None and self._cleared is not None and set(own.values()) != set(self._cleared.values()):
+            return False
+        self._known, self._cleared = session.gradients, own
+        return True
+
+    def hold(self, *watchers: OutsideWatcher) -> bool:
+        """Whether a replay does what the function does. `watchers`: the recordings that know of it."""
+        if session.generation != self._generation or not self.are_owned:
+            return False
+        if session.watchers != [*watchers] and not may_replay(self.memories, *watchers):
+            return False
+        if self.dependencies.changed() is not None:
+            return False
+        for kernel, key, instance in self.instances:
+            if not kernel.runs(key, instance):
+                return False
+        return not self._further or all(instance.is_current() for instance in self._further)
+
+    def broken(self) -> str | None:
+        """What has changed for good, in words."""
+        if session.generation != self._generation:
+            return "fields that it uses are gone"
+        changed = self.dependencies.change()
+        if changed is not None:
+            return changed
+        for kernel, key, instance in self.instances:
+            if not (kernel.runs(key, instance) and instance.is_current()):
+                return f"the kernel '{instance.kernel_name}', or what it captures, has changed since"
+        if self._all is not None and _all_gradients() != self._all:
+            return "fields with gradients have come or gone, which a tape sets to zero"
+        return None
+
+
+def _all_gradients() -> set[Memory]:
+    return {f.grad.memory for f in session.fields if f.has_grad and not f.stands_in}
+
+
+def _clears_fields(plan: Program) -> bool:
+    """Whether memory of fields is set to zero as a whole."""
+    steps = [step for path in plan.root.all() for step in path.steps]
+    return any(type(step) is ops.Clear and plan.blocks[step.block].kind == "field" for step in steps)
