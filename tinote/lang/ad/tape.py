@@ -49,6 +49,7 @@ from tinote.lang.session.owners import (
     interrupted,
     needs_no_claims,
     open_recording,
+    open_recordings,
     own_duals,
     own_gradients,
     take_all_gradients,
@@ -332,7 +333,7 @@ class Tape(Journal):
 
     def __enter__(self) -> Tape:
         frame = sys._getframe(1)
-        interrupts = interrupted()
+        interrupts = interrupted() if open_recordings else ()
         if not interrupts:
             return self._enter(frame)
         self.interrupts = interrupts

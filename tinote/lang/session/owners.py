@@ -131,10 +131,12 @@ def give_back(owners: Mapping[Buffer, Owner]) -> None:
         forget_gradients()
 
 
-def clear_own_gradients(num_threads: int, interrupts: Iterable[Recorder] = ()) -> None:
+def clear_own_gradients(num_threads: int, interrupts: Sequence[Recorder] = ()) -> None:
     """Set those gradients to zero that no other owner computes, and none of the recordings that this interrupts."""
     with _lock:
-        gradients = _not_in_use(own_gradients(), interrupts)
+        gradients = own_gradients()
+        if interrupts:
+            gradients = _not_in_use(gradients, interrupts)
         clear_memories(gradients.values(), num_threads)
         if session.has_owners:
             _inherit(gradients)
@@ -188,7 +190,7 @@ class Replay:
         _replays.append(self)
         if len(_replays) > 1:
             _wait_for_replays(self)
-        return not _open
+        return not open_recordings
 
     def end(self) -> None:
         """It is over."""
@@ -215,7 +217,7 @@ class _Ended:
 
 
 #: Of all owners: recordings that are open, and those that have ended beside some of them.
-_open: list[weakref.ref[Recorder]] = []
+open_recordings: list[weakref.ref[Recorder]] = []
 _ended: list[_Ended] = []
 #: what is replayed of what was recorded before, which nobody is told of, and how many wait for that
 _replays: list[Replay] = []
@@ -237,7 +239,7 @@ def _after_fork() -> None:
     _ended.clear()
     _replays[:] = [one for one in _replays if one.thread == get_ident()]
     own = present_owner()
-    _open[:] = [one for one in _open if (found := one()) is not None and found.owner is own]
+    open_recordings[:] = [one for one in open_recordings if (found := one()) is not None and found.owner is own]
 
 
 register_at_fork(after_in_child=_after_fork)
@@ -250,8 +252,8 @@ def open_recording(recording: Recorder) -> None:
         recording.thread = get_ident()
         recording.reference = weakref.ref(recording, _is_gone)
         recording.interrupts = recording.interrupts or _interrupts.get()
-    if recording.reference not in _open:
-        _open.append(recording.reference)
+    if recording.reference not in open_recordings:
+        open_recordings.append(recording.reference)
         if _replays:
             _wait_for_replays()
 
@@ -260,7 +262,7 @@ def interrupted() -> list[Recorder]:
     """The recordings that what is opened now interrupts: a signal handler's. They compute derivatives in this thread,
     where no recording goes on or the launch that is being recorded has begun.
     """
-    if not _open:
+    if not open_recordings:
         return []
     around, own, thread = recorder.get(), present_owner(), get_ident()
     if around is not None and around.under_way is None:
@@ -282,8 +284,8 @@ def interrupting(recordings: Sequence[Recorder]) -> Iterator[None]:
 
 def _is_gone(reference: weakref.ref[Recorder]) -> None:
     """An interrupt has kept a recording from its end."""
-    if reference in _open:
-        _open.remove(reference)
+    if reference in open_recordings:
+        open_recordings.remove(reference)
 
 
 def _wait_for_replays(replay: Replay | None = None) -> None:
@@ -307,17 +309,17 @@ def _before(replay: Replay | None) -> list[Replay]:
 def close_recording(recording: Recorder, *, failed: bool = False) -> None:
     """It is over. `failed`: nobody will read what it has computed."""
     own = recording.reference
-    if own is None or own not in _open:
+    if own is None or own not in open_recordings:
         return
-    if len(_open) == 1 and not _ended:
+    if len(open_recordings) == 1 and not _ended:
         recording.is_using = False
-        _open.remove(own)
+        open_recordings.remove(own)
         recording.reference = None  # it may go on as another owner's
-        if not _open:  # else another one has come, and may wait
+        if not open_recordings:  # else another one has come, and may wait
             return
     with _change:
-        if own in _open:
-            _open.remove(own)
+        if own in open_recordings:
+            open_recordings.remove(own)
         recording.reference = None
         if recording.is_using and recording.leaves and not failed and (others := _others(recording)):
             _ended.append(_Ended(recording, others))
@@ -336,7 +338,7 @@ def use(recording: Recorder, companions: Collection[Buffer] | None = None) -> No
     """
     assert recording.owner is not None, "it has been opened"
     holds, recording.is_using = recording.is_using, True
-    if len(_open) == 1 and not _ended:
+    if len(open_recordings) == 1 and not _ended:
         return
     if companions is None:
         companions = recording.companions
@@ -355,7 +357,7 @@ def refuse_same_values(recording: Recorder) -> None:
     """Raise `DifferentiationError` where an open recording of another owner has read or written what this one writes,
     or has written what it reads. That one is told, too, when it asks.
     """
-    if len(_open) > 1:
+    if len(open_recordings) > 1:
         for other in _others(recording):
             buffer = recording.meeting(other)
             if buffer is not None:
@@ -382,7 +384,7 @@ def _met(recording: Recorder, companions: Collection[Buffer]) -> tuple[Buffer, S
 
 
 def _all_open() -> list[Recorder]:
-    return [found for one in list(_open) if (found := one()) is not None]
+    return [found for one in list(open_recordings) if (found := one()) is not None]
 
 
 def _others(recording: Recorder) -> list[Recorder]:

@@ -312,7 +312,7 @@ class Rewind:
         self.stale: dict[Buffer, IndexRegions] = {}
         self._log = log
         self._restores = True
-        self._finals = RegionCopies()
+        self._finals: RegionCopies | None = None
         self._disturbed: dict[int, BufferRegions] = {}  # by their identity
 
     def begin(self, *, restores: bool) -> None:
@@ -347,6 +347,8 @@ class Rewind:
     def disturb(self, buffer: Buffer, region: IndexRegion) -> None:
         """These elements are about to change: their final values will come back."""
         if self._restores:
+            if self._finals is None:
+                self._finals = RegionCopies()
             self._finals.add(buffer, region)
 
     def disturb_all(self, regions: BufferRegions) -> None:
@@ -359,9 +361,9 @@ class Rewind:
     def end(self) -> None:
         """The sweep is over."""
         self._disturbed.clear()
-        if self._finals:
+        if self._finals is not None:
             unwinding(self._finals.put_back)
-            self._finals = RegionCopies()
+            self._finals = None
         self.stale.clear()
 
 
