@@ -32,7 +32,7 @@ Two modules have operations of their own, each with its grammar at its top:
 
     ir/lanes.py              in loops whose iterations run in lanes: MaskedLoad, MaskedStore, LoadTile, StoreTile,
                              Broadcast, Ramp, Reduce
-    frontend: activations    of recursive functions, until the front end has made loops of them: RoutineCall, _Goto,
+    functions/activations.py of recursive functions, until the front end has made loops of them: RoutineCall, _Goto,
                              _Suspend, _Return
 """
 
