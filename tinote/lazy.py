@@ -25,10 +25,18 @@ from tinote.source import caller
 
 
 class _Lazy(ModuleType):
-    """Stands for the module of its name, which is loaded when an attribute of it is first read."""
+    """Stands for the module of its name, which is loaded when an attribute of it is first read. What is set here is
+    set there.
+    """
 
     def __getattr__(self, name: str) -> Any:
         return getattr(load(self.__name__), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(load(self.__name__), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(load(self.__name__), name)
 
 
 def lazy(name: str) -> Any:

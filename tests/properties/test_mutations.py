@@ -49,8 +49,11 @@ def caught(
     size: int,
     problem: Callable[[Program], object],
     concerned: Callable[[Program], bool] = lambda program: True,
+    runs: int = 1,
 ) -> bool:
-    """Whether one of the programs of an ordinary run shows that something is broken, be it that it does not end."""
+    """Whether one of the programs of an ordinary run, or of so many, shows that something is broken, be it that it does
+    not end.
+    """
 
     def shown(program: Program) -> bool:
         try:
@@ -58,11 +61,11 @@ def caught(
         except StepLimitError:
             return True
 
-    return any(shown(program) for program in programs(make, size) if concerned(program))
+    return any(shown(program) for program in programs(make, size, runs) if concerned(program))
 
 
-def programs(make: Callable[[int, int], Program], size: int) -> Iterator[Program]:
-    return (made(make, seed, size) for seed in range(PROGRAMS))
+def programs(make: Callable[[int, int], Program], size: int, runs: int = 1) -> Iterator[Program]:
+    return (made(make, seed, size) for seed in range(runs * PROGRAMS))
 
 
 @functools.cache
@@ -308,7 +311,9 @@ CONFUSED = {
 @pytest.mark.parametrize("prim", CONFUSED, ids=repr)
 def test_machine_code_that_computes_something_else(prim: Primitive, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(EMITTERS, prim, confused(prim))
-    assert caught(generate, SIZE, lambda program: wrong_strictly(program, (0,)), uses(prim))
+    # A function's operand is often so large that rounding leaves its result open: one program in fifteen shows it.
+    runs = 4 if prim.ulps else 1
+    assert caught(generate, SIZE, lambda program: wrong_strictly(program, (0,)), uses(prim), runs)
 
 
 @pytest.mark.parametrize("prim", [p.add, p.mul, p.maximum, p.div, p.lt, p.exp], ids=repr)
