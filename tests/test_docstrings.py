@@ -142,7 +142,7 @@ def test_its_examples_print_what_they_show(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ti.init(random_seed=1)
-    assert session_failures(text, name, {"ti": ti}) == []
+    assert session_failures(text, name, {"ti": ti, "__name__": name}) == []
 
 
 def test_the_lists_of_methods_name_what_there_is() -> None:

@@ -120,7 +120,7 @@ def imshow(img: Any, title: str = "") -> None:
     >>> x = ti.field(ti.f32, shape=(64, 64))
     >>> ti.tools.imshow(x, "a field")
     a field
-    <PIL.Image.Image image mode=RGB size=64x64 at ...>
+    <PIL.Image.Image image mode=RGB size=64x64...>
     """
     if title:
         print(title)
