@@ -49,13 +49,16 @@ def read_definition(lines: Sequence[str], first: int, file: str) -> tuple[str, a
             statements = _parsed(text, first, file)
         except SyntaxError:
             continue
-        if statements[-1].lineno == statements[0].lineno:
+        if statements and statements[-1].lineno == statements[0].lineno:
             return text, statements[0]
     try:
         text = "".join(inspect.getblock(list(lines[first - 1 :])))
     except tokenize.TokenError as error:
         raise SyntaxError(error.args[0]) from None
-    return text, _parsed(text, first, file)[0]
+    statements = _parsed(text, first, file)
+    if not statements:
+        raise SyntaxError("no statement begins there")
+    return text, statements[0]
 
 
 def read_lambda(lines: Sequence[str], code: types.CodeType) -> tuple[str, ast.FunctionDef]:
