@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from tinote.distribution import warn_of_namesakes
 from tinote.errors import no_attribute
 from tinote.lang import exception, misc, ops, util
-from tinote.lang.data import argpacks, primitive_types, types  # noqa: F401
+from tinote.lang.data import argpacks, primitive_types, types  # noqa: F401 (adds `ti.types.argpack`)
 from tinote.lang.data.declarations import field
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout

@@ -1,4 +1,4 @@
-"""Derivatives copy, compare and clear what launches touch, however large the fields are of which that is a part.
+"""Derivatives copy, compare and clear the elements that launches touch, however large their fields are.
 
 Each program touches the same few rows of fields that have few rows or a thousand times as many. The package moves bytes
 in a few functions, which count them here; what kernels do is not counted, nor is the clearing of gradients with which a

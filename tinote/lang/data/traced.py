@@ -74,7 +74,7 @@ class Computed(RecordedOperation):
 
     @property
     def gradients(self) -> Collection[Buffer]:
-        """None: it is about numbers."""
+        """Empty: it concerns numbers alone."""
         return ()
 
     @property

@@ -142,7 +142,7 @@ def clear_own_gradients(num_threads: int, interrupts: Sequence[Recorder] = ()) -
             _inherit(gradients)
 
 
-def clear_own_duals(interrupts: Iterable[Recorder] = ()) -> None:
+def clear_own_duals(interrupts: Sequence[Recorder] = ()) -> None:
     """The same of duals, those of gradients included."""
     with _lock:
         duals = _not_in_use(own_duals(), interrupts)
@@ -262,8 +262,6 @@ def interrupted() -> list[Recorder]:
     """The recordings that what is opened now interrupts: a signal handler's. They compute derivatives in this thread,
     where no recording goes on or the launch that is being recorded has begun.
     """
-    if not open_recordings:
-        return []
     around, own, thread = recorder.get(), present_owner(), get_ident()
     if around is not None and around.under_way is None:
         return []

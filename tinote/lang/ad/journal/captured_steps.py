@@ -288,7 +288,7 @@ class CapturedStep(RecordedOperation):
 
     @property
     def always(self) -> bool:
-        """Its adjoint is a step as well."""
+        """Its gradient runs wherever the step stands."""
         return True
 
     def run(self, args: Sequence[Any]) -> Any:
