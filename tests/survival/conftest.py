@@ -68,13 +68,13 @@ def interrupted(act, after=0.3):
         assert len(late) < 10, late
         late.append(lateness(act, after))
 
-def define(text, file="defined.py"):
-    # The kernel `k` of a program that is not in this file.
+def define(text, file="defined.py", name="k"):
+    # The kernel `name` of a program that is not in this file.
     import linecache
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     space = {"ti": ti, "data": data, "loss": loss}
     exec(compile(text, file, "exec"), space)
-    return space["k"]
+    return space[name]
 
 HEAD = "@ti.kernel\\ndef k(a: ti.i32) -> ti.i32:\\n"
 

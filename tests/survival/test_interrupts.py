@@ -137,6 +137,23 @@ def run(bad: ti.i32):
 run(-1)
 act = lambda: run(0)
 """,
+    "a while of code that is cut into parts": """
+lines = "".join(f"        k = (k * 3 + {j}) % 1009\\n" for j in range(800))
+text = "@ti.kernel\\ndef run(forever: ti.i32) -> ti.i32:\\n    k = 1\\n    while forever == 1:  # here\\n"
+run = define(text + lines + "    return k\\n", name="run")
+run(0)
+assert run.tasks()[0].functions > 2, run.tasks()
+act = lambda: run(1)
+""",
+    "a while in one of the parts": """
+lines = "".join(f"    k = (k * 3 + {j}) % 1009\\n" for j in range(800))
+loop = "    while forever == 1:  # here\\n        k = k * 3 + 1\\n"
+text = "@ti.kernel\\ndef run(forever: ti.i32) -> ti.i32:\\n    k = 1\\n"
+run = define(text + lines + loop + lines + "    return k\\n", name="run")
+run(0)
+assert run.tasks()[0].functions > 2, run.tasks()
+act = lambda: run(1)
+""",
     "a reverse pass": """
 @ti.kernel
 def run(n: ti.i64):
