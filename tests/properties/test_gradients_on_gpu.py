@@ -44,6 +44,11 @@ def make(seed: int, size: int) -> Program:
     return generate_smooth(seed, size, f64 if seed % 8 == 5 else f32)
 
 
+def size_of(seed: int) -> int:
+    """Small ones as well as large ones: what they take is the driver's time to compile them."""
+    return 2 + seed % (SMOOTH_SIZE - 1)
+
+
 def test_gradients(random_programs_on_gpu: range) -> None:
     decided = 0
 
@@ -54,6 +59,5 @@ def test_gradients(random_programs_on_gpu: range) -> None:
         return problem or ""
 
     for seed in random_programs_on_gpu:
-        # Small ones as well as large ones: what they take is the driver's time to compile them.
-        report(make, wrong, seed, 2 + seed % (SMOOTH_SIZE - 1))
+        report(make, wrong, seed, size_of(seed))
     assert decided > 0.9 * len(random_programs_on_gpu) - 3, decided

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from tests.lang.test_fast_maths_magnitudes import program as products
 from tests.lang.test_fast_maths_magnitudes import wrong_program
 from tests.passes.witness import broken_promises
-from tests.properties import test_programs
+from tests.properties import test_on_gpu, test_programs
 from tests.properties.generate import Program, generate, generate_meeting
 from tests.properties.smooth import generate_smooth, generate_uneven
 from tests.properties.test_compiled import wrong_strictly, wrong_with_fast_maths
@@ -22,13 +24,15 @@ from tinote.autodiff import gradient, reverse, storage
 from tinote.autodiff.storage import ValueSource
 from tinote.autodiff.storage_plan import plan_storage
 from tinote.compiler.codegen.llvm import module as llvm
-from tinote.compiler.codegen.llvm.primitives import EMITTERS
+from tinote.compiler.codegen.llvm import primitives as llvm_primitives
+from tinote.compiler.codegen.wgsl import primitives as wgsl_primitives
 from tinote.compiler.passes.analyses import match_updates
 from tinote.compiler.passes.loops import keep_order, mark_vector_loops, vectorise
 from tinote.compiler.passes.simplification import cse, forward_stores, hoist_invariants, reassociate
 from tinote.compiler.passes.updates import accumulate, demote_atomics, privatise, recognise_updates, store_first
 from tinote.compiler.pipeline import Fixpoint, Snapshot, Step, run_pipeline, steps_for
 from tinote.compiler.requests import PRIMAL
+from tinote.errors import KernelTargetError
 from tinote.ir import conflicts, definite_stores
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
@@ -41,31 +45,59 @@ from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import element_type, is_float
 
 PROGRAMS = 130
-"""The default of `--random-programs`."""
+PROGRAMS_ON_GPU = 150
+"""The defaults of `--random-programs`."""
+
+SHOWN_BY = Path(__file__).parent / "golden" / "mutations.json"
+"""The number of the first program that shows each mistake; `--update-golden` looks for them anew."""
 
 
-def caught(
-    make: Callable[[int, int], Program],
-    size: int,
-    problem: Callable[[Program], object],
-    concerned: Callable[[Program], bool] = lambda program: True,
-    runs: int = 1,
-) -> bool:
-    """Whether one of the programs of an ordinary run, or of so many, shows that something is broken, be it that it does
-    not end.
+class Search:
+    """For a program of an ordinary run that shows what is broken, from the one on that showed it when the golden file
+    was written: the others are made and run only where that one does not.
     """
 
-    def shown(program: Program) -> bool:
-        try:
-            return bool(problem(program))
-        except StepLimitError:
-            return True
+    def __init__(self, name: str, update: bool) -> None:
+        self.name = name
+        self.update = update
 
-    return any(shown(program) for program in programs(make, size, runs) if concerned(program))
+    def finds(self, seeds: Sequence[int], shows: Callable[[int], object]) -> bool:
+        """Whether a program of these does, be it that it does not end."""
+
+        def shown(seed: int) -> bool:
+            try:
+                return bool(shows(seed))
+            except StepLimitError:
+                return True
+
+        known: dict[str, int] = json.loads(SHOWN_BY.read_text(encoding="utf-8")) if SHOWN_BY.exists() else {}
+        first = None if self.update else known.get(self.name)
+        found = next(filter(shown, sorted(seeds, key=lambda seed: seed != first)), None)
+        if self.update and found is not None:
+            known = dict(sorted({**known, self.name: found}.items()))
+            SHOWN_BY.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+        return found is not None
+
+    def catches(
+        self,
+        make: Callable[[int, int], Program],
+        size: int,
+        problem: Callable[[Program], object],
+        concerned: Callable[[Program], bool] = lambda program: True,
+        runs: int = 1,
+    ) -> bool:
+        """Whether a program of an ordinary run, or of so many, does that is concerned."""
+
+        def shows(seed: int) -> object:
+            program = made(make, seed, size)
+            return concerned(program) and problem(program)
+
+        return self.finds(range(runs * PROGRAMS), shows)
 
 
-def programs(make: Callable[[int, int], Program], size: int, runs: int = 1) -> Iterator[Program]:
-    return (made(make, seed, size) for seed in range(runs * PROGRAMS))
+@pytest.fixture
+def search(request: pytest.FixtureRequest) -> Search:
+    return Search(request.node.name.removeprefix("test_"), request.config.getoption("--update-golden"))
 
 
 @functools.cache
@@ -89,7 +121,9 @@ RULED = [prim for prim in p.PRIMITIVES.values() if callable(prim.derivative) and
 
 
 @pytest.mark.parametrize("prim", [prim for prim in RULED if prim.arity != 2], ids=repr)
-def test_a_derivative_that_is_half_as_much_again(prim: Primitive, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_derivative_that_is_half_as_much_again(
+    prim: Primitive, monkeypatch: pytest.MonkeyPatch, search: Search
+) -> None:
     rule = prim.derivative
     assert callable(rule)
 
@@ -97,12 +131,14 @@ def test_a_derivative_that_is_half_as_much_again(prim: Primitive, monkeypatch: p
         return rule(e, e.builder.prim(p.mul, g, Lit(1.5, element_type(g.type))), y, a)
 
     monkeypatch.setattr(prim, "derivative", wrong)
-    assert caught(generate_smooth, 5, wrong_gradient, uses(prim))
+    assert search.catches(generate_smooth, 5, wrong_gradient, uses(prim))
 
 
 @pytest.mark.parametrize("operand", [0, 1])
 @pytest.mark.parametrize("prim", [prim for prim in RULED if prim.arity == 2], ids=repr)
-def test_a_derivative_that_forgets_an_operand(prim: Primitive, operand: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_derivative_that_forgets_an_operand(
+    prim: Primitive, operand: int, monkeypatch: pytest.MonkeyPatch, search: Search
+) -> None:
     rule = prim.derivative
     assert callable(rule)
 
@@ -110,7 +146,7 @@ def test_a_derivative_that_forgets_an_operand(prim: Primitive, operand: int, mon
         return [None if k == operand else g for k, g in enumerate(rule(e, g, y, a))]
 
     monkeypatch.setattr(prim, "derivative", wrong)
-    assert caught(generate_smooth, 5, wrong_gradient, uses(prim))
+    assert search.catches(generate_smooth, 5, wrong_gradient, uses(prim))
 
 
 # ---- differentiation
@@ -150,9 +186,9 @@ DIFFERENTIATION = {
 
 
 @pytest.mark.parametrize("name", DIFFERENTIATION)
-def test_broken_differentiation(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_differentiation(name: str, monkeypatch: pytest.MonkeyPatch, search: Search) -> None:
     monkeypatch.setattr(*DIFFERENTIATION[name])
-    assert caught(generate_smooth, SMOOTH_SIZE, wrong_gradient)
+    assert search.catches(generate_smooth, SMOOTH_SIZE, wrong_gradient)
 
 
 # ---- passes
@@ -191,11 +227,11 @@ STEPS += [step.name for step in next(step for step in PRIMAL_STEPS if isinstance
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_a_pass_that_loses_a_store(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_that_loses_a_store(name: str, monkeypatch: pytest.MonkeyPatch, search: Search) -> None:
     broken = tuple([broken_at(name, step) for step in PRIMAL_STEPS])
     assert broken != PRIMAL_STEPS
     monkeypatch.setattr(test_programs, "PRIMAL_STEPS", broken)
-    assert caught(generate, SIZE, lambda program: f"{name}'" in changed_meaning(program).partition("\n")[0])
+    assert search.catches(generate, SIZE, lambda program: f"{name}'" in changed_meaning(program).partition("\n")[0])
 
 
 PASSES = {
@@ -225,9 +261,9 @@ def first_lane(self: Any, op: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", PASSES)
-def test_a_pass_that_overlooks_something(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_that_overlooks_something(name: str, monkeypatch: pytest.MonkeyPatch, search: Search) -> None:
     monkeypatch.setattr(*PASSES[name])
-    assert caught(generate, SIZE, changed_meaning)
+    assert search.catches(generate, SIZE, changed_meaning)
 
 
 def only_writes(some: Any, others: Any, *rest: Any) -> Any:
@@ -253,15 +289,17 @@ MEETING = {
 
 
 @pytest.mark.parametrize("name", MEETING)
-def test_meetings_that_are_overlooked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_meetings_that_are_overlooked(name: str, monkeypatch: pytest.MonkeyPatch, search: Search) -> None:
     monkeypatch.setattr(*MEETING[name])
-    assert caught(generate_meeting, SIZE, changed_meaning)
+    assert search.catches(generate_meeting, SIZE, changed_meaning)
 
 
 @pytest.mark.parametrize("name", GRADIENTS_IN_LANES)
-def test_lanes_of_a_gradient_that_overlook_something(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lanes_of_a_gradient_that_overlook_something(
+    name: str, monkeypatch: pytest.MonkeyPatch, search: Search
+) -> None:
     monkeypatch.setattr(*GRADIENTS_IN_LANES[name])
-    assert caught(generate_uneven, SMOOTH_SIZE, wrong_gradient)
+    assert search.catches(generate_uneven, SMOOTH_SIZE, wrong_gradient)
 
 
 FIRST_STORES = {
@@ -271,9 +309,11 @@ FIRST_STORES = {
 
 
 @pytest.mark.parametrize("name", FIRST_STORES)
-def test_stores_in_place_of_updates_that_are_not_the_first(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stores_in_place_of_updates_that_are_not_the_first(
+    name: str, monkeypatch: pytest.MonkeyPatch, search: Search
+) -> None:
     monkeypatch.setattr(*FIRST_STORES[name])
-    assert caught(generate_smooth, SMOOTH_SIZE, lambda program: wrong_when_stored(program, []))
+    assert search.catches(generate_smooth, SMOOTH_SIZE, lambda program: wrong_when_stored(program, []))
 
 
 def promise_broken(program: Program) -> list[str]:
@@ -295,9 +335,9 @@ MARKS = {
 
 
 @pytest.mark.parametrize("name", MARKS)
-def test_a_mark_that_promises_too_much(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mark_that_promises_too_much(name: str, monkeypatch: pytest.MonkeyPatch, search: Search) -> None:
     monkeypatch.setattr(*MARKS[name])
-    assert caught(generate, SIZE, promise_broken)
+    assert search.catches(generate, SIZE, promise_broken)
 
 
 # ---- machine code
@@ -309,23 +349,43 @@ CONFUSED = {
 
 
 @pytest.mark.parametrize("prim", CONFUSED, ids=repr)
-def test_machine_code_that_computes_something_else(prim: Primitive, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(EMITTERS, prim, confused(prim))
+def test_machine_code_that_computes_something_else(
+    prim: Primitive, monkeypatch: pytest.MonkeyPatch, search: Search
+) -> None:
+    monkeypatch.setitem(llvm_primitives.EMITTERS, prim, confused(prim, llvm_primitives.EMITTERS))
     # A function's operand is often so large that rounding leaves its result open: one program in fifteen shows it.
     runs = 4 if prim.ulps else 1
-    assert caught(generate, SIZE, lambda program: wrong_strictly(program, (0,)), uses(prim), runs)
+    assert search.catches(generate, SIZE, lambda program: wrong_strictly(program, (0,)), uses(prim), runs)
 
 
 @pytest.mark.parametrize("prim", [p.add, p.mul, p.maximum, p.div, p.lt, p.exp], ids=repr)
-def test_fast_maths_that_computes_something_else(prim: Primitive, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_maths_that_computes_something_else(
+    prim: Primitive, monkeypatch: pytest.MonkeyPatch, search: Search
+) -> None:
     """What is open by rounding does not hide what is wrong."""
-    monkeypatch.setitem(EMITTERS, prim, confused(prim))
-    assert caught(generate, SIZE, lambda program: wrong_with_fast_maths(program, (0,)), uses(prim))
+    monkeypatch.setitem(llvm_primitives.EMITTERS, prim, confused(prim, llvm_primitives.EMITTERS))
+    assert search.catches(generate, SIZE, lambda program: wrong_with_fast_maths(program, (0,)), uses(prim))
 
 
-def confused(prim: Primitive) -> Callable[..., str]:
+@pytest.mark.parametrize("prim", [p.add, p.sub, p.mul, p.minimum, p.maximum], ids=repr)
+def test_a_shader_that_computes_something_else(
+    prim: Primitive, monkeypatch: pytest.MonkeyPatch, search: Search
+) -> None:
+    monkeypatch.setitem(wgsl_primitives.EMITTERS, prim, confused(prim, wgsl_primitives.EMITTERS))
+
+    def shows(seed: int) -> object:
+        program = generate(seed, test_on_gpu.size_of(seed))
+        try:
+            return uses(prim)(program) and test_on_gpu.wrong_on_gpu(program)
+        except KernelTargetError:
+            return False
+
+    assert search.finds(range(PROGRAMS_ON_GPU), shows)
+
+
+def confused(prim: Primitive, emitters: dict[Primitive, Any]) -> Callable[..., str]:
     """On floats: wrong integers could be indices, which are not checked where they are known to be in range."""
-    right, wrong = EMITTERS[prim], EMITTERS[CONFUSED[prim]]
+    right, wrong = emitters[prim], emitters[CONFUSED[prim]]
 
     def emit(f: Any, t: Any, atoms: Any, *operands: str) -> str:
         floats = is_float(atoms[0].type) if atoms else is_float(t)
@@ -334,10 +394,10 @@ def confused(prim: Primitive) -> Callable[..., str]:
     return emit
 
 
-def test_private_copies_that_are_not_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_private_copies_that_are_not_merged(monkeypatch: pytest.MonkeyPatch, search: Search) -> None:
     monkeypatch.setattr(privatise, "_MIN_UPDATES_PER_ELEMENT", 0)
     monkeypatch.setattr(llvm.llvm_privates, "merge", lambda e, private, offset: e.do("ret i32 0"))
-    assert caught(generate, SIZE, lambda program: wrong_strictly(program, (0,)))
+    assert search.catches(generate, SIZE, lambda program: wrong_strictly(program, (0,)))
 
 
 # ---- fast maths
@@ -386,13 +446,16 @@ CONCERNED = {"a power has one factor less": "/ (s * s", "literals meet however l
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_a_wrong_rearrangement_of_products(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_rearrangement_of_products(name: str, monkeypatch: pytest.MonkeyPatch, search: Search) -> None:
     monkeypatch.setattr(*PRODUCTS[name])
     part = CONCERNED.get(name, "")
-    concerned = [seed for seed in range(PROGRAMS) if part in products(random.Random(seed), False)]
-    assert any(wrong_program(seed, False)[0] for seed in concerned)
+
+    def shows(seed: int) -> object:
+        return part in products(random.Random(seed), False) and wrong_program(seed, False)[0]
+
+    assert search.finds(range(PROGRAMS), shows)
 
 
-def test_a_wrong_rearrangement_of_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_rearrangement_of_sums(monkeypatch: pytest.MonkeyPatch, search: Search) -> None:
     monkeypatch.setattr(reassociate._Sums, "collect", all_added)
-    assert any(wrong_program(seed, True)[0] for seed in range(PROGRAMS))
+    assert search.finds(range(PROGRAMS), lambda seed: wrong_program(seed, True)[0])

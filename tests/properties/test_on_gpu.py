@@ -26,6 +26,11 @@ def wrong_on_gpu(program: Program) -> str | None:
     return disagreement(program, [taken_apart(o) for o in spread(program, True)], found)
 
 
+def size_of(seed: int) -> int:
+    """Small ones as well as large ones: what they take is the driver's time to compile them."""
+    return 4 + seed % (SIZE - 3)
+
+
 def test_kernels(random_programs_on_gpu: range) -> None:
     decided = refused = 0
 
@@ -40,6 +45,5 @@ def test_kernels(random_programs_on_gpu: range) -> None:
         return problem or ""
 
     for seed in random_programs_on_gpu:
-        # Small ones as well as large ones: what they take is the driver's time to compile them.
-        report(generate, wrong, seed, 4 + seed % (SIZE - 3))
+        report(generate, wrong, seed, size_of(seed))
     assert decided > 0.5 * len(random_programs_on_gpu) - 3, (decided, refused)
