@@ -99,7 +99,7 @@ def test_what_only_posix_has_is_asked_for_in_few_places() -> None:
     names = (
         r"fcntl\.|resource\.(?:get|set)rlimit|os\.(?:fork|killpg|setsid|getpgrp|sysconf|register_at_fork)\b|pass_fds"
     )
-    known = {"runtime/process_locks.py", "lang/sweeps/children.py", "system.py", "compiler/definitions.py"}
+    known = {"runtime/process_locks.py", "lang/sweeps/children.py", "system.py", "compiler/pysource/definitions.py"}
     found = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from tinote.compiler.definitions import read_definition
+from tinote.compiler.pysource.definitions import read_definition
 
 FILE = textwrap.dedent(
     '''\

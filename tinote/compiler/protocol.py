@@ -33,18 +33,17 @@ The front end never imports the language's classes. It asks an object for one of
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
-import linecache
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import Enum
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from tinote.compiler.definitions import is_text_of, read_definition, read_lambda
-from tinote.compiler.private_names import spell_out
+from tinote.compiler.pysource import origins
+from tinote.compiler.pysource.codes import cells_of, contents_of, place_of
+from tinote.compiler.pysource.definitions import definition_of
+from tinote.compiler.pysource.names import CaptureKind, find_again
 from tinote.errors import KernelSyntaxError
 from tinote.ir.nodes import Buffer, Function
 from tinote.ir.types import Scalar, Tensor, f32, i32, u1
@@ -109,13 +108,7 @@ class FunctionSource:
 
     def enclosed(self) -> dict[str, Any]:
         """The names of the functions around it that have a value now."""
-        found: dict[str, Any] = {}
-        for name, cell in self.closure.items():
-            try:
-                found[name] = cell.cell_contents
-            except ValueError:  # not assigned yet
-                continue
-        return found
+        return contents_of(self.closure)
 
     @property
     def span(self) -> Span:
@@ -131,16 +124,15 @@ def function_source(function: types.FunctionType, is_func: bool = False) -> Func
     """The source of a Python function, from the file or cell it was compiled from. Raises `KernelSyntaxError` when
     there is no source or it is not a `def` (nor, of a device function, a `lambda`).
     """
-    lines, place = _lines_of(function)
-    try:
-        text, statement = _text_of(function, lines) if is_func else read_definition(lines, place.line, place.file)
-    except SyntaxError as error:
-        raise KernelSyntaxError(f"the source of `{function.__name__}` cannot be parsed: {error.msg}", place) from None
+    code, name = function.__code__, function.__name__
+    text, statement = definition_of(code, function.__globals__, name, of_lambdas=is_func)
     if not isinstance(statement, ast.FunctionDef):
         raise KernelSyntaxError(
-            "a kernel or device function is made from a `def`", place, "lambdas and async functions cannot be compiled"
+            "a kernel or device function is made from a `def`",
+            place_of(code),
+            "lambdas and async functions cannot be compiled",
         )
-    return _source(function, statement, text, lines, is_func)
+    return _source(function, statement, text, is_func)
 
 
 def plain_source(function: types.FunctionType) -> FunctionSource:
@@ -152,19 +144,17 @@ def plain_source(function: types.FunctionType) -> FunctionSource:
     found = None if known is None else known[1]()
     if known is not None and found is not None and all(a is b for a, b in zip(known[0], made_of, strict=True)):
         return found
-    lines, place = _lines_of(function)
-    name = function.__name__
-    if function.__code__.co_flags & _COROUTINE:
-        raise KernelSyntaxError(f"`{name}` is an async function", place, "kernels wait for nothing")
-    if function.__code__.co_flags & inspect.CO_GENERATOR:
-        raise KernelSyntaxError(f"`{name}` is a generator: it gives its items by `yield`", place, "return a list")
-    try:
-        text, statement = _text_of(function, lines)
-    except SyntaxError as error:
-        raise KernelSyntaxError(f"the source of `{name}` cannot be parsed: {error.msg}", place) from None
+    code, name = function.__code__, function.__name__
+    if code.co_flags & _COROUTINE:
+        raise KernelSyntaxError(f"`{name}` is an async function", place_of(code), "kernels wait for nothing")
+    if code.co_flags & inspect.CO_GENERATOR:
+        raise KernelSyntaxError(
+            f"`{name}` is a generator: it gives its items by `yield`", place_of(code), "return a list"
+        )
+    text, statement = definition_of(code, function.__globals__, name)
     if not isinstance(statement, ast.FunctionDef):
-        raise KernelSyntaxError(f"the source of `{name}` is not found where Python read it", place)
-    made = _source(function, statement, text, lines, True, is_plain=True)
+        raise KernelSyntaxError(f"the source of `{name}` is not found where Python read it", place_of(code))
+    made = _source(function, statement, text, True, is_plain=True)
     _plain_sources[function] = made_of, weakref.ref(made)
     return made
 
@@ -176,53 +166,18 @@ _plain_sources: weakref.WeakKeyDictionary[
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
-def _lines_of(function: types.FunctionType) -> tuple[list[str], Span]:
-    """The lines of the file or cell that holds a function, and where the function begins."""
-    file, first = function.__code__.co_filename, function.__code__.co_firstlineno
-    linecache.checkcache(file)
-    lines = linecache.getlines(file, function.__globals__)
-    place = Span(file, first)
-    if first > len(lines):
-        raise KernelSyntaxError(
-            f"the source of `{function.__name__}` is not available", place, "define it in a file or a notebook cell"
-        )
-    return lines, place
-
-
-def _text_of(function: types.FunctionType, lines: Sequence[str]) -> tuple[str, ast.stmt]:
-    code = function.__code__
-    if code.co_name == "<lambda>":
-        return read_lambda(lines, code)
-    return read_definition(lines, code.co_firstlineno, code.co_filename)
-
-
 def _source(
-    function: types.FunctionType,
-    statement: ast.FunctionDef,
-    text: str,
-    lines: Sequence[str],
-    is_func: bool,
-    is_plain: bool = False,
+    function: types.FunctionType, statement: ast.FunctionDef, text: str, is_func: bool, is_plain: bool = False
 ) -> FunctionSource:
-    code = function.__code__
-    if not is_text_of(code, lines, code.co_filename, function.__globals__.get("__loader__")):
-        raise KernelSyntaxError(
-            f"the file has changed since Python read `{function.__name__}`: another definition stands here now",
-            Span(code.co_filename, code.co_firstlineno),
-            "import the module again, or start anew",
-        )
-    if "__" in text:
-        spell_out(statement, code.co_qualname)
-    closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     names = [p.arg for p in (*statement.args.posonlyargs, *statement.args.args)]
     values = function.__defaults__ or ()
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
     return FunctionSource(
         function.__name__,
         statement,
-        code.co_filename,
+        function.__code__.co_filename,
         function.__globals__,
-        closure,
+        cells_of(function),
         text,
         is_func,
         defaults,
@@ -305,17 +260,6 @@ def single_arguments(arguments: Iterable[ArgumentSpec]) -> Iterator[SingleArgume
             yield argument
 
 
-class CaptureKind(Enum):
-    """How a captured object was found."""
-
-    NAME = "name"  # owner: a namespace
-    CELL = "cell"  # owner: a closure cell
-    BUILTIN = "builtin"  # owner: a namespace that does not have the name, so that it is Python's own
-    ATTRIBUTE = "attribute"  # owner: any object
-    CONTENT = "content"  # owner: a list, dict, set or constant vector or matrix; the value is a copy of its content
-    EVALUATION = "evaluation"  # owner: an `Evaluation`, made again at each launch
-
-
 #: Iterations that all unrolled loops of a kernel have together, and items of what is known at compile time. Chosen, not
 #: measured.
 MAX_UNROLLED = 100_000
@@ -352,19 +296,11 @@ class Capture(NamedTuple):
 
     def current(self) -> Any:
         """What stands there now. Raises what the reading raises when it is gone."""
-        match self.kind:
-            case CaptureKind.NAME:
-                return self.owner[self.key]
-            case CaptureKind.BUILTIN:
-                return self.owner[self.key] if self.key in self.owner else getattr(builtins, self.key)
-            case CaptureKind.CELL:
-                return self.owner.cell_contents
-            case CaptureKind.ATTRIBUTE:
-                return getattr(self.owner, self.key)
-            case CaptureKind.CONTENT:
-                return content_of(self.owner)
-            case CaptureKind.EVALUATION:
-                return self.owner()
+        if self.kind is CaptureKind.CONTENT:
+            return content_of(self.owner)
+        if self.kind is CaptureKind.EVALUATION:
+            return self.owner()
+        return find_again(self.kind, self.owner, self.key)
 
     def is_same(self) -> bool:
         """Whether reading it again gives the very object."""
@@ -581,8 +517,7 @@ def function_of(candidate: Any) -> FunctionSource | None:
 
 def is_ours(candidate: Any) -> bool:
     """Whether a function, class or object belongs to this package."""
-    module = getattr(candidate, "__module__", None)
-    return isinstance(module, str) and module.partition(".")[0] == "tinote"
+    return origins.is_ours(getattr(candidate, "__module__", None))
 
 
 def source_of(candidate: Any) -> FunctionSource | None:

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinote.compiler import protocol
+from tinote.compiler.pysource.origins import is_ours
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, Tensor
 
@@ -157,11 +158,11 @@ class Describer:
     def _ours(self, value: Any, kind: type) -> Description:
         """Objects that know what they are to a kernel."""
         if isinstance(value, type):
-            if value.__module__ in _FIXED or _is_ours(value.__module__):
+            if value.__module__ in _FIXED or is_ours(value.__module__):
                 return ("class", *_name_of(value))
             return self._object(value, kind)
         if isinstance(value, types.BuiltinFunctionType | types.FunctionType):
-            if value.__module__ in _FIXED or _is_ours(value.__module__):
+            if value.__module__ in _FIXED or is_ours(value.__module__):
                 return ("function", value.__module__, value.__qualname__)
             source = protocol.source_of(value)
             if source is None:
@@ -182,7 +183,7 @@ class Describer:
             tag = "func" if getattr(value, "__tinote_replacement__", None) is None else "func with a gradient"
             owner = getattr(value, "__tinote_self__", None)
             return (tag, self.source(source), None if owner is None else self.describe(owner))
-        if not _is_ours(kind.__module__):
+        if not is_ours(kind.__module__):
             return self._object(value, kind)
         component, info, members = protocol.component_of(value), protocol.struct_of(value), protocol.members_of(value)
         space = None if component is None else protocol.space_of(value)
@@ -222,10 +223,6 @@ class Describer:
         # Records compare by content, so their content counts.
         content = self.describe(vars(value)) if record else ()
         return ("object", len(self._objects) - 1, *_name_of(value if isinstance(value, type) else kind), content)
-
-
-def _is_ours(module: str | None) -> bool:
-    return module is not None and (module == "tinote" or module.startswith("tinote."))
 
 
 def _is_plain(value: Any, kind: type) -> bool:

@@ -11,7 +11,6 @@ Where a path or a value has no form as plain data, nothing is stored, and every 
 """
 
 import ast
-import builtins
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +18,6 @@ from types import MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from tinote.compiler.cache.describe import Describer, Description, Undescribable
-from tinote.compiler.definitions import syntax_tree
 from tinote.compiler.protocol import (
     ArgumentSpec,
     ArrayArgument,
@@ -29,11 +27,12 @@ from tinote.compiler.protocol import (
     PackArgument,
     StructArgument,
     TemplateArgument,
-    content_of,
     single_arguments,
     source_of,
     struct_of,
 )
+from tinote.compiler.pysource.definitions import syntax_tree
+from tinote.compiler.pysource.names import MISSING, find_name
 from tinote.config import Config
 from tinote.ir.nodes import Buffer
 from tinote.lazy import load
@@ -255,15 +254,13 @@ def _annotated(sources: Sequence[FunctionSource], number: int, dotted: str) -> C
     source = sources[number]
     name, *rest = dotted.split(".")
     try:
-        if name in source.closure:
-            value = source.closure[name].cell_contents
-        elif name in source.globals:
-            value = source.globals[name]
-        else:
-            value = getattr(builtins, name)
+        found = find_name(name, source.closure, source.globals)
+        value = MISSING if found is None else found.value
         for attribute in rest:
             value = getattr(value, attribute)
-    except (AttributeError, ValueError):
+        if value is MISSING:
+            raise AttributeError(name)
+    except AttributeError:
         raise Undescribable(f"`{dotted}` in an annotation") from None
     return Capture(CaptureKind.NAME, source.globals, dotted, value)
 
@@ -306,14 +303,8 @@ def _stored_paths(lookup: Lookup, store: DiskStore) -> list[Any]:
 def _read(
     reachable: _Reachable, captures: Sequence[Capture], kind: CaptureKind, path: _Path, key: str | None
 ) -> Capture:
-    owner = _follow(reachable, captures, path)
-    if kind is CaptureKind.ATTRIBUTE:
-        return Capture(kind, owner, key, getattr(owner, key or ""))
-    if kind is CaptureKind.CONTENT:
-        return Capture(kind, owner, None, content_of(owner))
-    if kind is CaptureKind.BUILTIN:
-        return Capture(kind, owner, key, owner[key] if key in owner else getattr(builtins, key or ""))
-    return Capture(kind, owner, key, owner.cell_contents if kind is CaptureKind.CELL else owner[key])
+    place = Capture(kind, _follow(reachable, captures, path), key, None)
+    return place._replace(value=place.current())
 
 
 def _module(name: str) -> ModuleType:

@@ -23,13 +23,14 @@ from typing import Any
 
 import numpy as np
 
+from tinote.compiler.pysource import origins
+from tinote.compiler.pysource.codes import cells_of, contents_of
+from tinote.compiler.pysource.names import MISSING
 from tinote.lang.data.argpacks import ArgPack
 from tinote.lang.data.captured_arrays import CapturedArray
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.structs import Struct
-from tinote.lang.shipping.references import is_filled
 
-MISSING = object()
 #: the contents of what never changes
 FIXED = object()
 #: Modules whose functions do something else than to change memory.
@@ -96,7 +97,7 @@ def is_constant(value: Any) -> bool:
 
 def is_ours(value: Any) -> bool:
     """Whether it is something of this package's: a field, a kernel, a vector, …"""
-    return isinstance(value, Matrix) or type(value).__module__.partition(".")[0] == "tinote"
+    return isinstance(value, Matrix) or origins.is_ours(type(value).__module__)
 
 
 def variables_of(owner: Any) -> Any:
@@ -151,7 +152,7 @@ class Contents:
         if isinstance(value, types.FunctionType) and value.__closure__:
             module = value.__globals__.get("__name__") or ""
             if _is_open(module) and not self._is_users(module):  # nobody reads it
-                found += tuple([cell.cell_contents for cell in value.__closure__ if is_filled(cell)])
+                found += tuple(contents_of(cells_of(value)).values())
         return FIXED if value is builtins or not (found or self.asks_for_absent) else found
 
     def _of_class(self, value: type) -> Any:

@@ -22,21 +22,22 @@ import contextlib
 import functools
 import gc
 import inspect
-import linecache
-import sys
 import types
-from collections.abc import Callable, Iterator, KeysView
+from collections.abc import Callable, KeysView
 from operator import is_, itemgetter
 from typing import Any
 
 import numpy as np
 
-from tinote.compiler.definitions import syntax_tree
-from tinote.errors import CaptureError
+from tinote.compiler.pysource.codes import cells_of, codes_in, place_of
+from tinote.compiler.pysource.definitions import definition_of, span_of
+from tinote.compiler.pysource.effects import CHANGING, Effect, effect_of, home_of
+from tinote.compiler.pysource.names import MISSING, CaptureKind, attribute_of, find_name, parameter_names, stored_names
+from tinote.compiler.pysource.origins import is_library, is_standard
+from tinote.errors import CaptureError, KernelSyntaxError
 from tinote.lang.capture.contents import (
     CONTAINERS,
     FIXED,
-    MISSING,
     SHOWS,
     Contents,
     described,
@@ -47,40 +48,8 @@ from tinote.lang.capture.contents import (
 )
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.structs import Struct
-from tinote.lang.shipping.references import is_filled
 from tinote.source import NOWHERE, Span
 
-_CHANGES = {
-    "append", "appendleft", "extend", "extendleft", "insert", "pop", "popleft", "popitem", "remove", "discard", "clear",
-    "add", "update", "setdefault", "sort", "reverse", "fill", "put", "resize", "itemset", "rotate", "move_to_end",
-    "subtract", "difference_update", "intersection_update", "symmetric_difference_update", "partition", "setfield",
-    "setflags", "byteswap", "__init__", "__setitem__", "__delitem__", "__setstate__", "__iadd__", "__isub__",
-    "__imul__", "__imatmul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__", "__ilshift__", "__irshift__",
-    "__iand__", "__ior__", "__ixor__",
-}  # fmt: skip
-_TALKS = {"print", "input", "open", "exec", "eval", "compile", "setattr", "delattr", "globals", "locals", "vars"}
-#: Modules whose functions give something else at each call.
-_VARYING = {"random", "time", "secrets", "numpy.random", "uuid"}
-_HOUSE = {"tinote", "numpy"} | sys.stdlib_module_names
-
-#: Builtin functions and classes that do nothing but give a value, and modules with nothing but such.
-_PURE = {
-    "abs", "all", "any", "bool", "bytearray", "bytes", "callable", "chr", "complex", "dict", "divmod", "enumerate",
-    "filter", "float", "frozenset", "getattr", "hasattr", "hash", "int", "isinstance", "issubclass", "iter", "len",
-    "list", "map", "max", "memoryview", "min", "next", "object", "ord", "pow", "range", "repr", "reversed", "round",
-    "set", "slice", "sorted", "str", "sum", "super", "tuple", "type", "zip",
-}  # fmt: skip
-_PURE_MODULES = {
-    "abc", "cmath", "collections", "enum", "fractions", "functools", "itertools", "math", "numbers",
-    "operator", "types", "typing",
-}  # fmt: skip
-#: What of NumPy reads, keeps or writes something else than its arguments.
-_IMPURE_OF_NUMPY = {
-    "DataSource", "dump", "fromfile", "fromregex", "genfromtxt", "geterr", "geterrcall", "getbufsize",
-    "get_printoptions", "info", "load", "loadtxt", "memmap", "save", "savetxt", "savez", "savez_compressed", "seterr",
-    "seterrcall", "setbufsize", "set_printoptions", "show_config", "show_runtime", "test", "tofile",
-}  # fmt: skip
-_IMPURE_MODULES_OF_NUMPY = ("numpy.ctypeslib", "numpy.f2py", "numpy.ma", "numpy.testing")
 #: What reads attributes whose names do not stand in the source.
 _LOOKS_ANYWHERE = {"getattr", "hasattr", "vars", "attrgetter", "__dict__", "__getattribute__", "__setattr__"}
 #: Objects of which a method does nothing but give a value, or changes what is compared.
@@ -125,8 +94,8 @@ class Dependencies:
         #: the package of the function that was read first, which is the user's wherever it is installed
         self._packages: set[str] = set()
         self._names: dict[tuple[int, str], tuple[dict[str, Any], str, Any]] = {}
-        self._cells: dict[int, tuple[Any, str, Any]] = {}
-        self._attributes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        #: attributes, also that of a cell which is a variable of an outer function; with the names that users know
+        self._attributes: dict[tuple[int, str], tuple[Any, str, Any, str]] = {}
         #: names that are looked up elsewhere, since no namespace has them
         self._absent: dict[int, tuple[KeysView[str], set[str]]] = {}
         #: abstract classes that are asked for by `isinstance`, with the token of what was registered with any of them
@@ -143,6 +112,16 @@ class Dependencies:
 
     # ---- what is looked up
 
+    def note(self, kind: CaptureKind, owner: Any, key: str, value: Any) -> None:
+        """A name is `value`, found in one of these ways."""
+        match kind:
+            case CaptureKind.NAME:
+                self.name(owner, key, value)
+            case CaptureKind.CELL:
+                self.cell(owner, key, value)
+            case CaptureKind.BUILTIN:
+                self.absent(owner, key)
+
     def name(self, namespace: dict[Any, Any], key: Any, value: Any) -> None:
         """A global of this name is `value`; so is what a dictionary holds at a literal key."""
         if (id(namespace), key) not in self.assigned:
@@ -152,7 +131,7 @@ class Dependencies:
     def cell(self, cell: Any, key: str, value: Any) -> None:
         """A variable of an outer function is `value`."""
         if (id(cell), key) not in self.assigned:
-            self._cells[id(cell)] = cell, key, value
+            self._attributes[id(cell), "cell_contents"] = cell, "cell_contents", value, key
             if _is_number(value):
                 self.numbers[id(cell), key] = _Cell(cell), key
 
@@ -165,7 +144,7 @@ class Dependencies:
         held = variables_of(owner)
         if (id(held), key) in self.assigned:
             return
-        self._attributes[id(owner), key] = owner, key, value
+        self._attributes[id(owner), key] = owner, key, value, key
         if held is not None and key in held:
             self.numbers.update(_as_number(held, key, value))
 
@@ -190,18 +169,16 @@ class Dependencies:
         self.holdings.assigned.setdefault(identity, set()).add(key)
         self.before[identity, key] = self._then(identity, key)
         self._names.pop((identity, key), None)
-        if self._cells.get(identity, (None, None))[1] == key:
-            del self._cells[identity]
-        for (owner, name), entry in list(self._attributes.items()):
-            if name == key and id(variables_of(entry[0])) == identity:
-                del self._attributes[owner, name]
+        for place, (owner, _, _, name) in list(self._attributes.items()):
+            if name == key and identity in (id(owner), id(variables_of(owner))):
+                del self._attributes[place]
 
     def _then(self, identity: int, key: Any) -> Any:
         """What was noted of a variable; None if nothing was."""
         if (identity, key) in self._names:
             return self._names[identity, key][2]
-        if identity in self._cells:
-            return self._cells[identity][2]
+        if (identity, "cell_contents") in self._attributes:
+            return self._attributes[identity, "cell_contents"][2]
         value, _, contents = self._contents.get(identity, (None, "", ()))
         if type(value) is list:
             return contents[key]
@@ -238,6 +215,11 @@ class Dependencies:
                     span,
                     hint="leave it out of the step, or keep its numbers in fields or plain variables",
                 )
+            if isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, types.ModuleType):
+                # Where no Python function calls it, as in `map(print, …)`, nobody hears of the call.
+                why = None if effect_of(value) is Effect.UNKNOWN else self.why_not(value)
+                if why is not None:
+                    raise CaptureError(f"this cannot be captured: {why.replace('…', value.__name__)}", span)
             if contents is not FIXED:
                 self._contents[id(value)] = value, key, contents
                 held = variables_of(value) or {}
@@ -299,13 +281,9 @@ class Dependencies:
     def changed_numbers(self) -> list[tuple[int, Any]]:
         """The numbers that are not what they were, by where they are."""
         found = [(id(n), key) for n, key, value in self._names.values() if not is_same(n.get(key, MISSING), value)]
-        for owner, key, value in self._attributes.values():
-            if not is_same(getattr(owner, key, MISSING), value):
-                found.append((id(variables_of(owner)), key))
-        for cell, key, value in self._cells.values():
-            with contextlib.suppress(ValueError):
-                if not is_same(cell.cell_contents, value):
-                    found.append((id(cell), key))
+        for owner, attribute, value, name in self._attributes.values():
+            if not is_same(_now(owner, attribute), value):
+                found += [(id(owner), name), (id(variables_of(owner)), name)]
         return [one for one in found if one in self.numbers]
 
     def _changed_name(self) -> str | None:
@@ -326,16 +304,13 @@ class Dependencies:
         key, token = self._abstract
         if token is not None and token != abc.get_cache_token():
             return key
-        for cell, key, value in self._cells.values():
+        for owner, attribute, value, name in self._attributes.values():
             try:
-                if cell.cell_contents is not value and not is_same(cell.cell_contents, value):
-                    return key
-            except ValueError:
-                return key
-        for owner, key, value in self._attributes.values():
-            now = getattr(owner, key, MISSING)
+                now = getattr(owner, attribute, MISSING)
+            except ValueError:  # a variable of an outer function that is gone
+                return name
             if now is not value and not is_same(now, value):
-                return key
+                return name
         for value, key, contents in self._contents.values():
             if not is_same(self.holdings.of(value), contents):
                 return key
@@ -344,40 +319,40 @@ class Dependencies:
     def _gone(self) -> set[str]:
         """The names that have no value any more."""
         found = {key for namespace, key, _ in self._names.values() if key not in namespace}
-        found |= {key for owner, key, _ in self._attributes.values() if getattr(owner, key, MISSING) is MISSING}
-        return found | {key for cell, key, _ in self._cells.values() if not is_filled(cell)}
+        attributes = self._attributes.values()
+        return found | {name for owner, attribute, _, name in attributes if _now(owner, attribute) is MISSING}
 
     # ---- what is the user's
 
     def is_users(self, module: str, file: str = "") -> bool:
         """Whether what is defined there is the user's own, of which the source is read."""
-        return module.partition(".")[0] in self._packages or is_users_module(module, file)
+        if module.partition(".")[0] in self._packages:
+            return True
+        return not (is_library(module, file) or module.startswith("namedtuple_"))
 
     def why_not(self, called: Any) -> str | None:
         """Why a call of this cannot be replayed, where `…` stands for it; None if it can."""
+        while isinstance(called, functools.partial):
+            called = called.func
         name = getattr(called, "__name__", "")
         owner = getattr(called, "__self__", None)
         places = (getattr(called, "__module__", None) or "", type(called).__module__, type(owner).__module__)
         if any(one.startswith(SHOWS) for one in places):
             return "it calls `…`, which a replay would not do again"
-        is_builtin = getattr(builtins, name, None) is called
-        if is_builtin and name in _TALKS:
-            return f"it calls `{name}`, which a replay would not do again"
-        module = getattr(called, "__module__", None) or ("" if owner is None else type(owner).__module__)
-        if module in _VARYING or type(owner).__module__.startswith("numpy.random"):
+        effect, module = effect_of(called), home_of(called)
+        if effect in (Effect.DRAWS, Effect.CLOCK):
             return "`…` gives something else at each call"
-        if (is_builtin and name in _PURE) or is_ours(called) or is_ours(owner):
+        root = module.partition(".")[0]
+        if effect in (Effect.NONE, Effect.ADVANCES) or root == "tinote" or is_ours(called) or is_ours(owner):
             return None
+        if effect is not Effect.UNKNOWN and getattr(builtins, name, None) is called:
+            return f"it calls `{name}`, which a replay would not do again"
+        if effect in (Effect.OUTSIDE, Effect.SETTINGS) and root == "numpy":
+            return "it calls `…`, which a replay would not do again"
         if isinstance(called, type) and issubclass(called, BaseException):
             return None
-        root = module.partition(".")[0]
-        if root == "numpy" or isinstance(owner, np.ndarray | np.generic) or isinstance(called, np.ufunc):
-            is_impure = name in _IMPURE_OF_NUMPY or module.startswith(_IMPURE_MODULES_OF_NUMPY)
-            return "it calls `…`, which a replay would not do again" if is_impure else None
-        if root == "tinote" or root in _PURE_MODULES or isinstance(owner, _PURE_OWNERS):
+        if issubclass(getattr(called, "__objclass__", type(owner)), (*_PURE_OWNERS, np.generic)):
             return None
-        if isinstance(called, functools.partial):
-            return self.why_not(called.func)
         if self.is_users(module, getattr(getattr(called, "__code__", None), "co_filename", "")):
             return None
         return "it calls `…`, of which it is not known that nothing but memory changes"
@@ -409,13 +384,12 @@ class Dependencies:
             return
         if wrapped is not None:
             self.scan(wrapped)
-        package = (function.__globals__.get("__name__") or "").partition(".")[0]
-        if package in _HOUSE:
+        module = function.__globals__.get("__name__") or ""
+        if is_standard(module):
             return
-        self._packages = self._packages or {package}
+        self._packages = self._packages or {module.partition(".")[0]}
         self.follow(function)
-        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        self.scan_code(function.__code__, function.__globals__, cells, given or {})
+        self.scan_code(function.__code__, function.__globals__, cells_of(function), given or {})
 
     def follow(self, function: types.FunctionType) -> None:
         """A function is called: it may get other code, or other defaults."""
@@ -451,7 +425,7 @@ class Dependencies:
         if key in self._scanned:
             return
         self._scanned.add(key)
-        self._inner |= set(_nested(code)) - {code}
+        self._inner |= set(codes_in(code)) - {code}
         for owner in given.values():
             self.hold(owner, code.co_name, place_of(code))
         self.reader(self, code, namespace, cells, given).read()
@@ -489,13 +463,14 @@ class Reader(ast.NodeVisitor):
         self._known_types: set[ast.AST] = set()
 
     def read(self) -> None:
-        node = _node_of(self._code)
-        if node is None:
+        try:
+            _, node = definition_of(self._code, self._namespace, self._code.co_name)
+        except KernelSyntaxError as error:
             raise CaptureError(
                 f"'{self._code.co_name}' cannot be captured: its source is not there to be read",
-                Span(self._code.co_filename, self._code.co_firstlineno),
-                hint="define it in a file or in a cell",
-            )
+                place_of(self._code),
+                hint=error.hint or "define it in a file or in a cell",
+            ) from None
         if self._code.co_name == "__exit__":
             raise CaptureError(
                 "this cannot be captured: a context manager of its own might catch exceptions", place_of(self._code)
@@ -504,9 +479,8 @@ class Reader(ast.NodeVisitor):
             inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
         ):
             raise self._refusal(node, "a generator or coroutine")
-        self._bound |= {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
-        stored = {p.id for p in ast.walk(node) if isinstance(p, ast.Name) and not isinstance(p.ctx, ast.Load)}
-        self._bound |= stored
+        stored = stored_names(node)
+        self._bound |= parameter_names(node) | stored
         self._given = {k: v for k, v in self._given.items() if k not in stored}
         by_name: set[ast.expr] = set()
         for part in ast.walk(node):
@@ -516,7 +490,7 @@ class Reader(ast.NodeVisitor):
                 self._nonlocals |= set(part.names) & self._cells.keys()  # others are this function's own
             elif isinstance(part, ast.Attribute):
                 if self._module(part.value) is None:
-                    self._reads(self._mangled(part.attr))
+                    self._reads(part.attr)
             elif isinstance(part, ast.Call) and _asks_by_name(part):
                 by_name.add(part.func)
                 self._reads(part.args[1].value)  # type: ignore[attr-defined]
@@ -527,7 +501,7 @@ class Reader(ast.NodeVisitor):
                 if isinstance(part, ast.MatchClass):
                     self._found.asks_for(self._value(part.cls), ast.unparse(part.cls))
         self._locals -= self._globals | self._nonlocals
-        for part in node.body if isinstance(node.body, list) else [node.body]:
+        for part in node.body:  # type: ignore[attr-defined]
             self.visit(part)
 
     def _reads(self, attribute: str) -> None:
@@ -537,27 +511,14 @@ class Reader(ast.NodeVisitor):
         elif holdings.attributes_read is not None:
             holdings.attributes_read.add(attribute)
 
-    def _mangled(self, name: str) -> str:
-        """A name as Python has it: within a class, those that begin with two underscores are others."""
-        if not name.startswith("__") or name.endswith("__"):
-            return name
-        names = {one for code in _nested(self._code) for one in (*code.co_names, *code.co_freevars)}
-        return next((one for one in names if one.startswith("_") and one.endswith(name) and one != name), name)
-
     def _span(self, node: ast.expr | ast.stmt) -> Span:
-        file = self._code.co_filename
-        return Span(file, node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+        return span_of(node, self._code.co_filename)
 
     def _refusal(self, node: ast.expr | ast.stmt, what: str, hint: str = "") -> CaptureError:
         hint = hint or "leave it out of the step, or keep the number in a field"
         return CaptureError(f"this cannot be captured: {what}", self._span(node), hint)
 
     # ---- values
-
-    @staticmethod
-    def is_missing(value: Any) -> bool:
-        """Whether `_value` knows nothing."""
-        return value is MISSING
 
     def _value(self, node: ast.expr) -> Any:
         """What an expression is, as far as that is known; else `MISSING`."""
@@ -566,22 +527,14 @@ class Reader(ast.NodeVisitor):
                 return self._given[node.id]
             if node.id in self._locals:
                 return MISSING
-            if node.id in self._cells:
-                try:
-                    value = self._cells[node.id].cell_contents
-                except ValueError:
-                    return MISSING
-                self._found.cell(self._cells[node.id], node.id, value)
-                return value
-            if node.id in self._namespace:
-                self._found.name(self._namespace, node.id, self._namespace[node.id])
-                return self._namespace[node.id]
-            if hasattr(builtins, node.id):
-                self._found.absent(self._namespace, node.id)
-            return getattr(builtins, node.id, MISSING)
+            found = find_name(node.id, self._cells, self._namespace)
+            if found is None or found.value is MISSING:
+                return MISSING
+            self._found.note(found.kind, found.owner, node.id, found.value)
+            return found.value
         if isinstance(node, ast.Attribute):
             owner = self._value(node.value)
-            return MISSING if owner is MISSING else self._attribute(owner, self._mangled(node.attr))
+            return MISSING if owner is MISSING else self._attribute(owner, node.attr)
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
             owner, key = self._value(node.value), node.slice.value
             with contextlib.suppress(LookupError):
@@ -593,7 +546,7 @@ class Reader(ast.NodeVisitor):
         return MISSING
 
     def _attribute(self, owner: Any, name: str) -> Any:
-        """The same of an attribute. No code of the user's runs to find it out."""
+        """The same of an attribute."""
         held = inspect.getattr_static(owner, name, MISSING)
         if is_ours(owner):  # fields and such: their attributes do not change
             return MISSING if inspect.isdatadescriptor(held) else held
@@ -601,16 +554,15 @@ class Reader(ast.NodeVisitor):
             if held.fget is not None:
                 self._found.scan(types.MethodType(held.fget, owner))
             return MISSING
-        if isinstance(owner, types.ModuleType) and owner.__name__.partition(".")[0] in _HOUSE:
-            value = getattr(owner, name, MISSING)
+        value = attribute_of(owner, name)
+        if isinstance(owner, types.ModuleType) and is_standard(owner.__name__):
             if not (callable(value) or isinstance(value, types.ModuleType) or is_constant(value) or is_ours(value)):
                 self._found.attribute(owner, name, value)
             return value
         if held is MISSING and isinstance(owner, types.ModuleType):
             self._found.absent(owner.__dict__, name)
-        if held is MISSING or _is_computed(type(owner), "__getattribute__") or _is_computed(type(held), "__get__"):
+        if value is MISSING:
             return MISSING
-        value = getattr(owner, name)
         if _is_bound(owner, value, held):
             # A method is another object each time; that of the class is the same.
             self._found.attribute(type(owner), name, getattr(type(owner), name, MISSING))
@@ -622,8 +574,8 @@ class Reader(ast.NodeVisitor):
         """The module that a dotted name stands for, if it is one."""
         found: Any = None
         if isinstance(node, ast.Name) and node.id not in self._bound:
-            cell = self._cells.get(node.id)
-            found = self._namespace.get(node.id) if cell is None else cell.cell_contents if is_filled(cell) else None
+            place = find_name(node.id, self._cells, self._namespace)
+            found = None if place is None else place.value
         elif isinstance(node, ast.Attribute):
             owner = self._module(node.value)
             found = None if owner is None else owner.__dict__.get(node.attr)
@@ -652,9 +604,7 @@ class Reader(ast.NodeVisitor):
             return
         # A function or a comprehension within this function has variables of its own.
         outer = self._locals
-        bound = {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
-        stored = {p.id for p in ast.walk(node) if isinstance(p, ast.Name) and not isinstance(p.ctx, ast.Load)}
-        self._locals = outer | bound | (stored - self._globals - self._nonlocals)
+        self._locals = outer | parameter_names(node) | (stored_names(node) - self._globals - self._nonlocals)
         self.generic_visit(node)
         self._locals = outer
 
@@ -675,7 +625,7 @@ class Reader(ast.NodeVisitor):
         return value is not MISSING
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        owner, name = self._value(node.value), self._mangled(node.attr)
+        owner, name = self._value(node.value), node.attr
         if name == "__class__":
             self._asks_for_type(node, owner)
         if isinstance(node.ctx, ast.Load):
@@ -731,7 +681,7 @@ class Reader(ast.NodeVisitor):
         called = self._value(node.func)
         if called is not MISSING:
             self._called(node, called)
-        elif isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGES:
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in CHANGING:
             owner = self._value(node.func.value)
             if isinstance(owner, CONTAINERS):
                 raise self._refusal(node, f"it changes a {type(owner).__name__} in Python")
@@ -762,31 +712,18 @@ class Reader(ast.NodeVisitor):
 
 def _why_changes(called: Any) -> str | None:
     owner = getattr(called, "__self__", None)
-    if isinstance(owner, CONTAINERS) and getattr(called, "__name__", "") in _CHANGES:
+    if isinstance(owner, CONTAINERS) and getattr(called, "__name__", "") in CHANGING:
         return f"it changes a {type(owner).__name__} in Python"
     return None
 
 
-def is_users_module(module: str, file: str = "") -> bool:
-    """Whether what is defined there is the user's own, of which the source is read."""
-    if module.partition(".")[0] in _HOUSE or module.startswith("namedtuple_"):
-        return False
-    found = file or getattr(sys.modules.get(module), "__file__", None) or ""
-    return not ("site-packages" in found or file.startswith("<frozen") or found.endswith((".so", ".pyd")))
-
-
-# ---- functions and their source
+# ---- what holds what
 
 
 def _is_bound(owner: Any, value: Any, held: Any) -> bool:
     """Whether an attribute is a method, a function of the object that it is looked up in."""
     is_method = isinstance(value, types.MethodType | types.BuiltinMethodType) or is_ours(value)
     return value is not held and is_method and not isinstance(owner, types.ModuleType | type)
-
-
-def _is_computed(kind: type, method: str) -> bool:
-    """Whether Python code of a class says what is found."""
-    return isinstance(inspect.getattr_static(kind, method, None), types.FunctionType)
 
 
 def _asks_by_name(node: ast.Call) -> bool:
@@ -800,43 +737,12 @@ def _asks_by_name(node: ast.Call) -> bool:
     )
 
 
-def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _nested(constant)
-
-
-@functools.lru_cache(maxsize=32)
-def _tree(file: str, text: str) -> ast.Module | None:
+def _now(owner: Any, attribute: str) -> Any:
+    """What an attribute is now: `MISSING` of a cell without a value, too."""
     try:
-        return syntax_tree(text, file)
-    except (SyntaxError, ValueError):
-        return None
-
-
-def _node_of(code: types.CodeType) -> _Function | None:
-    """The definition of a function, found by its place in the source."""
-    tree = _tree(code.co_filename, "".join(linecache.getlines(code.co_filename)))
-    if tree is None:
-        return None
-    places = {(line, column) for line, _, column, _ in code.co_positions() if line is not None and column is not None}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == code.co_name:
-            if min([one.lineno for one in node.decorator_list] + [node.lineno]) == code.co_firstlineno:
-                return node
-        elif isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and node.lineno == code.co_firstlineno:
-            if (node.body.lineno, node.body.col_offset) in places:
-                return node
-    return None
-
-
-def place_of(code: types.CodeType) -> Span:
-    """Where a function is defined."""
-    return Span(code.co_filename, code.co_firstlineno)
-
-
-# ---- what holds what
+        return getattr(owner, attribute, MISSING)
+    except ValueError:
+        return MISSING
 
 
 def _is_number(value: Any) -> bool:
@@ -852,7 +758,3 @@ def _is_plain_attribute(owner: Any, name: str) -> bool:
     """Whether to set an attribute is to set what is found under its name."""
     kind = type(owner)
     return kind.__setattr__ is object.__setattr__ and not hasattr(getattr(kind, name, None), "__set__")
-
-
-def _is_users_class(kind: type) -> bool:
-    return is_users_module(kind.__module__) or kind is types.SimpleNamespace

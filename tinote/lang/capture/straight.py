@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from tinote.compiler.pysource.codes import cells_of
+from tinote.compiler.pysource.origins import is_ours
 from tinote.errors import CaptureError
 from tinote.lang.capture.dependencies import Dependencies, Reader
 from tinote.lang.data.fields import Field
@@ -57,13 +59,12 @@ class StraightDependencies(Dependencies):
         if type(function) is not types.FunctionType:
             raise CaptureError(f"{type(function).__name__} is called, of which nothing is known")
         code, defaults = function.__code__, function.__defaults__ or ()
-        is_ours = (function.__globals__.get("__name__") or "").partition(".")[0] == "tinote"
         takes_any = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) or function.__kwdefaults__
-        if is_ours or takes_any or not all(isinstance(one, _CONSTANTS) for one in defaults):
+        takes_any = takes_any or is_ours(function.__globals__.get("__name__"))
+        if takes_any or not all(isinstance(one, _CONSTANTS) for one in defaults):
             raise CaptureError(f"'{function.__name__}' takes more than arguments by position")
         self.follow(function)
-        cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-        self.scan_code(code, function.__globals__, cells, {})
+        self.scan_code(code, function.__globals__, cells_of(function), {})
 
     def hold(self, value: Any, key: str, span: Span) -> None:
         if not isinstance(value, np.ndarray):

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from tinote.compiler.pysource.codes import place_of
 from tinote.errors import CaptureError
 from tinote.lang.capture.captured import NUMBERS
-from tinote.lang.capture.dependencies import Dependencies, place_of
+from tinote.lang.capture.dependencies import Dependencies
 from tinote.lang.data.traced import Traced
 from tinote.runtime.launch import LaunchStopped
 from tinote.runtime.threads import stop_all

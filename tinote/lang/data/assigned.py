@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tinote.compiler.definitions import syntax_tree
+from tinote.compiler.pysource.definitions import syntax_tree
 from tinote.source import Span, line_text
 
 

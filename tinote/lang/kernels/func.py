@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from tinote.compiler.protocol import FunctionSource, function_source
+from tinote.compiler.pysource.codes import captured_by
 from tinote.errors import KernelTypeError
 from tinote.lang.kernels.annotated import AnnotatedCall, annotated_call
-from tinote.lang.shipping.references import captured_by, evaluated_annotations, is_importable
+from tinote.lang.shipping.references import evaluated_annotations, is_importable
 from tinote.lang.shipping.sources import functions_by_file
 from tinote.lang.shipping.tokens import Tokenised
 from tinote.source import caller

@@ -30,6 +30,7 @@ from tinote.compiler.protocol import (
     struct_of,
     type_of,
 )
+from tinote.compiler.pysource.codes import captured_by
 from tinote.compiler.requests import defaults_of
 from tinote.compiler.single_flight import SingleFlight
 from tinote.config import Config
@@ -50,7 +51,7 @@ from tinote.lang.kernels.parameters import Parameters
 from tinote.lang.kernels.unwritable import launch_on_copies, written_copies
 from tinote.lang.session.missing import HABITS
 from tinote.lang.session.state import beside, memory_of, note_launch_outside, recorder, session
-from tinote.lang.shipping.references import captured_by, evaluated_annotations, is_importable
+from tinote.lang.shipping.references import evaluated_annotations, is_importable
 from tinote.lang.shipping.tokens import Tokenised, tokenise
 from tinote.lazy import lazy
 from tinote.runtime.seam import seam

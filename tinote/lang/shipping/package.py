@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinote.compiler.pysource.codes import captured_by, global_names, is_filled, place_of
+from tinote.compiler.pysource.origins import is_library
 from tinote.errors import Note, SerializationError, TinoteError
 from tinote.lang.session.state import session
 from tinote.lang.shipping.arrivals import arrivals
@@ -29,11 +31,7 @@ from tinote.lang.shipping.references import (
     Reach,
     SentModule,
     attributes_of,
-    captured_by,
-    global_names,
     import_what_is_named,
-    is_filled,
-    is_library,
     is_own_cache,
     is_own_function,
     is_wrapper,
@@ -42,7 +40,7 @@ from tinote.lang.shipping.references import (
 from tinote.lang.shipping.sources import in_file, source_texts
 from tinote.lang.shipping.tokens import Tokenised, is_open_file, token
 from tinote.runtime.memory import MemoryCopies
-from tinote.source import Span, caller
+from tinote.source import caller
 
 
 class Packed(NamedTuple):
@@ -421,6 +419,5 @@ def _name_of_refused(functions: list[types.FunctionType]) -> list[Note]:
             try:
                 _pickler(io.BytesIO(), {}).dump(value)
             except Exception:
-                code = function.__code__
-                return [Note(f"`{name}` in `{function.__name__}`", Span(code.co_filename, code.co_firstlineno))]
+                return [Note(f"`{name}` in `{function.__name__}`", place_of(function.__code__))]
     return []

@@ -8,16 +8,14 @@ import dis
 import functools
 import importlib
 import importlib.util
-import os
 import sys
-import sysconfig
 import types
 from collections.abc import Callable, Iterable, Iterator
-from importlib.machinery import EXTENSION_SUFFIXES
-from pathlib import Path
 from typing import Any, TypeGuard
 
 from tinote.compiler.protocol import FunctionSource, meant
+from tinote.compiler.pysource.codes import captured_by, cells_of, codes_in, contents_of, imports_of, named_by, texts_in
+from tinote.compiler.pysource.origins import is_installed, is_library
 from tinote.errors import SerializationError
 
 _CACHED = type(functools.lru_cache(int))
@@ -25,7 +23,6 @@ _CACHED = type(functools.lru_cache(int))
 PLAIN = frozenset({bool, bytes, complex, float, int, str, type(None)})
 #: What a sent module has that says where it is from.
 MODULE_FACTS = ("__doc__", "__file__", "__package__", "__path__")
-_GLOBAL_READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"})
 
 
 class SentModule(types.ModuleType):
@@ -66,41 +63,6 @@ def _goes_by_value(module: str) -> bool:
     registered = cloudpickle.list_registry_pickle_by_value()
     parts = module.split(".")
     return any(".".join(parts[: n + 1]) in registered for n in range(len(parts)))
-
-
-def captured_by(function: types.FunctionType) -> dict[str, Any]:
-    """What a function's code finds outside of it now, by name: globals that it names, variables of outer functions."""
-    found = {
-        name: function.__globals__[name] for name in global_names(function.__code__) if name in function.__globals__
-    }
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # not assigned yet
-            continue
-    return found
-
-
-@functools.lru_cache(maxsize=1024)
-def global_names(code: types.CodeType) -> tuple[str, ...]:
-    """The names that code, and what is defined in it, looks up or assigns outside of all functions."""
-    found = [op.argval for op in dis.get_instructions(code) if op.opname in _GLOBAL_READS]
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            found += global_names(constant)
-    return tuple(dict.fromkeys(found))
-
-
-@functools.lru_cache(maxsize=1024)
-def named_by(code: types.CodeType) -> frozenset[str]:
-    """Every name in code, and in what is defined in it: variables, attributes, imports, and text that may be one."""
-    found = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            found |= named_by(constant)
-        elif isinstance(constant, str) and constant.isidentifier():
-            found.add(constant)
-    return frozenset(found)
 
 
 def evaluated_annotations(source: FunctionSource) -> dict[str, Any]:
@@ -170,7 +132,7 @@ def _taken_by(function: types.FunctionType) -> Iterator[tuple[types.ModuleType, 
     or with None where it does something else with the module.
     """
     variables = captured_by(function)
-    for code in _codes(function.__code__):
+    for code in codes_in(function.__code__):
         module: Any = None
         for operation in dis.get_instructions(code):
             if operation.opname in _ATTRIBUTES and module is not None:
@@ -182,17 +144,13 @@ def _taken_by(function: types.FunctionType) -> Iterator[tuple[types.ModuleType, 
             if operation.opname in _VARIABLES:
                 module = variables.get(operation.argval)
             module = module if is_own_module(module) else None
-    names = {*_imports(function), *(text for code in _codes(function.__code__) for text in _texts(code))}
+    names = {*imports_of(function), *(text for code in codes_in(function.__code__) for text in texts_in(code))}
     for name in sorted(names & sys.modules.keys()):
         parts = name.split(".")
         for n in range(len(parts)):
             found = sys.modules.get(".".join(parts[: n + 1]))
             if is_own_module(found):
                 yield found, None
-
-
-def _texts(code: types.CodeType) -> list[str]:
-    return [constant for constant in code.co_consts if isinstance(constant, str)]
 
 
 #: The operations of code that look a variable up outside of all functions or of this one, and an attribute.
@@ -222,7 +180,7 @@ def import_what_is_named(value: Any) -> None:
     tried = set[str]()
     while True:
         wanted = {
-            name for one in Reach(value).values if is_own_function(one) for name in _imports(one) if name not in tried
+            name for one in Reach(value).values if is_own_function(one) for name in imports_of(one) if name not in tried
         }
         if not wanted:
             return
@@ -230,30 +188,8 @@ def import_what_is_named(value: Any) -> None:
         for name in sorted(wanted - sys.modules.keys()):
             with contextlib.suppress(Exception):  # the function itself says what is missing, or does without
                 found = importlib.util.find_spec(name.partition(".")[0])
-                if found is not None and found.origin is not None and not _is_installed(found.origin):
+                if found is not None and found.origin is not None and not is_installed(found.origin):
                     importlib.import_module(name)
-
-
-def _imports(function: types.FunctionType) -> Iterator[str]:
-    """The modules that a function's code imports, and what may be modules in them."""
-    package = str(function.__globals__.get("__package__") or "")
-    for code in _codes(function.__code__):
-        operations = list(dis.get_instructions(code))
-        for n, operation in enumerate(operations):
-            if operation.opname != "IMPORT_NAME":
-                continue
-            level, names = operations[n - 2].argval, operations[n - 1].argval
-            with contextlib.suppress(ImportError):  # beyond the top
-                module = importlib.util.resolve_name("." * level + operation.argval, package)
-                yield module
-                yield from (f"{module}.{name}" for name in names or ())
-
-
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _codes(constant)
 
 
 def _is_definition(value: Any, module: str | None = None) -> bool:
@@ -278,7 +214,7 @@ def held_by(value: Any) -> Iterable[Any]:
     match value:
         case types.FunctionType():
             if is_library(value.__module__):  # A wrapper: what it is made of may be the user's.
-                return [cell.cell_contents for cell in value.__closure__ or () if is_filled(cell)]
+                return contents_of(cells_of(value)).values()
             defaults = *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()
             also = *value.__annotations__.values(), *value.__dict__.values()
             return *captured_by(value).values(), *defaults, *also
@@ -335,30 +271,3 @@ _WRAPPERS = (
     "tinote.lang.kernels",
     "tinote.lang.shipping",
 )
-
-
-def is_filled(cell: types.CellType) -> bool:
-    """Whether a variable of an outer function has a value."""
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
-
-
-def is_library(module: str | None) -> bool:
-    """Whether a module is one that is installed, or no source text, in place of the user's own."""
-    if not module or module in ("__main__", "__mp_main__"):
-        return False
-    top = module.partition(".")[0]
-    if top == "tinote" or top in sys.stdlib_module_names:
-        return True
-    found = getattr(sys.modules.get(module), "__file__", None)
-    return found is not None and _is_installed(found)
-
-
-@functools.lru_cache(maxsize=1024)
-def _is_installed(file: str) -> bool:
-    if file.endswith(tuple(EXTENSION_SUFFIXES)) or {"site-packages", "dist-packages"} & set(Path(file).parts):
-        return True
-    return any(file.startswith(folder + os.sep) for folder in {*map(sysconfig.get_path, ("purelib", "platlib"))})

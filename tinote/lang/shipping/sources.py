@@ -11,7 +11,8 @@ import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tinote.lang.shipping.references import held_by, is_importable, is_library, reached
+from tinote.compiler.pysource.origins import is_library
+from tinote.lang.shipping.references import held_by, is_importable, reached
 from tinote.lang.shipping.tokens import Tokenised
 
 

@@ -14,7 +14,9 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from tinote.lang.shipping.references import Reach, captured_by, is_importable, is_library, is_own_cache
+from tinote.compiler.pysource.codes import captured_by
+from tinote.compiler.pysource.origins import is_library
+from tinote.lang.shipping.references import Reach, is_importable, is_own_cache
 from tinote.runtime.digest import digest
 
 Describe = Callable[[Any], Any]

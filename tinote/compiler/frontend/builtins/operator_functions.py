@@ -8,11 +8,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from tinote.compiler.definitions import syntax_tree
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, simple
 from tinote.compiler.frontend.scopes import FunctionFrame, Results
 from tinote.compiler.protocol import FunctionSource
+from tinote.compiler.pysource.definitions import syntax_tree
 
 #: What each function gives, of `a` and `b`.
 _MEANINGS: dict[Callable[..., Any], str] = {

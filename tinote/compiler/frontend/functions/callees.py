@@ -7,7 +7,6 @@ import builtins
 from types import FunctionType, MethodType
 from typing import Any
 
-from tinote.compiler.definitions import syntax_tree
 from tinote.compiler.frontend import analysis
 from tinote.compiler.frontend.builtins.operator_functions import operator_function
 from tinote.compiler.frontend.builtins.table import BUILTINS, PYTHON, primitive_expansion
@@ -25,6 +24,8 @@ from tinote.compiler.protocol import (
     meant,
     source_of,
 )
+from tinote.compiler.pysource.definitions import syntax_tree
+from tinote.compiler.pysource.names import MISSING, find_name
 from tinote.errors import TinoteError
 
 
@@ -60,13 +61,8 @@ def static_lookup(e: Emitter, node: ast.expr) -> Any:
                 return binding.value
             if binding is not None:
                 return None
-            source = e.frame.source
-            if node.id in source.closure:
-                try:
-                    return source.closure[node.id].cell_contents
-                except ValueError:
-                    return None
-            return source.globals.get(node.id)
+            found = find_name(node.id, e.frame.source.closure, e.frame.source.globals)
+            return None if found is None or found.value is MISSING else found.value
     return None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +20,7 @@ from tinote.compiler.protocol import (
     is_constant_array,
     is_numpy_number,
 )
+from tinote.compiler.pysource.names import MISSING, find_name
 from tinote.errors import KernelNameError, Note
 
 
@@ -38,21 +38,15 @@ def lookup(e: Emitter, name: str) -> Any:
     source = e.frame.source
     if e.frame.builtin:
         return source.globals[name]
-    if name in source.closure:
-        cell = source.closure[name]
-        try:
-            held = cell.cell_contents
-        except ValueError:
+    found = find_name(name, source.closure, source.globals)
+    if found is not None:
+        if found.value is MISSING:
             e.error(
                 f"`{name}` has no value yet in the function around `{source.name}`",
                 f"assign `{name}` before the kernel is called",
                 kind=KernelNameError,
             )
-        return captured(e, CaptureKind.CELL, cell, None, held)
-    if name in source.globals:
-        return captured(e, CaptureKind.NAME, source.globals, name, source.globals[name])
-    if hasattr(builtins, name):
-        return captured(e, CaptureKind.BUILTIN, source.globals, name, getattr(builtins, name))
+        return captured(e, *found)
     ended = e.frame.ended.get(name)
     if ended is not None:
         e.error(

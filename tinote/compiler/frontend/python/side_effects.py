@@ -10,14 +10,15 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-import inspect
 from collections.abc import Iterator, Mapping
-from types import FunctionType, MethodType, ModuleType
+from types import MethodType, ModuleType
 from typing import Any, NamedTuple
 
-from tinote.compiler.protocol import FunctionSource, function_of, is_ours, plain_source, space_of
-from tinote.errors import KernelSyntaxError, Note
-from tinote.source import Span
+from tinote.compiler.protocol import FunctionSource, source_of, space_of
+from tinote.compiler.pysource.definitions import span_of
+from tinote.compiler.pysource.effects import CHANGING, Effect, effect_of
+from tinote.compiler.pysource.names import MISSING, attribute_of, find_name
+from tinote.errors import Note
 
 
 class Variation(NamedTuple):
@@ -27,51 +28,21 @@ class Variation(NamedTuple):
     hint: str
 
 
-_DRAWS = Variation(
-    "gives another value at each call", "`ti.random()` draws in a kernel; what Python draws is passed as an argument"
-)
 _TELLS = Variation("may give another value at each call", "call it before the launch and pass its value as an argument")
-_OUTSIDE = Variation("reads or writes outside of the program", "do that before or after the launch")
-
-_VARYING: dict[str, Variation] = {
-    **dict.fromkeys(("random", "secrets", "uuid", "numpy.random"), _DRAWS),
-    **dict.fromkeys(("time", "threading", "os", "posix", "nt", "sys", "gc"), _TELLS),
-    **dict.fromkeys(("io", "_io", "pathlib", "genericpath", "socket", "select", "subprocess", "tempfile"), _OUTSIDE),
-    **dict.fromkeys(("shutil", "glob", "urllib", "http", "requests", "logging"), _OUTSIDE),
+_VARIATIONS = {
+    Effect.DRAWS: Variation(
+        "gives another value at each call",
+        "`ti.random()` draws in a kernel; what Python draws is passed as an argument",
+    ),
+    **dict.fromkeys((Effect.ADVANCES, Effect.CLOCK, Effect.PROCESS), _TELLS),
+    Effect.OUTSIDE: Variation("reads or writes outside of the program", "do that before or after the launch"),
+    Effect.CHANGES: Variation("changes an object", "what a kernel changes lives in fields"),
 }
-#: Of modules and classes whose other functions are fixed by their arguments.
-_VARYING_NAMES: dict[tuple[str, str], Variation] = {
-    **{("datetime", name): _TELLS for name in ("now", "today", "utcnow")},
-    **{("numpy", name): _OUTSIDE for name in ("load", "save", "loadtxt", "savetxt", "genfromtxt", "fromfile")},
-    **{("builtins", name): _OUTSIDE for name in ("input", "open", "print", "breakpoint")},
-    **{("builtins", name): _TELLS for name in ("next", "globals", "locals", "vars", "exec", "eval", "__import__")},
-    **{("builtins", name): Variation("changes an object", "what a kernel changes lives in fields") for name in
-       ("setattr", "delattr")},
-}  # fmt: skip
 
 
 def variation_of(callee: Any) -> Variation | None:
-    """Why a function's value is not fixed by its arguments, or `None`: by the module it comes from."""
-    owner = getattr(callee, "__self__", None)
-    module = getattr(callee, "__module__", None)
-    if not isinstance(module, str):
-        module = owner.__name__ if isinstance(owner, ModuleType) else None
-        module = getattr(owner if isinstance(owner, type) else type(owner), "__module__", None) or module
-    if not isinstance(module, str):
-        return None
-    parts = module.split(".")
-    name = getattr(callee, "__name__", "")
-    named = _VARYING_NAMES.get((parts[0], name))
-    return named or _VARYING.get(parts[0]) or _VARYING.get(".".join(parts[:2]))
-
-
-_CHANGES: dict[type, frozenset[str]] = {
-    list: frozenset(["append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "__setitem__"]),
-    dict: frozenset(["update", "setdefault", "pop", "popitem", "clear", "__setitem__"]),
-    set: frozenset(["add", "update", "discard", "remove", "pop", "clear", "intersection_update"]),
-}
-_OF_ARRAYS = frozenset(["fill", "sort", "partition", "put", "resize", "itemset", "setflags", "setfield"])
-_CHANGING = frozenset[str]().union(*_CHANGES.values(), _OF_ARRAYS, ["appendleft", "popleft", "write", "writelines"])
+    """Why a function's value is not fixed by its arguments, or `None`."""
+    return _VARIATIONS.get(effect_of(callee))
 
 
 def mutates(callee: Any) -> bool:
@@ -79,7 +50,7 @@ def mutates(callee: Any) -> bool:
     owner = getattr(callee, "__self__", None)
     if owner is None or isinstance(owner, ModuleType | type):
         return False
-    return isinstance(callee, type([].append)) and getattr(callee, "__name__", "") in _CHANGING
+    return isinstance(callee, type([].append)) and getattr(callee, "__name__", "") in CHANGING
 
 
 #: What a field tells without being read.
@@ -88,64 +59,56 @@ _SHAPES = frozenset(["shape", "dtype", "n", "m"])
 
 def find_side_effect(source: FunctionSource, known: Mapping[str, Any]) -> Note | None:
     """What stands against calling a function while a kernel is compiled; `known`: values of its parameters."""
-    return _Search().function(source, known)
+    return next(_side_effects(source, known, set()), None)
 
 
-class _Search:
-    def __init__(self) -> None:
-        self._seen: set[int] = set()
+def _side_effects(source: FunctionSource, known: Mapping[str, Any], seen: set[int]) -> Iterator[Note]:
+    """`seen`: the trees that were searched."""
+    if id(source.tree) in seen:
+        return
+    seen.add(id(source.tree))
+    names = _Names(source, known)
+    for node in _in_order(source.tree.body, names):
+        text = ""
+        match node:
+            case ast.Global() | ast.Nonlocal():
+                text = f"changes `{', '.join(node.names)}`, which other functions see"
+            case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
+                if not names.is_own(node):
+                    text = f"changes `{ast.unparse(node)}`, which it has not made itself"
+            case ast.Call():
+                callee = names.find(node.func)
+                text = _why_not_called(names, node.func, callee)
+                found, first = (None, {}) if text or callee is None else _followed(callee)
+                if found is not None:
+                    yield from _side_effects(found, first, seen)
+            case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
+                if space_of(names.find(node)) is not None:
+                    text = f"uses the field `{ast.unparse(node)}`, whose elements exist at run time only"
+        if text:
+            span = span_of(node, source.file)
+            yield Note(f"`{source.name}` is not called at compile time, because it {text}", span)
 
-    def function(self, source: FunctionSource, known: Mapping[str, Any]) -> Note | None:
-        return next(self._effects(source, known), None)
 
-    def _effects(self, source: FunctionSource, known: Mapping[str, Any]) -> Iterator[Note]:
-        if id(source.tree) in self._seen:
-            return
-        self._seen.add(id(source.tree))
-        names = _Names(source, known)
+def _why_not_called(names: _Names, written: ast.expr, callee: Any) -> str:
+    """Why something may not be called, where its name is enough to know it; else ""."""
+    variation = None if callee is None else variation_of(callee)
+    if variation is not None:
+        return f"calls `{ast.unparse(written)}`, which {variation.text}"
+    if hasattr(callee, "__tinote_kernel__"):
+        return f"launches the kernel `{ast.unparse(written)}`"
+    if isinstance(written, ast.Attribute) and written.attr in CHANGING and not names.is_own(written.value):
+        return f"changes `{ast.unparse(written.value)}`, which it has not made itself"
+    return ""
 
-        def note(text: str, node: ast.AST) -> Note:
-            at: Any = node
-            span = Span(source.file, at.lineno, at.col_offset, at.end_lineno or 0, at.end_col_offset or 0)
-            return Note(f"`{source.name}` is not called at compile time, because it {text}", span)
 
-        for node in _in_order(source.tree.body, names):
-            match node:
-                case ast.Global() | ast.Nonlocal():
-                    yield note(f"changes `{', '.join(node.names)}`, which other functions see", node)
-                case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
-                    if not names.is_own(node):
-                        yield note(f"changes `{ast.unparse(node)}`, which it has not made itself", node)
-                case ast.Call():
-                    callee = names.find(node.func)
-                    yield from self._of_call(note, names, node, callee)
-                case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
-                    if space_of(names.find(node)) is not None:
-                        yield note(f"uses the field `{ast.unparse(node)}`, whose elements exist at run time only", node)
-
-    def _of_call(self, note: Any, names: _Names, node: ast.Call, callee: Any) -> Iterator[Note]:
-        called = ast.unparse(node.func)
-        variation = None if callee is None else variation_of(callee)
-        if variation is not None:
-            yield note(f"calls `{called}`, which {variation.text}", node)
-        elif hasattr(callee, "__tinote_kernel__"):
-            yield note(f"launches the kernel `{called}`", node)
-        elif isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGING and not names.is_own(node.func.value):
-            yield note(f"changes `{ast.unparse(node.func.value)}`, which it has not made itself", node)
-        elif callee is not None:
-            while isinstance(callee, functools.partial) or hasattr(callee, "cache_parameters"):
-                callee = callee.func if isinstance(callee, functools.partial) else callee.__wrapped__
-            owner = getattr(callee, "__self__", None)
-            plain = callee.__func__ if isinstance(callee, MethodType) else callee
-            found = function_of(callee)
-            if isinstance(plain, FunctionType) and not is_ours(plain):
-                try:
-                    found = plain_source(plain)
-                except KernelSyntaxError:
-                    found = None
-            if found is not None:
-                first = found.parameters[:1] if isinstance(callee, MethodType) else []
-                yield from self._effects(found, {q.arg: owner for q in first})
+def _followed(callee: Any) -> tuple[FunctionSource | None, dict[str, Any]]:
+    """The source of what a call leads to, if there is one, and what its first parameter is, if that is known."""
+    while isinstance(callee, functools.partial) or hasattr(callee, "cache_parameters"):
+        callee = callee.func if isinstance(callee, functools.partial) else callee.__wrapped__
+    found = source_of(callee)
+    first = found.parameters[:1] if found is not None and isinstance(callee, MethodType) else []
+    return found, {q.arg: callee.__self__ for q in first}
 
 
 class _Names:
@@ -182,23 +145,15 @@ class _Names:
         if isinstance(node, ast.Name):
             if node.id in self._assigned:
                 return self.known.get(node.id) if self._assigned[node.id] == [None] else None
-            cell = self.source.closure.get(node.id)
-            if cell is not None:
-                try:
-                    return cell.cell_contents
-                except ValueError:
-                    return None
-            return self.source.globals.get(node.id, getattr(builtins, node.id, None))
+            found = find_name(node.id, self.source.closure, self.source.globals)
+            return None if found is None or found.value is MISSING else found.value
         if isinstance(node, ast.Attribute):
             owner = self.find(node.value)
-            if owner is None:
-                return None
-            if isinstance(inspect.getattr_static(owner, node.attr, None), property):
-                return None
             try:
-                return getattr(owner, node.attr, None)
-            except Exception:
+                found = MISSING if owner is None else attribute_of(owner, node.attr)
+            except Exception:  # whatever an object answers
                 return None
+            return None if found is MISSING else found
         return None
 
     def is_own(self, node: ast.expr, above: frozenset[str] = frozenset()) -> bool:

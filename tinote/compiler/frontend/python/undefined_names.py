@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-import dis
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from types import CodeType, ModuleType
 from typing import Any
 
+from tinote.compiler.pysource.codes import codes_in, global_operations
 from tinote.errors import closest
 from tinote.source import Span
 
@@ -61,20 +61,18 @@ def undefined_names(code: CodeType, tree: ast.AST, namespace: Mapping[str, Any])
     """
     found: dict[str, Span] = {}
     made: set[str] = set()
-    functions = list(_functions_in(code))
-    own = {name for function in functions for name in (*function.co_varnames, *function.co_cellvars)}
+    own = {name for one in codes_in(code) for name in (*one.co_varnames, *one.co_cellvars)}
     for node in ast.walk(tree):
         # Annotations of a function's variables mean something in a kernel, and Python does not compile them.
         inner = ast.walk(node.annotation) if isinstance(node, ast.AnnAssign) else ()
         for name in inner:
             if isinstance(name, ast.Name) and name.id not in own:
                 _note(found, name.id, code, (name.lineno, name.end_lineno, name.col_offset, name.end_col_offset))
-    for function in functions:
-        for instruction in dis.get_instructions(function):
-            if instruction.opname == "STORE_GLOBAL":
-                made.add(instruction.argval)
-            elif instruction.opname == "LOAD_GLOBAL" and instruction.positions is not None:
-                _note(found, instruction.argval, code, instruction.positions)
+    for operation in global_operations(code):
+        if operation.opname == "STORE_GLOBAL":
+            made.add(operation.argval)
+        elif operation.opname == "LOAD_GLOBAL" and operation.positions is not None:
+            _note(found, operation.argval, code, operation.positions)
     known = {*namespace, *dir(builtins), *made}
     return {name: span for name, span in sorted(found.items(), key=lambda pair: pair[1]) if name not in known}
 
@@ -84,10 +82,3 @@ def _note(found: dict[str, Span], name: str, code: CodeType, place: tuple[int | 
     line, end_line, column, end_column = [number or 0 for number in place]
     span = Span(code.co_filename, line, column, end_line, end_column)
     found[name] = min(found.get(name, span), span)
-
-
-def _functions_in(code: CodeType) -> Iterator[CodeType]:
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield constant
-            yield from _functions_in(constant)

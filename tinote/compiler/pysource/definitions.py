@@ -1,4 +1,4 @@
-"""Definitions as text: where one ends, and whether it is still the one that Python runs.
+"""Definitions as text: which one a function has, where it ends, and whether it is still the one that Python runs.
 
 Method: a definition ends before a line that stands as far left as its first one, provided that what is above that
 line parses, so that the line is inside no bracket, string or continued line. Python's tokenizer finds the same end, but
@@ -11,6 +11,7 @@ import __future__
 import ast
 import functools
 import inspect
+import linecache
 import os
 import sys
 import time
@@ -21,7 +22,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tinote.compiler.pysource.codes import codes_in, place_of
+from tinote.compiler.pysource.private_names import spell_out
 from tinote.compiler.single_flight import SingleFlight
+from tinote.errors import KernelSyntaxError
+from tinote.source import Span
 
 #: Lines that may turn out to stand inside a string or a bracket, before the tokenizer is asked instead. Chosen, not
 #: measured.
@@ -37,6 +42,43 @@ def syntax_tree(text: str, file: str = "<unknown>", mode: str = "exec") -> Any:
     """
     with _one_at_a_time(None):
         return ast.parse(text, file, mode)
+
+
+def definition_of(
+    code: types.CodeType, namespace: dict[str, Any], name: str, *, of_lambdas: bool = True
+) -> tuple[str, ast.stmt]:
+    """The text and the tree of the function that Python compiled to `code`, from the file or cell that it is in, with
+    private names as Python reads them. A `lambda` is given as a function that returns its expression, unless
+    `of_lambdas` is false; then the statement that it is part of. Raises `KernelSyntaxError` for the function of that
+    `name` when there is no source, or another definition stands there now.
+    """
+    file, first, place = code.co_filename, code.co_firstlineno, place_of(code)
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, namespace)
+    if first > len(lines):
+        raise KernelSyntaxError(
+            f"the source of `{name}` is not available", place, "define it in a file or a notebook cell"
+        )
+    try:
+        is_lambda = of_lambdas and code.co_name == "<lambda>"
+        text, tree = read_lambda(lines, code) if is_lambda else read_definition(lines, first, file)
+    except SyntaxError as error:
+        raise KernelSyntaxError(f"the source of `{name}` cannot be parsed: {error.msg}", place) from None
+    if isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef):
+        if not is_text_of(code, lines, file, namespace.get("__loader__")):
+            raise KernelSyntaxError(
+                f"the file has changed since Python read `{name}`: another definition stands here now",
+                place,
+                "import the module again, or start anew",
+            )
+        if "__" in text:
+            spell_out(tree, code.co_qualname)
+    return text, tree
+
+
+def span_of(node: Any, file: str) -> Span:
+    """Where an expression or a statement of a file stands."""
+    return Span(file, node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
 
 
 def read_definition(lines: Sequence[str], first: int, file: str) -> tuple[str, ast.stmt]:
@@ -139,7 +181,7 @@ def is_text_of(code: types.CodeType, lines: Sequence[str], file: str, loader: An
     return any(
         _same_code(one, code)
         for compiled in (_compiled, _compiled_cells, functools.partial(_compiled_by, loader))
-        for one in _codes_in(compiled("".join(lines), file, code.co_flags & _FUTURE))
+        for one in _codes_of(compiled("".join(lines), file, code.co_flags & _FUTURE))
         if one.co_qualname == code.co_qualname and one.co_firstlineno == code.co_firstlineno
     )
 
@@ -205,11 +247,8 @@ def _may_have_changed(file: str) -> bool:
     return max(status.st_mtime, status.st_ctime) >= _process_start()
 
 
-def _codes_in(code: types.CodeType | None) -> Iterator[types.CodeType]:
-    for constant in () if code is None else code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield constant
-            yield from _codes_in(constant)
+def _codes_of(code: types.CodeType | None) -> Iterator[types.CodeType]:
+    return iter(()) if code is None else codes_in(code)
 
 
 _COMPARED = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 
-def spell_out(tree: ast.FunctionDef, qualified_name: str) -> None:
+def spell_out(tree: ast.FunctionDef | ast.AsyncFunctionDef, qualified_name: str) -> None:
     """Put what Python reads in the place of private names, in a function of that qualified name."""
     owner = _class_around(qualified_name)
     if not owner:
@@ -20,6 +20,8 @@ def spell_out(tree: ast.FunctionDef, qualified_name: str) -> None:
                 node.arg = f"_{owner}{name}"
             case ast.keyword(arg=str(name)) if _is_private(name):
                 node.arg = f"_{owner}{name}"
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                node.names = [f"_{owner}{name}" if _is_private(name) else name for name in names]
 
 
 def _class_around(qualified_name: str) -> str:
