@@ -343,6 +343,14 @@ CAPTURED = {
             return passed
         calls = [(0.5,), (0.25,), (1.0,)]
         """,
+    "globals that patterns assign": """
+        def step(k):
+            global done, passed
+            match [k, [0.5, k]]:
+                case [done, [passed, *_]]:
+                    shift(0, passed)
+        calls = [(1,), (2,)]
+        """,
     "numbers elsewhere in Python": """
         times = {"now": 0.0, "then": [1, 2]}
         def step(dt):
@@ -411,6 +419,10 @@ REFUSED = {
     "a view": ("y.numpy_view()[0] = 1", "y.numpy_view()", "shares the memory of 'y'"),
     "NumPy of a field": ("y[0] = np.asarray(y).sum()", "np.asarray(y)", "shares the memory of 'y'"),
     "print": ("print('step')", "print('step')", "`print`"),
+    "a global by a pattern": (
+        "global COUNT\nmatch [1, 2]:\n    case [1, *COUNT]:\n        pass", "*COUNT", "'COUNT', which is not a number"
+    ),
+    "a global that is defined": ("global helper\ndef helper():\n    pass", "def helper", "'helper', which is not"),
     "print behind arguments": ("shout()", "shout()", "`print`"),
     "print by another function": ("list(map(print, ['step']))", "print", "`print`"),
     "print in a list": ("list(map(CALLED[0], ['step']))", "CALLED", "`print`"),

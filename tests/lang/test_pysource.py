@@ -16,6 +16,7 @@ import os
 import random
 import re
 import subprocess
+import symtable
 import sys
 import time
 import types
@@ -199,6 +200,39 @@ def test_what_code_says(module: types.ModuleType, number: int) -> None:
     _, tree = definition_of(function.__code__, function.__globals__, name)
     found = ask(function, tree)
     assert found == answer
+
+
+#: Statements, each with the names that it assigns, in functions within it, too.
+BINDINGS = {
+    "a = b.c = d[e] = 1": "a",
+    "a, [b, *c] = d": "abc",
+    "a: int = 1": "a",
+    "a += b": "a",
+    "del a, b.c": "a",
+    "print(a := b)": "a",
+    "[a for a in b if (c := a)]": "ac",
+    "for a, b in c: pass": "ab",
+    "with a as (b, c): pass": "bc",
+    "import a, b.d as c": "ac",
+    "from b import a, d as c": "ac",
+    "def a(b): c = 1": "ac",
+    "async def a(): pass": "a",
+    "class a(b): c = 1": "ac",
+    "try: pass\nexcept b as a: pass": "a",
+    "match b:\n    case [a, *c]: pass": "ac",
+    "match b:\n    case {'d': a, **c}: pass": "ac",
+    "match b:\n    case c(d=a) as e: pass\n    case _: pass": "ae",
+    "a = lambda b: b": "a",
+}
+
+
+@pytest.mark.parametrize("text", BINDINGS)
+def test_every_way_to_assign_a_name_is_known(text: str) -> None:
+    tree = ast.parse(text)
+    assert stored_names(tree) == set(BINDINGS[text])
+    of_python = symtable.symtable(text, "bound.py", "exec")
+    known = {one.get_name() for one in of_python.get_symbols() if one.is_assigned() or one.is_imported()}
+    assert known <= stored_names(tree)
 
 
 @pytest.mark.parametrize(

@@ -84,9 +84,25 @@ def _is_computed(kind: type, method: str) -> bool:
     return isinstance(inspect.getattr_static(kind, method, None), types.FunctionType)
 
 
+def names_bound_by(node: ast.AST) -> list[str]:
+    """The names that a node itself, without those in it, assigns or deletes: every way that Python has."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            return [name]
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            return [name]
+        case ast.ExceptHandler(name=str(name)):
+            return [name]
+        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+            return [one.asname or one.name.partition(".")[0] for one in aliases]
+    return []
+
+
 def stored_names(tree: ast.AST) -> set[str]:
-    """The names that code assigns or deletes, what is defined in it included."""
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    """The names that code assigns or deletes, what is defined in it included, but not its own name."""
+    return {name for node in ast.walk(tree) if node is not tree for name in names_bound_by(node)}
 
 
 def parameter_names(tree: ast.AST) -> set[str]:

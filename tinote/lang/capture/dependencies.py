@@ -32,7 +32,15 @@ import numpy as np
 from tinote.compiler.pysource.codes import cells_of, codes_in, place_of
 from tinote.compiler.pysource.definitions import definition_of, span_of
 from tinote.compiler.pysource.effects import CHANGING, Effect, effect_of, home_of
-from tinote.compiler.pysource.names import MISSING, CaptureKind, attribute_of, find_name, parameter_names, stored_names
+from tinote.compiler.pysource.names import (
+    MISSING,
+    CaptureKind,
+    attribute_of,
+    find_name,
+    names_bound_by,
+    parameter_names,
+    stored_names,
+)
 from tinote.compiler.pysource.origins import is_library, is_standard
 from tinote.errors import CaptureError, KernelSyntaxError
 from tinote.lang.capture.contents import (
@@ -59,7 +67,13 @@ _LARGEST_COMPARED = 1 << 20
 #: Functions that share their code: those of one `def` in another function.
 _MOST_CLOSURES = 16
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+#: What gives a variable something else than a number: definitions, and patterns that take the rest.
+_NEVER_NUMBERS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.MatchStar, ast.MatchMapping)
+#: What has variables of its own within a function.
+_SCOPES = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+)
 
 
 class _Cell:
@@ -511,10 +525,10 @@ class Reader(ast.NodeVisitor):
         elif holdings.attributes_read is not None:
             holdings.attributes_read.add(attribute)
 
-    def _span(self, node: ast.expr | ast.stmt) -> Span:
+    def _span(self, node: ast.AST) -> Span:
         return span_of(node, self._code.co_filename)
 
-    def _refusal(self, node: ast.expr | ast.stmt, what: str, hint: str = "") -> CaptureError:
+    def _refusal(self, node: ast.AST, what: str, hint: str = "") -> CaptureError:
         hint = hint or "leave it out of the step, or keep the number in a field"
         return CaptureError(f"this cannot be captured: {what}", self._span(node), hint)
 
@@ -581,7 +595,7 @@ class Reader(ast.NodeVisitor):
             found = None if owner is None else owner.__dict__.get(node.attr)
         return found if isinstance(found, types.ModuleType) else None
 
-    def _assign(self, node: ast.expr, holder: Any, key: Any, what: str) -> None:
+    def _assign(self, node: ast.AST, holder: Any, key: Any, what: str) -> None:
         """A number somewhere in Python gets another value: it is a variable of the program. Raises `CaptureError` for
         what is no number.
         """
@@ -592,26 +606,30 @@ class Reader(ast.NodeVisitor):
             value = holder[key]
         except (KeyError, IndexError, ValueError):
             value = MISSING
-        if isinstance(node.ctx, ast.Del):  # type: ignore[attr-defined]
+        if isinstance(getattr(node, "ctx", None), ast.Del):
             raise self._refusal(node, f"it deletes {what}")
         if not _is_number(value):
             raise self._refusal(node, f"it changes {what}, which is not a number before")
+        if isinstance(node, _NEVER_NUMBERS):
+            raise self._refusal(node, f"it changes {what}, which is not a number afterwards")
         self._found.assign(holder, identity, key)
 
     def visit(self, node: ast.AST) -> None:
-        if not isinstance(node, _Function | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            super().visit(node)
-            return
-        # A function or a comprehension within this function has variables of its own.
         outer = self._locals
-        self._locals = outer | parameter_names(node) | (stored_names(node) - self._globals - self._nonlocals)
-        self.generic_visit(node)
+        if isinstance(node, _SCOPES):  # within this function, with variables of its own
+            self._locals = outer | parameter_names(node) | (stored_names(node) - self._globals - self._nonlocals)
+        super().visit(node)
         self._locals = outer
+        for name in names_bound_by(node):
+            self._assigned(node, name)
 
     def visit_Name(self, node: ast.Name) -> None:
-        if not isinstance(node.ctx, ast.Load):
-            self._assigned(node)
-        elif self._use(node) and self._value(node) is type and node not in self._known_types:
+        if (
+            isinstance(node.ctx, ast.Load)
+            and self._use(node)
+            and self._value(node) is type
+            and node not in self._known_types
+        ):
             self._asks_for_type(node, MISSING)
 
     def _use(self, node: ast.expr) -> bool:
@@ -658,11 +676,11 @@ class Reader(ast.NodeVisitor):
                 raise self._refusal(node, f"it changes a {type(owner).__name__} in Python")
         self.generic_visit(node)
 
-    def _assigned(self, node: ast.Name) -> None:
-        if node.id in self._nonlocals:
-            self._assign(node, _Cell(self._cells[node.id]), node.id, f"'{node.id}', a variable of an outer function")
-        if node.id in self._globals:
-            self._assign(node, self._namespace, node.id, f"the global '{node.id}'")
+    def _assigned(self, node: ast.AST, name: str) -> None:
+        if name in self._nonlocals:
+            self._assign(node, _Cell(self._cells[name]), name, f"'{name}', a variable of an outer function")
+        if name in self._globals:
+            self._assign(node, self._namespace, name, f"the global '{name}'")
 
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         raise self._refusal(node, "it imports", "import at the top of the file or cell")
