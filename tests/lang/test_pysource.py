@@ -179,7 +179,7 @@ ANSWERS: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
     ("Box.area", lambda f, tree: codes.named_by(f.__code__) >= {"length", "a_text", "_Box__size", "path"}, True),
     ("Box.area", lambda f, tree: "no text" in codes.named_by(f.__code__), False),
     ("Box.area", lambda f, tree: [one.co_name for one in codes.codes_in(f.__code__)][:2], ["area", "deeper"]),
-    ("Box.area", lambda f, tree: stored_names(tree), {"_Box__count", "written", "height", "y"}),
+    ("Box.area", lambda f, tree: stored_names(tree) >= {"_Box__count", "written", "height", "y", "deeper"}, True),
     ("Box.area", lambda f, tree: parameter_names(tree), {"self", "height", "others", "key", "x"}),
     ("Box.area", lambda f, tree: tree.body[0].names, ["_Box__count", "written"]),
     ("Box.area", lambda f, tree: codes.captured_by(f), {"OUTER": 1}),
