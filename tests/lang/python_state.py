@@ -182,7 +182,16 @@ STATES = {
         "{s} = 1.0", ("v += {s}", "v += -{s} if {s} > 1.5 else 1.0", "v += 1.0 if type({s}) is float else 2.0"), NUMBERS
     ),
     "a number that counts": State(
-        "{s} = 1.0", ("v += {s}",), NUMBERS, ("global {s}; {s} += 1.0", "global {s}; {s} = v")
+        "{s} = 1.0",
+        ("v += {s}",),
+        NUMBERS,
+        (
+            "global {s}; {s} += 1.0",
+            "global {s}; {s} = v",
+            "global {s}; match [v, {s} + 1.0]:\n    case [_, {s}]: pass",
+            "global {s}; for {s} in (v, {s} + 2.0): pass",
+            "global {s}; with contextlib.nullcontext({s} + 1.0) as {s}: pass",
+        ),
     ),
     "an integer": State(
         "{s} = 1",
