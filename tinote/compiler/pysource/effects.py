@@ -91,7 +91,7 @@ def home_of(callee: Any) -> str:
 
 def _modules(callee: Any, name: str) -> list[str]:
     """The module that something is defined in; of a method that is not written in Python, those of the class that has
-    it and of all that its owner's class is made of.
+    it and of all that its owner's class is made of. Of an object that can be called it may be unknown: "".
     """
     module = getattr(callee, "__module__", None)
     if isinstance(module, str):
@@ -100,5 +100,7 @@ def _modules(callee: Any, name: str) -> list[str]:
     if isinstance(owner, ModuleType):
         return [owner.__name__]
     kind = owner if isinstance(owner, type) else getattr(callee, "__objclass__", type(owner))
+    if kind is type(None):
+        return [""]
     having = [one for one in kind.__mro__ if name in vars(one)]
     return [one.__module__ for one in (*having, *kind.__mro__)]
