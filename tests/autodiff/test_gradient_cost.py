@@ -5,6 +5,7 @@ import pytest
 
 import tinote as ti
 from tests.autodiff.user import array, scalar, session  # noqa: F401
+from tests.viz.explored import line_of
 from tinote.compiler.inspect.gradient_cost import saved_values
 from tinote.errors import DifferentiationError
 from tinote.ir.parse import parse
@@ -217,7 +218,8 @@ def test_the_table_is_as_wide_as_a_narrow_page():
     cost = relaxed.grad_cost(2000, 300)
     lines = repr(cost).splitlines()
     assert max(map(len, lines)) <= 90
-    head, first, *below, last = lines[3:]
+    assert lines[3].startswith("not shared: how many values there are to save")
+    head, first, *below, last = lines[4:]
     assert head.split() == ["saved", "line", "type", "how", "many", "count", "bytes"]
     velocity, old = cost.saved
     assert first.split()[:3] == ["velocity", str(velocity.span.line), "f64"] and first.endswith(f"{velocity.nbytes:,}")
@@ -257,4 +259,37 @@ def test_what_a_launch_saves_where_it_shares_its_work_with_the_gradient():
         for i in x:
             loss[None] += x[i] ** 2
 
-    assert squares.grad_cost().shared == ()
+    assert squares.grad_cost().shared == squares.grad_cost().unshared == ()
+
+
+def test_why_a_launch_shares_nothing_with_its_gradient():
+    x, y, loss, count, free = array(500), array(500), scalar(), ti.field(ti.i32, 500), ti.field(ti.i32, ())
+
+    @ti.kernel
+    def old():
+        for i in x:
+            y[ti.atomic_add(free[None], 1)] = x[i]  # old
+            loss[None] += y[i]
+
+    @ti.kernel
+    def until_small():
+        for i in x:
+            v = x[i]
+            while v > 1.0:
+                v = ti.exp(-v)  # repeated
+            loss[None] += v
+
+    @ti.kernel
+    def meeting():  # kernel
+        for i in x:
+            x[count[i]] = ti.exp(x[i])
+
+    for kernel, line, words in (
+        (old, "# old", "old values of atomic operations"),
+        (until_small, "# repeated", "how many values"),
+        (meeting, "# kernel", "run in order"),
+    ):
+        cost = kernel.grad_cost()
+        (remark,) = cost.unshared
+        assert cost.shared == () and words in remark.text and remark.loc.line == line_of(__file__, line)
+        assert f"not shared: {remark.text} (line {remark.loc.line})" in repr(cost)

@@ -25,7 +25,7 @@ def vectorised_lines(kernel: Any, gradient: bool = False) -> dict[str, int]:
     for remark in remarks(generate(lowered, options).text, 3):
         told = re.match(r"vectorized loop .*interleaved count: (\d+)", remark.text)
         if told:
-            found[lines[remark.line - first].strip()] = int(told[1])
+            found[lines[remark.loc.line - first].strip()] = int(told[1])
     return found
 
 

@@ -16,6 +16,7 @@ from tinote.ir.nodes import Atomic, Function
 from tinote.ir.parse import parse
 from tinote.ir.query import walk
 from tinote.ir.verify import Form, verify
+from tinote.remarks import Remark
 
 
 def indivisible(fn: Function) -> int:
@@ -201,11 +202,26 @@ STAYING = {
 }  # fmt: skip
 
 
+#: What a remark says of those that scatter to neighbours.
+SAID = {
+    "it reads what it adds to": "touches in another way what it adds to",
+    "it reads what other iterations write": "changes what it computes sums from",
+    "it reads what it wrote": "changes what it computes sums from",
+    "it sets what it adds to": "touches in another way what it adds to",
+    "too far apart": "more than 8 apart",
+    "a branch": "has a branch",
+    "too expensive": "would cost more than it saves",
+}
+
+
 @pytest.mark.parametrize("reason", STAYING)
 def test_what_stays(reason: str) -> None:
     head = "".join(f"buffer @{name}: {kind}\n" for name, kind in BUFFERS.items())
     body = "".join(f"    {line}\n" for line in STAYING[reason].splitlines())
-    stays(scatter_to_gather, f"{head}func f():\n  {LOOP}{body}")
+    said: list[Remark] = []
+    stays(lambda fn: scatter_to_gather(fn, said.append), f"{head}func f():\n  {LOOP}{body}")
+    assert len(said) == (reason in SAID)
+    assert all(SAID[reason] in remark.text and not remark.done for remark in said)
 
 
 def test_bounds_that_could_wrap_stay() -> None:

@@ -13,6 +13,7 @@ from tinote.ir.nodes import For, NewStack, Pop, Push, Task
 from tinote.ir.parse import parse
 from tinote.ir.query import walk
 from tinote.ir.verify import Form, verify
+from tinote.remarks import Remark
 
 agrees_in_tasks = functools.partial(agrees, form=Form.TASKS)
 
@@ -123,10 +124,22 @@ STAYING = {
 }
 
 
+SAID = {
+    "an unknown number of iterations": "known at run time only",
+    "an unknown number of iterations that do nothing": "known at run time only",
+    "a loop that reads memory": "several iterations may write one element of `y`",
+    "iterations of the outer loop that meet": "another one may read in line",
+    "too much code": "too long when written out",
+    "a stack that a branch pushes to": "depends on branches",
+}
+
+
 @pytest.mark.parametrize("reason", STAYING)
 def test_what_stays(reason: str) -> None:
-    fn = mark_vector_loops(parse(program(STAYING[reason])))
+    said: list[Remark] = []
+    fn = mark_vector_loops(parse(program(STAYING[reason])), said.append)
     (task,) = fn.region.body
+    assert any(SAID[reason] in remark.text and not remark.done for remark in said)
     assert isinstance(task, Task) and not task.vectorize
     assert any(isinstance(op, For) for op in walk(task.body))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.passes.support import stays
-from tinote.compiler.passes.analyses.choose_lanes import Machine, why_scalar
+from tinote.compiler.passes.analyses.choose_lanes import Machine
 from tinote.compiler.passes.analyses.choose_tiles import choose_tiles
 from tinote.compiler.passes.loops.vectorise import vectorise
 from tinote.errors import KernelIndexError
@@ -20,6 +20,7 @@ from tinote.ir.parse import parse
 from tinote.ir.query import buffers_of, definitions, walk
 from tinote.ir.text import equal, show
 from tinote.ir.verify import Form, verify
+from tinote.remarks import Remark
 
 FOUR = Machine(128, registers=0)
 WIDE = Machine(512)
@@ -443,11 +444,10 @@ do %v2: i32:
 
 @pytest.mark.parametrize("body", REFUSED)
 def test_refusals(body: str) -> None:
-    text = scalar(body)
-    stays(lambda fn: vectorise(fn, FOUR, always=True), text, Form.LOWERED)
-    (task,) = parse(text).region.body
-    assert isinstance(task, Task)
-    assert REFUSED[body] in why_scalar(task, Divergence(task), FOUR, always=True)
+    said: list[Remark] = []
+    stays(lambda fn: vectorise(fn, FOUR, said.append, always=True), scalar(body), Form.LOWERED)
+    (remark,) = said
+    assert REFUSED[body] in remark.text and not remark.done
 
 
 def test_each_lane_has_its_own_local_array() -> None:
@@ -927,11 +927,12 @@ store @y.flat[%at], %r
 @pytest.mark.parametrize("body", ESTIMATED, ids=[str(k) for k in range(len(ESTIMATED))])
 def test_what_pays(body: str) -> None:
     fn = parse(scalar(body))
-    new = vectorise(fn, WIDE)
-    (task,), (before,) = new.region.body, fn.region.body
-    assert isinstance(task, Task) and isinstance(before, Task)
-    assert (lanes_of(task) > 1) == (not ESTIMATED[body])
-    assert ESTIMATED[body] in why_scalar(before, Divergence(before), WIDE)
+    said: list[Remark] = []
+    (task,) = vectorise(fn, WIDE, said.append).region.body
+    (remark,) = said
+    assert isinstance(task, Task)
+    assert (lanes_of(task) > 1) == remark.done == (not ESTIMATED[body])
+    assert (ESTIMATED[body] or f"{lanes_of(task)} iterations at a time") in remark.text
     assert vectorise(fn, Machine(128)) is fn
 
 

@@ -330,7 +330,7 @@ def promise_broken(program: Program) -> list[str]:
 
 MARKS = {
     "every update is alone": (demote_atomics._Demoter, "alone", lambda *_: True),
-    "every loop is independent": (mark_vector_loops._Marker, "independent", lambda *_: True),
+    "every loop is independent": (mark_vector_loops._Marker, "why_apart", lambda *_: ""),
 }
 
 

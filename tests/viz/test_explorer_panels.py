@@ -12,7 +12,8 @@ from tinote.compiler.inspect.gradient_cost import gradient_costs
 from tinote.compiler.inspect.schedule import plan_tasks
 from tinote.compiler.inspect.stages import stages_of
 from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict, judge_loops
-from tinote.runtime.jit import Remark
+from tinote.ir.nodes import Function, Region
+from tinote.remarks import LLVM, Remark
 from tinote.source import Span
 from tinote.viz.explorer.widget import Explored, ExplorerView, explore
 
@@ -117,7 +118,7 @@ def test_llvm_judges_the_users_loops_alone(kernels):
 
 def test_remarks_on_one_place_become_one_verdict():
     def said(line: int, text: str) -> Remark:
-        return Remark(line, 5, text, "cell")
+        return Remark(LLVM, Span("cell", line, 4), text)
 
     found = judge_loops(
         [
@@ -138,7 +139,7 @@ def test_remarks_on_one_place_become_one_verdict():
                 " accessed at a b.py:12:3",
             ),
         ],
-        Span("cell", 1),
+        Function("kernel", Region((), ()), Span("cell", 1)),
     )
     dependent = "unsafe dependent memory operations in loop. Unknown data dependence. Memory location is the same as "
     assert [v[:6] for v in found] == [
@@ -167,12 +168,12 @@ def test_the_panel_and_grad_cost_say_the_same(kernels):
     stages = stages_of(kernels[1].specialise(), gradient=True)
     cost = kernels[1].grad_cost()
     # The explorer shows the gradient that shares nothing with its launch.
-    assert gradient_costs(stages.unlowered, stages.last) == (cost.saved, cost.recomputed, cost.accumulated, ())
+    assert gradient_costs(stages.unlowered, stages.last) == (cost.saved, cost.recomputed, cost.accumulated, (), ())
 
 
 def test_a_primal_has_no_costs(kernels):
     stages = stages_of(kernels[1].specialise())
-    assert gradient_costs(stages.unlowered, stages.last) == ((), (), (), ())
+    assert gradient_costs(stages.unlowered, stages.last) == ((), (), (), (), ())
 
 
 def test_panels_are_tables_whose_rows_lead_to_the_source(kernels):

@@ -18,14 +18,17 @@ from tinote.ir.access import Accesses
 from tinote.ir.buffers import Buffer
 from tinote.ir.conflicts import in_order
 from tinote.ir.nodes import Function
+from tinote.remarks import Remark, Report, unread
 
 
-def keep_order(fn: Function) -> Function:
+def keep_order(fn: Function, report: Report = unread) -> Function:
     """`fn`, which computes values or tangents, in scalar form, with such loops `ordered`."""
     if not some_may_matter(fn):
         return fn
     found = ConflictSearch(fn, Accesses(fn), frozenset(), _may_be_differentiated, active_only=True).meeting()
-    return in_order(fn, dict.fromkeys(found, "iterations may conflict over what is differentiated"))
+    for loop in found:
+        report(Remark("keep_order", loop.loc, "iterations may conflict over what is differentiated"))
+    return in_order(fn, found)
 
 
 def _may_be_differentiated(buffer: Buffer) -> bool:

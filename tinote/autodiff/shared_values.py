@@ -23,7 +23,7 @@ parallel loops come last, for iterations that run in lanes lie beside each other
 old values, have custom derivatives which read memory, or of which loops become serial for the gradient.
 
 Both sides call `share`, which gives equal functions for equal functions: it decides by the adjoint with respect to
-memory alone, whether arguments are differentiated too or not.
+memory alone, whether arguments are differentiated too or not. Why a launch and its gradient do not share, it remarks.
 """
 
 from __future__ import annotations
@@ -45,9 +45,11 @@ from tinote.ir.access import Accesses
 from tinote.ir.cost import MIN_EXPENSIVE_COST, UNKNOWN_TRIP_COUNT, own_cost
 from tinote.ir.launch_values import NO_SHAPES, SymbolicShapes
 from tinote.ir.primitives import Defaults
-from tinote.ir.query import definitions, free_variables, walk
+from tinote.ir.query import definitions, free_variables, span_of, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar, is_float
+from tinote.remarks import Remark, Report, unread
+from tinote.source import Span
 
 
 class SharedValue(NamedTuple):
@@ -74,27 +76,35 @@ class SharedValues(NamedTuple):
 NOTHING_SHARED = SharedValues(())
 
 
-def share(fn: ir.Function, defaults: Defaults) -> tuple[ir.Function, SharedValues]:
+def share(fn: ir.Function, defaults: Defaults, report: Report = unread) -> tuple[ir.Function, SharedValues]:
     """What a launch of `fn` (scalar form, simplified) saves, and the function whose values these are, which computes
     the same.
     """
-    if not any(isinstance(op, ir.For) for op in walk(fn.region)) or plan_old_values(fn).values:
+
+    def alone(text: str, span: Span = fn.loc) -> tuple[ir.Function, SharedValues]:
+        report(Remark("record", span, text))
         return fn, NOTHING_SHARED
+
+    if not any(isinstance(op, ir.For) for op in walk(fn.region)):
+        return fn, NOTHING_SHARED
+    old = plan_old_values(fn).values
+    if old:
+        return alone("the launch saves old values of atomic operations instead", span_of(old[0].op))
     if lift_values(fn) is not fn:
-        return fn, NOTHING_SHARED
+        return alone("a custom derivative in it reads memory")
     unfolded = unfold_atomics(fn, may_serialise)
     sequential = make_sequential(unfolded)
     if sequential.in_order or sequential.dependence is not None:
-        return fn, NOTHING_SHARED
+        return alone("iterations that may meet run in order for the gradient")
     chosen = select_winners(unfolded)
     if _serial_loops(chosen) > _serial_loops(fn):
-        return fn, NOTHING_SHARED
+        return alone("iterations that may run at once in the launch run in order for the gradient")
     try:
         reverser = Reverser(chosen, defaults)
         adjoint = reverser.adjoint()
-    except DifferentiationError:
-        return fn, NOTHING_SHARED
-    found = _Choice(chosen).values(_used(adjoint.region))
+    except DifferentiationError as error:
+        return alone("it has no derivative", error.span)
+    found = _Choice(chosen, report).values(_used(adjoint.region))
     return (chosen, found) if found.values else (fn, NOTHING_SHARED)
 
 
@@ -112,7 +122,8 @@ def _used(region: ir.Region) -> list[ir.Var]:
 class _Choice:
     """Which values of a function are saved."""
 
-    def __init__(self, fn: ir.Function) -> None:
+    def __init__(self, fn: ir.Function, report: Report) -> None:
+        self.report = report
         self.accesses = Accesses(fn)
         self.definitions = definitions(fn.region)
         self.order = {v: k for k, v in enumerate(v for op in walk(fn.region) for v in op.outs)}
@@ -181,7 +192,10 @@ class _Choice:
             return None
         loops = self.around[op]
         ordered = [loop for loop in loops if not _is_parallel(loop)] + [loop for loop in loops if _is_parallel(loop)]
-        return axes_of(ordered, self.nodes, self.accesses)
+        axes = axes_of(ordered, self.nodes, self.accesses)
+        if axes is None:
+            self.report(Remark("record", span_of(op), "how many values there are to save is known at run time only"))
+        return axes
 
     def _is_worth_saving(self, v: ir.Var, op: ir.Op) -> bool:
         if isinstance(op, ir.Prim):

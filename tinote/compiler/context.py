@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tinote.compiler.passes.analyses.choose_lanes import Machine
 from tinote.compiler.requests import defaults_of
 from tinote.config import Config
+from tinote.remarks import Remark, Report
 
 if TYPE_CHECKING:
     from tinote.autodiff.activity import Broken
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 class Context:
     """What steps may ask and leave: the options, the machine (None: this one), what differentiation found, what the
-    checks of access rules mean, what is stored to memory that began as zeros.
+    checks of access rules mean, what is stored to memory that began as zeros, what they say of what they decided.
     """
 
     def __init__(self, config: Config, machine: Machine | None = None) -> None:
@@ -31,3 +32,5 @@ class Context:
         self.old_values: OldValues | SharedValues | None = None
         self.checks: CheckedAccesses | None = None
         self.filled: SymbolicRegions | None = None
+        self.remarks: list[Remark] = []
+        self.report: Report = self.remarks.append

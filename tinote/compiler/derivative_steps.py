@@ -45,7 +45,7 @@ def record_old_values(fn: Function, context: Context, *, shares: bool) -> Functi
     that, what both compute; with the iterations in order that are so in its gradient.
     """
     if shares:
-        found, shared = share(fn, context.defaults)
+        found, shared = share(fn, context.defaults, context.report)
         if shared.values:
             context.old_values = shared
             return record_shared(found, shared)

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinote.compiler.context import Context
-from tinote.compiler.passes.analyses.choose_lanes import Machine
+from tinote.compiler.passes.analyses.choose_lanes import Machine, is_candidate
 from tinote.compiler.passes.checks.check_bounds import check_bounds
 from tinote.compiler.passes.checks.check_finite import check_finite
 from tinote.compiler.passes.checks.check_overflow import check_overflow
@@ -63,6 +63,7 @@ from tinote.ir.nodes import Buffer, Function, MemoryOp
 from tinote.ir.query import walk
 from tinote.ir.verify import Form, InvalidIR, verify
 from tinote.lazy import lazy
+from tinote.remarks import Remark, Report
 
 if TYPE_CHECKING:
     from tinote.autodiff import keep_order as differentiable_order
@@ -117,6 +118,11 @@ def _plain(run: Callable[[Function], Function], form: Form) -> Step:
     return Step(lambda fn, _: run(fn), form, run.__name__)
 
 
+def _reporting(run: Callable[[Function, Report], Function], form: Form) -> Step:
+    """A step that says where and why it leaves something as it is."""
+    return Step(lambda fn, context: run(fn, context.report), form, run.__name__)
+
+
 def _simplify(form: Form, *, keep_checks: bool = False) -> Fixpoint:
     """`keep_checks`: the program is still as it was written, and what it drops leaves its checks."""
     return Fixpoint(
@@ -150,7 +156,11 @@ def _reverse(*, arguments: bool, once: bool, shares: bool, directions: int) -> S
         *((_plain(drop_adjoints, Form.PROMOTED),) if once else ()),
         _plain(scalarise, Form.SCALAR),
         SPLITTING,
-        Step(lambda fn, context: scatter_to_gather(fn, context.config.fast_math), Form.SCALAR, "scatter_to_gather"),
+        Step(
+            lambda fn, context: scatter_to_gather(fn, context.report, fast_math=context.config.fast_math),
+            Form.SCALAR,
+            "scatter_to_gather",
+        ),
         _simplify(Form.SCALAR),
     )
 
@@ -183,7 +193,7 @@ def _check_overflow(fn: Function, context: Context) -> Function:
 
 
 def _privatise(fn: Function, context: Context) -> Function:
-    return privatise(fn, one_thread=context.config.num_threads == 1)
+    return privatise(fn, context.report, one_thread=context.config.num_threads == 1)
 
 
 def _demote_atomics(fn: Function, context: Context) -> Function:
@@ -206,22 +216,24 @@ def _keep_order(fn: Function, context: Context) -> Function:
     where its values are differentiated.
     """
     if context.config.arch != "gpu":
-        return keep_order(fn, exact=not context.config.fast_math)
+        return keep_order(fn, context.report, exact=not context.config.fast_math)
     accesses = [op for op in walk(fn.region) if isinstance(op, MemoryOp)]
     differentiated = any(op.buffer.adjoint is not None or op.buffer.tangent is not None for op in accesses)
-    return differentiable_order.keep_order(fn) if differentiated else fn
+    return differentiable_order.keep_order(fn, context.report) if differentiated else fn
 
 
 def _watch_conflicts(fn: Function, context: Context) -> Function:
     watches = context.config.debug and context.config.arch == "cpu"
-    return watch_conflicts(fn) if watches else fn
+    return watch_conflicts(fn, context.report) if watches else fn
 
 
 def _vectorise(fn: Function, context: Context) -> Function:
     config = context.config
     if config.lanes == "never":
+        for op in filter(is_candidate, walk(fn.region)):
+            context.report(Remark("vectorise", op.loc, "lanes='never' is in force"))
         return fn
-    return vectorise(fn, context.machine or machine_of(config), always=config.lanes == "always")
+    return vectorise(fn, context.machine or machine_of(config), context.report, always=config.lanes == "always")
 
 
 def _record(fn: Function, context: Context, *, shares: bool) -> Function:
@@ -258,7 +270,7 @@ SIMPLIFICATION: Steps = (
     Step(_recognise_updates, Form.SCALAR, "recognise_updates"),
     Step(_check_overflow, Form.SCALAR, "check_overflow"),
     _simplify(Form.SCALAR, keep_checks=True),
-    _plain(order_iterations, Form.SCALAR),
+    _reporting(order_iterations, Form.SCALAR),
     _plain(split_temporaries, Form.SCALAR),
     _plain(narrow_loops, Form.SCALAR),
 )
@@ -277,7 +289,7 @@ LOWERING: Steps = (
     Step(_privatise, Form.TASKS, "privatise"),
     Step(_demote_atomics, Form.TASKS, "demote_atomics"),
     _plain(lower_arrays, Form.TASKS),
-    _plain(mark_vector_loops, Form.TASKS),
+    _reporting(mark_vector_loops, Form.TASKS),
     _plain(if_convert, Form.TASKS),
     Step(_reassociate, Form.TASKS, "reassociate"),
     _plain(lower_access, Form.LOWERED),
@@ -296,7 +308,7 @@ GPU_LOWERING: Steps = (
     Step(_unroll_and_jam, Form.TASKS, "unroll_and_jam"),
     _plain(lower_arrays, Form.TASKS),
     Step(_reassociate, Form.TASKS, "reassociate"),
-    _plain(unroll_partially, Form.TASKS),
+    _reporting(unroll_partially, Form.TASKS),
     _simplify(Form.TASKS),
 )
 

@@ -11,7 +11,7 @@ Whoever runs several iterations at once wants a proof that there is none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 from tinote.ir import nodes as ir
@@ -132,22 +132,21 @@ def _verb(op: ir.MemoryOp) -> str:
     return "read" if isinstance(op, ir.Load) else "write" if isinstance(op, ir.Store) else "update"
 
 
-def in_order(fn: ir.Function, loops: Mapping[ir.Op, str]) -> ir.Function:
-    """`fn` with these parallel loops `ordered`, each for its reason."""
+def in_order(fn: ir.Function, loops: Container[ir.Op]) -> ir.Function:
+    """`fn` with these parallel loops `ordered`."""
     return _Ordering(loops).run(fn) if loops else fn
 
 
 class _Ordering(Rewriter):
     """Nothing is renamed."""
 
-    def __init__(self, loops: Mapping[ir.Op, str]) -> None:
+    def __init__(self, loops: Container[ir.Op]) -> None:
         super().__init__()
         self.loops = loops
 
     def nest(self, op: ir.Op) -> None:
-        why = self.loops.get(op)
-        if why is not None:
+        if op in self.loops:
             op = op.rebuilt(op.args, op.regions)
             assert isinstance(op, ir.For)
-            op.ordered, op.because = True, why
+            op.ordered = True
         super().nest(op)

@@ -247,15 +247,13 @@ class For(Op):
 
     `parallel`: iterations may run in any order or at once (then nothing is carried). `reverse`: from hi-1 down to lo.
     `vectorize`: its iterations may run at once (`mark_vector_loops`). `ordered`: those of a parallel loop that one
-    thread runs keep their order (`keep_order`). `because`: why iterations that the user did not order keep it. Index,
-    lo and hi have the same integer type. A parallel loop with a second parameter runs in lanes:
-    the region stands for as many iterations at once as the parameter, a mask, has lanes, the first of which is index;
-    the mask tells which of them are below hi.
+    thread runs keep their order (`keep_order`). Index, lo and hi have the same integer type. A parallel loop with a
+    second parameter runs in lanes: the region stands for as many iterations at once as the parameter, a mask, has
+    lanes, the first of which is index; the mask tells which of them are below hi.
     """
 
-    __slots__ = ("because", "ordered", "parallel", "reverse", "vectorize")
-    statics = ("parallel", "ordered", "reverse", "vectorize", "because")
-    because: str
+    __slots__ = ("ordered", "parallel", "reverse", "vectorize")
+    statics = ("parallel", "ordered", "reverse", "vectorize")
     ordered: bool
     parallel: bool
     reverse: bool
@@ -274,11 +272,9 @@ class For(Op):
         ordered: bool = False,
         reverse: bool = False,
         vectorize: bool = False,
-        because: str = "",
         origin: Op | None = None,
     ) -> None:
         super().__init__((lo, hi, *initial), outs, (body,), loc, origin)
-        self.because = because
         self.ordered = ordered
         self.parallel = parallel
         self.reverse = reverse
@@ -464,14 +460,12 @@ class Print(Op):
 
 class Task(Op):
     """A piece of a launch, run after the pieces before it. Serial: regions[0] has no parameters. Parallel: args = (lo,
-    hi), regions[0].params = (index,), or (index, mask) as in a `For` that runs in lanes; `ordered` and `because` as
-    there.
+    hi), regions[0].params = (index,), or (index, mask) as in a `For` that runs in lanes; `ordered` as there.
     """
 
-    __slots__ = ("because", "name", "ordered", "parallel", "privates", "vectorize")
-    statics = ("name", "parallel", "ordered", "privates", "vectorize", "because")
+    __slots__ = ("name", "ordered", "parallel", "privates", "vectorize")
+    statics = ("name", "parallel", "ordered", "privates", "vectorize")
     writes = True
-    because: str
     name: str
     ordered: bool
     parallel: bool
@@ -488,11 +482,9 @@ class Task(Op):
         ordered: bool = False,
         privates: tuple[Private, ...] = (),
         vectorize: bool = False,
-        because: str = "",
         loc: Span = NOWHERE,
     ) -> None:
         super().__init__(args, (), (body,), loc)
-        self.because = because
         self.name = name
         self.ordered = ordered
         self.parallel = parallel

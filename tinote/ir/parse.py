@@ -346,11 +346,10 @@ class _Parser(TextReader):
         parallel, ordered = line.take("parallel"), line.take("ordered")
         reverse, vectorize = line.take("reverse"), line.take("vectorize")
         params, lo, hi = self.loop()
-        because = self.because()
         carried, initial = self.carrying()
         body = self.block(line, (*params, *carried))
         loop = ir.For(lo, hi, initial, body, outs, line.span(), parallel=parallel, reverse=reverse, vectorize=vectorize)
-        loop.because, loop.ordered = because, ordered
+        loop.ordered = ordered
         return loop
 
     def loop(self) -> tuple[tuple[ir.Var, ...], ir.Atom, ir.Atom]:
@@ -362,9 +361,6 @@ class _Parser(TextReader):
         lo = self.atom()
         self.line.expect("..")
         return tuple(params), lo, self.atom()
-
-    def because(self) -> str:
-        return json.loads(self.line.kind("text", "the reason")) if self.line.take("because") else ""
 
     def while_(self, outs: tuple[ir.Var, ...]) -> ir.Op:
         line = self.line
@@ -411,7 +407,6 @@ class _Parser(TextReader):
         if line.peek().kind == "variable":
             params, lo, hi = self.loop()
             args = (lo, hi)
-        because = self.because()
         self.colon()
         privates: list[ir.Private] = []
         while self.at < len(self.lines) and self.lines[self.at].take("private"):
@@ -422,5 +417,5 @@ class _Parser(TextReader):
             second.done()
         body = self.block(line, params)
         task = ir.Task(name, args, body, parallel=parallel, ordered=ordered, vectorize=vectorize, loc=line.span())
-        task.privates, task.because = tuple(privates), because
+        task.privates = tuple(privates)
         return task

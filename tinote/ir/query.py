@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator, Mapping
 
 from tinote.ir.nodes import Atom, Buffer, Function, Lit, MemoryOp, Op, Prim, Region, Task, Var
 from tinote.ir.primitives import Primitive
+from tinote.source import Span
 
 
 def walk(region: Region) -> Iterator[Op]:
@@ -14,6 +15,11 @@ def walk(region: Region) -> Iterator[Op]:
         yield op
         for inner in op.regions:
             yield from walk(inner)
+
+
+def span_of(op: Op) -> Span:
+    """Where an operation comes from, or, where differentiation made it, the one that it is derived from."""
+    return op.loc if op.loc.line or op.origin is None else op.origin.loc
 
 
 def trip_count(lo: Atom, hi: Atom) -> int | None:

@@ -303,10 +303,7 @@ class _Printer:
         words = [w for w in ("parallel", "ordered", "reverse", "vectorize") if getattr(op, w)]
         mask = op.body.params[1:] if op.parallel else ()
         bounds = f"{self.bindings((op.index, *mask))} in {self.atom(op.lo)} .. {self.atom(op.hi)}"
-        return " ".join(["for", *words, bounds + self.because(op)]) + self.carrying(op.carried, op.initial) + ":"
-
-    def because(self, op: ir.For | ir.Task) -> str:
-        return f" because {json.dumps(op.because, ensure_ascii=False)}" if op.because and not self.anonymous else ""
+        return " ".join(["for", *words, bounds]) + self.carrying(op.carried, op.initial) + ":"
 
     def task_head(self, op: ir.Task) -> str:
         words = ["parallel" if op.parallel else "serial"]
@@ -314,9 +311,7 @@ class _Printer:
             words.append(json.dumps(op.name))
         words += [w for w in ("ordered", "vectorize") if getattr(op, w)]
         if op.body.params:
-            words.append(
-                f"{self.bindings(op.body.params)} in {' .. '.join([self.atom(a) for a in op.args])}{self.because(op)}"
-            )
+            words.append(f"{self.bindings(op.body.params)} in {' .. '.join([self.atom(a) for a in op.args])}")
         return f"task {' '.join(words)}:"
 
     def plain(self, op: ir.Op) -> str:

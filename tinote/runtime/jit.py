@@ -22,11 +22,13 @@ import llvmlite.binding as llvm
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from tinote.errors import CompilerBug, MachineError
+from tinote.remarks import LLVM, Remark
 from tinote.runtime import native
 from tinote.runtime.digest import digest
 from tinote.runtime.library import called_in, text_of
 from tinote.runtime.store import open_store, package_stamp
 from tinote.runtime.threads import CALLED, NativeRuntime, available_cores
+from tinote.source import Span
 from tinote.system import IS_WINDOWS, loaded_libraries, register_at_fork
 
 #: What every browser has since 2023.
@@ -53,16 +55,6 @@ class Host(NamedTuple):
     features: str
     vector_bits: int
     threads: int
-
-
-class Remark(NamedTuple):
-    """What LLVM says about a place: which loop it vectorised and how wide, or why not. Line 0: a place without debug
-    information."""
-
-    line: int
-    column: int
-    text: str
-    file: str = ""
 
 
 class Binary:
@@ -593,8 +585,9 @@ _REMARK_GOES_ON = r"(?:Backward|Forward|Unknown|Unsafe) .*dependence\b"
 
 @_interruptible
 def remarks(text: str, level: int = 3) -> list[Remark]:
-    """What LLVM's vectorisers say about a module, in its debug information's own lines, in the order in which they say
-    it."""
+    """What LLVM's vectorisers say about a module, in the order in which they say it: which loop they vectorised and how
+    wide, or why not. The places are those of its debug information, line 0 where that has none.
+    """
     with _llvm_lock, _standard_error() as captured:
         machine = _get_engine().machine(level)
         for option in _REMARK_OPTIONS:
@@ -610,7 +603,7 @@ def remarks(text: str, level: int = 3) -> list[Remark]:
     for line in captured:
         match = re.match(_REMARK_LINE, line)
         if match:
-            found.append(Remark(int(match[2]), int(match[3]), match[4], match[1]))
+            found.append(Remark(LLVM, Span(match[1], int(match[2]), int(match[3]) - 1), match[4]))
         elif found and re.match(_REMARK_GOES_ON, line):
             found[-1] = found[-1]._replace(text=f"{found[-1].text}\n{line}")
         else:

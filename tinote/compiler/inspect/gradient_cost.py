@@ -16,14 +16,15 @@ from tinote.autodiff.adjoints import adjoint_operations
 from tinote.autodiff.atomic_old_values import NO_OLD_VALUES, OldValue, OldValues
 from tinote.autodiff.shared_values import SharedValues
 from tinote.compiler.driver import Specialisation
-from tinote.compiler.pipeline import LOWERING, run_pipeline, steps_for
+from tinote.compiler.pipeline import LOWERING, RECORDING, run_pipeline, steps_for
 from tinote.compiler.requests import SHARING, Request
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import bytes_of, root_of
 from tinote.ir.launch_values import ExactNodes, LaunchInputs, Number, Read, exact_values
-from tinote.ir.query import buffers_of, definitions, walk
+from tinote.ir.query import buffers_of, definitions, span_of, walk
 from tinote.ir.types import Stack, element_type, shape_of
+from tinote.remarks import Remark
 from tinote.source import NOWHERE, Span
 
 #: Iterations that are counted one by one where the trip count of one loop depends on another. Chosen, not measured.
@@ -84,13 +85,14 @@ class Accumulation(NamedTuple):
 
 class GradientCosts(NamedTuple):
     """What `gradient_costs` finds, each in the order of the code. `shared`: what the launch itself saves instead, where
-    both share their work.
+    both share their work; `unshared`: remarks on what they do not share.
     """
 
     saved: tuple[Saved, ...]
     recomputed: tuple[Recomputed, ...]
     accumulated: tuple[Accumulation, ...]
     shared: tuple[Saved, ...] = ()
+    unshared: tuple[Remark, ...] = ()
 
 
 def _read_nothing(_buffer: ir.Buffer, _index: tuple[int, ...]) -> None:
@@ -130,7 +132,9 @@ def costs_of(
     assert context.gradient is not None and recorded.old_values is not None
     old = context.gradient.old_values
     assert isinstance(old, OldValues)
-    return gradient_costs(fn, final, arguments, read, length, old.values, recorded.old_values)
+    costs = gradient_costs(fn, final, arguments, read, length, old.values, recorded.old_values)
+    unshared = [remark for remark in recorded.remarks if remark.step == RECORDING.name and not remark.done]
+    return costs._replace(unshared=tuple(dict.fromkeys(unshared)))
 
 
 def _shared(shared: SharedValues, arguments: Sequence[Number], read: Read, length: Length) -> Iterator[Saved]:
@@ -148,7 +152,7 @@ def _shared(shared: SharedValues, arguments: Sequence[Number], read: Read, lengt
         loops = len(value.axes)
         how_many = "each iteration" if loops == 1 else f"each iteration of {loops} loops" if loops else "1"
         dtype = value.buffer.dtype
-        yield Saved(value.var.name or "a value", _span_of(value.op), dtype.name, dtype.size, how_many, count)
+        yield Saved(value.var.name or "a value", span_of(value.op), dtype.name, dtype.size, how_many, count)
 
 
 def _recomputed(fn: ir.Function) -> Iterator[Recomputed]:
@@ -156,7 +160,7 @@ def _recomputed(fn: ir.Function) -> Iterator[Recomputed]:
     found: dict[tuple[str, int], list[int]] = {}
     for op in walk(fn.region):
         if isinstance(op, ir.Prim | ir.Load) and op.origin is not None and op not in adjoint:
-            span = _span_of(op)
+            span = span_of(op)
             counts = found.setdefault((span.file, span.line), [0, 0])
             copied = isinstance(op, ir.Load) or (isinstance(op.origin, ir.Prim) and op.origin.prim is op.prim)
             counts[0 if copied else 1] += 1
@@ -176,7 +180,7 @@ def _accumulated(fn: ir.Function) -> Iterator[Accumulation]:
             alone = op.plain or not (isinstance(task, ir.Task) and task.parallel)
             how = "private" if root in private else "plain" if alone else "atomic"
             target = private.get(root, root).name
-            yield Accumulation(target, how, bytes_of(root) if how == "private" else None, _span_of(op))
+            yield Accumulation(target, how, bytes_of(root) if how == "private" else None, span_of(op))
 
 
 def saved_values(fn: ir.Function, arguments: Sequence[Number], read: Read, length: Length) -> tuple[Saved, ...]:
@@ -205,7 +209,7 @@ def _copies(fn: ir.Function, length: Length) -> list[Saved]:
         shape = " · ".join(map(str, (*lengths, *buffer.element))) or "1"
         original = _copied_to(fn, buffer)
         writes = [op for op in walk(fn.region) if isinstance(op, ir.Store | ir.Atomic) and op.buffer is original]
-        span = next((_span_of(op) for op in writes if _span_of(op).line), fn.loc)
+        span = next((span_of(op) for op in writes if span_of(op).line), fn.loc)
         found.append(Saved(original.name, span, buffer.dtype.name, buffer.dtype.size, shape, count, copy=True))
     return found
 
@@ -258,7 +262,7 @@ class _Counter:
         loops = [loop for loop in inner if isinstance(loop, ir.For | ir.While)]
         exact = not any(isinstance(one, ir.If) for one in inner)
         defined = self._definitions.get(value) if isinstance(value, ir.Var) else None
-        spans = [_span_of(one) for one in (op, defined, *reversed(inner)) if one is not None]
+        spans = [span_of(one) for one in (op, defined, *reversed(inner)) if one is not None]
         span = next((one for one in spans if one.line), NOWHERE)
         name = value.name if isinstance(value, ir.Var) and value.name else _loaded(defined) or "a value"
         self.found.append(
@@ -344,9 +348,3 @@ def _loaded(op: ir.Op | None) -> str:
     if not isinstance(op, ir.Load):
         return ""
     return f"{op.buffer.name}[{'…' if op.index else 'None'}]"
-
-
-def _span_of(op: ir.Op) -> Span:
-    if op.loc.line:
-        return op.loc
-    return op.origin.loc if op.origin is not None else NOWHERE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinote.compiler.codegen.llvm.parts import cut
@@ -12,6 +12,7 @@ from tinote.ir.buffers import Buffer, bytes_of, root_of
 from tinote.ir.nodes import Atomic, Check, For, Function, Op, Region, Task, While
 from tinote.ir.query import trip_count, walk
 from tinote.lazy import lazy
+from tinote.remarks import Remark
 from tinote.source import Span
 
 if TYPE_CHECKING:
@@ -81,24 +82,29 @@ class TaskPlan(NamedTuple):
         return f", long: in {self.functions} functions" if self.functions > 1 and self.workgroups is None else ""
 
 
-def plan_tasks(fn: Function, config: Config | None = None) -> tuple[TaskPlan, ...]:
+def plan_tasks(fn: Function, config: Config | None = None, remarks: Iterable[Remark] = ()) -> tuple[TaskPlan, ...]:
     """The tasks of an offloaded function, in the order in which they run; none before offloading. With workgroups, if
-    it is one for a GPU.
+    it is one for a GPU. `remarks`: on what was decided about it.
     """
-    plans = tuple([_plan(op) for op in fn.region.body if isinstance(op, Task)])
+    serial = {remark.loc: remark.text for remark in remarks if remark.step == "order_iterations" or _watches(remark)}
+    plans = tuple([_plan(op, serial) for op in fn.region.body if isinstance(op, Task)])
     if config is None or config.arch != "gpu" or not plans:
         return plans
     groups = gpu_launch.workgroups_of(fn, config)
     return tuple([plan._replace(workgroups=Workgroups(*g)) for plan, g in zip(plans, groups, strict=True)])
 
 
-def _plan(task: Task) -> TaskPlan:
+def _watches(remark: Remark) -> bool:
+    return remark.step == "watch_conflicts" and remark.done
+
+
+def _plan(task: Task, serial: Mapping[Span, str]) -> TaskPlan:
     operations = list(walk(task.body))
     touched = summarise(task.body)
     copies = {private.copy for private in task.privates}
     privates = tuple([PrivateCopy(p.target.name, p.prim.name, bytes_of(p.target)) for p in task.privates])
-    loops = [op for op in operations if isinstance(op, For) and op.vectorize]
-    heads: list[Op] = [task, *loops] if task.vectorize else [*loops]
+    loops = [op for op in operations if isinstance(op, For)]
+    heads: list[Op] = [op for op in (task, *loops) if op.vectorize]
     written = {b.name for b in touched.written} | {p.target.name for p in task.privates}
     return TaskPlan(
         name=task.name,
@@ -113,7 +119,7 @@ def _plan(task: Task) -> TaskPlan:
         operations=len(operations),
         span=_span_of(task),
         functions=1 + sum(map(len, cut(task.body).values())),
-        because=next((op.because for op in operations if isinstance(op, For) and not op.parallel and op.because), ""),
+        because=next((serial[op.loc] for op in loops if not op.parallel and op.loc in serial), ""),
     )
 
 

@@ -28,12 +28,10 @@ from tinote.compiler.driver import Specialisation
 from tinote.compiler.inspect.native_text import Located, assembly_lines, llvm_lines
 from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict, judge_loops
 from tinote.compiler.inspect.versions import Version, version_of
-from tinote.compiler.passes.analyses.choose_lanes import LEFT_TO_LLVM, is_candidate, why_scalar
 from tinote.compiler.pipeline import (
     LOWERING,
     VECTORISATION,
     Snapshot,
-    machine_of,
     python_steps_for,
     run_pipeline,
     steps_on,
@@ -41,12 +39,11 @@ from tinote.compiler.pipeline import (
 from tinote.compiler.protocol import FunctionSource
 from tinote.compiler.requests import GRADIENT, PRIMAL
 from tinote.config import Config
-from tinote.ir.divergence import Divergence
-from tinote.ir.lanes import lanes_of
-from tinote.ir.nodes import For, Function, Op, Task, Var, While
-from tinote.ir.query import buffers_of, walk
+from tinote.ir.nodes import Function, Op, Var
+from tinote.ir.query import buffers_of, span_of, walk
 from tinote.ir.text import Naming, show_lines
 from tinote.lazy import lazy
+from tinote.remarks import Remark
 from tinote.source import NOWHERE, Span
 
 if TYPE_CHECKING:
@@ -179,7 +176,8 @@ class Stages(NamedTuple):
     """A kernel's way, or its gradient's. `sources`: its text, then those of the device functions that it inlines.
     `judge` runs LLVM and tells which loops are vectorised; None where no machine code is made. `passes` runs it pass by
     pass and gives a stage for each; None where there are none, or where they are among the stages. `target`: what LLVM
-    compiles for, and how. `config`: the options that it was compiled under.
+    compiles for, and how. `config`: the options that it was compiled under. `remarks`: what the steps of the pipeline
+    say of what they decided.
     """
 
     name: str
@@ -190,6 +188,7 @@ class Stages(NamedTuple):
     passes: Callable[[], Sequence[Stage]] | None = None
     target: Callable[[], Target] | None = None
     config: Config | None = None
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def passes_at(self) -> int:
@@ -240,17 +239,20 @@ def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stage
     """The stages of one kernel, or of its gradient. Runs the pipeline; raises what compiling raises."""
     version = kernel if isinstance(kernel, Version) else version_of(kernel)
     source, first, config = version.source, version.function, version.config
-    snapshots = _snapshots(version, gradient)
-    last = snapshots[-1].after if snapshots else first
-    found = [python_stage(source.tree, source.file), *ir_stages(first, snapshots, version.front_end_seconds)]
-    if config.arch == "python":
-        return Stages(source.name, gradient, _sources(version), (*found, generated_stage(last, config)), config=config)
-    if config.arch == "gpu":
-        return Stages(source.name, gradient, _sources(version), (*found, wgsl_stage(last, config)), config=config)
-    native = _Native(last, config)
-    found += _native_stages(native)
-    shown = tuple(found)
-    return Stages(source.name, gradient, _sources(version), shown, native.judge, native.passes, native.target, config)
+    snapshots: list[Snapshot] = []
+    steps = steps_on(config.arch, GRADIENT if gradient else PRIMAL)
+    last, context = run_pipeline(first, steps, config, snapshots.append)
+    found = (python_stage(source.tree, source.file), *ir_stages(first, snapshots, version.front_end_seconds))
+    made = Stages(
+        source.name, gradient, _sources(version), found, config=config, remarks=tuple(dict.fromkeys(context.remarks))
+    )
+    if config.arch != "cpu":
+        generated = (generated_stage if config.arch == "python" else wgsl_stage)(last, config)
+        return made._replace(stages=(*found, generated))
+    native = _Native(last, config, made.remarks)
+    return made._replace(
+        stages=(*found, *_native_stages(native)), judge=native.judge, passes=native.passes, target=native.target
+    )
 
 
 def python_of(specialisation: Specialisation, *, gradient: bool) -> Stage:
@@ -262,14 +264,6 @@ def python_of(specialisation: Specialisation, *, gradient: bool) -> Stage:
 def wgsl_of(specialisation: Specialisation, *, gradient: bool) -> Stage:
     """The WGSL that stands for the kernel where `ti.init(arch=ti.gpu)` is in force. Raises `KernelTargetError`."""
     return wgsl_stage(specialisation.gpu_function(GRADIENT if gradient else PRIMAL), specialisation.config)
-
-
-def _snapshots(version: Version, gradient: bool) -> list[Snapshot]:
-    """Every step of the pipeline, run once more."""
-    seen: list[Snapshot] = []
-    steps = steps_on(version.config.arch, GRADIENT if gradient else PRIMAL)
-    run_pipeline(version.function, steps, version.config, seen.append)
-    return seen
 
 
 def has_gradient(specialisation: Specialisation) -> bool:
@@ -413,7 +407,7 @@ class _Namer:
             return StageLine(text, op.loc, bool(op.regions), op=op)
         primal = _known_by(op.origin)
         name = f"%{self._naming.variable(primal)}" if primal is not None else ""
-        return StageLine(text, op.loc if op.loc.line else op.origin.loc, bool(op.regions), op in adjoints, name, op)
+        return StageLine(text, span_of(op), bool(op.regions), op in adjoints, name, op)
 
 
 def _known_by(op: Op) -> Var | None:
@@ -490,9 +484,10 @@ def _stage_lines(lines: Sequence[Located]) -> list[StageLine]:
 class _Native:
     """The text that is compiled, with line tables."""
 
-    def __init__(self, fn: Function, config: Config) -> None:
+    def __init__(self, fn: Function, config: Config, remarks: Sequence[Remark]) -> None:
         self._fn = fn
         self._config = config
+        self._remarks = remarks
 
     @property
     def level(self) -> int:
@@ -500,30 +495,7 @@ class _Native:
 
     def judge(self) -> list[LoopVerdict]:
         """Which loops are vectorised, and why not the rest."""
-        loops = [op for op in walk(self._fn.region) if isinstance(op, For | Task) and op.because]
-        ordered = {op.loc: f"{'iterations may meet' if op.parallel else 'in order'}: {op.because}" for op in loops}
-        return judge_loops(jit.remarks(self.text, self.level), self._fn.loc, ordered, *self._lanes())
-
-    def _lanes(self) -> tuple[dict[Span, int | str], list[Span]]:
-        """How many iterations of a loop run in lanes, or why none do, and what stands in loops in lanes. Loops inside
-        run in those of the loop around.
-        """
-        machine = machine_of(self._config)
-        found: dict[Span, int | str] = {}
-        vectors: list[Span] = []
-        for op in walk(self._fn.region):
-            if is_candidate(op):
-                assert isinstance(op, For | Task)
-                why = why_scalar(op, Divergence(op), machine)
-                if self._config.lanes == "never":
-                    why = "lanes='never' is in force"
-                if why != LEFT_TO_LLVM:
-                    found[op.loc] = why
-            elif isinstance(op, For | Task) and lanes_of(op) > 1:
-                inside = [op, *walk(op.body)]
-                found |= {loop.loc: lanes_of(op) for loop in inside if isinstance(loop, For | Task | While)}
-                vectors += [inner.loc for inner in inside]
-        return found, vectors
+        return judge_loops((*self._remarks, *jit.remarks(self.text, self.level)), self._fn)
 
     def passes(self) -> list[Stage]:
         """A stage for each pass that LLVM runs."""

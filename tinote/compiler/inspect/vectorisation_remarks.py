@@ -1,5 +1,5 @@
 """What became of the loops of a kernel, in the user's own lines: which run in lanes (`passes/loops/vectorise.py`),
-which LLVM's vectorisers took and how wide, or why not.
+which LLVM's vectorisers took and how wide, or why not. The reasons are remarks of the steps that decide, and of LLVM.
 
 LLVM speaks of a loop several times, once per attempt: as the whole loop, as what remains of it, and as the loop over
 chunks that the launch puts around it. What counts for a place is the widest code that LLVM made there; the reasons are
@@ -9,13 +9,15 @@ those that it gave against the other attempts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
+from tinote.compiler.passes.analyses.choose_lanes import LEFT_TO_LLVM
+from tinote.ir.lanes import lanes_of
+from tinote.ir.nodes import For, Function, Task, While
+from tinote.ir.query import walk
+from tinote.remarks import LLVM, Remark
 from tinote.source import Span
-
-if TYPE_CHECKING:
-    from tinote.runtime.jit import Remark
 
 
 class LoopVerdict(NamedTuple):
@@ -60,52 +62,69 @@ _ADVICE = (
 )
 
 
-def judge_loops(
-    remarks: Iterable[Remark],
-    kernel: Span,
-    ordered: Mapping[Span, str] | None = None,
-    lanes: Mapping[Span, int | str] | None = None,
-    inside: Iterable[Span] = (),
-) -> list[LoopVerdict]:
-    """The verdicts on all places that LLVM names a loop at, in the order of the source. `kernel`: its `def` line, where
-    loops stand that a launch needs for itself, such as merging private copies. `ordered`: the loops whose iterations
-    keep an order that the user did not ask for, and why. `lanes`: how many iterations run in lanes, or why none do;
-    `inside`: what stands in such loops, which LLVM need not vectorise.
+#: What the steps that order iterations say of a loop, in short.
+_ORDERING = {"order_iterations": "in order: ", "keep_order": "iterations may meet: ", "watch_conflicts": ""}
+
+_Place = tuple[str, int, int]
+
+
+def judge_loops(remarks: Sequence[Remark], fn: Function) -> list[LoopVerdict]:
+    """The verdicts on all loops of `fn`, the last form of a kernel, that `remarks` are on, in the order of the source.
+    At the kernel's `def` line stand loops that a launch needs for itself, such as merging private copies.
     """
-    vectors = {(span.file, span.line, span.column) for span in inside}
-    found: dict[tuple[str, int, int], LoopVerdict] = {}
-    known = {(span.file, span.line, span.column): why for span, why in (ordered or {}).items()}
-    for key, why in known.items():
-        found[key] = LoopVerdict(*key, 1, 1, (why,), "")
+    lanes, vectors = _lanes(fn)
+    found: dict[_Place, LoopVerdict] = {}
+    ordered: dict[_Place, str] = {}
+
+    def at(place: _Place) -> LoopVerdict:
+        return found.get(place) or LoopVerdict(*place, 1, 1, (), "")
+
+    def refuse(place: _Place, reason: str) -> None:
+        found[place] = at(place)._replace(reasons=tuple(dict.fromkeys((*at(place).reasons, reason))))
+
     for remark in remarks:
-        done = _VECTORISED.search(remark.text)
-        alone = _INTERLEAVED.search(remark.text)
-        refused = _REFUSED.match(remark.text)
-        if (
-            not (done or alone or refused)
-            or not remark.line
-            or (remark.file, remark.line) == (kernel.file, kernel.line)
-        ):
+        if remark.step in _ORDERING and not remark.done:
+            place, reason = _place(remark.loc), _ORDERING[remark.step] + remark.text
+            ordered.setdefault(place, reason)
+            refuse(place, reason)
+    for remark in remarks:
+        place = _place(remark.loc)
+        if remark.step != LLVM or not remark.loc.line or place[:2] == (fn.loc.file, fn.loc.line):
             continue
-        key = remark.file, remark.line, remark.column - 1
-        verdict = found.get(key) or LoopVerdict(*key, 1, 1, (), "")
-        if done:
-            verdict = max(verdict, verdict._replace(width=int(done[1]), interleaved=int(done[2])), key=lambda v: v[3:5])
-        elif alone:
-            verdict = verdict._replace(interleaved=max(verdict.interleaved, int(alone[1])))
-        elif refused and refused[1] and key not in vectors:
-            verdict = verdict._replace(reasons=tuple(dict.fromkeys((*verdict.reasons, _plain(refused[1])))))
-        found[key] = verdict
+        if done := _VECTORISED.search(remark.text):
+            wide = at(place)._replace(width=int(done[1]), interleaved=int(done[2]))
+            found[place] = max(at(place), wide, key=lambda verdict: verdict[3:5])
+        elif alone := _INTERLEAVED.search(remark.text):
+            found[place] = at(place)._replace(interleaved=max(at(place).interleaved, int(alone[1])))
+        elif (refused := _REFUSED.match(remark.text)) and refused[1] and place not in vectors:
+            refuse(place, _plain(refused[1]))
+    for remark in remarks:
+        place = _place(remark.loc)
+        if remark.step == "vectorise" and not remark.done and remark.text != LEFT_TO_LLVM and at(place).width == 1:
+            refuse(place, f"not in lanes: {remark.text}")
+    for place, width in lanes.items():
+        found[place] = at(place)._replace(width=width, interleaved=1, reasons=(), lanes=True)
     # Not vectorised for no reason: a loop that LLVM has turned into something else, or the launch's own.
-    for span, told in (lanes or {}).items():
-        key = span.file, span.line, span.column
-        verdict = found.get(key) or LoopVerdict(*key, 1, 1, (), "")
-        if isinstance(told, int):
-            found[key] = verdict._replace(width=told, interleaved=1, reasons=(), lanes=True)
-        elif verdict.width == 1:
-            found[key] = verdict._replace(reasons=(*verdict.reasons, f"not in lanes: {told}"))
-    judged = [_advised(found[key]) for key in sorted(found) if found[key][3:6] != (1, 1, ())]
-    return [v._replace(advice=known.get((v.file, v.line, v.column), v.advice)) for v in judged]
+    judged = [(place, found[place]) for place in sorted(found) if found[place][3:6] != (1, 1, ())]
+    return [verdict._replace(advice=ordered.get(place) or _advice(verdict)) for place, verdict in judged]
+
+
+def _lanes(fn: Function) -> tuple[dict[_Place, int], set[_Place]]:
+    """How many iterations of a loop run in lanes, and where what stands in such loops is, which LLVM need not
+    vectorise. Loops inside run in the lanes of the loop around.
+    """
+    widths: dict[_Place, int] = {}
+    inside: set[_Place] = set()
+    for op in walk(fn.region):
+        if isinstance(op, For | Task) and lanes_of(op) > 1:
+            within = [op, *walk(op.body)]
+            inside.update([_place(inner.loc) for inner in within])
+            widths |= {_place(loop.loc): lanes_of(op) for loop in within if isinstance(loop, For | Task | While)}
+    return widths, inside
+
+
+def _place(span: Span) -> _Place:
+    return span.file, span.line, span.column
 
 
 def _plain(reason: str) -> str:
@@ -114,8 +133,7 @@ def _plain(reason: str) -> str:
     return re.sub(r" at .*:(\d+):\d+$", r" at line \1", reason)
 
 
-def _advised(verdict: LoopVerdict) -> LoopVerdict:
+def _advice(verdict: LoopVerdict) -> str:
     if verdict.width > 1:
-        return verdict
-    advice = next((words for part, words in _ADVICE if any(part in reason for reason in verdict.reasons)), "")
-    return verdict._replace(advice=advice)
+        return ""
+    return next((words for part, words in _ADVICE if any(part in reason for reason in verdict.reasons)), "")

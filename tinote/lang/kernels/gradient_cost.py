@@ -13,6 +13,7 @@ from tinote.lang.kernels.instances import Instance
 from tinote.lang.session.state import memory_of
 from tinote.lang.tables import escaped, table_as_html, table_as_text
 from tinote.lazy import lazy
+from tinote.remarks import Remark
 from tinote.runtime.memory import readable_size
 from tinote.source import Span, location_name
 
@@ -42,7 +43,8 @@ class GradientCost(NamedTuple):
     of which it executes operations again. `accumulated`: where it adds to memory. `threads`: how many launches use at
     most. `temporaries`: what has no gradient, and gets an adjoint for the time of a reverse sweep if what the kernel
     leaves there is needed. `shared`: where a launch and its gradient share their work, in functional derivatives and in
-    tapes that are repeated, the launch saves these values, which the gradient else computes a second time.
+    tapes that are repeated, the launch saves these values, which the gradient else computes a second time; `unshared`:
+    remarks on those that it does not.
     """
 
     kernel: str
@@ -52,6 +54,7 @@ class GradientCost(NamedTuple):
     threads: int
     temporaries: tuple[TemporaryAdjoint, ...] = ()
     shared: tuple[Saved, ...] = ()
+    unshared: tuple[Remark, ...] = ()
 
     @property
     def atomics(self) -> tuple[Accumulation, ...]:
@@ -103,6 +106,8 @@ class GradientCost(NamedTuple):
             size = "what only the launch tells" if None in sizes else readable_size(sum([one or 0 for one in sizes]))
             where = _on_lines(one.span for one in self.shared)
             lines.append(f"where it shares its work, the launch saves {size} for it{where}")
+        for text in dict.fromkeys([one.text for one in self.unshared]):
+            lines.append(f"not shared: {text}{_on_lines(one.loc for one in self.unshared if one.text == text)}")
         if self.temporaries:
             named = ", ".join([f"{one.name} ({one.type}, {readable_size(one.nbytes)})" for one in self.temporaries])
             lines.append(f"temporary adjoints, if they are needed: {named}")
@@ -154,9 +159,7 @@ def cost_of(instance: Instance, values: tuple[Any, ...]) -> GradientCost:
     costs = gradient_cost.costs_of(specialisation, request, values[count:], read, length)
     threads = specialisation.config.num_threads
     temporaries = tuple(sorted([_temporary(buffer) for buffer in arguments.lent]))
-    return GradientCost(
-        instance.kernel_name, costs.saved, costs.recomputed, costs.accumulated, threads, temporaries, costs.shared
-    )
+    return GradientCost(instance.kernel_name, *costs[:3], threads, temporaries, *costs[3:])
 
 
 def _temporary(buffer: Buffer) -> TemporaryAdjoint:

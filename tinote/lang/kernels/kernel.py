@@ -503,7 +503,7 @@ class Kernel(Tokenised, Generic[P, R]):
             A row for each task.
         """
         made = stages.stages_of(self._latest().specialisation, gradient)
-        return TaskTable(() if made.last is None else schedule.plan_tasks(made.last, made.config))
+        return TaskTable(() if made.last is None else schedule.plan_tasks(made.last, made.config, made.remarks))
 
     def specialise(self, /, *args: Any, **kwargs: Any) -> Specialisation:
         """The specialisation for these arguments, compiled but not launched.

@@ -1,5 +1,5 @@
-"""The explorer's panels: the tasks of a launch, which loops are vectorised, what a gradient costs. Each is a few tables
-whose rows know their place in the source; some also annotate the rows of the source.
+"""The explorer's panels: the tasks of a launch, which loops are vectorised and what else was decided, what a gradient
+costs. Each is a few tables whose rows know their place in the source; some also annotate the rows of the source.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _row(location: tuple[int, int, int], *cells: str, tone: str = "") -> Json:
 
 def _tasks(stages: Stages, rows: Rows) -> Json:
     assert stages.last is not None
-    plans = plan_tasks(stages.last, stages.config)
+    plans = plan_tasks(stages.last, stages.config, stages.remarks)
     shown = [_task(plan, number, rows) for number, plan in enumerate(plans)]
     own = "private copies" if any(plan.workgroups is None for plan in plans) else "workgroups"
     columns = ("task", "line", "schedule", "iterations", own, "atomics left", "checks", "reads", "writes")
@@ -93,11 +93,11 @@ def _line(span: Span) -> str:
 
 
 def _loops(stages: Stages, rows: Rows) -> Json:
-    assert stages.judge is not None
-    verdicts = stages.judge()
+    if stages.judge is None:
+        return {"tables": [_decisions(stages, rows)]}
     shown: list[Json] = []
     notes: list[Json] = []
-    for verdict in verdicts:
+    for verdict in stages.judge():
         location = rows.location(Span(verdict.file, verdict.line, verdict.column))
         word, tone = _verdict(verdict), "good" if verdict.width > 1 else "costly"
         why = "; ".join(verdict.reasons)
@@ -108,7 +108,17 @@ def _loops(stages: Stages, rows: Rows) -> Json:
             notes.append({"row": location[0], "text": word, "tone": tone, "title": verdict.advice or why})
     columns = ("line", "loop", "in short", "reasons")
     empty = "LLVM found no loop to vectorise"
-    return {"tables": [_table("Loops, in lanes or in LLVM's own judgement", columns, shown, empty)], "notes": notes}
+    loops = _table("Loops, in lanes or in LLVM's own judgement", columns, shown, empty)
+    return {"tables": [loops, _decisions(stages, rows)], "notes": notes}
+
+
+def _decisions(stages: Stages, rows: Rows) -> Json:
+    """The remarks of the steps, in the order of the source."""
+    shown = [
+        _row(rows.location(one.loc), _line(one.loc), one.step, one.text, tone="good" if one.done else "")
+        for one in sorted(stages.remarks, key=lambda one: (one.loc.file, one.loc.line, one.loc.column))
+    ]
+    return _table("What the compiler decided", ("line", "step", "what it did, or why it did not"), shown, "nothing")
 
 
 def _verdict(verdict: LoopVerdict) -> str:
@@ -185,6 +195,6 @@ def _accumulated(costs: GradientCosts, rows: Rows) -> Json:
 
 PANELS = {
     "tasks": ExplorerPanel("Tasks", lambda stages: stages.last is not None and bool(plan_tasks(stages.last)), _tasks),
-    "loops": ExplorerPanel("Vectorisation", lambda stages: stages.judge is not None, _loops),
+    "loops": ExplorerPanel("Vectorisation", lambda stages: bool(stages.judge or stages.remarks), _loops),
     "costs": ExplorerPanel("Saved and recomputed", lambda stages: stages.gradient and stages.last is not None, _costs),
 }

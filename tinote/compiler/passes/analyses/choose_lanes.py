@@ -178,45 +178,56 @@ class Chooser:
         self.machine = machine
         self.always = always
 
-    def plans(self, loop: ir.For | ir.Task, privates: Sequence[ir.Private]) -> dict[ir.Op, LanesPlan]:
-        """How a parallel loop, or those inside of it, are to run in lanes. Of a nest it is the inner ones, unless the
-        accesses suit lanes of an outer one so much better that it pays: then the inner ones count inside.
+    def plans(self, loop: ir.For | ir.Task, privates: Sequence[ir.Private]) -> dict[ir.Op, LanesPlan | str]:
+        """How a parallel loop, or those inside of it, are to run in lanes, or why they are not, in words for the
+        author. Of a nest it is the inner ones, unless the accesses suit lanes of an outer one so much better that it
+        pays: then the inner ones count inside.
         """
-        body = loop.regions[0]
-        inner = outermost_parallel(body)
+        inner = outermost_parallel(loop.regions[0])
         if not inner:
-            plan = self.innermost(loop, privates)
-            return {} if plan is None else {loop: plan}
-        found: dict[ir.Op, LanesPlan] = {}
+            return {loop: self.innermost(loop, privates)}
+        found: dict[ir.Op, LanesPlan | str] = {}
         for op in inner:
             found |= self.plans(op, privates)
-        if not found and all(is_left_to_llvm(op) for op in inner):
-            return {}
-        plan = self.outer(loop, found, privates)
+        in_lanes = {op: plan for op, plan in found.items() if isinstance(plan, LanesPlan)}
+        if not in_lanes and all(is_left_to_llvm(op) for op in inner):
+            return found
+        plan = self.outer(loop, in_lanes, privates)
         return found if plan is None else {loop: plan}
 
-    def innermost(self, loop: ir.For | ir.Task, privates: Sequence[ir.Private]) -> LanesPlan | None:
-        if not self.always and is_left_to_llvm(loop) and not _may_have_rows(loop):
-            return None
+    def innermost(self, loop: ir.For | ir.Task, privates: Sequence[ir.Private]) -> LanesPlan | str:
+        why = _obstacle(loop) or ("" if self.always else self.why_unfit(loop))
+        if why:
+            return why
         divergence = Divergence(loop, self.definitions)
-        if _obstacle(loop, divergence, self.machine):
-            return None
+        why = _diverging_obstacle(loop, divergence, self.machine)
+        if why:
+            return why
         lanes = _lanes_for(loop, self.machine, sum([bytes_of(b) or 0 for b in _in_common(loop, divergence, privates)]))
         estimate = self.estimate(loop, divergence, lanes, privates)
-        if not self.always and _why_not_worth_it(loop, divergence, self.machine, estimate):
-            return None
-        return self.plan(loop, lanes, estimate)
+        why = "" if self.always else _why_not_worth_it(loop, divergence, self.machine, estimate)
+        return why or self.plan(loop, lanes, estimate)
+
+    def why_unfit(self, loop: ir.For | ir.Task) -> str:
+        """Why lanes certainly do not pay, as far as that is seen at a glance."""
+        large = _why_too_large(loop, self.machine)
+        if large:
+            return large
+        lanes, count = _lanes_of_register(loop, self.machine), trip_count(loop.args[0], loop.args[1])
+        if count is not None and count < lanes:
+            return f"it has fewer than {lanes} iterations"
+        return LEFT_TO_LLVM if is_left_to_llvm(loop) and not _may_have_rows(loop) else ""
 
     def outer(
         self, loop: ir.For | ir.Task, inside: Mapping[ir.Op, LanesPlan], privates: Sequence[ir.Private]
     ) -> LanesPlan | None:
-        divergence = Divergence(loop, self.definitions)
         lanes = _lanes_of_register(loop, self.machine)
         count = trip_count(loop.args[0], loop.args[1])
-        if _obstacle(loop, divergence, self.machine):
-            return None
         few = count is not None and count < _MIN_STRIPS * lanes
-        if not self.always and (few or _why_too_large(loop, self.machine)):
+        if _obstacle(loop) or (not self.always and (few or _why_too_large(loop, self.machine))):
+            return None
+        divergence = Divergence(loop, self.definitions)
+        if _diverging_obstacle(loop, divergence, self.machine):
             return None
         plan = self.plan(loop, lanes, self.estimate(loop, divergence, lanes, privates))
         costs = {op: one.cost for op, one in inside.items()}
@@ -284,12 +295,7 @@ def _with_columns(copy: ir.Buffer, lanes: int) -> Columns:
     return Columns(wide, ir.Buffer(copy.name, copy.dtype, (None,), kind=copy.kind, flat=wide), lanes)
 
 
-def why_scalar(loop: ir.For | ir.Task, divergence: Divergence, machine: Machine, *, always: bool = False) -> str:
-    """Why a candidate does not run in lanes, in words for its author; empty if it does."""
-    return _obstacle(loop, divergence, machine) or ("" if always else _why_not_worth_it(loop, divergence, machine))
-
-
-def _obstacle(loop: ir.For | ir.Task, divergence: Divergence, machine: Machine) -> str:
+def _obstacle(loop: ir.For | ir.Task) -> str:
     """What stands in the way, whatever would be gained; empty if nothing does."""
     if loop.ordered:
         return "its iterations keep their order, since they may meet"
@@ -297,15 +303,21 @@ def _obstacle(loop: ir.For | ir.Task, divergence: Divergence, machine: Machine) 
         return "its index is a u64"
     if not _stacks_are_mirrored(loop.regions[0]):
         return "it takes back what it saves in another order than that of a reverse sweep"
-    own = {op.out for op in walk(loop.regions[0]) if isinstance(op, ir.Local)}
     for op in walk(loop.regions[0]):
         if isinstance(op, ir.Print):
             return "it prints"
-        if isinstance(op, ir.Get) and op.args[0] not in own and not divergence.uniform(*op.args[1:]):
-            return "it reads different places of an array that is local outside of it"
         moved = [op.buffer.dtype] if isinstance(op, ir.MemoryOp) else []
         if any(isinstance(element_type(t), Tangents) for t in (*moved, *[v.type for v in op.outs])):
             return "its tangents along several directions are vectors already"
+    return ""
+
+
+def _diverging_obstacle(loop: ir.For | ir.Task, divergence: Divergence, machine: Machine) -> str:
+    """The same, of what depends on the values that differ between lanes."""
+    own = {op.out for op in walk(loop.regions[0]) if isinstance(op, ir.Local)}
+    for op in walk(loop.regions[0]):
+        if isinstance(op, ir.Get) and op.args[0] not in own and not divergence.uniform(*op.args[1:]):
+            return "it reads different places of an array that is local outside of it"
         if isinstance(op, ir.For) and op.index.type is u64 and op in divergence.divergent:
             return "a loop inside counts in u64"
         if isinstance(op, ir.Atomic):
@@ -376,21 +388,9 @@ def _why_too_large(loop: ir.For | ir.Task, machine: Machine) -> str:
     return ""
 
 
-def _why_not_worth_it(
-    loop: ir.For | ir.Task,
-    divergence: Divergence,
-    machine: Machine,
-    estimate: _Estimate | None = None,
-) -> str:
-    body, large = loop.regions[0], _why_too_large(loop, machine)
-    if large:
-        return large
-    lanes = _lanes_of_register(loop, machine)
+def _why_not_worth_it(loop: ir.For | ir.Task, divergence: Divergence, machine: Machine, estimate: _Estimate) -> str:
+    body, lanes = loop.regions[0], estimate.count
     count = trip_count(loop.args[0], loop.args[1])
-    if count is not None and count < lanes:
-        return f"it has fewer than {lanes} iterations"
-    if estimate is None:
-        estimate = _Estimate(body, divergence, lanes, machine)
     if is_left_to_llvm(loop):
         wide = any(tile.columns is None or tile.columns > _MAX_INTERLEAVED for tile in estimate.tiles.values())
         if not wide or _Estimate(body, divergence, lanes, machine).lanes(body) < _MIN_GAIN * estimate.of_all:

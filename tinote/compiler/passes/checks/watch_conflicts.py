@@ -12,7 +12,7 @@
                                                    store @x[%i], %a
 
 The loops run in order meanwhile, so that what is seen needs no atomic operations. It lies in temporaries, which are
-zeros when a launch begins; of larger fields, and of arrays, nothing is seen, as the loop's remark says. To store what
+zeros when a launch begins; of larger fields, and of arrays, nothing is seen, which a remark says. To store what
 is there already changes nothing, and is no conflict; nor are updates by one operation.
 """
 
@@ -24,11 +24,14 @@ from enum import IntEnum
 
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
+from tinote.ir.access import Accesses, buffers_may_meet
 from tinote.ir.buffers import root_of
 from tinote.ir.build import Builder
+from tinote.ir.conflicts import find_conflict
 from tinote.ir.query import walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import i32, i64, u1
+from tinote.remarks import Remark, Report, unread
 
 #: Numbers of a field that is watched. Chosen, not measured.
 _MAX_WATCHED = 1 << 18
@@ -45,13 +48,17 @@ class _Word(IntEnum):
     LATER_READER = 3
 
 
-def watch_conflicts(fn: ir.Function) -> ir.Function:
+def watch_conflicts(fn: ir.Function, report: Report = unread) -> ir.Function:
     """`fn`, in scalar form, with the loops watched that `keep_order` has found."""
     body: list[ir.Op] = []
     for op in fn.region.body:
         if isinstance(op, ir.For) and op.parallel:
-            watched, others = _watched(op)
-            op = _saying(op, others) if others else op
+            watched, others = _watched(op, fn)
+            if watched:
+                report(Remark("watch_conflicts", op.loc, "debug mode watches whether its iterations meet", done=True))
+            if others:
+                names = ", ".join(sorted(f"`{b.name}`" for b in others))
+                report(Remark("watch_conflicts", op.loc, f"debug mode does not watch {names}: an array, or too large"))
             body.append(_Watcher(op, watched).loop() if watched else op)
         else:
             body.append(op)
@@ -60,10 +67,11 @@ def watch_conflicts(fn: ir.Function) -> ir.Function:
     return fn.with_region(ir.Region(fn.region.params, tuple(body), fn.region.yields))
 
 
-def _watched(loop: ir.For) -> tuple[set[ir.Buffer], set[ir.Buffer]]:
-    """The fields in which iterations of a loop may meet, and what other memory they may meet in."""
+def _watched(loop: ir.For, fn: ir.Function) -> tuple[set[ir.Buffer], set[ir.Buffer]]:
+    """The fields in which iterations of a loop may meet, and what other memory they may conflict over."""
     inside = [*walk(ir.Region((), (loop,)))]
-    if not any(isinstance(op, ir.For) and op.ordered for op in inside):
+    ordered = [op for op in inside if isinstance(op, ir.For) and op.ordered]
+    if not ordered:
         return set(), set()
     shared = ir.BufferKind.FIELD, ir.BufferKind.ARRAY
     accesses = [op for op in inside if isinstance(op, ir.MemoryOp) and op.buffer.kind in shared]
@@ -72,31 +80,22 @@ def _watched(loop: ir.For) -> tuple[set[ir.Buffer], set[ir.Buffer]]:
     updated = {op.buffer for op in accesses if isinstance(op, ir.Atomic)}
     found = stored | (updated & loaded)
     watched = {b for b in found if b.kind is ir.BufferKind.FIELD and _size(b) <= _MAX_WATCHED}
-    return watched, {b for b in found - watched if f"`{b.name}`" in loop.because}
+    return watched, _in_conflict(found - watched, ordered, fn) if found != watched else set()
+
+
+def _in_conflict(buffers: set[ir.Buffer], loops: Sequence[ir.For], fn: ir.Function) -> set[ir.Buffer]:
+    """Those of `buffers` over which iterations of these loops may conflict."""
+    accesses = Accesses(fn)
+
+    def conflict(buffer: ir.Buffer, loop: ir.For) -> bool:
+        inside = [one for one in accesses.within(accesses.loops[loop]) if buffers_may_meet(one.buffer, buffer)]
+        return find_conflict(accesses, accesses.loops[loop], inside, unordered=True) is not None
+
+    return {buffer for buffer in buffers if any(conflict(buffer, loop) for loop in loops)}
 
 
 def _size(buffer: ir.Buffer) -> float:
     return math.prod([math.inf if extent is None else extent for extent in (*buffer.shape, *buffer.element)])
-
-
-def _saying(loop: ir.For, others: set[ir.Buffer]) -> ir.For:
-    """`loop`, whose remark says which memory is not watched."""
-    names = ", ".join(sorted(f"`{b.name}`" for b in others))
-    because = f"{loop.because} (debug mode does not watch {names}: an array, or too large)"
-    return ir.For(
-        loop.lo,
-        loop.hi,
-        loop.initial,
-        loop.body,
-        loop.outs,
-        loop.loc,
-        parallel=loop.parallel,
-        ordered=loop.ordered,
-        reverse=loop.reverse,
-        vectorize=loop.vectorize,
-        because=because,
-        origin=loop.origin,
-    )
 
 
 class _Watcher(Rewriter):
@@ -133,7 +132,7 @@ class _Watcher(Rewriter):
         for inner in op.body.body:
             self.visit(inner)
         body, self.out = ir.Region(op.body.params, tuple(self.out), op.body.yields), outer
-        self.out.append(ir.For(op.lo, op.hi, (), body, (), op.loc, because=op.because, origin=op.origin))
+        self.out.append(ir.For(op.lo, op.hi, (), body, (), op.loc, origin=op.origin))
 
     def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
         if not isinstance(op, ir.Load | ir.Store | ir.Atomic) or op.buffer not in self.seen:

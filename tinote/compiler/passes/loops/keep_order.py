@@ -1,12 +1,13 @@
 """Keeps the order of iterations that may conflict: a thread runs its part of such a loop one by one.
 
-    for parallel %i in 0 .. %n:               for parallel ordered %i in 0 .. %n because "…":
+    for parallel %i in 0 .. %n:               for parallel ordered %i in 0 .. %n:
       %k = load @k[%i]                 ->       %k = load @k[%i]
       %a = load @x[%k]                          %a = load @x[%k]
       store @x[%i], %a                          store @x[%i], %a
 
 Lanes would run several of their iterations at once, and nests that are turned inside out, or split, in another order.
-Which loops these are `ir/conflicts.py` finds out: all for which independence is not proved.
+Which loops these are `ir/conflicts.py` finds out: all for which independence is not proved. The remark on each names
+two accesses that may conflict.
 """
 
 from __future__ import annotations
@@ -15,17 +16,19 @@ from tinote.ir.access import Accesses
 from tinote.ir.conflicts import find_conflict, in_order
 from tinote.ir.nodes import For, Function, Op
 from tinote.ir.query import walk
+from tinote.remarks import Remark, Report, unread
 
 
-def keep_order(fn: Function, *, exact: bool = False) -> Function:
+def keep_order(fn: Function, report: Report = unread, *, exact: bool = False) -> Function:
     """`fn`, in scalar form, with such loops `ordered`; `exact`: sums of floats keep their order, too."""
     parallel = [op for op in walk(fn.region) if isinstance(op, For) and op.parallel]
     if not any(op.writes for loop in parallel for op in walk(loop.body)):
         return fn
     accesses = Accesses(fn)
-    found: dict[Op, str] = {}
+    found: set[Op] = set()
     for op in parallel:
         conflict = find_conflict(accesses, accesses.loops[op], unordered=True, exact=exact)
         if conflict is not None:
-            found[op] = str(conflict)
+            found.add(op)
+            report(Remark("keep_order", op.loc, str(conflict)))
     return in_order(fn, found)

@@ -25,23 +25,28 @@ from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses, buffers_may_meet
 from tinote.ir.checks import checks_alone
-from tinote.ir.conflicts import find_conflict
-from tinote.ir.query import free_variables, walk
+from tinote.ir.conflicts import Conflict, find_conflict
+from tinote.ir.query import free_variables, span_of, walk
 from tinote.ir.ranges import Known, Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
+from tinote.remarks import Remark, Report, unread
 
 _DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
 
 
-def mark_vector_loops(fn: ir.Function) -> ir.Function:
+def mark_vector_loops(fn: ir.Function, report: Report = unread) -> ir.Function:
     """`fn` with `vectorize` set on the loops that bear it."""
-    return _Marker(Accesses(fn)).run(fn)
+    return _Marker(Accesses(fn), report).run(fn)
 
 
 class _Marker(Rewriter):
-    def __init__(self, accesses: Accesses) -> None:
+    def __init__(self, accesses: Accesses, report: Report) -> None:
         super().__init__()
         self.accesses = accesses
+        self.report = report
+
+    def remark(self, op: ir.Op, text: str, *, done: bool = False) -> None:
+        self.report(Remark("mark_vector_loops", span_of(op), text, done))
 
     def nest(self, op: ir.Op) -> None:
         """A loop with loops inside that only compute is tried with these written out."""
@@ -51,32 +56,40 @@ class _Marker(Rewriter):
             and any(isinstance(inner, ir.For) for inner in op.regions[0].body)
         ):
             sums = [inner for inner in walk(op.regions[0]) if _sums_up(inner)]
-            straight = unrolled(op.regions[0]) if self.fit_when_unrolled(op, sums) else None
-            if straight is not None:
+            straight = self.why_unfit(op, sums) or unrolled(op.regions[0])
+            if isinstance(straight, str):
+                self.remark(op, f"the loops inside of it are not written out: {straight}")
+            else:
+                self.remark(op, "the loops inside of it are written out", done=True)
                 op = op.rebuilt(op.args, (straight,))
                 assert isinstance(op, ir.For | ir.Task)
                 # Iterations that sum up are not independent, but LLVM recognises the reduction.
                 op.vectorize = not sums
         super().nest(op)
 
-    def fit_when_unrolled(self, op: ir.For | ir.Task, sums: Sequence[ir.Op]) -> bool:
-        """Whether iterations touch nothing that others write, but for `sums`, and do nothing else that stands in the
-        way.
+    def why_unfit(self, op: ir.For | ir.Task, sums: Sequence[ir.Op]) -> str:
+        """Why its loops are not worth writing out; empty if iterations touch nothing that others write, but for `sums`,
+        and do nothing else that stands in the way.
         """
-        inside = list(walk(op.regions[0]))
-        if any(isinstance(inner, ir.Check) for inner in inside):
-            return False
-        if not all(isinstance(inner, ir.For | ir.NewStack | ir.Push | ir.Pop) or _harmless(inner) for inner in inside):
-            return False
+        for inner in walk(op.regions[0]):
+            if isinstance(inner, ir.Check):
+                return "a check stands in it"
+            if not isinstance(inner, ir.For | ir.NewStack | ir.Push | ir.Pop) and not _harmless(inner):
+                return _effect_of(inner)
         found = self.accesses.within(self.accesses.loops[op])
         others = [access for access in found if access.op not in sums]
-        return any(access.writes for access in found) and not self.iterations_conflict(others, op)
+        conflict = self.conflict(others, op) if any(access.writes for access in found) else "it has no result"
+        return str(conflict or "")
 
     def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
         if not (isinstance(op, ir.For) or (isinstance(op, ir.Task) and op.parallel)):
             return KEEP
         # One whose loops were written out has been decided about.
-        if op.vectorize or op not in self.accesses.loops or not self.independent(op):
+        if op.vectorize or op not in self.accesses.loops:
+            return KEEP
+        why = self.why_apart(op)
+        self.remark(op, why or "its iterations are independent, so that LLVM may run several at once", done=not why)
+        if why:
             return KEEP
         new = op.rebuilt(op.args, op.regions)
         assert isinstance(new, ir.For | ir.Task)
@@ -84,25 +97,28 @@ class _Marker(Rewriter):
         self.emit(new)
         return new.outs
 
-    def independent(self, op: ir.For | ir.Task) -> bool:
-        """Whether no iteration touches what another writes."""
+    def why_apart(self, op: ir.For | ir.Task) -> str:
+        """Why iterations cannot run at once; empty if none touches what another writes."""
         inside, body = self.accesses.within(self.accesses.loops[op]), op.regions[0]
         if not op.outs and not any(access.writes for access in inside):
-            # Without a result there is nothing to run several of.
-            return False
-        if not all(_harmless(inner) or (op.parallel and _is_own(inner)) for inner in walk(body)):
-            return False
-        if self.iterations_conflict(inside, op):
-            return False
-        if any(isinstance(inner, ir.For) for inner in walk(body)):
-            return not any(isinstance(inner, ir.Check) for inner in walk(body))
-        return self.checks_may_go_first(body, self.accesses.loops[op])
+            return "it has no result"
+        for inner in walk(body):
+            if not _harmless(inner) and not (op.parallel and _is_own(inner)):
+                return _effect_of(inner)
+        conflict = self.conflict(inside, op)
+        if conflict is not None:
+            return str(conflict)
+        loops = any(isinstance(inner, ir.For) for inner in walk(body))
+        if loops and any(isinstance(inner, ir.Check) for inner in walk(body)):
+            return "a check stands in it, besides loops"
+        first = loops or self.checks_may_go_first(body, self.accesses.loops[op])
+        return "" if first else "its checks cannot all be made before its iterations run"
 
-    def iterations_conflict(self, inside: list[Access], op: ir.For | ir.Task) -> bool:
-        """Whether an iteration may write what another one reads or writes."""
+    def conflict(self, inside: list[Access], op: ir.For | ir.Task) -> Conflict | None:
+        """Where an iteration may write what another one reads or writes."""
         # Updates that may come in any order may still not be made at once.
         unordered = op.parallel and not any(isinstance(access.op, ir.Atomic) for access in inside)
-        return find_conflict(self.accesses, self.accesses.loops[op], inside, unordered=unordered) is not None
+        return find_conflict(self.accesses, self.accesses.loops[op], inside, unordered=unordered)
 
     def checks_may_go_first(self, body: ir.Region, loop: Loop) -> bool:
         """Whether all checks of an iteration can be made before any of its work, whether or not one fails."""
@@ -150,6 +166,15 @@ def _sums_up(op: ir.Op) -> bool:
 def _is_own(op: ir.Op) -> bool:
     """Whether an operation of a parallel iteration concerns that alone: loops inside, and what is local to it."""
     return isinstance(op, ir.For | ir.Local | ir.Set)
+
+
+def _effect_of(op: ir.Op) -> str:
+    """Why several iterations may not do this at once."""
+    if isinstance(op, ir.Atomic):
+        return f"several iterations may update one element of `{op.buffer.name}` in line {span_of(op).line}"
+    if isinstance(op, ir.For | ir.While):
+        return "a loop stands in it"
+    return "it prints" if isinstance(op, ir.Print) else "it changes more than memory"
 
 
 def _harmless(op: ir.Op) -> bool:

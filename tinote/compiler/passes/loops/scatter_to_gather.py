@@ -35,9 +35,10 @@ from tinote.ir.access import Access, Accesses, Touched, base_and_offset
 from tinote.ir.affine import contains, span_of_type
 from tinote.ir.build import Builder
 from tinote.ir.cost import own_cost
-from tinote.ir.query import walk
+from tinote.ir.query import span_of, walk
 from tinote.ir.rewrite import Rewriter, same
 from tinote.ir.types import Scalar, i32, u1
+from tinote.remarks import Remark, Report, unread
 
 #: What the contributions may cost for each update that they replace, in additions: more than an atomic update, since
 #: vector code does several additions at once. Chosen, not measured.
@@ -82,31 +83,33 @@ class _Update(NamedTuple):
     offsets: tuple[int, ...]
 
 
-def scatter_to_gather(fn: ir.Function, fast_math: bool = False) -> ir.Function:
+def scatter_to_gather(fn: ir.Function, report: Report = unread, *, fast_math: bool = False) -> ir.Function:
     """`fn` with the nests at its top that scatter to neighbours gathering from them."""
     if not any(isinstance(op, ir.For) and op.parallel for op in fn.region.body):
         return fn
-    return _Gatherer(fn, fast_math).run(fn)
+    return _Gatherer(fn, report, fast_math).run(fn)
 
 
 class _Gatherer(Rewriter):
-    def __init__(self, fn: ir.Function, fast_math: bool) -> None:
+    def __init__(self, fn: ir.Function, report: Report, fast_math: bool) -> None:
         super().__init__()
         self.accesses = Accesses(fn)
+        self.report = report
         self.fast_math = fast_math
 
     def visit(self, op: ir.Op) -> None:
         """Only the top of a function is looked at."""
-        if not isinstance(op, ir.For) or not op.parallel:
+        if not isinstance(op, ir.For) or not op.parallel or not _adds_in_several_places(op):
             self.out.append(op)
             return
         nest = _nest_of(op)
-        if nest is not None and not all(loop.parallel for loop in nest.loops) and not self.any_order(nest):
-            nest = None
-        updates = self.updates(nest) if nest is not None else []
-        if nest is None or not updates:
+        updates = nest if isinstance(nest, str) else self.updates(nest)
+        if isinstance(nest, str) or isinstance(updates, str):
+            if updates:
+                self.report(Remark("scatter_to_gather", span_of(op), str(updates)))
             self.out.append(op)
             return
+        self.report(Remark("scatter_to_gather", span_of(op), "each element sums up what it gets", done=True))
         self.out += _sums_of(nest, updates)
         rest = _without(op, {id(update.op) for update in updates})
         if any(inner.writes for inner in walk(rest.body)):
@@ -118,21 +121,26 @@ class _Gatherer(Rewriter):
         """Whether the updates may be made in another order than serial loops have them."""
         return self.fast_math or not any(isinstance(op, ir.Atomic) and op.buffer.dtype.kind == "f" for op in nest.work)
 
-    def updates(self, nest: _Nest) -> list[_Update]:
-        """The updates of a nest to gather; empty unless that pays."""
+    def updates(self, nest: _Nest) -> list[_Update] | str:
+        """The updates of a nest to gather, or why there are none: an empty reason where nothing goes to neighbours."""
         found = [u for op in nest.work if isinstance(op, ir.Atomic) and (u := self.update_of(op, nest)) is not None]
         if not _scattered(found):
-            return []
+            return ""
+        if not all(loop.parallel for loop in nest.loops) and not self.any_order(nest):
+            return "the sums of a serial loop inside of it keep their order without fast maths"
         inside = [op for op in nest.work if isinstance(op, ir.Load | ir.Store | ir.Atomic)]
         touched = Touched(map(self.accesses.of, inside))
         elements: dict[ir.Op, _Element] = {u.op: _element(u) for u in found}
         steady: dict[ir.Op, bool] = {}
-        candidates = [
-            u for u in found if self.alone(u, elements, touched) and self.repeatable(u, touched, nest, steady)
-        ]
+        alone = [u for u in found if self.alone(u, elements, touched)]
+        candidates = [u for u in alone if self.repeatable(u, touched, nest, steady)]
         found = _scattered(candidates)
-        if not found or not self.loops_can_grow(nest, found):
-            return []
+        if not found:
+            mixed = not _scattered(alone)
+            return f"it {'touches in another way what it adds to' if mixed else 'changes what it computes sums from'}"
+        why = self.why_bounded(nest, found)
+        if why:
+            return why
         contributions: dict[tuple[int, ...], dict[ir.Op, None]] = {}
         for u in found:
             contributions.setdefault(u.offsets, {}).update(dict.fromkeys(_needed(u.op.args, nest)))
@@ -142,7 +150,8 @@ class _Gatherer(Rewriter):
         remaining = [op for op in nest.work if isinstance(op, ir.Store | ir.Atomic) and op not in gone]
         still = set(_needed([a for op in remaining for a in op.args], nest))
         saved = sum([own_cost(op) for op in set[ir.Op]().union(*contributions.values()) - still])
-        return found if cost <= _MAX_COST_PER_UPDATE * len(found) + saved else []
+        pays = cost <= _MAX_COST_PER_UPDATE * len(found) + saved
+        return found if pays else "computing each contribution where it arrives would cost more than it saves"
 
     def companions(
         self,
@@ -221,8 +230,10 @@ class _Gatherer(Rewriter):
             if write.writes
         )
 
-    def loops_can_grow(self, nest: _Nest, updates: Sequence[_Update]) -> bool:
-        """Whether the bounds plus any of the offsets are numbers of their type, and far enough apart if literal."""
+    def why_bounded(self, nest: _Nest, updates: Sequence[_Update]) -> str:
+        """Why the loops cannot run over what the updates reach; empty if the bounds plus any of the offsets are numbers
+        of their type, and far enough apart if literal.
+        """
         for level, loop in enumerate(nest.loops):
             least, most = _span([u.offsets for u in updates], level)
             assert isinstance(loop.lo.type, Scalar)
@@ -230,16 +241,16 @@ class _Gatherer(Rewriter):
             for bound in loop.args:
                 low, high = self.accesses.affine(bound).interval(self.accesses.interval)
                 if not contains(whole, (low + least, high + most)):
-                    return False
+                    return "its bounds may be the least or the greatest numbers of their type"
             if most - least > _MAX_OFFSETS_APART:
-                return False
+                return f"it adds to elements that are more than {_MAX_OFFSETS_APART} apart"
             if (
                 isinstance(loop.lo, ir.Lit)
                 and isinstance(loop.hi, ir.Lit)
                 and loop.hi.value - loop.lo.value < most - least
             ):
-                return False
-        return True
+                return "it has fewer iterations than what it adds to is apart"
+        return ""
 
 
 def _element(update: _Update) -> _Element:
@@ -256,15 +267,24 @@ def _scattered(updates: Sequence[_Update]) -> list[_Update]:
     return [u for u in updates if len(offsets[_element(u)]) > 1]
 
 
-def _nest_of(op: ir.For) -> _Nest | None:
-    """The nest that begins with a parallel loop, if it is one and does nothing but arithmetic, loads and writes."""
+def _adds_in_several_places(loop: ir.For) -> bool:
+    """Whether an iteration updates a buffer at more than one index."""
+    places: dict[ir.Buffer, tuple[ir.Atom, ...]] = {}
+    updates = [op for op in walk(loop.body) if isinstance(op, ir.Atomic)]
+    return any(places.setdefault(op.buffer, op.index) != op.index for op in updates)
+
+
+def _nest_of(op: ir.For) -> _Nest | str:
+    """The nest that begins with a parallel loop, if it is one and does nothing but arithmetic, loads and writes; or why
+    it is none.
+    """
     loops: list[ir.For] = []
     work: list[ir.Op] = []
     inner: ir.For | None = op
     outer_bound: set[ir.Var] = set()
     while inner is not None:
         if any(a in outer_bound for a in inner.args if type(a) is ir.Var):
-            return None
+            return "the bounds of a loop inside of it depend on the loop around"
         loops.append(inner)
         body, inner = inner.body.body, None
         if body and isinstance(body[-1], ir.For) and not body[-1].outs:
@@ -273,7 +293,8 @@ def _nest_of(op: ir.For) -> _Nest | None:
             (ir.Prim, ir.Load, ir.Extent) if inner is not None else (ir.Prim, ir.Load, ir.Extent, ir.Store, ir.Atomic)
         )
         if not all(isinstance(o, allowed) and not (isinstance(o, ir.Prim) and o.prim is p.random_bits) for o in body):
-            return None
+            branches = any(isinstance(o, ir.If) for o in body)
+            return f"it {'has a branch' if branches else 'does more than compute, load and add'} inside"
         work += body
         outer_bound.add(loops[-1].index)
         outer_bound.update([v for o in body for v in o.outs])

@@ -26,28 +26,27 @@ from tinote.ir.rewrite import clone_region
 _MAX_LENGTH = 1500.0
 
 
-def unrolled(region: Region) -> Region | None:
-    """`region` with its loops written out; None if there is one that cannot be, or if it would become too large."""
+def unrolled(region: Region) -> Region | str:
+    """`region` with its loops written out; or why there is one that cannot be, or that it would become too large."""
+    for op in walk(region):
+        if isinstance(op, For) and not all(isinstance(inner, Prim | If | For | Push | Pop) for inner in walk(op.body)):
+            return "a loop inside of it does more than compute"
+        if isinstance(op, For) and trip_count(op.lo, op.hi) is None:
+            return "how often a loop inside of it runs is known at run time only"
     if _length(region.body) > _MAX_LENGTH:
-        return None
+        return "the loops inside of it would be too long when written out"
     worker = _Straight()
     if not worker.body(region.body):
-        return None
+        return "what a loop inside of it saves depends on branches"
     return Region(region.params, tuple(worker.out), tuple([worker.get(y) for y in region.yields]))
 
 
 def _length(body: tuple[Op, ...]) -> float:
-    """The length of code when its loops are written out; infinite if that cannot be."""
+    """The length of code when its loops are written out."""
     total = 0.0
     for op in body:
         if isinstance(op, For):
-            if not all(isinstance(inner, Prim | If | For | Push | Pop) for inner in walk(op.body)):
-                return float("inf")
-            count = trip_count(op.lo, op.hi)
-            if count is None:
-                return float("inf")
-            if count:  # infinitely many iterations of nothing are too many, too
-                total += count * (1 + _length(op.body.body))
+            total += (trip_count(op.lo, op.hi) or 0) * (1 + _length(op.body.body))
         else:
             total += length_of(op) + sum([_length(r.body) for r in op.regions])
     return total

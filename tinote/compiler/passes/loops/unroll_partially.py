@@ -20,9 +20,10 @@ from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.cost import length_of
-from tinote.ir.query import trip_count, walk
+from tinote.ir.query import span_of, trip_count, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter, clone_region
 from tinote.ir.types import Scalar
+from tinote.remarks import Remark, Report, unread
 
 #: Iterations that are written after each other. Chosen, not measured.
 _ITERATIONS_TOGETHER = 4
@@ -34,23 +35,36 @@ _MAX_LENGTH = 64.0
 _MAX_OPERATIONS = 32
 
 
-def unroll_partially(fn: ir.Function) -> ir.Function:
+def unroll_partially(fn: ir.Function, report: Report = unread) -> ir.Function:
     """`fn` with the small innermost loops of its tasks unrolled."""
-    return _Unroller().run(fn)
+    return _Unroller(report).run(fn)
 
 
 class _Unroller(Rewriter):
+    def __init__(self, report: Report) -> None:
+        super().__init__()
+        self.report = report
+
     def on(self, op: ir.Op) -> Decision | tuple[ir.Atom, ...]:
-        return _unrolled(self, op) if isinstance(op, ir.For) and _is_small(op) else KEEP
+        if not isinstance(op, ir.For) or any(isinstance(inner, ir.For | ir.While) for inner in walk(op.body)):
+            return KEEP
+        why = _why_rolled(op)
+        text = why or f"{_ITERATIONS_TOGETHER} iterations are written one after the other"
+        self.report(Remark("unroll_partially", span_of(op), text, done=not why))
+        return KEEP if why else _unrolled(self, op)
 
 
-def _is_small(loop: ir.For) -> bool:
-    if (trip_count(loop.lo, loop.hi) or 0) < _MIN_ITERATIONS:
-        return False
+def _why_rolled(loop: ir.For) -> str:
+    """Why an innermost loop stays as it is; empty if it does not."""
+    count = trip_count(loop.lo, loop.hi)
+    if count is None:
+        return "how often it runs is known at run time only"
+    if count < _MIN_ITERATIONS:
+        return f"it has fewer than {_MIN_ITERATIONS} iterations"
     inside = list(walk(loop.body))
-    length = sum(map(length_of, inside))
-    loops = any(isinstance(op, ir.For | ir.While) for op in inside)
-    return not loops and len(inside) <= _MAX_OPERATIONS and length <= _MAX_LENGTH
+    if len(inside) > _MAX_OPERATIONS or sum(map(length_of, inside)) > _MAX_LENGTH:
+        return "an iteration is too long"
+    return ""
 
 
 def _unrolled(rewriter: Rewriter, loop: ir.For) -> tuple[ir.Atom, ...]:

@@ -49,19 +49,21 @@ from tinote.ir.primitives import Primitive
 from tinote.ir.query import definitions, uses, walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import Lanes, Ref, Scalar, Stack, Tile, Type, element_type, i32, i64, shape_of, u1
+from tinote.remarks import Remark, Report, unread
 
 
-def vectorise(fn: ir.Function, machine: Machine, *, always: bool = False) -> ir.Function:
+def vectorise(fn: ir.Function, machine: Machine, report: Report = unread, *, always: bool = False) -> ir.Function:
     """`fn` with the loops in lanes for which that pays; `always`: all that can run so."""
-    return _Vectoriser(Chooser(definitions(fn.region), machine, always=always)).run(fn)
+    return _Vectoriser(Chooser(definitions(fn.region), machine, always=always), report).run(fn)
 
 
 class _Vectoriser(Rewriter):
     """Nothing is renamed outside of the loops."""
 
-    def __init__(self, chooser: Chooser) -> None:
+    def __init__(self, chooser: Chooser, report: Report) -> None:
         super().__init__()
         self.chooser = chooser
+        self.report = report
         self.privates: tuple[ir.Private, ...] = ()
         self.plans: dict[ir.Op, LanesPlan] = {}
         #: the private copies of the task that have columns
@@ -72,7 +74,7 @@ class _Vectoriser(Rewriter):
             self.privates = op.privates
         chooses = not self.plans and isinstance(op, ir.For | ir.Task) and op.parallel and lanes_of(op) == 1
         if chooses:
-            self.plans = self.chooser.plans(op, self.privates)  # type: ignore[arg-type]
+            self.plans = self.decided(op)  # type: ignore[arg-type]
             self.columns = _common_columns(op, self.plans) if isinstance(op, ir.Task) else {}
         plan = self.plans.get(op)
         if plan is None:
@@ -83,6 +85,17 @@ class _Vectoriser(Rewriter):
             if self.columns:
                 self.out[-1] = self.with_columns(self.out[-1])
             self.plans, self.columns = {}, {}
+
+    def decided(self, loop: ir.For | ir.Task) -> dict[ir.Op, LanesPlan]:
+        """The plans for a parallel loop and those inside of it, and a remark on each that is decided about."""
+        found: dict[ir.Op, LanesPlan] = {}
+        for op, plan in self.chooser.plans(loop, self.privates).items():
+            if isinstance(plan, str):
+                self.report(Remark("vectorise", op.loc, plan))
+            else:
+                self.report(Remark("vectorise", op.loc, f"{plan.lanes} iterations at a time, in lanes", done=True))
+                found[op] = plan
+        return found
 
     def with_columns(self, task: ir.Op) -> ir.Task:
         """The task with its private copies replaced by those that have columns."""

@@ -143,7 +143,7 @@ class _Offloading:
         bounds = tuple(self._between(a, before, loop.loc) for a in loop.args[:2])
         body = self._with_imports(loop.body, set())
         task = ir.Task(self._name(), bounds, body, parallel=True, loc=loop.loc)
-        task.ordered, task.because = loop.ordered, loop.because
+        task.ordered = loop.ordered
         task.vectorize = loop.vectorize
         return [*before, task]
 

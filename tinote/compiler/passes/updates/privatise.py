@@ -35,10 +35,11 @@ from tinote.ir.access import Access, Accesses, Touched
 from tinote.ir.buffers import bytes_of
 from tinote.ir.build import Builder
 from tinote.ir.primitives import Primitive
-from tinote.ir.query import walk
+from tinote.ir.query import span_of, walk
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter, clone_region, same
 from tinote.ir.types import Scalar, i32, i64, u1
+from tinote.remarks import Remark, Report, unread
 
 #: Bytes that the copies of one task may take for each thread: about what a core's own cache holds. Chosen, not
 #: measured.
@@ -59,7 +60,7 @@ _MAX_OPERATIONS_TWICE = 250
 _MAX_AMOUNT = 1 << 31
 
 
-def privatise(fn: ir.Function, *, one_thread: bool = False) -> ir.Function:
+def privatise(fn: ir.Function, report: Report = unread, *, one_thread: bool = False) -> ir.Function:
     """`fn` with private copies of the buffers that threads would fight for. `one_thread`: launches have no other, so
     that a task is not there twice."""
     accesses = Accesses(fn)
@@ -68,7 +69,8 @@ def privatise(fn: ir.Function, *, one_thread: bool = False) -> ir.Function:
     for op in fn.region.body:
         if isinstance(op, ir.Load):
             loads[op.out] = op
-        body += _Choice(op, accesses, loads).tasks(one_thread) if isinstance(op, ir.Task) and op.parallel else [op]
+        parallel = isinstance(op, ir.Task) and op.parallel
+        body += _Choice(op, accesses, loads, report).tasks(one_thread) if parallel else [op]  # type: ignore[arg-type]
     if same(body, fn.region.body):
         return fn
     return fn.with_region(ir.Region(fn.region.params, tuple(body), fn.region.yields))
@@ -77,10 +79,11 @@ def privatise(fn: ir.Function, *, one_thread: bool = False) -> ir.Function:
 class _Choice:
     """Which copies a task gets. `loads`: the values that are loaded between tasks before it."""
 
-    def __init__(self, task: ir.Task, accesses: Accesses, loads: dict[ir.Atom, ir.Load]) -> None:
+    def __init__(self, task: ir.Task, accesses: Accesses, loads: dict[ir.Atom, ir.Load], report: Report) -> None:
         self.task = task
         self.accesses = accesses
         self.loads = loads
+        self.report = report
         self.candidates = sorted(_candidates(task, accesses), key=lambda c: c.size)
         self.used = sum([bytes_of(private.copy) or 0 for private in task.privates])
 
@@ -96,11 +99,15 @@ class _Choice:
         """Copies of known length, smallest first as long as there is room."""
         trips = _trips(self.task)
         chosen: list[ir.Private] = []
-        for c in self.candidates:
+        for c in [c for c in self.candidates if None not in c.target.shape]:
             updates = sum([trips[access.op] for access in c.updates])
             limit = _MAX_COPY_BYTES if updates < math.inf else _MAX_COPY_BYTES_WITHOUT_COUNT
-            if None in c.target.shape or self.used + c.size > limit or updates < _MIN_UPDATES_PER_ELEMENT * c.elements:
+            large = self.used + c.size > limit
+            if large or updates < _MIN_UPDATES_PER_ELEMENT * c.elements:
+                why = f"would take more than {limit >> 10:,} KiB" if large else "has few updates for its elements"
+                self.remark(c, f"a copy of `{c.target.name}` for each thread {why}")
                 continue
+            self.remark(c, f"each thread has a copy of `{c.target.name}`", done=True)
             self.used += c.size
             chosen.append(ir.Private(c.target, _copy_of(c, self.accesses.loops[self.task]), c.prim))
         return chosen
@@ -110,7 +117,15 @@ class _Choice:
         found = [c for c in self.candidates if None in c.target.shape and _is_packed(c.target)]
         size = sum([bytes_of(_list_of(c.target)) or 0 for c in found])
         long = sum(1 for _ in walk(self.task.body)) > _MAX_OPERATIONS_TWICE
-        return [] if long or self.used + size > _MAX_COPY_BYTES else found
+        refused = long or self.used + size > _MAX_COPY_BYTES
+        why = "and two versions of the task would be too long" if long else "and room for copies of it is too large"
+        for c in found:
+            tail = why if refused else "so that a launch decides whether each thread has a copy"
+            self.remark(c, f"the length of `{c.target.name}` is known at launch only, {tail}", done=not refused)
+        return [] if refused else found
+
+    def remark(self, candidate: _Candidate, text: str, *, done: bool = False) -> None:
+        self.report(Remark("privatise", span_of(candidate.updates[0].op), text, done))
 
     def with_copies(
         self, args: tuple[ir.Atom, ...], body: ir.Region, chosen: Sequence[ir.Private], name: str

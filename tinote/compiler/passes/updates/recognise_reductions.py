@@ -13,7 +13,7 @@ Such a variable is a temporary, memory that all threads share. What its iteratio
   atomic updates, which later steps turn into private copies. `if x > a: a = x` is a maximum, `a and x` an `and`;
 - scratch: each iteration writes it before it reads it, and nobody reads it afterwards. Each has its own;
 - the same value stored by each: it does not matter in which order;
-- anything else: then the iterations run in order, the variable is carried from one to the next, and the loop says why.
+- anything else: then the iterations run in order, the variable is carried from one to the next, and a remark says why.
 
 Atomic updates that are written as such, and whose old values may be used, stay as they are.
 """
@@ -33,6 +33,7 @@ from tinote.ir.prune import prune
 from tinote.ir.query import bound_in, walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Replacing, Rewriter, same
 from tinote.ir.types import Ref, u1
+from tinote.remarks import Remark, Report, unread
 
 #: A temporary and the component of it; None for all of them, where a component is chosen at run time.
 Component = tuple[ir.Buffer, tuple[ir.Atom, ...] | None]
@@ -42,15 +43,15 @@ def recognise_reductions(fn: ir.Function) -> ir.Function:
     """`fn`, in the SCALAR form, in which reductions are atomic updates, and nothing else has changed. In debug mode it
     goes before the checks for overflow, which read the old values: they follow it as they follow `a += x[i]`.
     """
-    return _Loops(fn, in_order=False).run()
+    return _Loops(fn, unread, in_order=False).run()
 
 
-def order_iterations(fn: ir.Function) -> ir.Function:
+def order_iterations(fn: ir.Function, report: Report = unread) -> ir.Function:
     """`fn`, in the SCALAR form, in which parallel iterations share no variable but by atomic updates."""
     shared = {op.buffer for op in walk(fn.region) if isinstance(op, ir.MemoryOp) and _is_variable(op.buffer)}
     if not shared:
         return fn
-    settled = _Loops(fn).run()
+    settled = _Loops(fn, report).run()
     if settled is fn:
         return fn
     settled = forward_stores(promote_locals(settled))
@@ -64,8 +65,9 @@ def _is_variable(buffer: ir.Buffer) -> bool:
 class _Loops:
     """The loops of a function, in which nothing is renamed. Unless `in_order`, only reductions are looked for."""
 
-    def __init__(self, fn: ir.Function, *, in_order: bool = True) -> None:
+    def __init__(self, fn: ir.Function, report: Report, *, in_order: bool = True) -> None:
         self.fn = fn
+        self.report = report
         self.only_reductions = not in_order
         self.accesses: Accesses | None = None
 
@@ -147,7 +149,8 @@ class _Loops:
         names = ", ".join(dict.fromkeys(f"`{buffer.name}`" for buffer, _ in ordered))
         verb = "is" if len({buffer for buffer, _ in ordered}) == 1 else "are"
         why = f"{names} {verb} carried from one iteration to the next, and not by one of +, *, min, max, &, | and ^"
-        new = _in_order(loop, why)
+        self.report(Remark("order_iterations", loop.loc, why))
+        new = _in_order(loop)
         cells = {component: _cell(component) for component in components if component[1] is not None}
         before: list[ir.Op] = []
         after: list[ir.Op] = []
@@ -490,10 +493,10 @@ def _declaring(loop: ir.For, cells: tuple[ir.Var, ...]) -> ir.For:
     return new
 
 
-def _in_order(loop: ir.For, why: str) -> ir.For:
+def _in_order(loop: ir.For) -> ir.For:
     """A nest of parallel loops as one of serial loops."""
-    body = tuple([_in_order(op, why) if isinstance(op, ir.For) and op.parallel else op for op in loop.body.body])
+    body = tuple([_in_order(op) if isinstance(op, ir.For) and op.parallel else op for op in loop.body.body])
     new = loop.rebuilt(loop.args, (ir.Region(loop.body.params, body, loop.body.yields),))
     assert isinstance(new, ir.For)
-    new.parallel, new.because = False, why
+    new.parallel = False
     return new
