@@ -197,6 +197,12 @@ def test_panels_are_tables_whose_rows_lead_to_the_source(kernels):
         "scattered": "costly",
         "serial": "costly",
     }
+    (decided,) = [t for t in explored.panel(0, "loops")["tables"] if t["title"] == "What the compiler decided"]
+    cells = [(texts[row["place"][0]].split("#")[-1].strip(), row["tone"], *row["cells"][1:]) for row in decided["rows"]]
+    assert ("scaled", "good", "mark_vector_loops") in [row[:3] for row in cells]
+    assert ("for i in range(1, 1000):", "", "mark_vector_loops") in [
+        row[:3] for row in cells if "another one may read" in row[3]
+    ]
     assert "costs" in dict(explore(chain, gradient=True)._explored.view(1)["panels"])
 
 

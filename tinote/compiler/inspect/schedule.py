@@ -21,6 +21,10 @@ else:
     gpu_launch = lazy("tinote.compiler.launch.gpu_launch")
 
 
+#: The remarks on loops that might be parallel and run in order: their steps, and whether these did something.
+_SERIAL = {("order_iterations", False), ("watch_conflicts", True)}
+
+
 class PrivateCopy(NamedTuple):
     """What each thread gets of its own in place of atomics: `nbytes` for one thread, None when known at launch only."""
 
@@ -86,16 +90,12 @@ def plan_tasks(fn: Function, config: Config | None = None, remarks: Iterable[Rem
     """The tasks of an offloaded function, in the order in which they run; none before offloading. With workgroups, if
     it is one for a GPU. `remarks`: on what was decided about it.
     """
-    serial = {remark.loc: remark.text for remark in remarks if remark.step == "order_iterations" or _watches(remark)}
+    serial = {one.loc: one.text for one in remarks if (one.step, one.done) in _SERIAL}
     plans = tuple([_plan(op, serial) for op in fn.region.body if isinstance(op, Task)])
     if config is None or config.arch != "gpu" or not plans:
         return plans
     groups = gpu_launch.workgroups_of(fn, config)
     return tuple([plan._replace(workgroups=Workgroups(*g)) for plan, g in zip(plans, groups, strict=True)])
-
-
-def _watches(remark: Remark) -> bool:
-    return remark.step == "watch_conflicts" and remark.done
 
 
 def _plan(task: Task, serial: Mapping[Span, str]) -> TaskPlan:

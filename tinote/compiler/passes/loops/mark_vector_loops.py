@@ -174,6 +174,8 @@ def _effect_of(op: ir.Op) -> str:
         return f"several iterations may update one element of `{op.buffer.name}` in line {span_of(op).line}"
     if isinstance(op, ir.For | ir.While):
         return "a loop stands in it"
+    if isinstance(op, ir.NewStack | ir.Push | ir.Pop):
+        return "it saves values on a stack"
     return "it prints" if isinstance(op, ir.Print) else "it changes more than memory"
 
 
