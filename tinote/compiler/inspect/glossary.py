@@ -15,12 +15,15 @@ class Term(NamedTuple):
 
 GLOSSARY = (
     Term("adjoint", "The derivative of the loss with respect to a variable or an element of memory.", ("grad",)),
-    Term("atomic", "A read, a change and a write of one element that no other thread can come between.", ("atomics",)),
+    Term("atomic", "A read, change and write of one element that no other thread can interrupt.", ("atomics",)),
     Term("buffer", "Memory that a kernel reads and writes: the elements of a field, an ndarray or an array argument."),
-    Term("canonical", "Of one form where several would mean the same, so that later passes need to know one only."),
+    Term(
+        "canonical",
+        "In the one standard form of several with the same meaning, so that later passes need to know only that.",
+    ),
     Term(
         "carried value",
-        "What a loop hands from each iteration to the next: a parameter of its region, whose next value yield gives.",
+        "A value that a loop passes from iteration to iteration: a parameter of its region; yield gives the next.",
         ("carrying", "loop-carried"),
     ),
     Term(
@@ -30,37 +33,38 @@ GLOSSARY = (
     Term("CSE", "Common subexpression elimination: computing once what is computed twice from the same operands."),
     Term("custom VJP", "A vector-Jacobian product that the user wrote in place of the derived one.", ("custom_vjp",)),
     Term("dead code", "Operations whose results nothing uses and that have no effect.", ("dead", "eliminate_dead")),
-    Term("extent", "The length of an array along an axis, where it is known at launch only."),
-    Term("hoist", "To move what each iteration computes alike to before the loop.", ("hoists", "hoist_invariants")),
+    Term("extent", "The length of an array along an axis, if it is known only at launch."),
+    Term("hoist", "To move what is the same in every iteration to before the loop.", ("hoists", "hoist_invariants")),
     Term("inline", "To copy the body of a called function to where it is called.", ("inlined", "inlines", "inlining")),
     Term("invariant", "The same in every iteration of a loop.", ("loop-invariant", "invariants")),
     Term("IR", "Intermediate representation: the program between its source and machine code, as passes see it."),
     Term(
         "lanes",
-        "The places of a vector register: in each stands another iteration of a parallel loop, and all run at once.",
+        "The slots of a vector register: each holds another iteration of a parallel loop, and all run at once.",
         ("lane",),
     ),
     Term(
-        "local", "A variable in a task's own memory that may be written more than once, unlike one of SSA.", ("cell",)
+        "local",
+        "A variable in a task's own memory that may be written more than once, unlike an SSA variable.",
+        ("cell",),
     ),
     Term("lower", "To express operations by simpler ones, nearer to the machine.", ("lowers", "lowered", "lowering")),
+    Term("mask", "Selects the lanes of an operation: those that take a branch, or are still in a loop.", ("masks",)),
     Term(
-        "mask", "Says which lanes an operation is for: those that take a branch, or still go round a loop.", ("masks",)
+        "noalias",
+        "Marks an array that shares no memory with anything else that the kernel touches; each launch checks it.",
     ),
-    Term("noalias", "Of an array: nothing else that the kernel touches shares memory with it, as each launch checks."),
     Term(
         "offload",
-        "To split a kernel into tasks, each of which the runtime starts by itself: serially, or on all threads.",
+        "To split a kernel into tasks, which the runtime starts one by one: serially, or on all threads.",
         ("offloads", "offloading"),
     ),
-    Term(
-        "pass", "A step of the compiler from one form of the program to another one that means the same.", ("passes",)
-    ),
-    Term("phi", "In LLVM IR: the value that belongs to the block from which control came."),
+    Term("pass", "A compiler step that turns the program into another form with the same meaning.", ("passes",)),
+    Term("phi", "In LLVM IR: a value that depends on the block from which control came."),
     Term("primal", "The computation that is differentiated, and its values, as opposed to adjoints."),
     Term(
         "privatise",
-        "To give each thread a copy of what all add to, and to merge the copies at the end: no atomics in the loop.",
+        "To give each thread its own copy of what all add to, and merge the copies at the end: no atomics in the loop.",
         ("privatises", "private"),
     ),
     Term("recompute", "To compute a primal value again in the reverse sweep instead of saving it.", ("recomputed",)),
