@@ -170,7 +170,7 @@ def test_run_gives_up_on_a_slow_cell_and_on_a_dead_kernel(tmp_path: Path) -> Non
         (["run", "text.ipynb"], "tinote run: cannot read text.ipynb: it is not a notebook"),
         (["run", "folder"], "tinote run: cannot read folder: is a directory"),
         (["explore", "text.ipynb:f"], "tinote explore: cannot read text.ipynb: it is not a notebook"),
-        (["explore", ":f"], "tinote explore: ':f' names no file: FILE:KERNEL is wanted, as sim.py:step"),
+        (["explore", ":f"], "tinote explore: ':f' names no file: write FILE:KERNEL, such as sim.py:step"),
         (["explore", "simm.py:f"], "tinote explore: there is no file 'simm.py'; did you mean 'sim.py'?"),
         (["lab", "text.ipynb"], "tinote lab: text.ipynb: file exists"),
     ],

@@ -220,7 +220,7 @@ class CompilationError(TinoteError):
 class KernelSyntaxError(CompilationError):
     """A statement or expression that the kernel language does not have.
 
-    It is no `SyntaxError`: IPython shows these in a way of its own, without the line of the kernel and the hint.
+    It is not a `SyntaxError`, which IPython would show without the line of the kernel and the hint.
     """
 
 
@@ -251,7 +251,7 @@ class DifferentiationError(CompilationError):
     """A kernel, launch or tape whose gradient would not be right and is therefore refused."""
 
 
-_OWN_ARRAY = "pass a ti.ndarray or a field: to an array that others manage anybody may write"
+_OWN_ARRAY = "pass a ti.ndarray or a field: other code may write to an array that tinote does not own"
 
 
 def broken_gradient_path(
@@ -270,7 +270,7 @@ def broken_gradient_path(
     missing, option = ("dual", "needs_dual") if tangents else ("gradient", "needs_grad")
     hint = _OWN_ARRAY if external else f"make '{name}' with {option}=True"
     if declared:
-        hint += ", or say nothing of it; where a constant is meant, store ti.stop_gradient(…)"
+        hint += ", or omit the option; if it should be a constant, store ti.stop_gradient(…)"
     return DifferentiationError(
         f"'{name}' {'was declared to have' if declared else 'has'} no {missing}, but values that are differentiated go "
         "through it",

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """A stretch of source text. Lines count from 1, columns from 0 (as in `ast`); `inlined_at` is the call site when
-    the text is an inlined function's.
+    """A range of source text. Lines count from 1, columns from 0 (as in `ast`); `inlined_at` is the call site when the
+    text is an inlined function's.
     """
 
     file: str

@@ -252,7 +252,7 @@ def test_shapes_of_several_seeds() -> None:
         np.testing.assert_allclose(mode.duals if isinstance(wanted, list) else y.dual[None], wanted)
     for params, seeds, message in (
         ([x, w], 1.0, "a list of seeds, one for each, not 1.0"),
-        ([x, w], [1.0], "2 parameters need as many seeds, not 1"),
+        ([x, w], [1.0], "2 parameters need one seed each, not 1"),
         ([x, v], [[1.0, 0.0], [[1.0, 2.0]]], r"has shape \(1, 2\)"),
     ):
         with pytest.raises(DifferentiationError, match=message):

@@ -310,7 +310,7 @@ def test_what_comes_out_is_placed() -> None:
     placed = ti.ad.vmap(f, out_axes=(0, 1))(*args)
     assert np.array_equal(placed[1], gradient.T)
     assert np.array_equal(ti.ad.vmap(f, out_axes=-1)(*args)[1], gradient.T)
-    for axes, message in ((2, "there is no axis 2"), ((0, 1, 2), "as many as the function returns")):
+    for axes, message in ((2, "there is no axis 2"), ((0, 1, 2), "one for each value that is returned")):
         with pytest.raises(DifferentiationError, match=message):
             ti.ad.vmap(f, out_axes=axes)(*args)
 
@@ -431,13 +431,13 @@ def test_a_fault_is_told_with_its_world(threads: int) -> None:
     assert batched(worlds).shape == (4000,)
     worlds[[3999, 2500, 1234, 1250]] = COUNT
     for _ in range(10):
-        with pytest.raises(KernelIndexError, match="in world 1234 of 4000") as caught:
+        with pytest.raises(KernelIndexError, match="in element 1234 of a batch of 4000") as caught:
             batched(worlds)
         assert "return x[k]" in str(caught.value)
         assert "batched(worlds)" in str(caught.value)
     ratio = ti.ad.vmap(lambda a, b: element(0) + a / b)
     assert ratio(np.ones(9), np.ones(9)).shape == (9,)
-    with pytest.raises(KernelZeroDivisionError, match="in world 5 of 9") as caught:
+    with pytest.raises(KernelZeroDivisionError, match="in element 5 of a batch of 9") as caught:
         ratio(np.ones(9), np.array([1, 1, 1, 1, 1, 0, 1, 0, 1.0]))
     assert "a / b" in str(caught.value)
     assert batched(np.zeros(7, np.int32)).shape == (7,), "and goes on"
@@ -461,7 +461,7 @@ def test_a_fault_stops_the_worlds_after_it(threads: int) -> None:
 
     batched = ti.ad.vmap(lambda kind: wait(kind))
     batched(np.zeros(4, np.int32))
-    with pytest.raises(KernelIndexError, match="in world 0 of 2"):
+    with pytest.raises(KernelIndexError, match="in element 0 of a batch of 2"):
         batched(np.array([3, 7], np.int32))
 
 
@@ -516,12 +516,12 @@ WRONG = {
     "no function": (lambda f, k, a: ti.ad.vmap(3), "a kernel or a function"),
     "another number of axes": (lambda f, k, a: ti.ad.vmap(f, (0,))(k, a), "has 1 axes, .* with 2 arguments"),
     "no axis": (lambda f, k, a: ti.ad.vmap(f, (0, "x"))(k, a), "a number or None, not 'x'"),
-    "an axis that is not there": (lambda f, k, a: ti.ad.vmap(f, (0, 2))(k, a), "there is no axis 2 of worlds"),
+    "an axis that is not there": (lambda f, k, a: ti.ad.vmap(f, (0, 2))(k, a), "axis 2 does not exist"),
     "a number": (lambda f, k, a: ti.ad.vmap(f)(1.0, a), "argument 0 is a number, which has no axis"),
     "an object": (lambda f, k, a: ti.ad.vmap(f)(None, a), "argument 0 is None"),
-    "different worlds": (lambda f, k, a: ti.ad.vmap(f)(k[:3], a), "of 3 worlds and of 13"),
-    "no worlds": (lambda f, k, a: ti.ad.vmap(f)(k[:0], a[:0]), "there are no worlds"),
-    "nothing differs": (lambda f, k, a: ti.ad.vmap(f, None)(1.0, a[0]), "no argument .* has an axis of worlds"),
+    "different worlds": (lambda f, k, a: ti.ad.vmap(f)(k[:3], a), "such as 3 and 13"),
+    "no worlds": (lambda f, k, a: ti.ad.vmap(f)(k[:0], a[:0]), "the batch is empty"),
+    "nothing differs": (lambda f, k, a: ti.ad.vmap(f, None)(1.0, a[0]), "no argument .* has a batch axis"),
     "text": (lambda f, k, a: ti.ad.vmap(f)(np.array(["a"]), a), "worlds have numbers"),
     "fields that are none": (lambda f, k, a: ti.ad.vmap(f, fields=[3]), "must be a field or a list of fields"),
     "axes of a tree": (lambda f, k, a: ti.ad.vmap(f, ((0, 0), 0))([k], a), "has 2 axes for argument 0, which has 1"),
@@ -540,7 +540,7 @@ def test_arguments_that_do_not_go_together(name: str) -> None:
 def test_what_fields_begin_with_has_their_shape() -> None:
     library = Library()
     batched = ti.ad.vmap(lambda: None, fields=[library.x, library.v], results=library.x)
-    with pytest.raises(DifferentiationError, match="2 fields need as many arrays, not 1"):
+    with pytest.raises(DifferentiationError, match="2 fields need one array each, not 1"):
         batched((np.zeros((3, COUNT)),))
     with pytest.raises(DifferentiationError, match=r"'x' begins with an array of shape \(worlds, 5\), not .* \(3, 4\)"):
         batched((np.zeros((3, 4)), np.zeros((3, COUNT, 2))))

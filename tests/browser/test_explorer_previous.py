@@ -123,7 +123,9 @@ def test_two_specialisations_stand_side_by_side(standalone, pictures):
     page.wait_for_function(f"() => {COMPARED}")
     poll(lambda: page.locator(".left .row").all_inner_texts(), lambda rows: any("f32" in row for row in rows))
     poll(lambda: page.locator(".right .row").all_inner_texts(), lambda rows: any("f64" in row for row in rows))
-    expect(page.get_by_role("button", name="Beside the other specialisation")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="Compare with the other specialisation")).to_have_attribute(
+        "aria-pressed", "true"
+    )
     # One source: a line of the one lights up its like in the other, at each stage.
     pointed(page, ".left", "mul").hover()
     poll(lambda: lit(page, ".right"), lambda lines: any("mul" in text for text in lines))

@@ -430,7 +430,7 @@ FUNCTIONS = {
     ),
     "a side that is never met": ("def step():\n    curl()\n    if y[0] > 1e9:\n        shift(0, 1.0)\n", "one side"),
     "a global that becomes text": (
-        "def step():\n    global clock\n    clock = 'late' if clock else 1\n    curl()\n", "is no number any more"
+        "def step():\n    global clock\n    clock = 'late' if clock else 1\n    curl()\n", "is no longer a number"
     ),
     "a global that is deleted": (
         "def step():\n    global clock\n    clock = 0\n    del clock\ndef watched():\n    return log\n",
@@ -444,7 +444,7 @@ FUNCTIONS = {
         "import threading\ndef step():\n    t = threading.Thread(target=curl)\n    t.start()\n    t.join()\n",
         "it calls"
     ),
-    "memory of NumPy's": ("def step():\n    scale(weights, 1.5)\n", "'weights' in Python|others manage"),
+    "memory of NumPy's": ("def step():\n    scale(weights, 1.5)\n", "'weights' in Python|does not own"),
 }  # fmt: skip
 
 #: Steps that fail at some call.

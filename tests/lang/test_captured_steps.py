@@ -442,7 +442,7 @@ REFUSED = {
     "a loop that ends by a number": ("while y[0] < 10:\n    y[0] = 2 * y[0] + 1", "y[0] < 10", "conditions"),
     "a side that raises": ("if y[0] > 100:\n    raise ValueError('far')", "y[0] > 100", "ValueError: far"),
     "an integer power": ("y[0] = n[None] ** 2", "n[None] ** 2", "'float_power'"),
-    "NumPy's memory": ("scale(np.ones(3), 2.0)", "scale(np.ones(3), 2.0)", "others manage"),
+    "NumPy's memory": ("scale(np.ones(3), 2.0)", "scale(np.ones(3), 2.0)", "does not own"),
     "a fraction for an integer": ("n[None] = y[0]", "n[None] = y[0]", "a float is written to numbers of type i32"),
     "whole vectors": ("x[0] = x[1] + 0.1 * x[2]", "0.1 * x[2]", "whole vectors"),
     "the norm of a vector": ("y[0] = x[1].norm()", "x[1].norm()", "whole vectors"),

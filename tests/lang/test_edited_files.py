@@ -144,7 +144,7 @@ def test_cells_of_marimo_are_compared_too(file: Path) -> None:
     exec(compile(ast.Module(cell.body[:-1], []), str(file), "exec"), space)
     assert ti.kernel(space["half"])(2.0) == 0.5
     file.write_text(CELLS.replace("x / scale", "x * scale"))
-    with pytest.raises(KernelSyntaxError, match="another definition stands here now"):
+    with pytest.raises(KernelSyntaxError, match="there is another definition here now"):
         ti.kernel(space["half"])
 
 
@@ -154,7 +154,7 @@ def test_an_older_file_put_in_its_place_is_noticed(file: Path) -> None:
     other.write_text(TEXT.replace("a + b", "a - b"))
     os.utime(other, (1, 1))
     other.replace(file)
-    with pytest.raises(KernelSyntaxError, match="another definition stands here now"):
+    with pytest.raises(KernelSyntaxError, match="there is another definition here now"):
         ti.kernel(found)
 
 

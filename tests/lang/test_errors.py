@@ -17,7 +17,7 @@ from tests.lang.wrong_programs import HEADING, TOPICS
 from tinote.errors import CompilerBug, TinoteError
 
 # Some of the programs are warned before they fail.
-pytestmark = pytest.mark.filterwarnings(r"ignore:[\s\S]*would become a constant:UserWarning")
+pytestmark = pytest.mark.filterwarnings(r"ignore:[\s\S]*its derivative is lost:UserWarning")
 
 
 def programs(topic: str) -> list[str]:

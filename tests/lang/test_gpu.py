@@ -783,7 +783,7 @@ def test_without_an_adapter_kernels_run_on_the_cpu(monkeypatch: pytest.MonkeyPat
         raise gpu.NoDevice("no adapter was found")
 
     monkeypatch.setattr(gpu, "open_device", none)
-    with pytest.warns(UserWarning, match=r"ti.gpu is not available \(no adapter was found\); kernels run on the CPU"):
+    with pytest.warns(UserWarning, match=r"ti.gpu is not available, so kernels run on the CPU: no adapter was found"):
         ti.init(arch=ti.gpu)
     assert session.config.arch == "cpu"
     ti.init(arch=ti.gpu)  # once is enough
@@ -795,7 +795,7 @@ def test_without_an_adapter_kernels_run_on_the_cpu(monkeypatch: pytest.MonkeyPat
 def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wgpu", None)
     monkeypatch.setattr(gpu, "_devices", {})
-    with pytest.warns(UserWarning, match=r"the library wgpu is not there .*pip install wgpu"):
+    with pytest.warns(UserWarning, match="the library wgpu cannot be imported, .*pip install wgpu"):
         ti.init(arch=ti.vulkan)
 
 
@@ -821,7 +821,9 @@ def test_a_cpu_that_stands_in_for_a_gpu_is_asked_for(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("unwarned")
 def test_other_targets_say_what_there_is() -> None:
-    with pytest.warns(UserWarning, match=r"ti.cuda is not available \(ti.gpu runs kernels on a GPU"):
+    with pytest.warns(
+        UserWarning, match=r"ti.cuda is not available, so kernels run on the CPU: ti.gpu runs kernels on a GPU"
+    ):
         ti.init(arch=ti.cuda)
 
 
@@ -847,7 +849,7 @@ def test_what_programs_ask_about_the_target(asked: str) -> None:
 
 def test_without_an_adapter_there_is_no_support_for_graphics_cards(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> Any:
-        raise gpu.NoDevice("the library wgpu is not there")
+        raise gpu.NoDevice("the library wgpu cannot be imported")
 
     ti.init()
     monkeypatch.setattr(gpu, "adapters", missing)

@@ -92,9 +92,9 @@ def test_wrong_graphs_are_refused() -> None:
         builder.dispatch(print, x)
     with pytest.raises(KernelArgumentError, match=r"kernel 'scale' takes 2 arguments .*; missing: by"):
         builder.dispatch(scale, x)
-    with pytest.raises(KernelArgumentError, match="is no kind of argument"):
+    with pytest.raises(KernelArgumentError, match="is not a kind of argument"):
         ti.graph.Arg("ndarray", "x")  # type: ignore[arg-type]
-    with pytest.raises(KernelArgumentError, match="is no sequence"):
+    with pytest.raises(KernelArgumentError, match="is not a sequence"):
         builder.append(3)  # type: ignore[arg-type]
     part = builder.create_sequential()
     builder.append(part)

@@ -278,7 +278,11 @@ def test_wrong_shapes_are_refused() -> None:
     def unequal():
         _ = ti.solve(ti.Matrix.identity(ti.f32, 3), ti.Vector([1.0, 2.0]))
 
-    for kernel, words in ((rectangle, "2 by 2 or 3 by 3"), (large, "2 by 2 or 3 by 3"), (unequal, "as many rows")):
+    for kernel, words in (
+        (rectangle, "2 by 2 or 3 by 3"),
+        (large, "2 by 2 or 3 by 3"),
+        (unequal, "the same number of rows"),
+    ):
         with pytest.raises(ti.TaichiCompilationError, match=words) as error:
             kernel()
         assert kernel.source.name in str(error.value) or "test_linalg" in str(error.value)

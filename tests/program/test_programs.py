@@ -102,8 +102,8 @@ BROKEN = {
     "a slot filled twice": ("(24: @x[0])", "(8: @x[0])", "each filled once"),
     "a slot not filled": (" at (24: @x[0])", "", "each filled once"),
     "fills what it does not write": ("fills (@x)", "fills (@saved)", "fills what it does not write"),
-    "no operation": ("lt (%f4, 1.0f64)", "less (%f4, 1.0f64)", "is no operation"),
-    "an operation of three": ("lt (%f4, 1.0f64)", "lt (%f4, 1.0f64, %f4)", "is no operation"),
+    "no operation": ("lt (%f4, 1.0f64)", "less (%f4, 1.0f64)", "is not an operation"),
+    "an operation of three": ("lt (%f4, 1.0f64)", "lt (%f4, 1.0f64, %f4)", "is not an operation"),
     "something after an end": ("    end none", "    end none\n    clear @x[0] (4)", "follows an end"),
     "a path without an end": ("    end none", "    clear @x[0] (4)", "has no end"),
     "a choice without sides": (

@@ -113,7 +113,7 @@ def test_what_cannot_be_swept() -> None:
     ):
         with pytest.raises(SweepError, match=said):
             ti.sweep(f, over)
-    with pytest.raises(SweepError, match="need as many values"):
+    with pytest.raises(SweepError, match="need the same number of values"):
         ti.sweep(f, {"a": [1, 2], "b": [1]}, zip=True)
     with pytest.raises(SweepError, match="positive integer"):
         ti.sweep(f, {"a": [1]}, workers=0)
@@ -155,7 +155,7 @@ def test_errors_are_kept() -> None:
 
     with pytest.warns(UserWarning, match="2 of 4 points"):
         found = ti.sweep(different, {"n": [2, 3, 2, 4]}, workers=1)
-    assert "has shape" in str(found["error"].values[1]) and "which is no number" in str(found["error"].values[3])
+    assert "has shape" in str(found["error"].values[1]) and "which is neither a number" in str(found["error"].values[3])
 
 
 def test_processes_that_die(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_store_is_filled_and_goes_on(tmp_path: Path) -> None:
         ti.sweep(other, {"k": [1.0, 2.0, 3.0]}, store=folder)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "text").write_text("mine")
-    with pytest.raises(SweepError, match="is no store"):
+    with pytest.raises(SweepError, match="is not a store"):
         ti.sweep(slow, {"k": [1.0]}, store=tmp_path / "taken")
 
 
@@ -409,13 +409,13 @@ def test_a_result_that_needs_a_wider_type_keeps_the_store(tmp_path: Path) -> Non
         ([np.ma.array([1, 5], mask=[False, True])], "a list with masked elements"),
         ([[1.0, np.ma.masked]], "a list with masked elements"),
         (np.ma.array([2**60 + 1, 5], mask=[False, True]), "integers that no float is equal to"),
-        ("text", "which is no number"),
-        ([[1], [1, 2]], "is no array of numbers"),
-        (2**70, "which is no number"),
-        (np.longdouble(1), "which is no number"),
-        (np.array([1, None]), "which is no number"),
-        (np.datetime64("2020-01-01"), "which is no number"),
-        (np.zeros(2, [("a", "f4")]), "which is no number"),
+        ("text", "which is neither a number"),
+        ([[1], [1, 2]], "is not an array of numbers"),
+        (2**70, "which is neither a number"),
+        (np.longdouble(1), "which is neither a number"),
+        (np.array([1, None]), "which is neither a number"),
+        (np.datetime64("2020-01-01"), "which is neither a number"),
+        (np.zeros(2, [("a", "f4")]), "which is neither a number"),
         ({1: 2.0, "1": 3.0}, "several results of the name '1'"),
     ],
 )

@@ -130,5 +130,5 @@ def test_the_value_is_written_with_the_digits_that_its_places_need(low, high, st
 
 @pytest.mark.parametrize("step", [0, -1, float("nan")])
 def test_a_step_that_leads_nowhere_is_refused(step):
-    with pytest.raises(ViewError, match="the step of a slider is"):
+    with pytest.raises(ViewError, match="the step of a slider must be"):
         slider(Plot(lambda: 0.0), lambda value: None, 0, 1, step=step)

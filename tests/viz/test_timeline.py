@@ -68,5 +68,5 @@ def test_the_newest_frame_stays_however_large_it_is() -> None:
 
 @pytest.mark.parametrize("megabytes", [-1, 1001, float("nan")])
 def test_the_room_is_checked(megabytes: float) -> None:
-    with pytest.raises(ViewError, match="it is in megabytes, from 0 to 1,000"):
+    with pytest.raises(ViewError, match="from 0 to 1,000 megabytes"):
         ti.viz.Plot(lambda: 1.0, timeline=megabytes)

@@ -125,7 +125,7 @@ def test_a_mesh_as_text_and_binary(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda mesh: mesh.add_vertex_pos([0.0], [0.0], [0.0]), "2 are wanted"),
+        (lambda mesh: mesh.add_vertex_pos([0.0], [0.0], [0.0]), "numbers instead of 2"),
         (lambda mesh: mesh.add_faces([0, 1, 2]), "2 vertices"),
         (lambda mesh: mesh.add_faces([0, 1]), "3 corners"),
         (lambda mesh: mesh.add_vertex_channel("a", "half", [0, 1]), "no type"),

@@ -176,8 +176,8 @@ def _distances(read: Access, write: Access, accesses: Accesses, loop: Loop) -> d
 
 
 def keeps_apart(condition: Atom, read: Access, write: Access, accesses: Accesses, loop: Loop) -> bool:
-    """Whether, of two iterations one of which reads what the other writes, only one takes a branch: the remainder of an
-    index differs, as on a checkerboard. A branch taken by some iterations that cannot be analysed is trusted to do so.
+    """Whether only one of two dependent iterations takes a branch: the remainder of an index differs, as on a
+    checkerboard. A branch taken by some iterations that cannot be analysed is trusted to do so.
     """
     made = accesses.definitions.get(condition) if isinstance(condition, Var) else None
     if isinstance(made, Prim) and made.prim in (p.and_, p.or_):

@@ -57,7 +57,7 @@ class Emit:
         return a.value if isinstance(a, Lit) else None
 
     def _alike(self, a: Atom, b: Atom) -> tuple[Atom, Atom]:
-        """Both along as many directions as one of them is."""
+        """Both along the same number of directions."""
         if isinstance(a.type, Tangents):
             return a, self.builder.cast(b, a.type)
         return (self.builder.cast(a, b.type), b) if isinstance(b.type, Tangents) else (a, b)

@@ -254,7 +254,7 @@ class _Forward:
                 self.tangents[out] = self.joined(numbers)
 
     def stack(self, op: ir.NewStack | ir.Push | ir.Pop) -> None:
-        """Beside a stack of floats lies one of their tangents."""
+        """A stack of floats gets a second one for their tangents."""
         self.builder.emit(op)
         stack = op.out if isinstance(op, ir.NewStack) else op.args[0]
         assert isinstance(stack, ir.Var) and isinstance(stack.type, Stack)

@@ -1,5 +1,5 @@
-"""Adds checks of the access rules (`access_rules.py`) beside what a function does. Its memory gets a shadow
-that remembers who read and wrote each element.
+"""Adds checks of the access rules (`access_rules.py`) to a function. Its memory gets a shadow that remembers who read
+and wrote each element.
 
     store @x[%i], %a        ->        store @x[%i], %a
                                       %r = load @x.shadow[%i][READ]

@@ -1,5 +1,5 @@
-"""Keeps the order of iterations that conflict over differentiated values: a thread runs its part of such a loop one by
-one, as the gradient does.
+"""Keeps the order of iterations that conflict over differentiated values: each thread runs its iterations of such a
+loop in order, as the gradient does.
 
     for parallel %i in 0 .. %n:               for parallel ordered %i in 0 .. %n:
       %k = load @k[%i]                 ->       %k = load @k[%i]

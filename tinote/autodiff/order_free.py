@@ -51,7 +51,7 @@ def reads_alone(region: ir.Region) -> bool:
 
 
 def _only_adds(region: ir.Region) -> bool:
-    """Whether a region changes memory by atomic additions alone, of which it reads nothing."""
+    """Whether a region changes memory by atomic additions alone, and reads none of their results."""
     read: set[ir.Buffer] = set()
     written: set[ir.Buffer] = set()
     for op in walk(region):

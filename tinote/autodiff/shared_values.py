@@ -173,7 +173,7 @@ class _Choice:
         )
 
     def _filled(self, values: Iterable[SharedValue]) -> list[SharedValue]:
-        """Those of which every place is written: what reads them finds no memory as it was before."""
+        """Those that are written completely: what reads them finds no memory as it was before."""
         return [value for value in values if value.op in self.every and all(map(self._is_exact, self.around[value.op]))]
 
     def _is_exact(self, loop: ir.Op) -> bool:

@@ -467,7 +467,7 @@ def _saved_values(fn: ir.Function, shared: Set[Buffer]) -> dict[ir.Var, ir.Atom]
 
 
 def _counted(loop: ir.While, count: ir.Var) -> ir.While:
-    """`loop` with a further carried value that counts its iterations, of which `count` becomes the final value."""
+    """`loop` with a further carried value that counts its iterations; `count` becomes its final value."""
     asked, number, following = ir.Var(i64, "count"), ir.Var(i64, "count"), ir.Var(i64, "count")
     step = ir.Prim(p.add, (number, ir.Lit(1, i64)), (following,), loop.loc, loop.origin)
     condition = ir.Region((*loop.condition.params, asked), loop.condition.body, loop.condition.yields)

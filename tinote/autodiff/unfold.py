@@ -51,14 +51,14 @@ def unfold_atomics(fn: Function, may_serialise: Callable[[Atomic, Differing], bo
 
 
 class Differing:
-    """The accesses that are no updates of a certain sort."""
+    """The accesses that are not updates of a certain sort."""
 
     def __init__(self, accesses: Accesses) -> None:
         self.accesses = accesses
         self._found: dict[tuple[Loop, Primitive], Touched] = {}
 
     def near(self, access: Access, loop: Loop, prim: Primitive) -> Iterator[Access]:
-        """Those inside a loop that may meet `access` and are no updates by `prim` whose old values nobody asks for."""
+        """Those inside a loop that may meet `access`, except updates by `prim` whose old values are unused."""
         if (loop, prim) not in self._found:
             others = [a for a in self.accesses.within(loop) if not _updates(a.op, prim)]
             self._found[loop, prim] = Touched(others)

@@ -268,7 +268,7 @@ def _constant(atom: ir.Atom, op: ir.Op) -> ir.Prim:
 
 
 def _may_run_at_once(loop: ir.For, found: list[_Choice]) -> bool:
-    """Whether all that a loop does is to find extrema of elements, of which there may be many."""
+    """Whether a loop does nothing but find extrema of elements, perhaps of many."""
     if loop.reverse or not isinstance(loop.lo, ir.Lit) or len(found) != len(loop.carried):
         return False
     if isinstance(loop.hi, ir.Lit) and loop.hi.value - loop.lo.value < _MIN_PARALLEL_ITERATIONS:

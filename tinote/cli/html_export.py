@@ -51,9 +51,7 @@ class OfflineHTMLExporter(HTMLExporter):
 
     export_from_notebook = "HTML without network"
 
-    embed_images = Bool(True, help="Whether images that lie beside the notebook are put into the page.").tag(
-        config=True
-    )
+    embed_images = Bool(True, help="Whether images next to the notebook are put into the page.").tag(config=True)
     template_name = Unicode("tinote", help="The template.").tag(config=True)
     extra_template_basedirs = List([str(TEMPLATES)]).tag(config=True)
 

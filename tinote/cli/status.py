@@ -39,7 +39,7 @@ def existing_target(target: str) -> tuple[Path, str]:
     if not colon:
         file, name = target, ""
     if not file:
-        raise Unusable(f"{target!r} names no file: FILE:KERNEL is wanted, as sim.py:step")
+        raise Unusable(f"{target!r} names no file: write FILE:KERNEL, such as sim.py:step")
     path = existing_file(Path(file))
     if path.suffix not in (".py", ".ipynb"):
         raise Unusable(f"{file} is neither a Python file (.py) nor a notebook (.ipynb)")

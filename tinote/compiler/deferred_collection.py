@@ -22,7 +22,7 @@ _usual: tuple[int, int, int] | None = None  # the thresholds before the first of
 
 @contextmanager
 def deferred_collection() -> Iterator[None]:
-    """In this block the collector waits longer, unless the program has switched it off or told it to wait itself. At
+    """In this block the collector waits longer, unless the program has switched it off or set its thresholds itself. At
     the end it looks at what the block has made, and at nothing older.
 
     No lock is needed: a thread that enters while another leaves may find the usual thresholds, which is only slower.

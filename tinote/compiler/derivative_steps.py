@@ -28,7 +28,7 @@ def take_reverse(fn: Function, context: Context, *, arguments: bool, shares: boo
 
 
 def take_forward(fn: Function, context: Context, *, arguments: bool, directions: int) -> Function:
-    """`fn` with tangents beside its values, along a number of directions; with `arguments` its pushforward."""
+    """`fn` with tangents next to its values, along a number of directions; with `arguments` its pushforward."""
     found = forward(fn, context.defaults, arguments=arguments, directions=directions)
     context.broken_paths += found.broken
     return found.function

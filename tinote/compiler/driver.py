@@ -496,7 +496,7 @@ class Specialisation:
         return pipeline.run_pipeline(self.function(request), pipeline.gpu_steps_for(request), self.config)[0]
 
     def snapshots(self, *, gradient: bool = False) -> list[Snapshot]:
-        """Every step of the pipeline, run again with somebody watching."""
+        """Every step of the pipeline, run again with an observer."""
         seen: list[Snapshot] = []
         self._run(GRADIENT if gradient else PRIMAL, seen.append)
         return seen

@@ -2,7 +2,7 @@
 in order.
 
 `steps_for` composes what a request needs. A step is a function from IR to IR that returns its argument when there is
-nothing to do; a `Fixpoint` repeats its steps until none of them changes anything. Whoever listens gets a `Snapshot`
+nothing to do; a `Fixpoint` repeats its steps until none of them changes anything. The listener receives a `Snapshot`
 after each step: the old function and the new one, both immutable. The steps that differentiate, record and instrument
 are in `derivative_steps.py`, which is loaded when one of them runs: most first calls are of a kernel alone.
 """

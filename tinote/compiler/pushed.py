@@ -39,7 +39,7 @@ class PushedSpecialisation(Specialisation):
         super().__init__(of.source, of.arguments, of.config, of._memory_of)
 
     def _open_cache(self) -> None:
-        """What lies on disk is of kernels as they were written."""
+        """The disk cache holds primal kernels only."""
 
     def _steps(self, steps: Any) -> Any:
         return pipeline.after_inference(steps)

@@ -89,7 +89,7 @@ def effects_of(fn: ir.Function) -> Effects:
 
 
 def _loops_over_elements(stores: Iterable[Access]) -> set[ir.Op]:
-    """The loops of which each iteration stores to elements of its own."""
+    """The loops whose iterations each store to elements of their own."""
     indices = {v for store in stores for form in store.forms[: store.buffer.rank] for v in form.terms}
     return {loop.op for store in stores for loop in store.loops if loop.op.regions[0].params[0] in indices}
 

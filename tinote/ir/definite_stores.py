@@ -43,8 +43,8 @@ def definite_stores(fn: Function, accesses: Accesses, among: Container[Op] | Non
 
 
 def live_in_reads(fn: Function, accesses: Accesses) -> list[Access]:
-    """What `fn` reads of the values that it finds, as far as that can be told: all that it reads except for buffers
-    that a definite store of an earlier statement has fully overwritten.
+    """The values that `fn` reads before it writes them, as far as is known: all that it reads except for buffers that a
+    definite store of an earlier statement has fully overwritten.
     """
     top = {op: n for n, op in enumerate(fn.region.body)}
     fully_overwritten: dict[Buffer, int] = {}
@@ -59,7 +59,7 @@ def live_in_reads(fn: Function, accesses: Accesses) -> list[Access]:
 
 
 def overwritten_buffers(fn: Function) -> frozenset[Buffer]:
-    """The buffers of which `fn` (scalar form) overwrites all before it reads anything."""
+    """The buffers that `fn` (scalar form) overwrites completely before it reads anything of them."""
     accesses = Accesses(fn)
     whole = {access.buffer for access in definite_stores(fn, accesses) if _is_whole(access, accesses)}
     return frozenset(whole - {access.buffer for access in live_in_reads(fn, accesses)})

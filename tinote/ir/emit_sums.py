@@ -20,8 +20,9 @@ _MAX_TERMS = 64
 
 
 def fits(form: Affine, ranges: Ranges, bound: Callable[[Var], bool]) -> bool:
-    """Whether a sum can be computed in i64 without wrapping, where the variables are known of which `bound` holds;
-    extents always are."""
+    """Whether a sum can be computed in i64 without wrapping. `bound` says which variables are known; extents always
+    are.
+    """
     for v, c in form.terms.items():
         low, high = ranges.interval(v)
         if abs(c) > _MAX_FACTOR or low < -_MAX_VALUE or high > _MAX_VALUE:

@@ -49,7 +49,7 @@ _DEFAULTS = Defaults()
 
 
 class StepLimitError(Exception):
-    """The function ran longer than the interpreter was told to wait."""
+    """The function ran longer than the step limit."""
 
 
 def interpret(

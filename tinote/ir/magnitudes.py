@@ -1,4 +1,4 @@
-"""How large floats are, as far as it shows from one operation and what is known of its operands.
+"""Exponent bounds of floats, derived operation by operation from those of the operands.
 
 Absolute values lie between two powers of two, given by their exponents: `-inf` for zero, and for what may be anything
 the exponent beyond the type's largest number. A bound speaks of values that are neither infinite nor NaN. Beside it

@@ -25,7 +25,7 @@ class Storage(Protocol):
         ...
 
     def shape(self, buffer: Buffer) -> Index:
-        """The index dimensions of a buffer of which some are only known at launch (asked for no other)."""
+        """The index dimensions of a buffer with extents that are only known at launch (asked for no other)."""
         ...
 
 

@@ -249,7 +249,7 @@ class Ranges:
         return low, high
 
     def _step(self, atom: Atom, param: Var) -> Interval | None:
-        """The interval of `atom - param`, if it can be told."""
+        """The interval of `atom - param`, if it is known."""
         form = self.affine(atom) - variable(param)
         if isinstance(atom, Var) and atom in form.terms:
             op = self.definitions.get(atom)

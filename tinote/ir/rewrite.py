@@ -156,7 +156,7 @@ class _Cloner(Rewriter):
 
 
 def clone_region(region: Region, env: dict[Var, Atom] | None = None) -> tuple[Region, dict[Var, Atom]]:
-    """A copy that binds fresh variables throughout, so that it may stand beside the original; with the map from old
+    """A copy that binds fresh variables throughout, so that both can be in one function; with the map from old
     variables to new atoms.
 
     `env` says what free variables become; a parameter that is in `env` stays in the copy's parameter list as a fresh

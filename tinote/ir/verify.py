@@ -180,7 +180,7 @@ class _Verifier:
         self.require(len(things) == wanted, "{}: {} instead of {}", what, len(things), wanted)
 
     def matched(self, atoms: Sequence[ir.Atom], variables: Sequence[ir.Var], what: str) -> None:
-        """As many atoms as variables, of their types."""
+        """One atom for each variable, of its type."""
         self.count(atoms, len(variables), what)
         for a, v in zip(atoms, variables, strict=True):
             self.same(a, v.type, what)

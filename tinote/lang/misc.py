@@ -40,8 +40,8 @@ class Settings:
 
     @property
     def arch(self) -> Arch:
-        """The target that kernels run on, whatever was asked for: `ti.cpu`, `ti.gpu` or `ti.python`. It is equal to
-        other names of the same, such as `ti.vulkan`.
+        """The target that kernels really run on: `ti.cpu`, `ti.gpu` or `ti.python`. It is equal to other names of the
+        same, such as `ti.vulkan`.
         """
         return arches()[session.config.arch]
 

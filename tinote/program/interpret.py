@@ -47,7 +47,7 @@ def _sqrt(a: float) -> float:
 def _power(a: float, b: float) -> float:
     found = a**b
     if isinstance(found, complex):
-        raise OverflowError("a power that is no real number")
+        raise OverflowError("a power that is not a real number")
     return found
 
 

@@ -10,8 +10,8 @@
     y = copy old                        slope(k, y)
     gradient of advance (y, k)          gradient of advance (y, k)
 
-A derivative goes back through the values that its launches have overwritten. To compute one of them again takes less
-than to write it to memory and to read it from there, where a launch does little for each of its elements
+A derivative goes back through the values that its launches have overwritten. Recomputing one of them takes less than to
+write it to memory and to read it from there, where a launch does little for each of its elements
 (`lang/capture/reruns.py`), and the memory that a long program touches shrinks to what it cannot compute. A launch runs
 again where its result is needed for the first time, if all that it reads is there again as it was: other results may
 have to be computed before. What cannot be is brought back as before.
@@ -153,7 +153,7 @@ class _Rerunning:
         return saves, puts_back
 
     def _is_due(self, step: ops.Copy) -> bool:
-        """Whether what a copy brings back may wait until somebody reads it."""
+        """Whether what a copy brings back may wait until it is read."""
         source, target = step.source.block, step.target.block
         held = self.kept.get(source)
         if self.saves.get(source) is not step or held is None or held.version not in self.made:

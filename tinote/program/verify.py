@@ -68,7 +68,7 @@ class _Verifier:
 
     def set(self, register: ops.Register, known: set[ops.Register]) -> None:
         if register.kind not in _KINDS or register.number < 0:
-            self.fail(f"{register} is no register")
+            self.fail(f"{register} is not a register")
         if any(one.number == register.number for one in known):
             self.fail(f"register {register.number} is set twice")
         known.add(register)
@@ -153,7 +153,7 @@ class _Verifier:
                     self.fail("a load takes one element")
             case ops.Compute(operation, _, operands):
                 if operation not in OPERATIONS or len(operands) != OPERATIONS[operation].operands:
-                    self.fail(f"'{operation}' of {len(operands)} numbers is no operation")
+                    self.fail(f"'{operation}' of {len(operands)} numbers is not an operation")
             case ops.End(result):
                 for view in ops.arrays_of(result):
                     self.view(view)

@@ -122,7 +122,7 @@ def _library() -> Any:
         wgpu = importlib.import_module("wgpu")
         extras = importlib.import_module("wgpu.backends.wgpu_native.extras")
     except (ImportError, OSError) as error:
-        raise NoDevice(f"the library wgpu is not there ({error}): pip install wgpu") from None
+        raise NoDevice(f"the library wgpu cannot be imported, {error}; install it: pip install wgpu") from None
     # OpenGL has neither f64 nor the limits. Once there is an instance, it stays.
     with contextlib.suppress(RuntimeError):
         extras.set_instance_extras(backends=list(_SUBSTANTIAL))
@@ -139,7 +139,7 @@ def _substantial(wgpu: Any) -> list[Any]:
     try:
         found = wgpu.gpu.enumerate_adapters_sync()
     except Exception as error:
-        raise NoDevice(f"the system's drivers cannot be asked: {error}") from None
+        raise NoDevice(f"the system's drivers do not respond: {error}") from None
     return [one for one in found if one.info["backend_type"] in ("Vulkan", "Metal", "D3D12", "DX12")]
 
 
@@ -178,7 +178,7 @@ def open_device(software: bool = False) -> Device:
         chosen = (real or found) if software else real
         if not chosen:
             reason = "the only adapter is a CPU that stands in for a GPU" if found else "no adapter was found"
-            option = f" ({SOFTWARE_VARIABLE}=1, or software_gpu=True, takes it all the same)" if found else ""
+            option = f"; {SOFTWARE_VARIABLE}=1, or software_gpu=True, accepts it" if found else ""
             raise NoDevice(reason + option)
         made = _devices[software] = Device(wgpu, chosen[0])
         return made
@@ -401,7 +401,7 @@ class Device:
             block.place, block.newest = None, Newest.HOST
         return DeviceLostError(
             f"the GPU '{self.info.name}' is lost ({_reason(error)}): fields hold what was last read of them",
-            hint="the next launch looks for a GPU again; fill what launches had written",
+            hint="the next launch looks for a GPU again; restore the fields that launches had changed",
         )
 
     # ---- places in the arena
@@ -414,7 +414,7 @@ class Device:
             self._placed.add(block)
 
     def borrow(self, sizes: Sequence[int], beside: Collection[ResidentMemory]) -> list[int]:
-        """Places for the time of one launch, which `give` ends, beside those of blocks. Raises `DeviceFull`."""
+        """Places for the time of one launch, which `give` ends, besides those of blocks. Raises `DeviceFull`."""
         found: list[tuple[int, int]] = []
         try:
             for size in sizes:
@@ -579,7 +579,7 @@ class Device:
     def launch_measured(
         self, program: GpuProgram, params: bytes | bytearray | memoryview, iterations: Sequence[int | None]
     ) -> list[float]:
-        """The same, each task by itself. Gives what they took, in seconds, up to that which failed."""
+        """The same, each task separately. Gives what they took, in seconds, up to that which failed."""
         if program.holds:
             self.encoder().clear_buffer(program.block, 0, program.head_bytes)
         self.read([(program.block, 0, 4)])  # what was there before
@@ -684,12 +684,12 @@ class Device:
             self.device.queue.write_buffer(program.block, program.left_byte, bytes(4))
 
     def expect(self, program: GpuProgram, check: Callable[[bytes], None]) -> None:
-        """Look for the faults of a launch when somebody reads."""
+        """Look for the faults of a launch at the next read."""
         program.check = check
         self._late[program] = None
 
     def later(self, program: GpuProgram, check: Callable[[bytes], None]) -> None:
-        """Nobody waits for this launch: its faults are looked for when somebody reads."""
+        """Expect an asynchronous launch: its faults are looked for at the next read."""
         self.expect(program, check)
         if len(self._params) >= _BATCH * _ALIGNMENT and not self._held:
             self._submit_some()
@@ -702,7 +702,7 @@ class Device:
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        """What is launched in this context is submitted at its end, and nothing before, as far as nobody reads."""
+        """Launches in this context are submitted at its end, unless something is read before."""
         with self.lock:
             self._held += 1
         try:
@@ -791,7 +791,7 @@ class Device:
         self.report()
 
     def fetch(self, parts: Sequence[_Part]) -> list[memoryview]:
-        """The same as `read`, together with the faults of launches that nobody waited for; `report` tells them."""
+        """The same as `read`, together with the faults of asynchronous launches; `report` tells them."""
         if not parts and not self._late:
             self.submit()
             return []
@@ -818,7 +818,7 @@ class Device:
         self.device.queue.write_buffer(program.block, 0, bytes(_FAULT_BYTES))
 
     def report(self) -> None:
-        """Raise the first fault of launches that nobody waited for."""
+        """Raise the first fault of asynchronous launches."""
         if self._faults:
             (program, head), self._faults = self._faults[0], []
             if program.check is not None:
@@ -870,7 +870,7 @@ def wait_for_all() -> None:
 
 @contextlib.contextmanager
 def together() -> Iterator[None]:
-    """What is launched on devices in this context is one submission to each, as far as nobody reads."""
+    """Launches on devices in this context are one submission to each, unless something is read."""
     with contextlib.ExitStack() as stack:
         for device in list(_devices.values()):
             stack.enter_context(device.together())

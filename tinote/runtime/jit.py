@@ -181,11 +181,11 @@ class _Work(threading.Thread):
 
 
 class _AbandonedError(Exception):
-    """Ends work that nobody waits for."""
+    """Ends work whose result is no longer needed."""
 
 
 def _begin_step() -> None:
-    """Between two calls of LLVM's."""
+    """Between two calls of LLVM."""
     thread = threading.current_thread()
     if isinstance(thread, _Work) and thread.abandoned:
         raise _AbandonedError
@@ -230,7 +230,7 @@ _CODE_MODEL = "large" if IS_WINDOWS else "default"
 
 
 class _Level(NamedTuple):
-    """A processor with no more than `features`, beside those of the levels before it."""
+    """A processor with no more than `features`, besides those of the levels before it."""
 
     features: tuple[str, ...]
     vector_bits: int = 128
@@ -281,7 +281,7 @@ def host_like(cpu: str) -> Host:
     missing = [feature for feature in features if own.get(feature) is False]
     if missing:
         raise MachineError(
-            f"{CPU_VARIABLE} names a processor of which this one is none: {cpu} has {', '.join(missing)}",
+            f"{CPU_VARIABLE} names a processor with features that this one lacks: {cpu} has {', '.join(missing)}",
             hint="machine code for it would not run here; native is what this processor has",
         )
     return Host(triple, cpu, ",".join([f"+{feature}" for feature in features]), levels[cpu].vector_bits, cores)

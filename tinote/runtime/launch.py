@@ -59,7 +59,7 @@ def prints_to(write: Callable[[str], object]) -> Iterator[None]:
 
 
 def write_prints(text: str, write: Callable[[str], object]) -> None:
-    """Show what a kernel has printed on this thread, where nobody else wants it by `write`."""
+    """Show what a kernel has printed on this thread, unless `write` takes it."""
     (_instead.get() or write)(text)
 
 

@@ -31,7 +31,7 @@ class Owner:
         return who is None or (not who.is_alive() if isinstance(who, threading.Thread) else who.done())
 
     def includes(self, other: Owner) -> bool:
-        """Whether what the other one has computed is no concern of anybody else's: its own, and, of a task, that of its
+        """Whether no other code depends on what the other one has computed: its own, and, of a task, that of its
         thread, which waits for it.
         """
         return other is self or (other is self.heir and not isinstance(self._who and self._who(), threading.Thread))

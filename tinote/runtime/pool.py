@@ -1,4 +1,4 @@
-"""Memory that nobody uses any more, held for whoever asks next.
+"""A pool of free memory, held for the next request.
 
 The first write to a fresh page costs about thirty times one to a page that is there: the system finds a page, clears it
 and maps it. What derivatives make and drop in each call (saved values, temporary adjoints, results) would pay that
@@ -61,8 +61,8 @@ class Pool:
         self._lock = RLock()
 
     def take(self, nbytes: int) -> tuple[memoryview, bool]:
-        """`nbytes` bytes that nobody else uses, aligned, and whether they are zero. They are in use as long as anything
-        refers to them. Raises `MemoryError`, `OSError` or `OverflowError` when the system refuses.
+        """`nbytes` free bytes, aligned, and whether they are zero. They are in use as long as anything refers to them.
+        Raises `MemoryError`, `OSError` or `OverflowError` when the system refuses.
         """
         if nbytes < POOLED_FROM:
             small = bytearray(nbytes + ALIGNMENT)

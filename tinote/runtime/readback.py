@@ -1,4 +1,4 @@
-"""What blocks of a device hold at one moment, for somebody who looks at them while the device goes on.
+"""Snapshots of blocks of a device, to be read while the device continues.
 
     with Looks() as looks:                 # once, to know what is looked at
         draw()
@@ -50,12 +50,12 @@ class Looks:
         self.is_whole = self.is_whole and gpu.commands() == self._commands
 
     def look(self, block: ResidentMemory) -> Any:
-        """Somebody copies the bytes of a block. Gives those to copy, or None for what it holds."""
+        """The bytes of a block are about to be copied. Gives those to copy, or None for what it holds."""
         self.blocks.add(block)
         return None
 
     def get_at(self) -> None:
-        """Somebody gets at the bytes of a block, to keep them or to change them."""
+        """The bytes of a block are about to be kept or changed."""
         self.is_whole = False
 
 
@@ -109,5 +109,5 @@ def _bytes(found: bytes | memoryview) -> Any:
 
 
 def _is_viewed() -> bool:
-    """Whether somebody has a view of any block; what fields keep for the next time is taken back."""
+    """Whether there is a view of any block; what fields keep for the next time is taken back."""
     return sum([block.withdraw() for block in blocks()]) > 0

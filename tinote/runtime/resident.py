@@ -91,7 +91,7 @@ class ResidentMemory(Memory):
             self.device, self.place, self.newest = device, None, Newest.HOST
 
     def is_at(self, place: int) -> bool:
-        """Whether a launch finds it there as it is, and nobody looks at it."""
+        """Whether a launch finds it there as it is, without a view of it."""
         return self.place == place and self.newest is not Newest.HOST and not (self._holders or self._leases)
 
     # ---- the host's side
@@ -118,7 +118,7 @@ class ResidentMemory(Memory):
         return self.begin
 
     def look(self) -> Any:
-        """The bytes on the host for somebody who copies them at once, and writes nothing: the device's stay as good."""
+        """The bytes on the host for callers that copy them at once, and write nothing: the device's stay as good."""
         if (looks := looking.get()) is not None and (kept := looks.look(self)) is not None:
             return kept
         with self.device.lock:
@@ -127,7 +127,7 @@ class ResidentMemory(Memory):
         return (ctypes.c_ubyte * self.nbytes).from_address(self.begin)
 
     def lease(self) -> Any:
-        """Bytes on the host that exist as long as somebody refers to them; until then each launch copies them."""
+        """Bytes on the host that exist as long as there is a reference to them; until then each launch copies them."""
         self.to_host()
         lent = _lease_type(self.nbytes).from_address(self.begin)
         lent.keeps = self._backing
@@ -223,7 +223,7 @@ def _forget(begin: int, reference: weakref.ref[ResidentMemory]) -> None:
 
 
 def resident_at(address: int) -> ResidentMemory | None:
-    """The block of a device of which the host's mirror has this address, if any."""
+    """The block of a device whose mirror on the host has this address, if any."""
     if not _known:
         return None
     with _lock:

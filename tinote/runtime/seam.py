@@ -15,8 +15,8 @@ from typing import Any
 
 
 class Listener:
-    """Told of what its own thread is about to do to memory. This one does nothing with it. Arrays are NumPy's, over the
-    memory in question; a block of memory may stand for one.
+    """Base class of memory hooks: it is called before its own thread accesses memory. Every method of this one is a
+    no-op. Arrays are NumPy's, over the memory in question; a block of memory may stand for one.
     """
 
     #: what traced numbers that it makes belong to (`lang/data/traced.py`)
@@ -52,7 +52,7 @@ class Listener:
         """`array[position]` is about to get `numbers`, which a program gave as `value`."""
 
     def copied(self, array: Any, what: str) -> Any:
-        """Python gets an array, `what`, which was heard to come into being. Gives what it gets."""
+        """Python gets an array, `what`, whose creation was recorded. Gives what it gets."""
         return array
 
     def reading(self, array: Any, position: Any, value: Any) -> Any:
@@ -73,7 +73,7 @@ class Listener:
         self.taking(f"an array that shares the memory of '{name}'")
 
     def taking(self, what: str) -> None:
-        """Something is done to numbers in memory that nobody could do again: `what`."""
+        """Numbers in memory are changed in a way that cannot be replayed: `what`."""
 
 
 class _Seam:
@@ -95,7 +95,7 @@ def heard() -> Listener | None:
 
 
 def unwinding(act: Callable[[], object]) -> None:
-    """Do something that is done whatever has happened before, such as to put back what memory held."""
+    """Do something that is always done, such as restoring memory."""
     listener = None if seam.listener is None else heard()
     if listener is None:
         act()
@@ -108,7 +108,7 @@ def unwinding(act: Callable[[], object]) -> None:
 
 
 def silently(act: Any, *arguments: Any) -> Any:
-    """Do something that is not to be heard."""
+    """Do something without notifying listeners."""
     listener, seam.listener = seam.listener, None
     try:
         return act(*arguments)
@@ -118,7 +118,7 @@ def silently(act: Any, *arguments: Any) -> Any:
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """Meanwhile, whoever watches what a captured step calls does not look: what a kernel's code depends on, the kernel
+    """A block in which observers of a captured step ignore its calls: what a kernel's code depends on, the kernel
     knows.
     """
     watch = sys.getprofile()

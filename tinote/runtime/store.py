@@ -176,7 +176,7 @@ class DiskStore:
         return self.folder / key
 
     def _usable(self) -> bool:
-        """Whether the folder is there and nobody else's; makes it if need be."""
+        """Whether the folder exists and belongs to this user; makes it if need be."""
         if self._ready or self.problem:
             return not self.problem
         try:

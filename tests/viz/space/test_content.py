@@ -78,11 +78,11 @@ def test_fields_and_arrays_are_taken_alike():
         (lambda: as_spheres(np.zeros((3, 2)), 0.1), r"centers has shape \(3, 2\); points in space have shape \(N, 3\)"),
         (lambda: as_spheres(["a"], 0.1), "not numbers"),
         (lambda: as_spheres(np.zeros((3, 3)), [0.1, 0.2]), r"radius of shape \(2,\).* for 3 particles"),
-        (lambda: as_spheres(np.zeros((3, 3)), -0.1), "radius is -0.1; it is 0 or more"),
+        (lambda: as_spheres(np.zeros((3, 3)), -0.1), "radius must not be negative, but is -0.1"),
         (lambda: as_spheres(np.zeros((3, 3)), 0.1, per_vertex_color=np.zeros((2, 3))), "2 colours, .* 3 particles"),
         (lambda: as_spheres(np.zeros((3, 3)), 0.1, per_vertex_color=np.zeros(3)), "does not hold colours"),
         (lambda: as_lines(np.zeros((3, 3)), 1.0), "3 vertices are not a multiple of 2"),
-        (lambda: as_lines(np.zeros((4, 3)), 0.0), "width is 0.0; it is a number of pixels"),
+        (lambda: as_lines(np.zeros((4, 3)), 0.0), "width must be a positive number of pixels, not 0.0"),
         (lambda: as_lines(np.zeros((4, 3)), 1.0, [0, 4]), "indices has the number 4, and there are 4 vertices"),
         (lambda: as_lines(np.zeros((4, 3)), 1.0, [0.0, 1.0]), "indices holds float64, not integers"),
         (lambda: as_mesh(np.zeros((4, 3))), "4 vertices are not a multiple of 3"),
@@ -139,4 +139,4 @@ def test_what_has_not_changed_is_not_sent_again():
 def test_very_many_positions_are_drawn_here():
     assert obstacle(Content((as_spheres(np.zeros((MOST_POINTS, 3)), 1.0),))) == ""
     many = Content((as_spheres(np.zeros((MOST_POINTS + 1, 3)), 1.0),))
-    assert obstacle(many) == "100,001 positions, a page draws 100,000"
+    assert obstacle(many) == "100,001 positions, and a page draws at most 100,000"

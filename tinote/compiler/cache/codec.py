@@ -48,7 +48,7 @@ class Codec:
         return [made, data]
 
     def decode(self, data: Any, annotation: Any) -> Any:
-        """Raises some `ValueError`, `TypeError`, `LookupError` or `AttributeError` for what is no such data."""
+        """Raises some `ValueError`, `TypeError`, `LookupError` or `AttributeError` for other data."""
         made, value = data
         new = [Buffer("", scalar_named(dtype)) for _, dtype, *_ in made]
         self._buffers += new

@@ -210,7 +210,7 @@ class Describer:
         raise Undescribable(f"{value!r}")
 
     def _object(self, value: Any, kind: type) -> Description:
-        """An object of which only the attributes count, each captured where it is read, and which object it is."""
+        """An object known by its identity and its attributes, each captured where it is read."""
         for number, known in enumerate(self._objects):
             if known is value:
                 return ("object", number)

@@ -61,7 +61,7 @@ def in_place_of_call(callee: Any) -> str:
     """What to do where a kernel calls a Python function."""
     owner = getattr(callee, "__self__", None)
     if isinstance(owner, list | dict | set):
-        return "what a kernel changes lives in fields and local variables; the length of a list is fixed"
+        return "kernels can only modify fields and local variables; lists have a fixed length"
     if space_of(owner) is not None:
         return "call it outside of the kernel; in it, loop over the elements"
     if (getattr(callee, "__module__", None) or "").partition(".")[0] == "tinote":

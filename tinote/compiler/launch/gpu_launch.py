@@ -69,9 +69,7 @@ class ArgumentBound(NamedTuple):
 
 
 class _Repeat(NamedTuple):
-    """A launch that nobody waits for and that only uses fields: blocks with their places, those that it writes, and its
-    parameters.
-    """
+    """An asynchronous launch that only uses fields: blocks with their places, those that it writes, its parameters."""
 
     places: list[tuple[ResidentMemory, int]]
     changed: list[ResidentMemory]
@@ -295,8 +293,8 @@ class GpuCode(TextCode):
         return self._known is None
 
     def replay(self, params: memoryview, numbers: Sequence[Any], check: Callable[[bytes], None]) -> None:
-        """Encode a launch with these parameters, of which `numbers` are the scalar arguments, if iterations depend on
-        these. What it prints is shown. `check` is told of its faults, which come with what is read next.
+        """Encode a launch with these parameters; `numbers` are the scalar arguments, if iterations depend on them. What
+        it prints is shown. `check` is told of its faults, which come with what is read next.
         """
         device, program = self._device, self._program
         known = self._known
@@ -363,7 +361,7 @@ class GpuCode(TextCode):
             raise DeviceLostError(error.message, self._fn.loc, hint=error.hint) from None
 
     def _run_on_device(self, values: Sequence[Any], given: bytes) -> bytes | None:
-        """Gives the begin of the block, if somebody needs it."""
+        """Gives the begin of the block, if it is needed."""
         if (repeat := self._repeat) is not None:
             if all(block.is_at(place) for block, place in repeat.places):
                 self._launch_again(repeat, values, given)

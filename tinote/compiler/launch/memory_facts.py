@@ -74,7 +74,7 @@ class GradientFacts(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What is known of the result of a request, beside its code.
+    """What is known of the result of a request, besides its code.
 
     `arrays`: the buffers that a launch's values begin with: the kernel's own array arguments, and after them whatever
     the request adds. `gradient`: of a request that reverses. `saved`: the old values that a recording launch leaves

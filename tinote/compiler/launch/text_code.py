@@ -1,4 +1,4 @@
-"""What the code of a launch has in common that is no machine code (`python_launch.py`, `gpu_launch.py`)."""
+"""Base of launch code other than machine code (`python_launch.py`, `gpu_launch.py`)."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def definition_of(
     if isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef):
         if not is_text_of(code, lines, file, namespace.get("__loader__")):
             raise KernelSyntaxError(
-                f"the file has changed since Python read `{name}`: another definition stands here now",
+                f"the file has changed since Python read `{name}`: there is another definition here now",
                 place,
                 "import the module again, or start anew",
             )
@@ -110,7 +110,7 @@ def read_lambda(lines: Sequence[str], code: types.CodeType) -> tuple[str, ast.Fu
     """
     found = [node for node in _lambdas("".join(lines), code.co_filename) if _holds(node, code)]
     if not found:
-        raise SyntaxError("no such lambda stands there")
+        raise SyntaxError("there is no such lambda")
     node = max(found, key=lambda node: (node.lineno, node.col_offset))  # the innermost
     result = ast.copy_location(ast.Return(node.body), node.body)
     tree = ast.copy_location(ast.FunctionDef(code.co_name, node.args, [result], [], None), node)

@@ -579,7 +579,7 @@ class _Chain:
         return DifferentiationError(
             f"step({t}) did something else when it was run again, so its gradient would not be right: {how}",
             span,
-            hint="let it depend on its number and on fields alone: what changes by itself, such as random numbers or a "
+            hint="let it depend on its number and on fields alone: what changes otherwise, such as random numbers or a "
             "clock, can be put into a list before the loop",
             notes=[] if span == self.span else [Note("the loop", self.span)],
         )
@@ -823,7 +823,7 @@ class _Runner(Journal):
             super().launched()
 
     def custom(self, custom: Custom) -> None:
-        """A stretch with its own gradient has completed."""
+        """A block with a custom gradient has completed."""
         self._look_at_views()
         self.did(What("'{}' runs", (custom.name,)))
         for buffer in custom.made:

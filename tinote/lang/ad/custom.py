@@ -492,7 +492,7 @@ class _Constant(Recorder):
 
 
 def _tell_lost(tape: Journal, name: str, span: Span) -> None:
-    """An active number goes into a function with a custom VJP, beside the fields that it reads."""
+    """An active number goes into a function with a custom VJP, besides the fields that it reads."""
     why = "whose custom VJP gives no derivative by it"
     tape.trace.tell(f"a number that depends on what is differentiated goes into '{name}', {why}", span)
 

@@ -119,7 +119,7 @@ class PushedFunction(ForwardMode):
     def sharing(self, buffer: Buffer) -> None:
         if buffer.dtype.kind == "f":
             raise DifferentiationError(
-                f"an array shares the memory of '{buffer.name}': what it writes there would be a constant",
+                f"an array shares the memory of '{buffer.name}': values written through it would be constants",
                 caller(),
                 hint="compute in kernels, or by elements and copies",
             )

@@ -38,10 +38,10 @@ from tinote.source import Span, caller
 
 @dataclass
 class SweptLaunch:
-    """A launch, or a stretch with a custom VJP. `number`: counted from 1, in the order of the program; the launches of
-    a checkpointed loop are counted like others, and the loop itself, which runs its steps again, before them.
-    `forward`, `backward`: the seconds that it and its gradient took; `forward` is None where it was not run again.
-    `kept_bytes`: what the tape has kept because of it. `within`: how many of the launches are those of this loop.
+    """A launch, or a block with a custom VJP. `number`: counted from 1, in the order of the program; the launches of a
+    checkpointed loop are counted like others, and the loop itself, which runs its steps again, before them. `forward`,
+    `backward`: the seconds that it and its gradient took; `forward` is None where it was not run again. `kept_bytes`:
+    what the tape has kept because of it. `within`: how many of the launches are those of this loop.
     """
 
     number: int

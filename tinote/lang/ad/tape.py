@@ -93,9 +93,9 @@ class Tape(Journal):
     new values only until the first launch that uses the field. The same holds for a single element, or a component or
     member of one, that Python assigns. What Python reads of fields, and what kernels return, are traced numbers:
     arithmetic with them, writing them to fields and passing them to launches is differentiated, and looking at them
-    changes nothing. Plain numbers that were taken out of them (`float(x[0])`, `x.to_numpy()`) are constants; where one
-    may have come back, a warning says so, an error with `validation=True`. An exception inside of the block leaves
-    everything as it is, and no gradient is computed.
+    changes nothing. Plain numbers made of them (`float(x[0])`, `x.to_numpy()`) are constants; where one may have come
+    back, a warning says so, an error with `validation=True`. An exception inside of the block leaves everything as it
+    is, and no gradient is computed.
 
     Parameters
     ----------
@@ -122,9 +122,9 @@ class Tape(Journal):
         Keep what the launches and their gradients have read as long as the tape lives, within the session's
         `memory_limit`, so that `ti.ad.find_nan` and `ti.ad.sweep_report` can run them again.
     repeats : bool, default False
-        Tapes are opened here again and again whose blocks launch the same each time. From about the fifth on they run
-        faster: launches wait until the end of the block, or until anything is read, written or asked for, and run in
-        one go with their gradients. A kernel's error is then raised at the end of the block.
+        Tapes with the same launches are opened repeatedly at this line. From about the fifth on they run faster:
+        launches wait until the end of the block, or until anything is read, written or asked for, and run in one go
+        with their gradients. A kernel's error is then raised at the end of the block.
 
     Methods
     -------
@@ -168,8 +168,9 @@ class Tape(Journal):
     Several threads and asyncio tasks may differentiate at the same time, each with memory that the others only read:
     where two open recordings use the same memory, one of them raises a `DifferentiationError` with the lines of both.
 
-    A tape that a signal handler opens while a derivative is being computed is no part of that, and leaves the gradients
-    alone that are used there. It needs fields of its own: else one of the two raises a `DifferentiationError`.
+    A tape that a signal handler opens while a derivative is being computed is not part of that, and leaves the
+    gradients alone that are used there. It needs fields of its own: else one of the two raises a
+    `DifferentiationError`.
 
     References
     ----------
@@ -394,7 +395,7 @@ class Tape(Journal):
         """Inside of another recording in reverse mode, the tape is one of its records, or a function."""
         if self._observers or self.keep or not self._saves:
             raise DifferentiationError(
-                "a tape inside of another recording does not check, and keeps what it needs",
+                "a tape inside another recording cannot check anything, and always saves what it needs",
                 caller(),
                 hint="leave validation, on_overwrite, grad_check and keep out",
                 notes=outer.opened_notes(),
@@ -460,7 +461,7 @@ class Tape(Journal):
             refuse_block("a tape", outer)
         if self._observers:
             raise DifferentiationError(
-                "a tape inside of forward mode does not check",
+                "a tape inside forward mode cannot check anything",
                 caller(),
                 hint="leave validation, on_overwrite and grad_check out",
                 notes=outer.opened_notes(),

@@ -42,24 +42,24 @@ from tinote.source import caller
 
 
 def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[str] = ()) -> Any:
-    """Make a program of a step, which then runs in one native call, without Python between its launches.
+    """Capture a step: record it once, then replay it as one native call, without Python between its launches.
 
     A step is a function that launches kernels, differentiates, and reads and writes fields. Also a decorator.
 
-    The first call captures: launches, also of gradients and of derivatives inside of each other, what a tape clears,
-    saves and brings back, fills, copies, elements that are read and written, arithmetic on these numbers, conditions on
-    them (both sides are tried), seeds of random numbers, what kernels print, arrays that `to_numpy` and derivatives
-    give and that go to kernels and fields, and the numbers, vectors, arrays and tuples of these that are returned. It
-    runs the function some times, while nothing else may run, and leaves memory as one call does. The program is proved
-    before it is used: it runs next to the function from several states and with several values of its numbers, on one
-    thread, and all fields must agree bit for bit.
+    The first call captures: launches, also of gradients and of nested derivatives, what a tape clears, saves and brings
+    back, fills, copies, elements that are read and written, arithmetic on these numbers, conditions on them (both sides
+    are tried), seeds of random numbers, what kernels print, arrays that `to_numpy` and derivatives give and that go to
+    kernels and fields, and the numbers, vectors, arrays and tuples of these that are returned. It runs the function a
+    few times, while nothing else may run, and leaves memory as one call does. The program is verified before it is
+    used: it is compared with the function from several states and with several values of its numbers, on one thread,
+    and all fields must agree bit for bit.
 
     Under a tape, and in `ti.ad.grad` and its relatives, each call is one record, and its gradient one native call, too;
-    the derivatives are those of the function. What only a tape that sees each launch can differentiate runs as the
+    the derivatives are those of the function. What only a tape that records each launch can differentiate runs as the
     function (custom gradients, elements that depend on a number which the step reads, tapes that check);
     `program.how_under_tapes` says which. In forward mode, in another capture, and where kernels are profiled or run as
     plain Python, calling it runs the function. On a GPU a replay is one submission, except where conditions or results
-    need numbers from there. Where sums of floats have no order of their own, they agree there in half of their digits;
+    need numbers from there. Where sums of floats have no fixed order, they need to agree there in half of their digits;
     a step that does something else when it is replayed runs there as the function.
 
     Parameters
@@ -83,8 +83,8 @@ def capture(function: Callable[..., Any] | None = None, *, parameters: Sequence[
         At the user's line, for what cannot be captured: a number that is needed itself, as an index or by `math.sin`,
         text, arithmetic on whole vectors and arrays, NumPy's view of a field, changes of Python's own objects, an
         object whose state is not known (an iterator, a file, a table of another library), imports, exceptions that are
-        caught, a condition that decides how often a loop runs. Where the proof fails, with the first step that differs;
-        and later, where a kernel was defined anew, a captured name has changed or a field is gone.
+        caught, a condition that decides how often a loop runs. Where the verification fails, with the first step that
+        differs; and later, where a kernel was defined anew, a captured name has changed or a field is gone.
 
     Examples
     --------

@@ -369,7 +369,7 @@ class Dependencies:
             return None
         if self.is_users(module, getattr(getattr(called, "__code__", None), "co_filename", "")):
             return None
-        return "it calls `…`, of which it is not known that nothing but memory changes"
+        return "it calls `…`, which may change more than memory"
 
     # ---- reading functions
 

@@ -98,7 +98,7 @@ def dependencies_of(function: Any, names: Sequence[str] = (), *, unasked: bool =
     namespace = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__globals__", {})
     for name in names:
         if isinstance(namespace.get(name), bool) or not isinstance(namespace.get(name), int | float):
-            raise CaptureError(f"the parameter '{name}' is no global number", caller())
+            raise CaptureError(f"the parameter '{name}' is not a global number", caller())
         dependencies.assign(namespace, id(namespace), name)
     dependencies.settle()
     return dependencies

@@ -414,7 +414,7 @@ class Attempt(Recording):
             end = self.steps[-1]
             assert isinstance(end, ops.End)
             if not all(self._is_made_anew(kind, parts[0]) for kind, parts in ops.leaves_of(end.result)):
-                self.refuse("a result that is no number or array of its own")
+                self.refuse("a result that is not a number or an array of its own")
             if any(type(step) is ops.Branch for step in self.steps):
                 self.refuse("a condition on a number")
 

@@ -125,7 +125,7 @@ def read_portable(data: bytes) -> Portable:
     """A file's content. Raises `ValueError` for data that is not whole, or not such a file."""
     try:
         if data[:8] != MAGIC:
-            raise ValueError("this is no captured program")
+            raise ValueError("this is not a captured program")
         version, size = struct.unpack_from("<II", data, 8)
         if version != VERSION:
             raise ValueError(f"this captured program is of version {version}; known is {VERSION}")
@@ -547,8 +547,6 @@ def _described_result(result: ops.Result) -> list[Any]:
         case "dict":
             return [kind, [[str(key), _described_result(one)] for key, one in parts]]
         case "array":
-            raise CaptureError(
-                "this step returns an array, which a page has nobody to give to", caller(), "leave it in a field"
-            )
+            raise CaptureError("this step returns an array, which a page cannot use", caller(), "leave it in a field")
         case _:
             return [kind, [_described_result(one) for one in parts]]

@@ -551,7 +551,7 @@ class Recording(Listener):
             if cleared:
                 self.add(ops.Clear(block, 0, memory.nbytes))
             return block, address - memory.begin
-        raise self._refusal("an array that others manage", "use a field or a ti.ndarray")
+        raise self._refusal("an array that tinote does not own", "use a field or a ti.ndarray")
 
     def _fixed_place(self, memory: Memory, name: str) -> tuple[int, int]:
         """The same of memory that code has at each launch: what is no field's is the kernel's own."""
@@ -566,7 +566,9 @@ class Recording(Listener):
             raise self._refusal("an array whose elements do not lie one after the other", "pass a copy: `a.copy()`")
         if isinstance(bound.owner, np.ndarray) and address == bound.address and not self._is_known(address):
             if code.writes_array(at):
-                raise self._refusal("a kernel writes to an array that others manage", "use a field or a ti.ndarray")
+                raise self._refusal(
+                    "a kernel writes to an array that tinote does not own", "use a field or a ti.ndarray"
+                )
             return self._tables.data(bytes(bound.memory.view())), 0
         return self._place(address)
 
@@ -615,7 +617,7 @@ class Following(Recording):
 
     def _variable(self, value: Any, key: Any) -> ops.Operand:
         if type(value) is not Traced and type(value) is not int and type(value) is not float:
-            raise self._refusal(f"'{key}' is no number any more")
+            raise self._refusal(f"'{key}' is no longer a number")
         return self.operand(value)
 
     def run(self, function: Any) -> Any:

@@ -57,7 +57,7 @@ class StraightDependencies(Dependencies):
             self.scan(inner)
             return
         if type(function) is not types.FunctionType:
-            raise CaptureError(f"{type(function).__name__} is called, of which nothing is known")
+            raise CaptureError(f"{type(function).__name__} is called, about which nothing is known")
         code, defaults = function.__code__, function.__defaults__ or ()
         takes_any = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) or function.__kwdefaults__
         takes_any = takes_any or is_ours(function.__globals__.get("__name__"))

@@ -189,7 +189,7 @@ class Trial:
             if quickest <= _LONGEST_WARY_CALL:
                 return
         raise CaptureError(
-            f"this is not captured unasked: it takes {1000 * quickest:.0f} ms", place_of_function(self._function)
+            f"this is not captured automatically: it takes {1000 * quickest:.0f} ms", place_of_function(self._function)
         )
 
     def refuse_changes(self, dependencies: Dependencies) -> None:

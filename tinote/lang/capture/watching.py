@@ -126,7 +126,7 @@ def ended_after(seconds: float) -> Iterator[None]:
     try:
         yield
     except LaunchStopped:
-        raise CaptureError(f"this is not captured unasked: it takes more than {seconds:.0f} s") from None
+        raise CaptureError(f"this is not captured automatically: it takes more than {seconds:.0f} s") from None
     finally:
         is_over.set()
 

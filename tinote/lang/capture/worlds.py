@@ -56,7 +56,7 @@ class Worlds:
         plan, tables = program.plan, program.tables
         if program.assigned:
             raise CaptureError(
-                f"this cannot be batched: it assigns {program.assigned[0]}, which it shares, and each world would",
+                f"this cannot be batched: it assigns {program.assigned[0]}, which the whole batch shares",
                 span,
                 hint="return the number",
             )
@@ -215,7 +215,7 @@ class Worlds:
 
 def in_world(world: int, count: int, span: Span) -> Note:
     """What is noted on an error of one world."""
-    return Note(f"in world {world} of {count}", span)
+    return Note(f"in element {world} of a batch of {count}", span)
 
 
 class _Lane(Prepared):

@@ -156,7 +156,7 @@ class Field(Located, Exchanged, Tokenised):
         return self._array
 
     def _look(self) -> np.ndarray[Any, Any]:
-        """Its numbers for somebody who copies them at once: a device that has them need not get them back."""
+        """Its numbers for callers that copy them at once: a device that has them need not get them back."""
         if "_array" not in self.__dict__ and session.ahead is None:
             memory = self.memory
             if isinstance(memory, ResidentMemory):
@@ -369,7 +369,7 @@ class Field(Located, Exchanged, Tokenised):
 
     @property
     def name(self) -> str:
-        """The name of the variable that the field was first assigned to, as far as its source line tells."""
+        """The name of the variable that the field was first assigned to, as far as its source line shows."""
         if self._kind:
             primal = self._primal
             return f"{self._word if primal is None else primal.name}.{self._kind}"

@@ -111,7 +111,7 @@ def _unwrap(value: Any) -> Any:
 
 
 def _number(found: Any) -> Any:
-    """A number of Python's: NumPy's is one of its own; a traced number stays."""
+    """A Python number: NumPy's is one of its own; a traced number stays."""
     if type(found) is Traced:
         return as_number(found)
     return found.item() if isinstance(found, np.generic | np.ndarray) else found

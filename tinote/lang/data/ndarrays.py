@@ -458,7 +458,7 @@ class StandIn(ScalarNdarray):
         return self._generation == session.resets
 
     def about_to_change(self) -> None:
-        """Somebody is about to write to it: from now on it holds something else than the array."""
+        """It is about to be written to: from now on its memory differs from the array."""
         if self.before is None:
             self.before = warm_copy(self._array)
 
@@ -729,7 +729,7 @@ class NdarrayType:
 
 
 def _fits(element: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
-    """Whether elements have a shape, of which extents may be free."""
+    """Whether elements have a shape, perhaps with free extents."""
     return len(element) == len(wanted) and all(w in (None, n) for n, w in zip(element, wanted, strict=True))
 
 

@@ -559,7 +559,7 @@ class StructField(Tokenised):
 
     @property
     def name(self) -> str:
-        """How errors call it."""
+        """Its name in error messages."""
         first = self._leaves()[0]
         return first.name.removesuffix(first._suffix)
 

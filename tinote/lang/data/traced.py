@@ -102,7 +102,7 @@ class Symbol(Protocol):
     def is_open(self) -> bool: ...
 
     def in_vector(self, inside: bool) -> Symbol:
-        """The same as a component of a vector, or as a number by itself."""
+        """The same as a component of a vector, or as a separate number."""
         ...
 
     def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
@@ -221,7 +221,7 @@ class Trace:
 
     @property
     def has_taken_out(self) -> bool:
-        """Whether a plain number was taken out, of which nothing was said yet; text and copies alone do not count."""
+        """Whether a plain number was taken out and not yet reported; text and copies alone do not count."""
         taken = self.root.taken_out
         return taken is not None and taken.written is None
 
@@ -251,12 +251,12 @@ class Trace:
         taken = self.root.taken_out
         if taken is None or not may_be_computed(values, taken.older, taken.written) or _looks(caller("numpy")):
             return
-        before, doubt = "taken out", "if it was computed from that"
+        before, doubt = "converted to a plain one", "if it was computed from that"
         if taken.written is not None:
             before, doubt = "written as text or copied", "if it was read from that"
         self.tell(
-            f"a plain number goes to {what}, and one that depends on what is differentiated was {before} before: "
-            f"{doubt}, it would become a constant",
+            f"a plain number goes to {what} after a differentiated number was {before}: {doubt}, its derivative "
+            "is lost",
             taken.span,
         )
 
@@ -271,7 +271,7 @@ class Trace:
             caller("numpy"),
             hint="compute with it in a kernel, by arithmetic, NumPy's functions on numbers or ti.*; "
             "nothing is lost where it is not part of the derivative",
-            notes=[Note("taken out here", taken_out)],
+            notes=[Note("converted here", taken_out)],
         )
         if root.refuses:
             raise error
@@ -330,7 +330,7 @@ def _read_back(text: str, value: float) -> Sequence[float]:
 
 
 def _roundings(value: float) -> list[float]:
-    """The numbers that can be read from a text of a value of which nobody knows how many digits it has."""
+    """The numbers that can be read from a text of a value with an unknown number of digits."""
     return [value, *[float(f"{value:.{digits}e}") for digits in range(17)]]
 
 
@@ -636,7 +636,7 @@ class Traced:
                 rule = RULES.get(ufunc.__name__)
                 if rule is not None and not isinstance(value, complex | np.complexfloating):
                     return _compute(rule, float(value), inputs)
-                if isinstance(value, bool | np.bool_ | np.integer):  # comparisons, and what is constant in steps
+                if isinstance(value, bool | np.bool_ | np.integer):  # comparisons, and what is piecewise constant
                     for one in inputs:
                         if type(one) is Traced:
                             one._look(f"np.{ufunc.__name__}")
@@ -717,7 +717,7 @@ def _by_operator(rule: ScalarRule, python: Callable[[Any, Any], Any], a: Any, b:
 
 
 def _with_others(python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    """Arithmetic with what is no real number: a complex number, or another's type that has refused a traced number."""
+    """Arithmetic with what is not a real number: a complex number, or a type that has refused a traced number."""
     if type(a) is Traced and not isinstance(b, complex | np.complexfloating):
         return NotImplemented
     found = python(*[one.value if type(one) is Traced else one for one in (a, b)])
@@ -728,7 +728,7 @@ def _with_others(python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
 
 
 def _compute(rule: ScalarRule, value: Any, operands: Sequence[Any]) -> Any:
-    """What Python computes of numbers, of which some are traced."""
+    """Computes in Python with numbers, some of them traced."""
     for one in operands:
         if type(one) is Traced and one.is_captured:
             symbol = one.symbol.computed(rule.name, operands, value)  # type: ignore[union-attr]
@@ -832,7 +832,7 @@ def as_components(array: Array) -> Array:
 
 
 def as_number(component: Traced) -> Traced:
-    """A component of a vector as a number by itself."""
+    """A component of a vector as a separate number."""
     return _placed(component, inside=False)
 
 
@@ -933,7 +933,7 @@ def plain(value: Any) -> Any:
 
 
 def stored(value: Any) -> Any:
-    """The same where what is captured is told of the traced numbers."""
+    """The same for a capture, which records the traced numbers."""
     return _with_numbers(value, _value)
 
 

@@ -23,7 +23,7 @@ from tinote.ir.primitives import PRIMITIVES, Derivative, NoDerivative, Primitive
 
 
 class ScalarRule(NamedTuple):
-    """An operation on numbers. `value`: of floats; `rule`: its derivative rule, None where it is constant in steps;
+    """An operation on numbers. `value`: of floats; `rule`: its derivative rule, None where it is piecewise constant;
     `squares`: of operands, whether the result is a square or a sum of squares of numbers.
     """
 
@@ -92,7 +92,7 @@ class Dual:
 
 
 class Constant(Dual):
-    """A number that nobody asks a derivative by, as a literal in a kernel."""
+    """A number treated as a constant, like a literal in a kernel."""
 
     __slots__ = ()
 

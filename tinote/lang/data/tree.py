@@ -60,7 +60,7 @@ def axes(*numbers: int) -> Axes:
     Raises
     ------
     FieldError
-        For numbers that are no axes, and for one that is given twice.
+        For numbers that are not axes, and for one that is given twice.
 
     Examples
     --------
@@ -298,7 +298,9 @@ class Root(Level):
 
 
 class SharedRoot(Root):
-    """`ti.root`. Fields that were made with a shape count as its own where gradients and duals are asked for."""
+    """The root of the session's layout tree, `ti.root`. Fields made with a shape belong to it for `lazy_grad` and
+    `lazy_dual`.
+    """
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return "root"

@@ -50,7 +50,7 @@ class ExternalArray(Buffer):
         self.last = bound.address + bound.nbytes
 
     def meets(self, first: int, last: int) -> bool:
-        """Whether a stretch of bytes has some in common with it."""
+        """Whether a range of bytes overlaps it."""
         return max(first, self.first) < min(last, self.last)
 
 
@@ -125,7 +125,7 @@ class Arguments:
 
     @cached_property
     def unshared(self) -> Arguments:
-        """The same launch with a gradient that computes all by itself."""
+        """The same launch with a gradient that shares no values with it."""
         made = Arguments(self.specialisation, self.values, self.request.unshared)
         if self.plain is not None:
             made.plain = self.plain.unshared
@@ -270,7 +270,7 @@ class Arguments:
 
     @cached_property
     def moving(self) -> frozenset[Buffer]:
-        """The memory of which `regions` are other elements for other values."""
+        """The memory whose `regions` are other elements for other values."""
         own = self._regions.moving
         return own if self.plain is None else own | self.plain.moving
 
@@ -516,7 +516,7 @@ def arguments_of(instance: Any, values: Sequence[Any], request: Request = GRADIE
 
 
 def observed_arguments(instance: Any, values: Sequence[Any]) -> Arguments:
-    """The same of a launch of which it is asked which elements it touches (`Arguments.effects`)."""
+    """The same of a launch whose touched elements are asked for (`Arguments.effects`)."""
     made = arguments_of(instance, values)
     if made.specialisation.arrays:
         key = _memory_key("effects", made.array_values)

@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 def real_func(function: Callable[P, R] = None) -> Func[P, R]:  # type: ignore[assignment]  # noqa: RUF013
-    """Make a device function that may call itself, also by way of others.
+    """Make a device function that may call itself, directly or through others.
 
     One that does needs a type for each parameter that is a number, a vector, a matrix or a struct, which are passed by
     value, and for what it returns; fields, `ti.template()`, `ti.ref` and `self` are passed as they are. Calls may be
@@ -135,8 +135,8 @@ ref = Reference
 def sync() -> None:
     """Wait until all launches have ended.
 
-    On the CPU a launch returns when it has, so there is nothing to wait for. On a GPU, launches that return, print and
-    check nothing go on by themselves; what they have to report is raised here.
+    On the CPU a launch returns when it has ended, so there is nothing to wait for. On a GPU, launches that return,
+    print and check nothing run asynchronously; their errors are raised here.
 
     Examples
     --------

@@ -37,7 +37,7 @@ class TemporaryAdjoint(NamedTuple):
 
 
 class GradientCost(NamedTuple):
-    """What a kernel's gradient costs beside its arithmetic; shows itself as a table.
+    """What a kernel's gradient costs besides its arithmetic; shows itself as a table.
 
     `saved`: the values that it saves, stack by stack, and the copies of fields that it makes. `recomputed`: the lines
     of which it executes operations again. `accumulated`: where it adds to memory. `threads`: how many launches use at
@@ -128,7 +128,7 @@ class GradientCost(NamedTuple):
 
 
 def _broken(row: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """A row with its expression in as many as that needs."""
+    """A row with its expression, continued in further rows if it is long."""
     first, *more = textwrap.wrap(row[3], _EXPRESSION_WIDTH) or [""]
     return [(*row[:3], first, *row[4:]), *[("", "", "", part, "", "") for part in more]]
 

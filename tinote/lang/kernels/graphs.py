@@ -76,7 +76,7 @@ class Arg:
     ) -> None:
         if not isinstance(tag, ArgKind):
             known = ", ".join(f"ti.graph.ArgKind.{one.name}" for one in ArgKind)
-            raise KernelArgumentError(f"{tag!r} is no kind of argument", caller(), f"there are {known}")
+            raise KernelArgumentError(f"{tag!r} is not a kind of argument", caller(), f"there are {known}")
         if not isinstance(name, str) or not name:
             raise KernelArgumentError(f"an argument of a graph needs a name, not {name!r}", caller())
         self.kind = tag
@@ -137,7 +137,7 @@ class Sequential:
         Raises
         ------
         KernelArgumentError
-            For what is no kernel, or another number of arguments.
+            For what is not a kernel, or another number of arguments.
         """
         if not hasattr(kernel, "__tinote_kernel__"):
             problem = f"a graph is made of kernels, not of {kernel!r}"
@@ -158,10 +158,10 @@ class Sequential:
         Raises
         ------
         KernelArgumentError
-            For what is no sequence, and for one that this one is part of.
+            For what is not a sequence, and for one that this one is part of.
         """
         if not isinstance(sequential, Sequential):
-            problem = f"{sequential!r} is no sequence of launches"
+            problem = f"{sequential!r} is not a sequence of launches"
             raise KernelArgumentError(problem, caller(), "`create_sequential` makes one")
         if sequential.contains(self):
             raise KernelArgumentError("a sequence cannot be a part of itself", caller())
@@ -198,7 +198,7 @@ class GraphBuilder(Sequential):
     """
 
     def create_sequential(self) -> Sequential:
-        """An empty sequence, to which launches are dispatched, and which is appended as often as it is to run."""
+        """An empty sequence for launches, to be appended once for each run."""
         return Sequential()
 
     def compile(self) -> Graph:

@@ -162,7 +162,7 @@ class Kernel(Tokenised, Generic[P, R]):
         return self
 
     def become(self, new: Kernel) -> None:
-        """Take over the meaning of `new`, so that whoever holds this kernel uses it. Unchanged source keeps what was
+        """Take over the meaning of `new`, so that all references to this kernel use it. Unchanged source keeps what was
         compiled.
         """
         same = (
@@ -375,7 +375,7 @@ class Kernel(Tokenised, Generic[P, R]):
 
     @property
     def instances(self) -> Instances:
-        """The template signatures that were compiled, and older versions of them, whose captures have changed since."""
+        """The compiled template signatures, and older versions whose captures have changed since."""
         if self._types[:1] != (session.generation,):
             return Instances()
         return Instances([*self._instances.retired(), *self._instances.alive()])

@@ -375,7 +375,7 @@ def round(x: Any, dtype: Any = None) -> Any:
 def min(*items: Any) -> Any:
     """The smallest of several values, component by component; of one vector, its smallest component.
 
-    A NaN is left out, as by `fmin`; of equal ones the last has the derivative.
+    NaN is ignored, as by `fmin`; of equal values the last one has the derivative.
 
     Parameters
     ----------
@@ -401,7 +401,7 @@ def min(*items: Any) -> Any:
 def max(*items: Any) -> Any:
     """The largest of several values, component by component; of one vector, its largest component.
 
-    A NaN is left out, as by `fmax`; of equal ones the last has the derivative.
+    NaN is ignored, as by `fmax`; of equal values the last one has the derivative.
 
     Parameters
     ----------

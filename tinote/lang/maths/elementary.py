@@ -50,7 +50,7 @@ _ROOT_OF_HALF = math.sqrt(0.5)
 def sqrt(x: Any) -> Any:
     """The square root of x; NaN below 0.
 
-    Its derivative at 0 is an infinity, but that of the root of a square, or of a sum of squares, 0.
+    Its derivative at 0 is infinite, but that of the root of a square, or of a sum of squares, is 0.
 
     Parameters
     ----------

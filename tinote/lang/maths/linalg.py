@@ -105,7 +105,7 @@ def _cube_root(x: Any) -> Any:
 
 @func
 def _change(a: Any) -> Any:
-    """What varies by NaN when `a` does, to first and to second order (but for directions that nobody comes upon)."""
+    """What varies by NaN when `a` does, to first and to second order (except along directions of measure zero)."""
     total = 0.0 * a[0, 0]
     for i in static(range(a.n)):
         for j in static(range(a.n)):
@@ -698,7 +698,7 @@ def solve(A: Any, b: Any, dt: template = None) -> Any:  # type: ignore[valid-typ
     x = _floats(b, dt)
     n = static(a.n)
     static_assert(a.n == a.m and a.n <= 4, "solve needs a square matrix of at most 4 by 4")
-    static_assert(x.n == a.n, "the right side needs as many rows as the matrix")
+    static_assert(x.n == a.n, "the right side and the matrix need the same number of rows")
     if static(len(x.get_shape()) == 1):
         x = _eliminated(a, Matrix([[x[i]] for i in static(range(n))]))[:, 0]
     else:

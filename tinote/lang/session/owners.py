@@ -205,7 +205,7 @@ class Replay:
 
 
 class _Ended:
-    """A recording that has ended beside others that are still open, which must not use what it has computed."""
+    """A recording that ended before others that are still open, which must not use what it has computed."""
 
     __slots__ = ("beside", "companions", "owner", "span")
 
@@ -271,7 +271,7 @@ def interrupted() -> list[Recorder]:
 
 @contextmanager
 def interrupting(recordings: Sequence[Recorder]) -> Iterator[None]:
-    """A block of which the recordings interrupt these, and are no part of the one that this context sees."""
+    """A block whose recordings interrupt these, and do not belong to the one that this context sees."""
     token = _interrupts.set(recordings)
     try:
         with beside():
@@ -403,7 +403,7 @@ def both_use(recording: Recorder, what: str, other: Span, interrupts: bool = Fal
     """The error of two recordings that use the same memory at the same time."""
     whose, hint = "of different threads or tasks", "give each of them fields of its own, or run one after the other"
     if interrupts:
-        whose = "of which one interrupts the other one (in a signal handler)"
+        whose = "where one interrupts the other (in a signal handler)"
         hint = "give each of them fields of its own, or let the handler set a flag that the program looks at"
     return DifferentiationError(
         f"{what} is used by two recordings {whose} at the same time",

@@ -65,7 +65,7 @@ class Arch:
 HOST = "arm64" if platform.machine().lower() in ("arm64", "aarch64") else "x64"
 _OTHERS = ("arm64", "x64", "gpu", "cuda", "vulkan", "metal", "opengl", "gles", "amdgpu", "dx11", "dx12", "cc")
 _ARCHES = {name: Arch(name, name in ("cpu", HOST, "python")) for name in ("cpu", "python", *_OTHERS)}
-#: What means a GPU by way of Vulkan, Metal or DirectX 12, whichever the machine has.
+#: What means a GPU through Vulkan, Metal or DirectX 12, whichever the machine has.
 _GPUS = ("gpu", "vulkan", "metal", "dx12")
 #: What exists elsewhere and not here; most programs that name it want a GPU.
 _NOT_THESE = ("cuda", "opengl", "gles", "amdgpu")
@@ -77,8 +77,8 @@ def arches() -> dict[str, Arch]:
 
 
 class Recorder:
-    """An open tape, forward-mode block or anything else that is told of each launch, and of what Python does to fields,
-    in its own context. This one does nothing of it.
+    """Base class of recorders (an open tape, a forward-mode block, …), which are called for each launch, and for what
+    Python does to fields, in their context. Each method of this one does nothing.
     """
 
     #: whether a write from Python sets duals to zero
@@ -145,7 +145,7 @@ class Recorder:
         """A kernel is about to be launched. Gives the machine code to run in place of the primal, if any."""
 
     def preparing_gradient(self) -> bool:
-        """The gradient of a kernel is about to be launched by itself. Gives whether fields have got companions, so that
+        """The gradient of a kernel is about to be launched directly. Gives whether fields have got companions, so that
         its arguments are to be looked at again.
         """
         return False
@@ -163,7 +163,7 @@ class Recorder:
         """
 
     def sharing(self, buffer: Buffer) -> None:
-        """Python is about to make an array through which anybody may write to a field from now on."""
+        """Python is about to export an array, through which other code may write to a field from now on."""
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         """Python reads the element of a field at `position`, a number or an array of its components. Gives what it
@@ -333,7 +333,7 @@ class Session:
         return Memory(nbytes, clear=clear)
 
     def launching_together(self) -> AbstractContextManager[None]:
-        """A context of which the launches reach a device at once, where kernels run on one."""
+        """A context whose launches reach a device at once, where kernels run on one."""
         return gpu.together() if self.config.arch == "gpu" else nullcontext()
 
     @contextmanager
@@ -406,7 +406,7 @@ def clears_duals() -> bool:
 
 @contextmanager
 def recording_as(other: Recorder | None) -> Iterator[None]:
-    """A block in which `other` is told of launches and writes."""
+    """A block in which `other` is called for launches and writes."""
     outer = recorder.get()
     try:
         recorder.set(other)
@@ -434,7 +434,7 @@ def watch(watcher: OutsideWatcher) -> None:
 
 @contextmanager
 def watching(watcher: OutsideWatcher) -> Iterator[None]:
-    """A block in which `watcher` is told of all contexts, this one included."""
+    """A block in which `watcher` observes all contexts, this one included."""
     try:
         session.watchers.append(watcher)
         yield
@@ -457,8 +457,8 @@ def may_replay(memories: Iterable[Memory], *knowing: OutsideWatcher) -> bool:
 
 @contextmanager
 def beside() -> Iterator[None]:
-    """A block that the recorder of this context does not see, whose own recordings it hears of as of those of other
-    contexts.
+    """A block that the recorder of this context does not see; to it, recordings of the block are those of another
+    context.
     """
     watching = _own_watcher.get()
     with recording_as(None):
@@ -546,7 +546,7 @@ def note_taken(buffer: Buffer) -> None:
 
 
 def note_view(buffer: Buffer, base: Any) -> None:
-    """Remember an array through which anybody may write to a field, as long as it lives."""
+    """Remember an exported array, through which other code may write to a field, as long as it lives."""
     known = [r for r in session.views.get(buffer, ()) if r() is not None]
     session.views[buffer] = [*known, weakref.ref(base)]
     session.has_views = True
@@ -684,10 +684,10 @@ def init(
     Parameters
     ----------
     arch : architecture or list of them, default ti.cpu
-        `ti.cpu`; `ti.gpu` (or `ti.vulkan`, `ti.metal`, `ti.dx12`), which runs kernels on the graphics card by way of
-        the library wgpu (extra `tinote-lang[gpu]`); or `ti.python`, which runs them as plain Python that a debugger can
-        step through. What is not there falls back to the CPU with one warning; of a list, the first that is there is
-        taken.
+        `ti.cpu`; `ti.gpu` (or `ti.vulkan`, `ti.metal`, `ti.dx12`), which runs kernels on the graphics card through the
+        library wgpu (extra `tinote-lang[gpu]`); or `ti.python`, which runs them as plain Python that a debugger can
+        step through. What is not available falls back to the CPU with one warning; of a list, the first available one
+        is used.
     debug : bool, default False
         Report overflow of signed integers, and verify each step of the compiler.
     default_fp, default_ip : number type, default ti.f32 and ti.i32
@@ -711,11 +711,11 @@ def init(
     lanes : {"auto", "always", "never"}
         Which parallel loops run several iterations at once in vector registers, with masks for what they do
         differently: those for which it pays (`kernel.loops()` says which, and why others do not), all that can, or
-        none. LLVM's own vectoriser is not concerned.
+        none. LLVM's own vectoriser is not affected.
     offline_cache : bool, default True
         Keep machine code on disk for later sessions.
     software_gpu : bool, default False
-        Let a CPU stand in for the graphics card: slower than the CPU itself, and good for tests.
+        Accept a software driver in place of a graphics card: slower than `ti.cpu`, but useful for tests.
     **others
         Options by the names of earlier versions of the dialect, and those that have no effect here.
 
@@ -724,16 +724,14 @@ def init(
     FieldError
         For an option that does not exist, or a value that it cannot have.
 
-    Notes
-    -----
-    With `fast_math` a result may be rounded differently from IEEE arithmetic in the order of the program: a product and
-    an addition are one instruction, a division is a product with a reciprocal, functions are approximated to a few
-    units in the last place, and the terms of a sum are added in another order. NaN and infinity stay what they are, and
-    neither arises from finite numbers: where all intermediate results are finite, and the sum of the absolute values of
-    what is added up is, too, so are the results of fast maths (which may keep a number that IEEE arithmetic loses to
-    underflow, and then overflow where the real number does). Factors are never reordered so that a product on the way
-    overflows or vanishes; up to two binary digits are lost next to the limits of a type. What depends on the last
-    digit, such as the root of a difference of equal numbers, may come out otherwise.
+    Notes ----- With `fast_math` a result may be rounded differently from IEEE arithmetic in the order of the program: a
+    product and an addition are one instruction, a division is a product with a reciprocal, functions are approximated
+    to a few units in the last place, and the terms of a sum are added in another order. NaN and infinity stay what they
+    are, and neither arises from finite numbers: where all intermediate results are finite, and the sum of the absolute
+    values of what is added up is, too, so are the results of fast maths (which may keep a number that IEEE arithmetic
+    loses to underflow, and then overflow where the real number does). Factors are never reordered so that a product on
+    the way overflows or vanishes; up to two binary digits are lost next to the limits of a type. What depends on the
+    last digit, such as the root of a difference of equal numbers, may differ.
 
     Examples
     --------
@@ -769,7 +767,7 @@ def init(
     target, wanted, reason = _target(choices or [_ARCHES["cpu"]], bool(software_gpu))
     if target == "cpu" and not wanted.real and wanted.name not in session.warned:
         session.warned.add(wanted.name)
-        warnings.warn(f"{wanted!r} is not available{reason}; kernels run on the CPU", stacklevel=2)
+        warnings.warn(f"{wanted!r} is not available, so kernels run on the CPU{reason}", stacklevel=2)
     reset()
     config = Config(
         arch=target,
@@ -817,11 +815,11 @@ def _target(choices: list[Arch], software: bool) -> tuple[str, Arch, str]:
             try:
                 gpu.open_device(software or gpu.wants_software())
             except gpu.NoDevice as error:
-                reason = f" ({error})"
+                reason = f": {error}"
             else:
                 return "gpu", choice, ""
     if not reason and choices[0].name in _NOT_THESE:
-        reason = " (ti.gpu runs kernels on a GPU by way of Vulkan, Metal or DirectX 12)"
+        reason = ": ti.gpu runs kernels on a GPU through Vulkan, Metal or DirectX 12"
     return "cpu", choices[0], reason
 
 

@@ -97,8 +97,8 @@ class Program:
 
     def restore(self) -> None:
         """All fields that came along hold again what they held when they were sent, and so do the variables, lists,
-        dictionaries, arrays and objects of Python's that the function reaches. Where something else has changed,
-        everything arrives anew: `function` and `fields` are others then.
+        dictionaries, arrays and Python objects that the function reaches. Where something else has changed, everything
+        arrives anew: `function` and `fields` are others then.
         """
         self._contents.put_back()
         self._python.put_back()
@@ -408,7 +408,7 @@ def _by_value(modules: list[types.ModuleType]) -> Iterator[None]:
 
 
 def _name_of_refused(functions: list[types.FunctionType]) -> list[Note]:
-    """Which name of which function has what cannot be sent."""
+    """The name, and its function, of an object that cannot be sent."""
     for function in functions:
         for name, value in captured_by(function).items():
             if (

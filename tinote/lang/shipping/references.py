@@ -56,7 +56,7 @@ def is_importable(candidate: Any) -> bool:
 
 
 def _goes_by_value(module: str) -> bool:
-    """Whether cloudpickle was told to take a module's contents by value."""
+    """Whether cloudpickle takes a module's contents by value."""
     cloudpickle = sys.modules.get("cloudpickle")
     if cloudpickle is None:
         return False

@@ -23,7 +23,7 @@ Describe = Callable[[Any], Any]
 
 
 class Tokenised:
-    """What says in `_token_parts` all that it depends on, of which `dask.base.tokenize` makes a hash."""
+    """An object whose `_token_parts` are all that it depends on; `dask.base.tokenize` hashes them."""
 
     __slots__ = ()
 

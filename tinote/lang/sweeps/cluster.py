@@ -1,4 +1,4 @@
-"""Runs on a cluster of Dask's: one task a call; the program is fetched once by each worker."""
+"""Runs on a Dask cluster: one task a call; the program is fetched once by each worker."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class Store:
         elif (self._path / "state").exists():
             raise self._damaged(self._path / "zarr.json", "is missing")
         elif self._path.exists() and any(self._path.iterdir() if self._path.is_dir() else [self._path]):
-            raise SweepError(f"{self._path} is there already, and is no store of a sweep", where)
+            raise SweepError(f"{self._path} exists already, and is not a store of a sweep", where)
         else:
             self._lay_out_anew()
 

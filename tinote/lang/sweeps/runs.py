@@ -250,11 +250,11 @@ def _array(name: str, value: Any, where: Span) -> np.ndarray[Any, Any]:
     try:
         found = np.array(value)
     except ValueError as error:
-        raise SweepError(f"the result '{name}' is no array of numbers: {error}", where) from None
+        raise SweepError(f"the result '{name}' is not an array of numbers: {error}", where) from None
     if found.dtype.kind not in "biufc" or found.dtype.itemsize > _WIDEST.get(found.dtype.kind, 8):
         what = type(value).__name__ if found.dtype.kind not in "fc" else f"of {found.dtype}"
         raise SweepError(
-            f"the result '{name}' is {what}, which is no number and no array of numbers of a table: {value!r:.80}",
+            f"the result '{name}' is {what}, which is neither a number nor an array of numbers: {value!r:.80}",
             where,
         )
     if missing is None or not missing.any():

@@ -24,7 +24,7 @@ from tinote.source import Span, caller
 
 
 class SweepInterrupt(KeyboardInterrupt):
-    """Somebody has interrupted a sweep. `results`: what it had by then, as `ti.sweep` gives it."""
+    """A sweep was interrupted. `results`: what it had by then, as `ti.sweep` gives it."""
 
     def __init__(self, message: str, results: Any) -> None:
         super().__init__(message)
@@ -48,13 +48,13 @@ def sweep(
 ) -> Any:
     """Run a function for every combination of arguments, in several processes, and return a table of the results.
 
-    Every point starts from what fields held when the sweep began, and from the variables that Python had, whatever ran
-    before in the same process, and has a seed of its own, made of `seed` and its arguments: of what kernels, `random`
+    Every point starts from the fields and the Python variables as they were when the sweep began, regardless of what
+    ran before in the same process, and has its own seed, made of `seed` and its arguments: of what kernels, `random`
     and `numpy.random` draw, and passed as `seed` to a function with a parameter of that name that `over` does not have.
     So a table does not depend on the number of processes, nor on the order of the points: with the same number of
     threads a point it is the same bit for bit on machines of one kind.
 
-    A point whose process dies runs again, three times here, on a cluster as often as its scheduler allows
+    A point whose process dies runs again, up to three times here, on a cluster up to the limit of its scheduler
     (`distributed.scheduler.allowed-failures`); then it has failed. An interrupt ends the sweep within a second, as a
     `KeyboardInterrupt` whose `results` are the table so far.
 
@@ -77,15 +77,15 @@ def sweep(
         The number of threads of a point: by default 1 on this machine, on a cluster what a worker has.
     store : path, optional
         A folder to which results are written as they come, as a Zarr group (arrays and JSON, no code). The same sweep
-        with the same store goes on where it stopped, and one with further points runs these alone.
+        with the same store continues where it stopped, and one with further points runs only these.
     errors : {"keep", "raise"}
         Whether a point that raises has NaN for its results, and its message in `error`, or ends the sweep.
     seed : int, default 0
         What the seeds of the points are made of.
     progress : bool, default True
         Show a bar when it takes long; in a notebook with `%load_ext tinote` a view: which points are done, their
-        results as a table and a plot, and of the chosen one the places that it returns, if that is an array of shape
-        (n, 2) or (n, 3).
+        results as a table and a plot, and the positions that the chosen one returns, if that is an array of shape (n,
+        2) or (n, 3).
     best : str, optional
         The result by which the best point is marked in that view. Without it no point is called best.
     direction : {"minimize", "maximize"}

@@ -10,7 +10,7 @@ from tinote.lang.sweeps.results import Table
 
 
 class Watcher(Protocol):
-    """Somebody who is told of each point, and looks at the table while having the `lock`."""
+    """An observer, called for each point, that reads the table while it holds the `lock`."""
 
     lock: Lock
 

@@ -136,7 +136,7 @@ def _draw_map(canvas: PictureCanvas, found: dict[str, Any], y: int, left: int, w
 
 
 def _draw_fixes(canvas: PictureCanvas, fixes: Sequence[dict[str, Any]], y: int) -> int:
-    _heading(canvas, MARGIN, y, "Ways to mend it" if len(fixes) > 1 else "How to mend it")
+    _heading(canvas, MARGIN, y, "Ways to fix it" if len(fixes) > 1 else "How to fix it")
     y += 34
     for fix in fixes:
         canvas.text(MARGIN, y, fix["title"], INK, bold=True)

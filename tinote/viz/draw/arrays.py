@@ -83,7 +83,7 @@ def _packed(values: np.ndarray, name: str) -> np.ndarray:
 
 def _within(colors: np.ndarray, count: int | None, name: str) -> np.ndarray:
     if colors.ndim == 2 and (count is None or len(colors) != count):
-        expected = "one colour is wanted here" if count is None else f"there are {count} particles"
+        expected = "one colour is expected here" if count is None else f"there are {count} particles"
         raise ViewError(f"{name} has {len(colors)} colours, and {expected}")
     return colors
 

@@ -38,7 +38,7 @@ def as_series(
         return {}
     named = {alone: quantities} if callable(quantities) else dict(quantities)
     if len(named) > len(COLORS):
-        raise ViewError(f"{len(named)} quantities in one plot; at most {len(COLORS)} can be told apart")
+        raise ViewError(f"{len(named)} quantities in one plot; at most {len(COLORS)} can be distinguished")
     for name, quantity in named.items():
         if not callable(quantity):
             raise ViewError(f"the quantity {name!r} is {type(quantity).__name__}, not a function that returns a number")
@@ -104,7 +104,7 @@ def nice_ticks(low: float, high: float, about: int) -> list[float]:
 
 
 def tick_text(value: float, step: float) -> str:
-    """A tick's label, with as many decimals as ticks `step` apart need."""
+    """A tick's label, with the decimals that ticks `step` apart need."""
     if abs(value) < step * 1e-6:
         return "0"
     if abs(value) >= 1e6 or step < 1e-4:

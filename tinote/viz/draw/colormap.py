@@ -80,7 +80,7 @@ class ColorScale:
         if limits is not None:
             ends = np.asarray(limits, np.float64)
             if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] >= ends[1]:
-                raise ViewError(f"limits are {limits!r}; they are two numbers, the lower one first")
+                raise ViewError(f"limits must be two numbers, the lower one first, not {limits!r}")
             self._limits: tuple[float, float] | None = (float(ends[0]), float(ends[1]))
         else:
             self._limits = None
@@ -92,7 +92,7 @@ class ColorScale:
         return base64.b64encode(self.colors.tobytes()).decode()
 
     def described(self) -> dict[str, Any]:
-        """What a page needs beside the colours to make `levels` itself."""
+        """What a page needs besides the colours to make `levels` itself."""
         return {"limits": self._limits, "aroundZero": self._around_zero}
 
     def levels(self, values: np.ndarray) -> Levels:

@@ -77,7 +77,7 @@ def write_film(path: Path, frames: Iterable[np.ndarray], frames_per_second: floa
 
 def _check_rate(frames_per_second: float) -> None:
     if not frames_per_second > 0:
-        raise ViewError(f"{frames_per_second} frames a second; it is more than 0")
+        raise ViewError(f"frames_per_second must be positive, not {frames_per_second}")
 
 
 def _ffmpeg(ending: str) -> str:

@@ -293,7 +293,7 @@ def _column(key: str, data_type: str, data: Any, count: int) -> np.ndarray:
         raise ViewError(f"a PLY file has no type {data_type!r}", hint=f"there are {', '.join(_TYPES)}")
     found = as_array(data).ravel()
     if found.size != count:
-        raise ViewError(f"'{key}' has {found.size} numbers, and {count} are wanted")
+        raise ViewError(f"'{key}' has {found.size} numbers instead of {count}")
     return found
 
 

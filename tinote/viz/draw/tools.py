@@ -108,7 +108,7 @@ def imshow(img: Any, title: str = "") -> None:
     img : Field or array_like, shape (width, height[, channels])
         The image.
     title : str, optional
-        What stands above it.
+        The text above it.
 
     Raises
     ------

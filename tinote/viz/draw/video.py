@@ -53,7 +53,7 @@ class VideoManager:
     ) -> None:
         del width, height, automatic_build
         if framerate <= 0:
-            raise ViewError(f"a framerate of {framerate}; it is a number of frames a second")
+            raise ViewError(f"framerate must be a number of frames a second, not {framerate}")
         self.directory = Path(output_dir)
         self.frame_counter = 0
         self.framerate = framerate

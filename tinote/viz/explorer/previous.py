@@ -1,4 +1,4 @@
-"""An earlier version of a kernel, or another kernel, beside the present one: which stage of it belongs to which, its
+"""An earlier version of a kernel, or another kernel, next to the present one: which stage of it belongs to which, its
 variables by the present one's names, and its lines tied to the present source where that is the same.
 
 Variables of two compilations share nothing but their meaning. Two of them are matched when they are bound by the
@@ -35,7 +35,7 @@ class Change(NamedTuple):
 
 
 class Previous:
-    """The stages of an earlier version, beside those of the present one."""
+    """The stages of an earlier version, next to those of the present one."""
 
     def __init__(self, stages: Stages, now: Stages) -> None:
         self._stages = stages
@@ -51,7 +51,7 @@ class Previous:
         return [row for row, (text, n) in enumerate(texts) if (text.file, text.first_line + n) not in stay]
 
     def beside(self, number: int) -> tuple[Stage, list[StageLine]]:
-        """The stage that stands beside a present one, and its lines. Raises `TinoteError` where there is none."""
+        """The stage that is shown next to a present one, and its lines. Raises `TinoteError` where there is none."""
         now, stage = self._now.stages[number], self._stages.stages[self._partners[number]]
         if stage.kind is not now.kind:
             raise TinoteError("the other version has no stage of this kind: it is for another target")

@@ -304,7 +304,7 @@ class Explored:
         return {"view": view, "stage": stage, **_facts(found), **target, **lines}
 
     def previous(self, view: int, stage: int) -> dict[str, Any]:
-        """The lines that stand beside a stage in the kernel as it was before, and which rows of the source are new."""
+        """The lines next to a stage in the previous version of the kernel, and which rows of the source are new."""
         asked = {"view": view, "stage": stage}
         stages, earlier = self._stages(view), self._earlier(view)
         assert isinstance(stages, Stages)
@@ -318,7 +318,7 @@ class Explored:
             return {**asked, "problem": describe_error(error)}
 
     def _earlier(self, view: int) -> Previous | str:
-        """The earlier version beside the present one, or why there is none."""
+        """The earlier version for comparison, or why there is none."""
         if view not in self._previous:
             stages, make = self._stages(view), self._views[view].previous
             assert isinstance(stages, Stages) and make is not None
@@ -386,7 +386,7 @@ class Explored:
         """What the view shown first is, and what has changed in it since the previous run, if there was one."""
         changes, _ = self._since_previous
         if beside := self._views[self._start].beside:
-            return f"<IR explorer of {self._name} beside {beside}>"
+            return f"<IR explorer of {self._name} next to {beside}>"
         return f"<IR explorer of {self._name}{'' if changes is None else f', {tally(changes)}'}>"
 
     @cached_property
@@ -454,8 +454,8 @@ def explore(kernel: Any, gradient: bool = False, *, beside: Any = None, state: s
     gradient : bool, default False
         Open with the gradient.
     beside : Kernel, optional
-        Another kernel, or another specialisation of the same one (`kernel.specialisations()` lists them), each stage of
-        which is shown next to the same stage. Lines are matched by what they compute and by equal lines of source.
+        Another kernel, or another specialisation of the same one (`kernel.specialisations()` lists them): each stage is
+        shown next to the corresponding one. Lines are matched by what they compute and by equal lines of source.
     state : str, optional
         What the explorer opens with: the text that its button "Copy link" gives, or the whole link to a page. Without
         it, an explorer of the same kernel in the same cell opens as the one before it was left; `state=""` opens a

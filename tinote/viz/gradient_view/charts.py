@@ -16,7 +16,7 @@ from tinote.viz.draw.axes import Axis, Place, linear, seconds_text, seconds_unit
 from tinote.viz.draw.chart import COLORS
 
 MOST_POINTS = 600
-"""Of a line: of more, the largest and the smallest of each stretch stay."""
+"""Of a line: of more, the largest and the smallest of each interval stay."""
 
 MOST_BARS = 160
 _LENGTHS = 12

@@ -48,9 +48,9 @@ class GridMarks:
     ) -> None:
         for name, width in (("contour_width", contour_width), ("arrow_width", arrow_width)):
             if not 0 < width < np.inf:
-                raise ViewError(f"{name} is {width}; it is a number of pixels, more than 0")
+                raise ViewError(f"{name} must be a positive number of pixels, not {width}")
         if arrow_scale is not None and not np.isfinite(arrow_scale):
-            raise ViewError(f"arrow_scale is {arrow_scale}; it is a length in cells for a unit of vectors")
+            raise ViewError(f"arrow_scale must be a length in cells for a unit of vectors, not {arrow_scale}")
         if contours is not None and not is_scalar:
             raise ViewError("contours are lines of equal numbers, and the field holds colours")
         self._scale = scale
@@ -174,7 +174,7 @@ def _as_levels(contours: Any) -> int | np.ndarray:
     """How many levels there are, or which."""
     if isinstance(contours, int | np.integer) and not isinstance(contours, bool):
         if not 1 <= contours <= MOST_CONTOURS:
-            raise ViewError(f"contours is {contours}; it is between 1 and {MOST_CONTOURS}, or a list of numbers")
+            raise ViewError(f"contours must be between 1 and {MOST_CONTOURS}, or a list of numbers, not {contours}")
         return int(contours)
     levels = as_array(contours)
     if (
@@ -183,5 +183,5 @@ def _as_levels(contours: Any) -> int | np.ndarray:
         or not np.isfinite(levels).all()
         or len(levels) > MOST_CONTOURS
     ):
-        raise ViewError(f"contours are {contours!r}; they are up to {MOST_CONTOURS} numbers, or how many there are")
+        raise ViewError(f"contours must be at most {MOST_CONTOURS} numbers, or how many to draw, not {contours!r}")
     return levels.astype(np.float64)

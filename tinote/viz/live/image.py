@@ -54,8 +54,8 @@ class Image(LiveSimulation):
     contour_color, contour_width
         By default a colour that stands out from the map; in pixels.
     vectors : Field, array or callable, shape (columns, rows) with 2 components, optional
-        A vector for each cell, read after each frame, shown as arrows in the middle of evenly spaced cells, so far
-        apart that they can be told from each other.
+        A vector for each cell, read after each frame, shown as arrows in the middle of evenly spaced cells, far enough
+        apart to be distinguished.
     arrow_color, arrow_width
         A colour; in pixels.
     arrow_scale : float, optional
@@ -127,7 +127,7 @@ class Image(LiveSimulation):
         cells = _checked_cells(as_array(field))
         columns, rows = cells.shape[:2]
         if size < 16:
-            raise ViewError(f"size {size} is too small to show anything; it is in pixels")
+            raise ViewError(f"size {size} is too small: it must be at least 16 pixels")
         self._field = field
         self._scale = ColorScale(cmap, limits)
         self._shape = (columns, rows)
@@ -235,5 +235,5 @@ def _checked_cells(array: np.ndarray) -> np.ndarray:
             hint="it has the shape (columns, rows), or (columns, rows, 3) for colours",
         )
     if colored and array.dtype.kind != "f" and array.dtype != np.uint8:
-        raise ViewError(f"colours of type {array.dtype}; they are floats in [0, 1] or unsigned bytes")
+        raise ViewError(f"colours must be floats in [0, 1] or unsigned bytes, not {array.dtype}")
     return array

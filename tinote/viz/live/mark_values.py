@@ -39,7 +39,7 @@ def as_pairs(value: Any, count: int) -> np.ndarray:
         first = int(np.argmax(wrong))
         raise ViewError(
             f"edge {first} joins the particles {pairs[first, 0]} and {pairs[first, 1]}, and there are {count}",
-            hint=f"indices are from 0 to {count - 1}; the pair ({NO_EDGE}, {NO_EDGE}) is no edge" if count else "",
+            hint=f"indices are from 0 to {count - 1}; the pair ({NO_EDGE}, {NO_EDGE}) means no edge" if count else "",
         )
     return pairs
 
@@ -63,7 +63,7 @@ def as_radii(value: Any, count: int) -> np.ndarray:
         raise ViewError(f"radius holds {radii.dtype}, not numbers")
     if radii.ndim == 0:
         if not 0 < radii < np.inf:
-            raise ViewError(f"radius is {radii}; it is a number of pixels, more than 0")
+            raise ViewError(f"radius must be a positive number of pixels, not {radii}")
         return np.full(count, radii, np.float32)
     if radii.shape != (count,):
         raise ViewError(f"radius has shape {radii.shape}, and there are {count} particles")

@@ -1,4 +1,4 @@
-"""What a view of particles shows beside their discs: edges between them, arrows at them, trails behind them. What
+"""What a view of particles shows besides their discs: edges between them, arrows at them, trails behind them. What
 `mark_values.py` reads of their arguments becomes strokes here.
 """
 
@@ -123,7 +123,7 @@ class Trail:
 
     def __init__(self, length: int, count: int) -> None:
         if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
-            raise ViewError(f"trail is {length!r}; it is a number of frames, at least 1")
+            raise ViewError(f"trail must be at least one frame, not {length!r}")
         if length * count > MOST_TRAIL_POINTS:
             raise ViewError(
                 f"trails of {count} particles over {length} frames are {length * count:,} positions",
@@ -227,9 +227,9 @@ class Marks:
     ) -> None:
         for name, width in (("edge_width", edge_width), ("arrow_width", arrow_width), ("trail_width", trail_width)):
             if not 0 < width < np.inf:
-                raise ViewError(f"{name} is {width}; it is a number of pixels, more than 0")
+                raise ViewError(f"{name} must be a positive number of pixels, not {width}")
         if arrow_scale is not None and not np.isfinite(arrow_scale):
-            raise ViewError(f"arrow_scale is {arrow_scale}; it is a length in units of x for a unit of arrows")
+            raise ViewError(f"arrow_scale must be a length in units of x for a unit of arrows, not {arrow_scale}")
         self._values = {"edges": edges, "arrows": arrows}
         self._colors = {"edges": edge_color, "arrows": arrow_color}
         self._numbers = numbers
@@ -339,7 +339,7 @@ class Marks:
         parts[f"{name}_inks"] = chosen.wire()
 
     def trail_part(self, *, whole: bool) -> tuple[dict[str, Any], list[bytes]]:
-        """The trail for a page that keeps what it was told: all of it, if it was `whole` or has changed, or the latest
+        """The trail for a page that keeps what it was sent: all of it, if it was `whole` or has changed, or the latest
         positions.
         """
         if self._trail is None:

@@ -92,7 +92,7 @@ class Particles(LiveSimulation):
         Let particles and trails shine, on a dark background.
     edges : (M, 2) integers or callable, optional
         Pairs of indices of particles that a line joins: a field, an array, or a function that returns one, read after
-        each frame; the pair (-1, -1) is no edge.
+        each frame; the pair (-1, -1) means no edge.
     edge_color, edge_width
         As `color`, with the same map and limits; in pixels.
     arrows : Field, array or callable, of the shape of x, optional
@@ -120,10 +120,11 @@ class Particles(LiveSimulation):
     label : str
         What screen readers say.
     unattended_frames : int, default 60
-        How many frames are made where a program executes the notebook and nobody can press play.
+        How many frames are made where a program executes the notebook, without a user to press play.
     timeline : float, default 32
         How many megabytes (1e6 bytes) of frames the page keeps, up to 1,000: the slider below the view, and the arrow
-        keys on it, show the last ones again. That pauses the simulation, which goes on from the present. 0 keeps none.
+        keys on it, show the last ones again. That pauses the simulation, which continues from the present. 0 keeps
+        none.
     pointer : callable, optional
         Called between frames while a button is held on the view, with a `ti.viz.Pointer` in the units of `x`: its
         `element` is the index of the particle that was pressed, or None. In space only a press on a particle counts,
@@ -514,7 +515,7 @@ def _checked_bounds(bounds: Any, dimensions: int) -> Bounds:
     values = np.asarray(bounds, np.float64)
     if values.shape != (dimensions, 2) or not np.isfinite(values).all() or not (values[:, 0] < values[:, 1]).all():
         wanted = "((left, right), (bottom, top))" if dimensions == 2 else "three pairs (low, high)"
-        raise ViewError(f"bounds are {bounds!r}; they are {wanted}, the lower end of each first")
+        raise ViewError(f"bounds must be {wanted}, the lower end of each first, not {bounds!r}")
     return tuple((low, high) for low, high in values.tolist())
 
 

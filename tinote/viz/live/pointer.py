@@ -76,7 +76,7 @@ class PointerQueue:
             self._messages.append((phase, across, up))
 
     def take(self, pick: Picker) -> list[Pointer]:
-        """What the user's function has to be told now, in order: each message, or that a button is still held."""
+        """The events for the user's function, in order: each message, or that a button is still held."""
         with self._lock:
             messages = list(self._messages)
             self._messages.clear()

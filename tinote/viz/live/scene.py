@@ -101,8 +101,8 @@ class Scene(LiveSimulation):
     """A live view of a scene in space, with play, pause, step, reset, a speed slider, Stop, and a plot.
 
     `particles`, `lines`, `mesh` and `mesh_instance` add things, which are read again after each frame; `ambient_light`
-    and `point_light` light them, and `camera` places the camera, which by itself sees everything. What is not finite is
-    not drawn. A step that raises stops the view, which shows the error, as does a field that has taken a shape that
+    and `point_light` light them, and `camera` places the camera, which by default sees everything. What is not finite
+    is not drawn. A step that raises stops the view, which shows the error, as does a field that has taken a shape that
     cannot be drawn.
 
     A click picks what is under the pointer: the view says which particle, line or triangle it is, and `picked` holds
@@ -175,11 +175,11 @@ class Scene(LiveSimulation):
         timeline: float = TIMELINE_MEGABYTES,
     ) -> None:
         if up not in UPWARDS:
-            raise ViewError(f"up is {up!r}; it is 'y' or 'z'")
+            raise ViewError(f"up must be 'y' or 'z', not {up!r}")
         if renderer not in WAYS:
-            raise ViewError(f"renderer is {renderer!r}; it is {', '.join(map(repr, WAYS))}")
+            raise ViewError(f"renderer must be one of {', '.join(map(repr, WAYS))}, not {renderer!r}")
         if controls not in ("orbit", "fly"):
-            raise ViewError(f"controls are {controls!r}; they are 'orbit' or 'fly'")
+            raise ViewError(f"controls must be 'orbit' or 'fly', not {controls!r}")
         self._up = UPWARDS[up]
         self._angles = (float(azimuth), float(elevation))
         self._things: list[Thing] = []
@@ -409,7 +409,7 @@ class Scene(LiveSimulation):
             Where the two points are the same.
         """
         if not 0.0 < fov < 180.0:
-            raise ViewError(f"fov is {fov}; it is an angle between 0 and 180 degrees")
+            raise ViewError(f"fov must be an angle between 0 and 180 degrees, not {fov}")
         self._eye = _standing(
             Eye((0.0, 0.0, 0.0), (0.0, 0.0, -1.0), self._up, float(fov)),
             _vector(position, "position"),
@@ -579,7 +579,7 @@ class Scene(LiveSimulation):
         return order >= latest
 
     def _soon(self, job: Callable[[], Frame], even_when_drawn: bool = False) -> None:
-        """Make a frame for what the page has said, unless one comes by itself."""
+        """Make a frame for what the page has said, unless one comes anyway."""
         if self.state == "playing" or not self.credits.connected or self._moving:
             return
         if even_when_drawn or not self._page_draws():
@@ -599,14 +599,14 @@ def _standing(eye: Eye, position: Any, target: Any) -> Eye:
     """A camera elsewhere, which sees from near to far."""
     distance = math.dist(position, target)
     if not (distance > 0 and math.isfinite(distance)):
-        raise ViewError(f"the camera at {tuple(position)} looks at {tuple(target)}", hint="give two different points")
+        raise ViewError(f"the camera at {tuple(position)} looks at {tuple(target)}", hint="the two points must differ")
     return eye._replace(position=position, target=target, near=CLOSEST * distance, far=1e3 * distance)
 
 
 def _vector(value: Any, name: str) -> Vector:
     found = np.asarray(value, float).ravel()
     if found.shape != (3,) or not np.isfinite(found).all():
-        raise ViewError(f"{name} is {value!r}; it is three finite numbers")
+        raise ViewError(f"{name} must be three finite numbers, not {value!r}")
     return _parts(found)
 
 

@@ -181,12 +181,12 @@ class LiveSimulation(LiveView):
         if pointer is not None and not callable(pointer):
             raise ViewError(f"pointer is {type(pointer).__name__}, not a function of a Pointer")
         if steps_per_frame < 1:
-            raise ViewError(f"steps_per_frame is {steps_per_frame}; it is at least 1")
+            raise ViewError(f"steps_per_frame must be at least 1, not {steps_per_frame}")
         if not 0.0 <= timeline <= MOST_TIMELINE_MEGABYTES:
-            raise ViewError(f"timeline is {timeline}; it is in megabytes, from 0 to {MOST_TIMELINE_MEGABYTES:,.0f}")
+            raise ViewError(f"timeline must be from 0 to {MOST_TIMELINE_MEGABYTES:,.0f} megabytes, not {timeline}")
         width, height = (size, size) if isinstance(size, int) else (int(size[0]), int(size[1]))
         if width < 16 or height < 16:
-            raise ViewError(f"size {size} is too small to show anything; it is in pixels")
+            raise ViewError(f"size {size} is too small: it must be at least 16 pixels")
         self._step = None if step is None else AutomaticCapture(step)
         self._functions = ViewFunctions(step, reset, pointer, Pointer)
         self._reset = reset
@@ -243,7 +243,7 @@ class LiveSimulation(LiveView):
         raise NotImplementedError
 
     def kept(self, *, whole: bool) -> Frame:
-        """What pages keep from frame to frame, beside the plot: all of it (`whole`), or what the last frame has added.
+        """What pages keep from frame to frame, besides the plot: all of it (`whole`), or what the last frame has added.
         Its binary parts follow those of the frame.
         """
         del whole
@@ -258,7 +258,7 @@ class LiveSimulation(LiveView):
         raise NotImplementedError
 
     def page_look(self, sources: Sources) -> dict[str, Any]:
-        """What a page needs to make the frames of this view itself, beside its traits."""
+        """What a page needs to make the frames of this view itself, besides its traits."""
         raise NotImplementedError
 
     def pointed(self) -> tuple[int, int]:
@@ -271,9 +271,9 @@ class LiveSimulation(LiveView):
     def captured(self) -> StepCapture | None:
         """How the view's step runs: replayed as a captured program, or as the function, and why.
 
-        None for a view without a step. A step that changes nothing but memory and numbers in Python is captured by
-        itself while it runs (`ti.capture`), which makes many steps a frame cheap, and captured anew when something
-        changes that it depends on.
+        None for a view without a step. A step that changes nothing but memory and numbers in Python is captured
+        automatically while it runs (`ti.capture`), which makes many steps a frame cheap, and captured anew when
+        something changes that it depends on.
         """
         return None if self._step is None else self._step.how
 
@@ -382,7 +382,7 @@ class LiveSimulation(LiveView):
         return export.save(self, path)
 
     def keep_program(self) -> None:
-        """Make what the notebook keeps of the view beside its picture: how it runs without a kernel, from its present
+        """Make what the notebook keeps of the view besides its picture: how it runs without a kernel, from its present
         state. Not while a view plays, whose steps would be among what is captured.
         """
         if stored_size() > 0 and not any(view.state == "playing" for view in list(self._all)):
@@ -449,10 +449,10 @@ class LiveSimulation(LiveView):
         """
         longest = LONGEST_RECORDING if Path(path).suffix.lower() == ".gif" else None
         if frames < 1 or (longest is not None and frames >= longest):
-            less = "" if longest is None else f", and as a GIF less than {longest}"
-            raise ViewError(f"a recording of {frames} frames; it has at least 1{less}")
+            less = "" if longest is None else f", and for a GIF fewer than {longest}"
+            raise ViewError(f"a recording must have at least 1 frame{less}, not {frames}")
         if width is not None and not 16 <= width <= 7680:
-            raise ViewError(f"a film {width} pixels wide; it has between 16 and 7680")
+            raise ViewError(f"the width of a film must be between 16 and 7680 pixels, not {width}")
         check_film(Path(path), frames_per_second)
         size = write_film(Path(path), self._frames(frames, width, Path(path).name), frames_per_second)
         print(f"{path}: {frames + 1} frames, {size / 1e6:.2g} MB")
@@ -665,7 +665,7 @@ class LiveSimulation(LiveView):
         write_svg(path, self.width, parts)
 
     def _below(self) -> list[tuple[int, Callable[[Pen], None]]]:
-        """What stands below the stage: how high each part is, and what draws it."""
+        """What is shown below the stage: how high each part is, and what draws it."""
         parts: list[tuple[int, Callable[[Pen], None]]] = []
         scale = self.legend()
         if scale is not None and self._last_frame is not None:

@@ -89,7 +89,7 @@ def slider(
     1.0
     """
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ViewError(f"a slider from {low} to {high}; its lower end comes first")
+        raise ViewError(f"a slider must go from a lower to a higher number, not from {low} to {high}")
     field: Any = target if getattr(target, "shape", None) == () and hasattr(target, "__setitem__") else None
     if field is None and not callable(target):
         raise ViewError(
@@ -102,7 +102,7 @@ def slider(
         raise ViewError(f"the value {start} is not between {low} and {high}")
     distance = (high - low) / STEPS if step is None else step
     if not 0 < distance < math.inf:
-        raise ViewError(f"the step of a slider is {step}; it is more than 0")
+        raise ViewError(f"the step of a slider must be positive, not {step}")
     widget = ParameterSlider(
         value=start,
         min=low,

@@ -120,7 +120,7 @@ def arrow_strokes(ends: np.ndarray, width: float, outline: float = 0.0) -> tuple
 
 @func
 def mixed(below, above, part, glowing):
-    """A channel of a pixel, 0 to 255, of which `part`/256 is covered: by a colour, or with its light added."""
+    """A channel, 0 to 255, of a pixel whose `part`/256 is covered: by a colour, or with its light added."""
     light = above * part >> 8
     found = below + light - below * light // 255
     if glowing == 0:

@@ -126,7 +126,7 @@ def with_picture(
         data = {VIEW_TYPE: {"version": 1, "views": list(programs)}}
     if for_page():
         told = {"page": page()} if page is not None and os.environ["TINOTE_PAGE"] == SITE else {}
-        data = {PAGE_TYPE: {"version": 1, "name": text, "reason": "it is no live view of a simulation", **told}}
+        data = {PAGE_TYPE: {"version": 1, "name": text, "reason": "it is not a live view of a simulation", **told}}
     png = captioned(picture(), HINT, about.get("width"))
     return {**data, "text/plain": text, "image/png": base64.b64encode(png).decode()}, {**metadata, "image/png": about}
 

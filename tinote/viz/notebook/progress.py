@@ -47,7 +47,7 @@ class WidgetBar(tqdm_of_widgets):  # type: ignore[misc]
 
 
 def bar_kind() -> Any:
-    """tqdm's class of bars for whoever is watching: of widgets for a person at a notebook, else of text."""
+    """tqdm's class of bars for the front end: of widgets for a person at a notebook, else of text."""
     return WidgetBar if audience() is Audience.PERSON else text_bar
 
 
@@ -66,7 +66,7 @@ def progress(
     total : int, optional
         How many items there are, where they cannot say.
     label : str, optional
-        What stands before the bar.
+        The text before the bar.
     **quantities : callable
         Functions that return numbers, shown after the bar.
 

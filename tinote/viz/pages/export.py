@@ -167,7 +167,7 @@ class _Described:
             self.optional[name] = what
 
     def _pointer(self) -> dict[str, str]:
-        """The programs of the pointer on an element, and beside all."""
+        """The programs of the pointer on an element, and away from all."""
         functions = self.functions
         if functions.pointer is None:
             return {}
@@ -175,7 +175,7 @@ class _Described:
         found: dict[str, str] = {}
         for side, count in (("on", elements), ("beside", 0)) if elements == 1 else (("on", elements),):
             handler = of_pointer(functions.pointer, functions.make_pointer, dimensions, count)
-            where = "" if elements != 1 else " on an element" if count else " beside all elements"
+            where = "" if elements != 1 else " on an element" if count else " away from all elements"
             given = (*(0.5,) * dimensions, *(0.0,) * dimensions, *(0,) * count, True)
             found[side] = f"pointer_{side}"
             self._add(found[side], handler, *given, what=f"the pointer{where}")
@@ -260,7 +260,7 @@ def page(views: Any, path: str | Path, *, title: str = "", text: str = "") -> Pa
     Raises
     ------
     ViewError
-        For what is no live view.
+        For what is not a live view.
     OSError
         Where the file cannot be written.
 

@@ -16,7 +16,7 @@ KINDS = {"f": "f", "i": "i", "u": "u", "b": "u"}
 
 
 class Sources:
-    """Takes the arguments of a view, and gives each as a page is told of it. `fields` and `functions` are what its
+    """Takes the arguments of a view, and gives each as a page receives it. `fields` and `functions` are what its
     program must have, by name.
     """
 
@@ -68,7 +68,7 @@ class Sources:
 
 
 class ViewFunctions(NamedTuple):
-    """What a view calls, beside what it shows: `quantities` by their names; `pointed`: how many numbers a pointer's
+    """What a view calls, besides what it shows: `quantities` by their names; `pointed`: how many numbers a pointer's
     position and its element have.
     """
 

@@ -64,12 +64,12 @@ def kept(view: Any, largest: int) -> str:
 def place_kept(pages: Pages, views: Any) -> str:
     """The views of an output, each as `kept` has made it, in a page, as HTML. Raises `ValueError` for anything else."""
     if not isinstance(views, list) or not 0 < len(views) <= _MOST_VIEWS:
-        raise ValueError("these are no views")
+        raise ValueError("these are not views")
     found: list[tuple[Running, str]] = []
     for text in views:
         one = unpacked(text, _MOST_UNPACKED)
         if not isinstance(one, dict) or one.get("kind") not in ENGINES or not isinstance(one.get("described"), dict):
-            raise ValueError("this is no view")
+            raise ValueError("this is not a view")
         if one["described"].get("kind") != one["kind"]:
             raise ValueError("this view is of two kinds")
         try:
@@ -77,7 +77,7 @@ def place_kept(pages: Pages, views: Any) -> str:
             needs = str(one.get("needs", ""))
             found.append((Running(one["kind"], one["described"], missing, needs), str(one["name"])))
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError("this is no view") from error
+            raise ValueError("this is not a view") from error
     return "\n".join(pages.place(made, name) for made, name in found)
 
 

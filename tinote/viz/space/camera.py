@@ -69,7 +69,7 @@ def axes(eye: Eye) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     distance = float(np.linalg.norm(towards))
     if not (distance > 0 and math.isfinite(distance)):
         raise ViewError(
-            f"the camera at {tuple(eye.position)} looks at {tuple(eye.target)}", hint="these are two different points"
+            f"the camera at {tuple(eye.position)} looks at {tuple(eye.target)}", hint="the two points must differ"
         )
     towards = towards / distance
     right = np.cross(eye.up, towards)

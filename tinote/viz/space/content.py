@@ -191,7 +191,7 @@ def as_spheres(centers: Any, radius: Any, color: Any = GREY, per_vertex_color: A
         )
     radii = np.ascontiguousarray(radii.ravel(), np.float32)
     if (radii < 0).any():
-        raise ViewError(f"radius is {float(radii.min()):g}; it is 0 or more")
+        raise ViewError(f"radius must not be negative, but is {float(radii.min()):g}")
     return Spheres(points, radii, colors_of(color, per_vertex_color, len(points), "particles"))
 
 
@@ -201,7 +201,7 @@ def as_lines(
     """Lines of arguments as users give them. Raises `ViewError`."""
     points = points_in_space(vertices, "vertices")
     if not float(width) > 0:
-        raise ViewError(f"width is {width}; it is a number of pixels, more than 0")
+        raise ViewError(f"width must be a positive number of pixels, not {width}")
     pairs = indices_of(indices, len(points), 2, "indices")
     return Lines(points, pairs, colors_of(color, per_vertex_color, len(points), "vertices"), float(width))
 

@@ -37,8 +37,8 @@ def obstacle(content: Content) -> str:
     points = sum(len(item.centers if isinstance(item, Spheres) else item.vertices) for item in content.items)
     lights = len(content.lighting.lights)
     if points > MOST_POINTS:
-        return f"{points:,} positions, a page draws {MOST_POINTS:,}"
-    return f"{lights} lights, a page has {MOST_LIGHTS}" if lights > MOST_LIGHTS else ""
+        return f"{points:,} positions, and a page draws at most {MOST_POINTS:,}"
+    return f"{lights} lights, and a page has at most {MOST_LIGHTS}" if lights > MOST_LIGHTS else ""
 
 
 def packed_positions(points: np.ndarray) -> tuple[np.ndarray, list[float], list[float]]:

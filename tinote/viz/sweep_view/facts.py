@@ -49,7 +49,7 @@ class Choice:
         if self._best is None or self.name or not (self._table.state == DONE).any():
             return ""
         known = ", ".join(scalars(self._table)) or "none"
-        return f"best names {self._best!r}, which is no result that is a number; there are: {known}"
+        return f"best names {self._best!r}, which is not a numeric result; there are: {known}"
 
     def values(self) -> np.ndarray[Any, Any]:
         """The result of each point; NaN where there is none."""
@@ -61,7 +61,7 @@ class Choice:
         return found
 
     def point(self) -> int:
-        """The best point so far, -1 if none has a number or nobody has asked."""
+        """The best point so far, -1 if none has a number or no `best` was given."""
         if self._best is None:
             return -1
         values = self.values()
@@ -159,7 +159,7 @@ def _rows(table: Table, choice: Choice, values: np.ndarray[Any, Any]) -> list[li
 
 
 def _cells(table: Table) -> str:
-    """A digit for each point, or for as many together as there is room for: 0 to come, 1 done, 2 failed."""
+    """A digit for each point, or for each group of points if there is little room: 0 to come, 1 done, 2 failed."""
     count = len(table.state)
     size = math.ceil(count / MOST_CELLS) or 1
     found = []

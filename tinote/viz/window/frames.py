@@ -97,7 +97,7 @@ class NotebookWindow:
         live = audience() is Audience.PERSON
         renderer = os.environ.get(RENDERER_VARIABLE) or "auto"
         if renderer not in RENDERERS:
-            raise ViewError(f"{RENDERER_VARIABLE} is {renderer!r}; it is one of {', '.join(RENDERERS)}")
+            raise ViewError(f"{RENDERER_VARIABLE} must be one of {', '.join(RENDERERS)}, not {renderer!r}")
         self.screen = Screen(events, width=width, height=height, label=title, renderer=renderer) if live else None
         hooks = cell_hooks()
         if hooks is not None:

@@ -63,7 +63,7 @@ class GUI(KeyNames):
 
     `running` is true until the close button is pressed, `close()` is called or `running = False`. It also ends, and an
     event says EXIT, after the number of frames in the environment variable `TINOTE_GUI_FRAMES`, and, without one, after
-    60 frames where a program executes the notebook, since nobody could end the loop there. In a script a loop on
+    60 frames where a program executes the notebook, since nothing could end the loop there. In a script a loop on
     `running` goes on until one of these or Ctrl-C.
 
     Parameters
@@ -140,7 +140,7 @@ class GUI(KeyNames):
         del fullscreen, fast_gui
         width, height = (res, res) if isinstance(res, (int, np.integer)) else (int(res[0]), int(res[1]))
         if width < 1 or height < 1:
-            raise ViewError(f"res is {res!r}; a window has at least one pixel each way")
+            raise ViewError(f"res must be at least one pixel each way, not {res!r}")
         self.name = name
         self.res = (int(width), int(height))
         self.background_color: Any = background_color
@@ -635,7 +635,7 @@ class GUI(KeyNames):
         Parameters
         ----------
         text : str
-            What stands before it.
+            The text before it.
         minimum, maximum : float
             The ends of its range; it starts at `minimum`.
         step : float, default 1
@@ -644,7 +644,7 @@ class GUI(KeyNames):
         Returns
         -------
         Slider
-            Its `value` is where it stands.
+            Its `value` is its position.
         """
         return self._widgets.add(Slider(text, minimum, maximum, step))
 
@@ -654,7 +654,7 @@ class GUI(KeyNames):
         Parameters
         ----------
         text : str
-            What stands before the number.
+            The text before the number.
 
         Returns
         -------
@@ -756,7 +756,7 @@ def _frame_limit(audience_now: Audience) -> int | None:
     text = os.environ.get(FRAMES_VARIABLE, "")
     if text:
         if not text.isdecimal():
-            raise ViewError(f"{FRAMES_VARIABLE} is {text!r}; it is a number of frames")
+            raise ViewError(f"{FRAMES_VARIABLE} must be a number of frames, not {text!r}")
         return int(text)
     return UNATTENDED_FRAMES if audience_now is Audience.PROGRAM else None
 
@@ -771,11 +771,11 @@ def _widths(value: Any, count: int, name: str) -> np.ndarray:
 def _from_palette(palette: Any, indices: Any, count: int) -> np.ndarray:
     colors = as_colors(palette, len(palette), "palette")
     if indices is None:
-        raise ViewError("a palette without palette_indices", hint="give the number of each circle's colour")
+        raise ViewError("a palette needs palette_indices", hint="give the number of each circle's colour")
     numbers = as_array(indices)
     if numbers.shape != (count,) or numbers.dtype.kind not in "iu":
         raise ViewError(
-            f"palette_indices of shape {numbers.shape} and type {numbers.dtype}; {count} integers are wanted"
+            f"palette_indices must be {count} integers, not of shape {numbers.shape} and type {numbers.dtype}"
         )
     if count and (numbers.min() < 0 or numbers.max() >= len(colors)):
         raise ViewError(

@@ -141,7 +141,7 @@ class Camera:
         """
         found = _vector(x, y, z)
         if not found.any():
-            raise ViewError("up is (0, 0, 0); it is a direction")
+            raise ViewError("up must be a direction, not (0, 0, 0)")
         self.curr_up = found
 
     def projection_mode(self, mode: ProjectionMode) -> None:
@@ -177,7 +177,7 @@ class Camera:
             For another angle.
         """
         if not 0.0 < fov < 180.0:
-            raise ViewError(f"fov is {fov}; it is an angle between 0 and 180 degrees")
+            raise ViewError(f"fov must be an angle between 0 and 180 degrees, not {fov}")
         self._field_of_view = float(fov)
 
     def left(self, left: float) -> None:
@@ -234,7 +234,7 @@ class Camera:
             For a plane that is not in front of the camera.
         """
         if not z_near > 0:
-            raise ViewError(f"z_near is {z_near}; it is a distance, more than 0")
+            raise ViewError(f"z_near must be positive, not {z_near}")
         self._near = float(z_near)
 
     def z_far(self, z_far: float) -> None:
@@ -251,7 +251,7 @@ class Camera:
             For a plane that is not in front of the camera.
         """
         if not z_far > 0:
-            raise ViewError(f"z_far is {z_far}; it is a distance, more than 0")
+            raise ViewError(f"z_far must be positive, not {z_far}")
         self._far = float(z_far)
 
     def get_view_matrix(self) -> np.ndarray:

@@ -40,9 +40,9 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
 class Window:
     """A window for drawing in the plane and in space, with controls.
 
-    `running` and the frames' rate are those of `ti.GUI`. Scenes in space are drawn by the page where it has a graphics
-    card and hears of the running cell, else here; the environment variable `TINOTE_GUI_RENDERER` ("page" or "kernel")
-    decides otherwise.
+    `running` and the frames' rate are those of `ti.GUI`. Scenes in space are drawn by the page if it has a graphics
+    card and gets messages while a cell runs, otherwise here; the environment variable `TINOTE_GUI_RENDERER` ("page" or
+    "kernel") decides otherwise.
 
     Parameters
     ----------
@@ -599,7 +599,7 @@ def _corners(vertices: Any, indices: Any, count: int) -> np.ndarray:
 def _every(field: np.ndarray, spacing: int) -> tuple[np.ndarray, np.ndarray]:
     """The centres of every `spacing`-th cell of a grid over the window, and its vectors there."""
     if spacing < 1:
-        raise ViewError(f"arrow_spacing is {spacing}; it is a number of cells")
+        raise ViewError(f"arrow_spacing must be at least one cell, not {spacing}")
     columns, rows = field.shape[:2]
     i, j = np.meshgrid(np.arange(spacing // 2, columns, spacing), np.arange(spacing // 2, rows, spacing), indexing="ij")
     centers = np.stack([(i + 0.5) / columns, (j + 0.5) / rows], axis=-1).reshape(-1, 2)

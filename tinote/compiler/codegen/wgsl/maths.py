@@ -296,7 +296,7 @@ fn divide_f64(a: f64, b: f64) -> DivisionF64 {
     let digits = wide_shl(rest, up);
     return DivisionF64(f64_from(Wide(digits.x, sign | (u32(exponent) << 20u) | (digits.y & 0xfffffu))), whole);
   }
-  // Smaller than any with all digits: as many places up or down as to the smallest exponent.
+  // Smaller than any with all digits: shifted up or down to the smallest exponent.
   if (ey > 1) { rest = wide_shl(rest, u32(ey - 1)); } else { rest = wide_shr(rest, u32(1 - ey)); }
   return DivisionF64(f64_from(Wide(rest.x, sign | rest.y)), whole);
 }

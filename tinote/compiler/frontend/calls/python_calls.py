@@ -62,7 +62,7 @@ def call_python(e: Emitter, call: CallSite, callee: Any) -> Any:
         if t is not None and len(args) == 1 and not kwargs:
             return e.cast(args[0], t)
         hint = f"use `ti.{name}`" if name in FUNCTIONS else "call it outside of the kernel"
-        e.error(f"`{module}.{name}` cannot be used for what exists at run time only", hint, node, KernelSyntaxError)
+        e.error(f"`{module}.{name}` cannot be applied to a run-time value", hint, node, KernelSyntaxError)
     kind = "class" if isinstance(callee, type) else "function without source"
     e.error(
         f"`{name}` is a Python {kind}, which is called at compile time, and {run_time_argument(e, call, args)} "

@@ -52,7 +52,7 @@ def attribute(e: Emitter, node: ast.Attribute) -> Any:
         if not close and space_of(base) is not None:
             hint = "its elements are read one by one: loop over them, as in `for i in x`"
         elif not close and isinstance(node.ctx, ast.Store):
-            hint = "what a kernel changes lives in fields and local variables"
+            hint = "kernels can only modify fields and local variables"
         e.error(f"{owner} has no attribute `{name}`", hint, kind=KernelNameError)
     except Exception as error:
         e.error(f"reading `{ast.unparse(node)}` at compile time failed: {type(error).__name__}: {error}")

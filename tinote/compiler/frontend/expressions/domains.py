@@ -52,12 +52,12 @@ def domain_of(e: Emitter, front: Any) -> Domain:
         or e.static_tensor(front) is not None
         or (isinstance(front, Value) and front.shape)
     ):
-        e.error(f"a run-time loop cannot walk over {describe(front)}", "unroll it: `for … in ti.static(…)`")
+        e.error(f"a run-time loop cannot iterate over {describe(front)}", "unroll it: `for … in ti.static(…)`")
     if is_number(front) or isinstance(front, Value):
         e.error(f"{describe(front)} cannot be looped over", "did you mean `range(…)`?")
     e.error(
         f"{describe(front)} cannot be looped over",
-        "loops walk over `range(…)`, `ti.ndrange(…)`, a field, or anything in `ti.static(…)`",
+        "loops iterate over `range(…)`, `ti.ndrange(…)`, a field, or anything in `ti.static(…)`",
     )
 
 

@@ -36,7 +36,7 @@ _VARIATIONS = {
     ),
     **dict.fromkeys((Effect.ADVANCES, Effect.CLOCK, Effect.PROCESS), _TELLS),
     Effect.OUTSIDE: Variation("reads or writes outside of the program", "do that before or after the launch"),
-    Effect.CHANGES: Variation("changes an object", "what a kernel changes lives in fields"),
+    Effect.CHANGES: Variation("changes an object", "kernels can only modify fields"),
 }
 
 

@@ -89,7 +89,7 @@ def _place(e: Emitter, target: ast.expr, found: Any = None) -> Place:
     if isinstance(target, ast.Subscript) and has_getitem(e.reference(target.value)):
         e.error(
             f"`{ast.unparse(target.value)}` is an object of a class of your own, whose items kernels only read",
-            "what a kernel changes lives in fields: name the field, or call a method that does",
+            "kernels can only modify fields: name the field, or call a method that does",
         )
     name = analysis.base_name(target)
     binding = e.scope.find(name) if name else None
@@ -98,7 +98,7 @@ def _place(e: Emitter, target: ast.expr, found: Any = None) -> Place:
     if isinstance(target, ast.Attribute):
         e.error(
             f"`{ast.unparse(target)}` cannot be assigned in a kernel",
-            "what a kernel changes lives in fields and local variables",
+            "kernels can only modify fields and local variables",
         )
     e.error(
         f"`{ast.unparse(target)}` cannot be assigned: it is part of a constant",
@@ -204,13 +204,13 @@ def _add_at(e: Emitter, node: ast.AugAssign, target: ast.Subscript, owner: Any, 
         )
     for front in at:
         if not e.is_value(front) or e.shape(front) or e.as_value(front).dtype.kind not in "iu":
-            e.error(f"{describe(front)} is no index: it is a row or a column")
+            e.error(f"{describe(front)} is not an index: it is a row or a column")
     if not isinstance(node.op, ast.Add | ast.Sub):
         _place(e, target)
     front = e.evaluate(node.value)
     with e.at(node.value):
         if not e.is_value(front) or e.shape(front):
-            e.error(f"{describe(front)} is no entry of a matrix", "add one number at a time")
+            e.error(f"{describe(front)} is not an entry of a matrix", "add one number at a time")
     call_object(e, target, subtract if isinstance(node.op, ast.Sub) else add, owner, *at, front)
 
 
@@ -228,7 +228,7 @@ def _augmented_name(e: Emitter, target: ast.Name) -> Place | None:
                 e.as_value(outside)
             e.error(
                 f"`{target.id}` is defined outside of the kernel and cannot be assigned in it",
-                "what a kernel changes lives in fields",
+                "kernels can only modify fields and local variables",
                 kind=KernelNameError,
             )
         if binding.value is POISON:

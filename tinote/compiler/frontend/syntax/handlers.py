@@ -40,7 +40,7 @@ _REFUSED_STATEMENTS = {
     ast.ClassDef: _refuse("a class inside a kernel", "define it outside"),
     ast.Import: _refuse("`import`", "import outside of the kernel"),
     ast.ImportFrom: _refuse("`import`", "import outside of the kernel"),
-    ast.Global: _refuse("`global`", "what a kernel changes lives in fields"),
+    ast.Global: _refuse("`global`", "kernels can only modify fields and local variables"),
     ast.Delete: _refuse("`del`", "variables end with their block"),
     ast.Match: _refuse("`match`", "use `if` and `elif`"),
 }

@@ -36,7 +36,7 @@ def definition(e: Emitter, node: ast.FunctionDef) -> None:
 def nonlocal_(e: Emitter, node: ast.Nonlocal) -> None:
     """`nonlocal` names variables of the kernel around a function."""
     if any(e.scope.find(name) is None for name in node.names):
-        e.unsupported("`nonlocal` of what lives outside of it", "what a kernel changes lives in fields")
+        e.unsupported("`nonlocal` of what lives outside of it", "kernels can only modify fields and local variables")
 
 
 def _function(e: Emitter, tree: ast.FunctionDef, is_plain: bool, may_recurse: bool = False) -> LocalFunction:

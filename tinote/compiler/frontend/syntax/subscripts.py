@@ -67,7 +67,10 @@ def subscript(e: Emitter, node: ast.Subscript) -> Any:
         except (LookupError, TypeError) as error:
             what = "the dictionary" if isinstance(base, dict) else describe(base)
             why = "" if isinstance(error, KeyError) else f": {error}"
-            e.error(f"{what} has no item {key!r}{why}", "what a kernel changes lives in fields" if not why else "")
+            e.error(
+                f"{what} has no item {key!r}{why}",
+                "kernels can only modify fields and local variables" if not why else "",
+            )
     if type(base).__module__.partition(".")[0] in ("numpy", "torch"):
         e.error(
             f"{describe(base)} cannot be read in a kernel",
@@ -286,8 +289,8 @@ def _looked_up(e: Emitter, table: dict[Any, Any], key: Any) -> Value:
     entries = [(k, e.force(v)) for k, v in table.items() if isinstance(k, Value) or is_number(k)]
     if not entries or not e.is_value(key) or not all(e.is_value(v) for _, v in entries):
         e.error(
-            "an item that is looked up at run time needs numbers for keys, and numbers or vectors for values",
-            "what a kernel looks up can also stand in a field",
+            "a dictionary that is indexed at run time needs numbers as keys, and numbers or vectors as values",
+            "a field can also hold the table",
         )
     known: Any = False
     found: Any = None

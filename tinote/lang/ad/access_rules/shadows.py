@@ -65,7 +65,7 @@ class Shadows:
 
 
 def _joined(met: list[_Stretch], buffer: ExternalArray, size: int) -> _Stretch:
-    """One stretch over several and a new array."""
+    """One range over several and a new array."""
     first = min([buffer.first, *[s.first for s in met]])
     last = max([buffer.last, *[s.last for s in met]])
     words = np.zeros(((last - first) // size, len(Word)), np.uint32)

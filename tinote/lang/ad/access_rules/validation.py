@@ -128,7 +128,7 @@ class AccessRules(Observer):
         first = self._next_code
         self._next_code += len(sites)
         if self._next_code > _MOST_CODES:
-            raise DifferentiationError("this tape has too many launches for its accesses to be told apart", caller())
+            raise DifferentiationError("this tape has too many launches to validate", caller())
         ends = len(self._launches)
         self._events.append(_Event(first, sites, kernel, ends - launches, ends, outside))
         return first

@@ -19,7 +19,7 @@ class Fix(Enum):
     """What usually helps; the value says it in words."""
 
     ACCUMULATE = "write `+=` if it is meant to add up, or put the new value into a field of its own"
-    SPLIT = "put the new value into a field of its own, or change the element before anybody reads it"
+    SPLIT = "put the new value into a field of its own, or change the element before it is read"
     DOUBLE_BUFFER = "put the new value into another element or field, as in `x[t + 1, i] = f(x[t, i])`"
     TAPE = 'let the tape keep the old value (on_overwrite="auto", without validation)'
 
@@ -62,7 +62,7 @@ class Violation:
     shape, offset, nbytes
         Those of the field, without its gradient.
     external : bool
-        Whether it is an external array, of which a tape keeps a copy for each launch that reads it.
+        Whether it is an external array; a tape keeps a copy of it for each launch that reads it.
     elements : numpy.ndarray
         Their indices as the user counts, one row each, in order; those of a component follow those of its element.
     earlier, later : ProgramAccess
@@ -161,7 +161,7 @@ class Violation:
         return (Fix.DOUBLE_BUFFER if self.earlier.kernel == self.later.kernel else Fix.SPLIT, Fix.TAPE)
 
     def error(self) -> AccessRuleError:
-        """It as an error that shows both lines."""
+        """An error that shows both lines."""
         notes: list[Note] = []
         if not self.is_one_operation:
             done = "read" if self.earlier.kind is Kind.READ else "written"

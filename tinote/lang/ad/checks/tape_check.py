@@ -133,7 +133,7 @@ class GradientCheck(Observer):
             if isinstance(record, Custom):
                 why, span = f"it has a gradient of its own in place of that of '{record.name}'", record.span
         if self._viewed is not None and self._viewed in living_buffers():
-            why = f"'{self._viewed.name}' was given away as an array through which anybody may write"
+            why = f"'{self._viewed.name}' was exported as an array, through which other code may write"
         if why is not None:
             raise DifferentiationError(
                 f"grad_check cannot run this tape again: {why}",

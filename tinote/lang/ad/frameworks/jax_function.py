@@ -20,7 +20,7 @@ from tinote.source import caller
 
 
 def jax_function(f: Callable[..., Any], *, inputs: Any = None, outputs: Any = None) -> Callable[..., Any]:
-    """A function of JAX's arrays, for `jax.jit`, `grad`, `jvp`, `vjp`, `vmap` and `hessian`.
+    """A function of JAX arrays, for `jax.jit`, `grad`, `jvp`, `vjp`, `vmap` and `hessian`.
 
     It has no effect but its results: afterwards all fields are as they were. Derivatives run `f` again. `vmap` runs it
     for one element after the other. Second derivatives have to be reverse over reverse or forward over reverse mode.

@@ -16,7 +16,7 @@ from tinote.source import caller
 
 
 def torch_function(f: Callable[..., Any], *, inputs: Any = None, outputs: Any = None) -> Callable[..., Any]:
-    """A function of PyTorch's tensors, through which gradients go.
+    """A function of PyTorch tensors that can be differentiated.
 
     So do second derivatives (`create_graph=True`) and tangents (`torch.autograd.forward_ad`). Tensors are on the CPU;
     they are read where they are, and not written. The function has no effect but its results: afterwards all fields are
@@ -46,7 +46,7 @@ def torch_function(f: Callable[..., Any], *, inputs: Any = None, outputs: Any = 
     DifferentiationError
         Without PyTorch.
     TypeError, ValueError, RuntimeError
-        From the function, as from PyTorch's own: for what is no tensor, a shape, a type or a device.
+        From the function, as from PyTorch's own: for what is not a tensor, a shape, a type or a device.
 
     Examples
     --------

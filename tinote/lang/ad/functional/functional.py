@@ -311,10 +311,10 @@ def jacobian(
     each. Where numbers that depend on the inputs go through Python (results of kernels, elements that are read, number
     arguments), a run gives one column. `f` starts from the same fields and arrays each time.
 
-    Of a sparse Jacobian, columns that have no row in common are computed together, so that about as many directions do
-    as a row has elements. Where the elements are is found anew at each call, by about 2 log₂(columns) times as many
-    directions; it is that of the path that the program takes for these inputs. The result is checked along a random
-    direction.
+    Columns of a sparse Jacobian that have no row in common are computed together, so the number of directions is about
+    that of the elements in a row. The sparsity pattern is found anew at each call, with about 2 log₂(columns) times
+    that number of directions; it holds for the path that the program takes for these inputs. The result is checked
+    along a random direction.
 
     Parameters
     ----------
@@ -323,9 +323,9 @@ def jacobian(
     output : Field or Ndarray, optional
         Where `f` leaves the result, as for `ti.ad.vjp`.
     mode : {"forward", "reverse"}, optional
-        Reverse mode takes one run of `f`, and a reverse run for each number of the result, up to 16 of which go
-        together. By default forward mode where the inputs have fewer numbers than the result, as far as the fields have
-        what it needs.
+        Reverse mode takes one run of `f`, and a reverse run for each number of the result, up to 16 of them together.
+        By default forward mode where the inputs have fewer numbers than the result, as far as the fields have what it
+        needs.
     sparse : bool, default False
         In forward mode, return sparse matrices.
     sparsity : sparse matrix or array, or a sequence of them, optional
@@ -761,7 +761,7 @@ def _scipy_sparse(task: DifferentiatedFunction) -> Any:
         return importlib.import_module("scipy.sparse")
     except ImportError:
         raise DifferentiationError(
-            "a sparse Jacobian is a matrix of SciPy's, which is not installed",
+            "a sparse Jacobian needs SciPy, which is not installed",
             task.span,
             hint="pip install scipy",
         ) from None

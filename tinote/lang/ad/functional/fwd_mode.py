@@ -109,7 +109,7 @@ class FwdMode:
         self.duals: Any = None
         seeds = _seeds(param, seed)
         if len(seeds) != len(params):
-            raise DifferentiationError(f"{len(params)} parameters need as many seeds, not {len(seeds)}", caller())
+            raise DifferentiationError(f"{len(params)} parameters need one seed each, not {len(seeds)}", caller())
         self._several: _SeveralSeeds | None = None
         self._apart = ExitStack()
         self._inner: InnerForward | ForwardInForward | ForwardAsFunction | None = None

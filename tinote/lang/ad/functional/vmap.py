@@ -255,7 +255,7 @@ class _Batched:
                         error.notes = (*error.notes, in_world(world, count, span))
                         raise
                     except Exception as error:
-                        error.add_note(f"in world {world} of {count}")
+                        error.add_note(f"in element {world} of a batch of {count}")
                         raise
                     found.append(returned if is_captured else _each_array(returned, np.ndarray.copy))
                     before.put_back_memory()
@@ -273,7 +273,7 @@ class _Batched:
             return _moved(found, axes, self._span)
         if not isinstance(axes, tuple | list) or not isinstance(found, tuple | list) or len(axes) != len(found):
             raise DifferentiationError(
-                f"out_axes of ti.ad.vmap is a number, or as many as the function returns values, not {axes!r}",
+                f"out_axes of ti.ad.vmap must be a number, or one for each value that is returned, not {axes!r}",
                 self._span,
             )
         return type(found)([_moved(one, axis, self._span) for one, axis in zip(found, axes, strict=True)])
@@ -289,7 +289,7 @@ class _Batched:
             own = (args[0],) if self._has_one_field else tuple(args[0])
             args = args[1:]
             if len(own) != len(self._fields):
-                raise DifferentiationError(f"{len(self._fields)} fields need as many arrays, not {len(own)}", caller())
+                raise DifferentiationError(f"{len(self._fields)} fields need one array each, not {len(own)}", caller())
             for field, one in zip(self._fields, own, strict=True):
                 _check_shape(field, one)
         begins = [
@@ -346,14 +346,14 @@ def _leaf(value: Any, axis: int | None, what: str) -> _Leaf:
     if not isinstance(array, np.ndarray):
         shown = "a number" if isinstance(value, bool | int | float) else repr(value)
         raise DifferentiationError(
-            f"{what} is {shown}, which has no axis of worlds",
+            f"{what} is {shown}, which has no batch axis",
             caller(),
-            hint="say None in in_axes for what worlds share",
+            hint="use None in in_axes for what the whole batch shares",
         )
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-        raise DifferentiationError(f"{what} is an array of {array.dtype}: worlds have numbers", caller())
+        raise DifferentiationError(f"{what} is an array of {array.dtype}: a batch consists of numbers", caller())
     if not -array.ndim <= axis < array.ndim:
-        raise DifferentiationError(f"{what} has shape {array.shape}: there is no axis {axis} of worlds", caller())
+        raise DifferentiationError(f"{what} has shape {array.shape}: axis {axis} does not exist", caller())
     return _Leaf(np.moveaxis(array, axis, 0), True)
 
 
@@ -374,8 +374,8 @@ def _check_shape(field: Field, value: Any) -> None:
     if shape != shape_of(field):
         given = repr(value) if array is None else f"an array of shape {array.shape}"
         raise DifferentiationError(
-            f"'{field.name}' begins with an array of shape {('worlds', *shape_of(field))}, not with {given}".replace(
-                "'worlds'", "worlds"
+            f"'{field.name}' begins with an array of shape {('batch', *shape_of(field))}, not with {given}".replace(
+                "'batch'", "batch"
             ),
             caller(),
         )
@@ -385,11 +385,11 @@ def _count(leaves: Sequence[_Leaf], span: Span) -> int:
     """How many worlds there are. Raises `DifferentiationError`."""
     counts = sorted({len(leaf.values) for leaf in leaves if leaf.differs})
     if not counts:
-        raise DifferentiationError("no argument of ti.ad.vmap has an axis of worlds", span)
+        raise DifferentiationError("no argument of ti.ad.vmap has a batch axis", span)
     if len(counts) > 1:
-        raise DifferentiationError(f"the arguments are of {counts[0]} worlds and of {counts[-1]}", span)
+        raise DifferentiationError(f"the batch axes have different lengths, such as {counts[0]} and {counts[-1]}", span)
     if counts[0] == 0:
-        raise DifferentiationError("there are no worlds, so what one returns is not known", span)
+        raise DifferentiationError("the batch is empty, so the type of the result is not known", span)
     return counts[0]
 
 

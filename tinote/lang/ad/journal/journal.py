@@ -182,7 +182,7 @@ class Journal(Recorder):
 
     @property
     def records(self) -> list[Record]:
-        """The launches, the captured steps and the stretches with a custom VJP."""
+        """The launches, the captured steps and the blocks with a custom VJP."""
         return [event for event in self.events if isinstance(event, Record)]
 
     def share_work(self) -> None:

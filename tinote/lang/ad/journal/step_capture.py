@@ -362,7 +362,7 @@ def _facts(
         if isinstance(event, Launch):
             arguments = event.arguments
             if arguments.external_arrays:
-                raise _refusal("a kernel is launched on an array that others manage")
+                raise _refusal("a kernel is launched on an array that tinote does not own")
             if arguments.writes_companions:
                 raise _refusal("a kernel writes to gradients")
             launches[id(arguments)] = arguments

@@ -103,7 +103,7 @@ class CompanionsBefore(MemoryCopies):
         self.begin(recording, companions)
 
     def keep(self, companions: Mapping[Buffer, Memory]) -> None:
-        """These may change, of which others may compute some in the meantime."""
+        """These companions may change; other code may compute some of them in the meantime."""
         for buffer, memory in companions.items():
             if memory not in self:
                 self.add(memory)

@@ -233,9 +233,7 @@ class UndoLog:
             self._settled.clear()
 
     def keep(self, buffer: Buffer, parts: Sequence[IndexRegion], make_room: MakeRoom) -> int:
-        """These parts are about to be overwritten, by a launch of which that is known. Gives the bytes that were
-        kept.
-        """
+        """These parts are about to be overwritten, as is known of the launch. Gives the bytes that were kept."""
         with self._lock:
             return self._keep(buffer, parts, make_room)
 
@@ -257,7 +255,7 @@ class UndoLog:
         make_room: MakeRoom,
         most: int,
     ) -> int:
-        """Keep what is wanted of a region beside what was `kept`, as long as that is little; else note its loss."""
+        """Save the needed part of a region besides what was `kept`, as long as that is little; else note its loss."""
         nbytes = 0
         for common in wanted.intersections(region):
             for part in uncovered(common, kept):
@@ -352,7 +350,7 @@ class Rewind:
             self._finals.add(buffer, region)
 
     def disturb_all(self, regions: BufferRegions) -> None:
-        """The same of several, which most of the calls before have told, too."""
+        """The same of several regions, mostly those of earlier calls."""
         if id(regions) not in self._disturbed:
             self._disturbed[id(regions)] = regions
             for buffer, region in regions:

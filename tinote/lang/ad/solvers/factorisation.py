@@ -36,13 +36,13 @@ ORDERINGS = tuple(_ORDERINGS)
 
 
 class _Kept:
-    """How many bytes of factors are held beside those that solvers have."""
+    """How many bytes of factors are held besides those that solvers have."""
 
     nbytes = 0
 
 
 class Factorisation:
-    """The factors of a square matrix of SciPy's, in columns, in double precision. `kind` and `ordering`: of `KINDS` and
+    """The factors of a square SciPy matrix, in columns, in double precision. `kind` and `ordering`: of `KINDS` and
     `ORDERINGS`. Raises `SolverError` at `span` for a matrix that is singular or, of a kind that needs it, not symmetric
     or not positive definite.
     """
@@ -175,7 +175,7 @@ class Factorisation:
 
 
 class _Cholmod:
-    """A factor of CHOLMOD's, as one of SuperLU's is called. Its matrix is symmetric."""
+    """A CHOLMOD factor with the interface of SuperLU. Its matrix is symmetric."""
 
     def __init__(self, factor: Any) -> None:
         self._factor = factor

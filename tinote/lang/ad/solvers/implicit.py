@@ -53,7 +53,7 @@ def implicit(
     ----------
     residual : callable
         A kernel, or a function that launches kernels, which computes F: it reads `unknown` and all else that F depends
-        on, θ, and gives `into` new values, as many as x has.
+        on, θ, and gives `into` new values, one for each number of x.
     unknown : Field
         x, with `needs_grad=True`; it holds where to begin, and gets the solution.
     into : Field
@@ -118,7 +118,7 @@ def implicit(
         )
     if unknown.held().size != into.held().size:
         raise DifferentiationError(
-            f"ti.ad.implicit solves as many equations as there are unknowns: '{unknown.name}' has "
+            f"ti.ad.implicit needs one equation for each unknown: '{unknown.name}' has "
             f"{unknown.held().size} numbers, and '{into.name}' {into.held().size}",
             span,
         )
@@ -319,7 +319,7 @@ def _dense(matrix: Array, span: Span, vector: Array) -> Array:
 
 def _not_converged(what: str, norm: float, least: float, span: Span) -> SolverError:
     error = SolverError(
-        f"{what} did not converge: the norm of the residual is {norm:.3g}, and {least:.3g} is wanted",
+        f"{what} did not converge: the norm of the residual is {norm:.3g}, and {least:.3g} is required",
         span,
         hint="begin nearer to the solution, or allow a larger tol",
     )

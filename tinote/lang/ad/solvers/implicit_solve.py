@@ -80,7 +80,7 @@ class ImplicitSolve:
         """Solve, with derivatives for who records."""
         listener = heard()
         if listener is not None:
-            listener.taking(f"{self._name}, whose iterations are as many as it takes")
+            listener.taking(f"{self._name}, whose number of iterations varies")
         found = recorder.get()
         if isinstance(found, Journal) and found.derivative.has_tangents:
             self._at_second_order(found)
@@ -369,7 +369,7 @@ def _difference(parts: Arrays) -> Array:
 
 
 class _Recorded:
-    """F as it was recorded at the solution, to be swept through in reverse as often as wanted."""
+    """F as it was recorded at the solution, to be swept through in reverse any number of times."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ _NOT_FINITE = "the matrix or the right-hand side has elements that are NaN or in
 
 
 def refuse_limits(residual: Any, residual_name: str, most: Any, most_name: str, span: Span) -> None:
-    """Raise `FieldError` for what is no norm of a residual, or no number of iterations."""
+    """Raise `FieldError` unless these are a norm of a residual and a number of iterations."""
     if isinstance(residual, bool) or not isinstance(residual, int | float | np.number) or not residual >= 0:
         raise FieldError(f"{residual_name} is the norm of a residual, a number of at least 0, not {residual!r}", span)
     if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 0:
@@ -104,7 +104,7 @@ def _ended(x: Array, norm: float, least: float, taken: int, name: str, span: Spa
         return x
     finite = np.isfinite(norm)
     error = SolverError(
-        f"{name} did not converge: after {taken} iterations the residual is {norm:.3g}, and {least:.3g} is wanted"
+        f"{name} did not converge: after {taken} iterations the residual is {norm:.3g}, and {least:.3g} is required"
         if finite
         else _NOT_FINITE,
         span,

@@ -33,5 +33,5 @@ def _library(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         raise NotAvailableError(
-            "sparse matrices are SciPy's, which is not installed", caller(), hint="pip install scipy"
+            "sparse matrices need SciPy, which is not installed", caller(), hint="pip install scipy"
         ) from None

@@ -86,9 +86,9 @@ class SparseMatrix:
     """A sparse matrix of numbers, without elements at first.
 
     Most come from `SparseMatrixBuilder.build`, or from SciPy by `SparseMatrix.from_scipy`. There are `A + B`, `A - B`,
-    `A * 2.0`, `A * B` (element by element), `A @ B`, `A @ x` (x: a field, an ndarray or a NumPy array with as many
-    numbers as A has columns; the result is an ndarray, or a NumPy array for one), `A.transpose()`, `A[i, j]` and
-    `A.shape`. All of these have derivatives in a tape, in functional derivatives and in forward mode.
+    `A * 2.0`, `A * B` (element by element), `A @ B`, `A @ x` (x: a field, an ndarray or a NumPy array with one number
+    for each column of A; the result is an ndarray, or a NumPy array for one), `A.transpose()`, `A[i, j]` and `A.shape`.
+    All of these have derivatives in a tape, in functional derivatives and in forward mode.
 
     Parameters
     ----------

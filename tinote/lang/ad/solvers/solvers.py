@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 class SparseSolver:
     """Solves linear systems with a sparse matrix by factorising it.
 
-    `compute(A)`, or `analyze_pattern(A)` and `factorize(A)`, and then `solve(b)` as often as wanted. Factors are
+    `compute(A)`, or `analyze_pattern(A)` and `factorize(A)`, and then any number of calls `solve(b)`. Factors are
     computed in double precision, by SuperLU (SciPy), or for LLT by CHOLMOD where scikit-sparse is installed.
 
     Parameters
@@ -81,7 +81,7 @@ class SparseSolver:
         self._factors: Factorisation | None = None
 
     def analyze_pattern(self, sparse_matrix: SparseMatrix) -> None:
-        """Note where a matrix has elements: `factorize` then takes matrices with the same ones only.
+        """Record the sparsity pattern of a matrix: `factorize` then takes matrices with the same ones only.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class SparseSolver:
         Parameters
         ----------
         b : Field, Ndarray or array_like
-            The right side, with as many numbers as the matrix has rows, counted row by row.
+            The right side, with one number for each row of the matrix, counted row by row.
         out : Field, optional
             Where the solution is left; it may be `b` itself.
 
@@ -189,7 +189,7 @@ class SparseCG:
     A : SparseMatrix
         The matrix.
     b : Field, Ndarray or array_like
-        The right side, with as many numbers as A has rows.
+        The right side, with one number for each row of A.
     x0 : as b, optional
         Where to begin, zeros if left out; it has no derivatives.
     max_iter : int, default 50

@@ -58,7 +58,7 @@ async function decodeProgram(data, mostBytes = 2 ** 31) {
   const bytes = data instanceof Uint8Array ? data : new Uint8Array(data);
   need(
     bytes.length > 16 && String.fromCharCode(...bytes.subarray(0, 8)) === PROGRAM_MAGIC,
-    "this is no captured program",
+    "this is not a captured program",
   );
   const head = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   need(head.getUint32(8, true) === PROGRAM_VERSION, "this captured program is of another version");
@@ -375,7 +375,7 @@ class Program {
     try {
       status = this.#exports.tn_replay(block);
     } catch (error) {
-      throw new ProgramError("trap", `the program has ended by itself: ${error.message}`);
+      throw new ProgramError("trap", `the program has stopped: ${error.message}`);
     }
     view = this.view; // memory may have grown
     if (this.description.prints) this.#keepPrints(view);

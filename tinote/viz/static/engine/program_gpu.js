@@ -438,7 +438,7 @@ class GpuProgram {
     if (!head.getUint32(4 * GPU_HEAD.faults, true)) return;
     this.device.queue.writeBuffer(shader.block, 0, new Uint8Array(GPU_HEAD.bytes));
     const site = shader.sites[head.getUint32(4 * GPU_HEAD.site, true)];
-    if (!site) throw new ProgramError("trap", "a kernel has told of no known fault");
+    if (!site) throw new ProgramError("trap", "a kernel has reported an unknown fault");
     const words = site.types.slice(0, BLOCK.payloadWords).map((type, at) => {
       const bits = head.getBigUint64(4 * GPU_HEAD.payload + 8 * at, true);
       return ARRAYS[type].BYTES_PER_ELEMENT === 8

@@ -472,7 +472,7 @@ class Explorer {
     );
     this.panes[0].choice.value = this.left === null ? "before" : String(this.left);
     this.compare.hidden = !this.shown.previous;
-    this.compare.textContent = this.shown.beside ? `Beside ${this.shown.beside}` : "Previous run";
+    this.compare.textContent = this.shown.beside ? `Compare with ${this.shown.beside}` : "Previous run";
     this.compare.title = this.shown.beside
       ? `Show the same stage of ${this.shown.beside} on the left (r)`
       : "Compare with what this kernel was before it changed last (r)";

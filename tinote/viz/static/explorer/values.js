@@ -83,8 +83,8 @@ class Values {
           "p",
           { class: "empty" },
           "Runs this iteration of each parallel loop on a copy of the fields as they are now, in the stage on the " +
-            "right. Nothing of the program changes. Of a gradient, the adjoint of each variable stands beside its " +
-            "value: they begin with the seed, or with what stands in the gradients of the results now.",
+            "right. Nothing of the program changes. Of a gradient, the adjoint of each variable is shown next to its " +
+            "value: they begin with the seed, or with what the gradients of the results hold now.",
         ),
       ];
     if (waiting) return [make("p", { class: "empty" }, "running …")];

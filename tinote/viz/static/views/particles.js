@@ -131,7 +131,7 @@ function isNear(event, positions, width, height, reach) {
 function turnCamera(model, canvas, turns) {
   canvas.classList.add("tinote-turnable");
   canvas.tabIndex = 0;
-  const drag = model.get("can_point") ? "Drag beside the particles, drag with Shift," : "Drag";
+  const drag = model.get("can_point") ? "Drag next to the particles, drag with Shift," : "Drag";
   canvas.title = `${drag} or press the arrow keys to turn`;
   const turn = (around, above) => say(model, { kind: "turn", by: [around, above] });
   let held = null;

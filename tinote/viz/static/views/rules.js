@@ -263,7 +263,7 @@ class RuleView {
     return make(
       "section",
       { class: "fixes", "aria-label": "Fixes" },
-      make("h3", {}, finding.fixes.length > 1 ? "Ways to mend it" : "How to mend it"),
+      make("h3", {}, finding.fixes.length > 1 ? "Ways to fix it" : "How to fix it"),
       make("ol", { class: "fix-list" }, ...fixes),
     );
   }
