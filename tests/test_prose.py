@@ -1,0 +1,193 @@
+"""The words of what users read: the field's terms in plain English. Words that were retired stay retired.
+
+Public texts have no exceptions: Markdown, notebooks, the command's help, messages, docstrings of public names. First
+sentences of the other docstrings have exceptions by folder, which may only become fewer.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from manual.reference import CONSTANTS, MODULES, RETURNED, docstring_of, members, public
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+#: A word or a phrase, as a regular expression, and what to write instead.
+RETIRED = {
+    r"\b(?:told|hears?|heard)\b": "is called, is notified, records",
+    r"\bwhom?ever\b": "the caller, the user, any code that",
+    r"\bwhatever (?:is|are|was|has|have|does|do|can|may|must|will|else|makes?|needs?|reads?|writes?)\b": "any",
+    r"(?<!each )(?<!some )(?<!one )(?<!two )(?<!both )(?<!all )of wh(?:ich|ose|om)\b": "whose",
+    r"\bas (?:many|much|often)\b[^.;]*?\bas\b": "the same number of, one for each",
+    r"\bbeside\b(?!=| :)": "besides (also), next to (a place), compared with",
+    r"\bdear(?:er|est)?\b": "expensive",
+    r"\b(?:lent|lends?|lending)\b": "temporary",
+    r"\b(?:a|an|one|each|every|the|this|such) stretch(?:es)?\b": "effects (of a block), interval",
+    r"\bpremises?\b": "guards",
+    r"\bworlds?\b": "batch, copies, environments",
+    r"\btwins?\b": "adjoint, counterpart",
+    r"\bkin\b": "related",
+    r"\bin addition\b": "also",
+    r"\bnext to no(?:thing)?\b": "almost nothing",
+    r"\b(?:no|any|some|every)body\b": "the user, the caller, no code",
+    r"\bmend(?:s|ed|ing)?\b": "fix",
+    r"(?<!there )\b(?:is|are) no (?!longer\b|more\b|less\b|\w+er than\b)": "is not a",
+    r"\bof (?-i:[A-Z])\w+'s(?= (?:that|and|or)\b|[.,;:)|\n]|$)": "a NumPy array, an NVIDIA GPU",
+    r"\b(?:its|their) like\b": "similar ones",
+    r"\bby (?:itself|themselves)\b": "automatically, by default, alone",
+    r"\bstands? (?:there|here|below|above)\b": "is",
+    r"\b(?:parallel|each|every|other|same) turns?\b": "iteration",
+}
+
+#: Where first sentences of internal docstrings still have retired words.
+NOT_YET = {
+    "tinote/compiler/codegen/",
+    "tinote/compiler/frontend/",
+    "tinote/compiler/inspect/",
+    "tinote/compiler/passes/",
+    "tinote/compiler/protocol.py",
+    "tinote/lang/ad/functional/",
+    "tinote/lang/ad/journal/",
+    "tinote/lang/ad/repeated_tapes.py",
+    "tinote/lang/capture/",
+}
+
+
+def retired(text: str) -> list[str]:
+    """The retired words in a text, with what to write instead. Code in backticks and formulas do not count."""
+    prose = " ".join(re.sub(r"`[^`]*`|\$[^$]*\$|\]\([^)]*\)", "x", text).split())
+    return [
+        f"{found[0]!r}: {instead}"
+        for word, instead in RETIRED.items()
+        for found in re.finditer(word, prose, re.IGNORECASE)
+    ]
+
+
+def check(texts: Iterable[tuple[str, str]]) -> None:
+    """Fails with the places of texts that have retired words."""
+    __tracebackhide__ = True
+    found = [f"{place}: {word}" for place, text in texts for word in retired(text)]
+    assert not found, "\n".join(["write other words:", *found])
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The journal is told of each launch.", True),
+        ("Whoever waits does the work.", True),
+        ("A number of which nothing is known", True),
+        ("three parts, each of which is simple", False),
+        ("as many copies as there are threads", True),
+        ("a copy beside the field", True),
+        ("It changes whatever is there.", True),
+        ("A launch costs a microsecond, whatever the kernel does.", False),
+        ("1 is no index", True),
+        ("there is no index", False),
+        ("it is no longer an index", False),
+        ("an array of NumPy's", True),
+        ("an array of Taichi's kind, and `an array of NumPy's`", False),
+        ("The springs' stretch, and threads that stretch", False),
+        ("code that runs by itself", True),
+    ],
+)
+def test_what_counts_as_a_retired_word(text: str, found: bool) -> None:
+    assert bool(retired(text)) is found
+
+
+# ---- texts
+
+
+def markdown() -> Iterator[tuple[str, str]]:
+    """The paragraphs of the project's Markdown, and of the notebooks'."""
+    listed = subprocess.run(["git", "ls-files", "-z", "*.md"], cwd=PROJECT, capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        if not name.startswith("benchmarks/reports/"):  # They are written by programs.
+            text = (PROJECT / name).read_text(encoding="utf-8")
+            prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+            yield from ((name, paragraph) for paragraph in re.split(r"\n\s*\n", prose))
+    for file in sorted((PROJECT / "notebooks").glob("*.ipynb")):
+        for cell in nbformat.read(file, as_version=4).cells:
+            if cell.cell_type == "markdown":
+                yield file.name, re.sub(r"\$\$.*?\$\$|^```.*?^```$", "", cell.source, flags=re.MULTILINE | re.DOTALL)
+
+
+SOURCES = {
+    path.relative_to(PROJECT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+    for path in sorted((PROJECT / "tinote").rglob("*.py"))
+}
+
+
+def literals(module: ast.Module) -> Iterator[tuple[int, str]]:
+    """The texts in a module that are no docstrings: what is in braces of an f-string is left out."""
+    statements = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
+    parts = {id(part) for node in ast.walk(module) if isinstance(node, ast.JoinedStr) for part in node.values}
+    others = statements | parts
+    for node in ast.walk(module):
+        if isinstance(node, ast.JoinedStr) and id(node) not in statements:
+            texts = [one.value if isinstance(one, ast.Constant) else "x" for one in node.values]
+            yield node.lineno, "".join(map(str, texts))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in others:
+            if " " in node.value:  # A word alone is a name.
+                yield node.lineno, node.value
+
+
+def public_docstrings() -> Iterator[tuple[str, str]]:
+    """The docstrings of public modules, names, methods and properties."""
+    for owner, module in MODULES.items():
+        yield owner, module.__doc__ or ""
+    names = {f"{owner}.{name}": one for owner, module in MODULES.items() for name, one in public(module).items()}
+    for name, value in {**names, **RETURNED}.items():
+        if not isinstance(value, CONSTANTS):
+            yield name, inspect.getdoc(value) or ""
+            for member in members(value) if isinstance(value, type) else ():
+                text = docstring_of(value, member)
+                yield f"{name}.{member}", "\n\n".join([text.summary, text.text, *text.sections.values()])
+
+
+def first_sentences(module: ast.Module) -> Iterator[tuple[int, str]]:
+    """The first sentences of a module's docstrings."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
+            yield getattr(node, "lineno", 1), re.split(r"(?<=[.:;])\s|\n\n", text, maxsplit=1)[0]
+
+
+# ---- the gate
+
+
+def test_texts_in_markdown_have_no_retired_words() -> None:
+    check(markdown())
+
+
+def test_messages_and_the_commands_help_have_no_retired_words() -> None:
+    check((f"{name}:{line}", text) for name, module in SOURCES.items() for line, text in literals(module))
+
+
+def test_messages_say_what_must_be() -> None:
+    """`x must be positive, not -1`, in place of `x is -1; it is more than 0`."""
+    loose = re.compile(r"\b(?:is|are|of) x; (?:it|they) (?:is|are|has|have)\b")
+    texts = [(f"{name}:{line}", text) for name, module in SOURCES.items() for line, text in literals(module)]
+    assert [place for place, text in texts if loose.search(text)] == []
+
+
+def test_docstrings_of_public_names_have_no_retired_words() -> None:
+    check(public_docstrings())
+
+
+def test_first_sentences_have_no_retired_words() -> None:
+    texts = {name: list(first_sentences(module)) for name, module in SOURCES.items()}
+    done = {name: some for name, some in texts.items() if not name.startswith(tuple(NOT_YET))}
+    check((f"{name}:{line}", one) for name, some in done.items() for line, one in some)
+
+
+@pytest.mark.parametrize("place", sorted(NOT_YET))
+def test_exceptions_are_still_needed(place: str) -> None:
+    """A folder whose sentences were all rewritten leaves the list."""
+    sentences = [text for name, one in SOURCES.items() if name.startswith(place) for _, text in first_sentences(one)]
+    assert any(map(retired, sentences))
