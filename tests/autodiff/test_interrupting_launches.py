@@ -186,7 +186,7 @@ def test_a_derivative_may_be_computed_at_any_point_of_another_one(
             try:
                 found.append(np.array(inner(own)))
             except DifferentiationError as error:  # what it writes before belongs to the launch under way
-                assert "of which one interrupts the other one" in error.message, wanted
+                assert "where one interrupts the other" in error.message, wanted
                 assert inner is of_forward_mode
 
     def run() -> Any:
@@ -208,7 +208,7 @@ def test_a_derivative_may_be_computed_at_any_point_of_another_one(
         try:
             assert np.array_equal(run(), right), wanted
         except DifferentiationError as error:
-            assert "of which one interrupts the other one" in error.message, wanted
+            assert "where one interrupts the other" in error.message, wanted
             assert inner is of_forward_mode
             refused += 1
         if found:
@@ -244,4 +244,4 @@ def test_a_derivative_in_the_memory_of_the_sweep_that_it_interrupts_is_refused(
         refused.append(error.message)
     scene.loss = loss
     assert len(refused) == 2
-    assert all("is used by two recordings of which one interrupts the other one" in one for one in refused)
+    assert all("is used by two recordings where one interrupts the other" in one for one in refused)

@@ -193,6 +193,15 @@ class Tape(Journal):
 
     #: the block in which it is beside the recordings that it interrupts, if there are any
     apart: ExitStack | None = None
+    rules: AccessRules | None = None
+    _check: GradientCheck | None = None
+    _saves = True
+    grad_report: GradientReport | None = None
+    is_swept = leaves = True
+    repeats = False
+    _entered = False
+    _place = "", 0
+    _inner: InnerTape | TapeAsFunction | None = None
 
     def __init__(
         self,
@@ -231,8 +240,6 @@ class Tape(Journal):
             warnings.warn("a tape validates only in debug mode: call ti.init(debug=True)", stacklevel=2)
             validation = False
         raises = validation is True or on_overwrite == "error"
-        self.rules: AccessRules | None = None
-        self._check: GradientCheck | None = None
         observers: tuple[Observer, ...] = ()
         if validation or raises:
             self.rules = AccessRules(raises=raises)
@@ -240,17 +247,16 @@ class Tape(Journal):
         if grad_check:
             self._check = GradientCheck(grad_check, loss)
             observers += (self._check,)
-        self._saves = on_overwrite != "unchecked"
+        if on_overwrite == "unchecked":
+            self._saves = False
         super().__init__(observers, saves=on_overwrite != "unchecked", keep=keep or self._check is not None)
-        self.trace.refuses = validation is True
+        if validation is True:
+            self.trace.refuses = True
         self.loss = loss
-        self.grad_report: GradientReport | None = None
-        self.clear_gradients = clear_gradients
-        self.is_swept = self.leaves = True
-        self.repeats = repeats
-        self._entered = False
-        self._place = "", 0
-        self._inner: InnerTape | TapeAsFunction | None = None
+        if not clear_gradients:
+            self.clear_gradients = False
+        if repeats:
+            self.repeats = True
 
     @property
     def violations(self) -> list[Violation]:

@@ -113,7 +113,7 @@ class Dependencies:
         #: names that are looked up elsewhere, since no namespace has them
         self._absent: dict[int, tuple[KeysView[str], set[str]]] = {}
         #: abstract classes that are asked for by `isinstance`, with the token of what was registered with any of them
-        self._abstract: tuple[str, Any] = "", None
+        self._abstract: tuple[str, Any] | None = None
         self._functions: dict[int, tuple[types.FunctionType, Any, Any, Any]] = {}
         self._roots: list[tuple[Any, str, Span]] = []
         self._contents: dict[int, tuple[Any, str, Any]] = {}
@@ -256,6 +256,7 @@ class Dependencies:
 
     def changed(self) -> str | None:
         """The name of something that is not what it was."""
+        # Each replay asks: what is still the same object takes no call.
         try:
             for getter, namespace, values in self._quick:
                 if not all(map(is_, getter(namespace), values)):
@@ -267,7 +268,16 @@ class Dependencies:
         for names, absent in self._absent.values():
             if not names.isdisjoint(absent):
                 return min(names & absent)
-        return self._changed_otherwise()
+        for function, code, defaults, named in self._functions.values():
+            if (
+                function.__code__ is not code
+                or function.__defaults__ is not defaults
+                or function.__kwdefaults__ is not named
+            ):
+                return function.__name__
+        if self._attributes or self._contents or self._abstract is not None:
+            return self._changed_state()
+        return None
 
     def refuse_changes(self, place: Span) -> None:
         """Raise `CaptureError` if a call has changed something in Python that a replay would not change."""
@@ -306,18 +316,11 @@ class Dependencies:
                 return key
         return None
 
-    def _changed_otherwise(self) -> str | None:
-        # Every call of a plan asks: what is still the same object takes no call.
-        for function, code, defaults, named in self._functions.values():
-            if (
-                function.__code__ is not code
-                or function.__defaults__ is not defaults
-                or function.__kwdefaults__ is not named
-            ):
-                return function.__name__
-        key, token = self._abstract
-        if token is not None and token != abc.get_cache_token():
-            return key
+    def _changed_state(self) -> str | None:
+        if self._abstract is not None:
+            key, token = self._abstract
+            if token != abc.get_cache_token():
+                return key
         for owner, attribute, value, name in self._attributes.values():
             try:
                 now = getattr(owner, attribute, MISSING)

@@ -57,6 +57,8 @@ class Guards:
         """Whether all gradients that matter are whose they were, so that none has to be claimed."""
         if present_owner() is not self.owner:
             return False
+        if session.gradients is self._known and (self._cleared is None or not session.has_owners):
+            return True  # no field and no owner has come or gone since
         own = None if self._cleared is None else own_gradients()
         if session.gradients is self._known and own is self._cleared:
             return True

@@ -251,7 +251,8 @@ def open_recording(recording: Recorder) -> None:
         recording.owner = present_owner()
         recording.thread = get_ident()
         recording.reference = weakref.ref(recording, _is_gone)
-        recording.interrupts = recording.interrupts or _interrupts.get()
+        if not recording.interrupts and (interrupts := _interrupts.get()):
+            recording.interrupts = interrupts
     if recording.reference not in open_recordings:
         open_recordings.append(recording.reference)
         if _replays:
@@ -349,6 +350,11 @@ def use(recording: Recorder, companions: Collection[Buffer] | None = None) -> No
             if holds or not may_end or others_wait or not _change.wait(PATIENCE):
                 raise _both(recording, buffer, other)
             recording.is_using = True
+
+
+def is_alone(recording: Recorder) -> bool:
+    """Whether no other recording is open, and none has met this one."""
+    return len(open_recordings) == 1 and recording.met is None
 
 
 def refuse_same_values(recording: Recorder) -> None:
