@@ -130,6 +130,33 @@ def test_what_changes_a_container_is_known(kind: type) -> None:
 
 # ---- names, attributes and code
 
+#: Functions, each with one that does something else: all but the last differ from `def f(a): return a + 1`.
+OTHERS = (
+    "def f(a): return a + 2",
+    "def f(a): return a + 1.0",
+    "def f(a): return a + True",
+    "def f(a): return a - 1",
+    "def f(b): return b + 1",
+    "def f(a, /): return a + 1",
+    "def f(*, a): return a + 1",
+    "def f(*a): return a + 1",
+    "def f(a): return g + 1",
+    "def f(a): return (lambda: a + 1)()",
+    "def f(a):\n    try: return a + 1\n    except: pass",
+    "\n\n# elsewhere\ndef f(a):  # as well\n    return a + 1",
+)
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_what_code_means_is_all_but_its_place(text: str) -> None:
+    def meaning(text: str) -> Any:
+        space: dict[str, Any] = {}
+        exec(compile(text, "meant.py", "exec"), space)
+        return codes.meaning_of(space["f"].__code__)
+
+    assert (meaning(text) == meaning("def f(a): return a + 1")) == (text is OTHERS[-1])
+
+
 TEXT = """\
 import os.path as paths, math
 OUTER = 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 
+from tinote.compiler.pysource.names import names_bound_by
+
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 #: Says which arguments of a call the callee may assign.
@@ -99,13 +101,10 @@ def local_names(tree: ast.FunctionDef) -> frozenset[str]:
     stack: list[ast.AST] = list(tree.body)
     while stack:
         node = stack.pop()
+        found.update(names_bound_by(node))
         if isinstance(node, ast.Nonlocal):
             others.update(node.names)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.add(node.name)
-        elif not isinstance(node, ast.Lambda | ast.comprehension):
+        elif not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda | ast.comprehension):
             stack += ast.iter_child_nodes(node)
     return frozenset(found - others)
 

@@ -26,6 +26,22 @@ def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from codes_in(constant)
 
 
+def meaning_of(code: types.CodeType) -> Any:
+    """What code does, wherever it stands, as plain data that is the same in every process."""
+    shape = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
+    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    constants = [_meaning_of_constant(one) for one in code.co_consts]
+    return code.co_code.hex(), code.co_exceptiontable.hex(), shape, names, constants
+
+
+def _meaning_of_constant(value: Any) -> Any:
+    if isinstance(value, types.CodeType):
+        return meaning_of(value)
+    if isinstance(value, frozenset):  # text is in sets in another order in another process
+        return "set", sorted(map(repr, map(_meaning_of_constant, value)))
+    return [_meaning_of_constant(one) for one in value] if isinstance(value, tuple) else repr(value)
+
+
 def place_of(code: types.CodeType) -> Span:
     """Where a function is defined."""
     return Span(code.co_filename, code.co_firstlineno)

@@ -22,7 +22,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tinote.compiler.pysource.codes import codes_in, place_of
+from tinote.compiler.pysource.codes import codes_in, meaning_of, place_of
 from tinote.compiler.pysource.private_names import spell_out
 from tinote.compiler.single_flight import SingleFlight
 from tinote.errors import KernelSyntaxError
@@ -178,12 +178,14 @@ def is_text_of(code: types.CodeType, lines: Sequence[str], file: str, loader: An
     if not _may_have_changed(file):
         return True
     # The whole of it: what stands around a function, and even what the module imports, takes part in its code.
-    return any(
-        _same_code(one, code)
-        for compiled in (_compiled, _compiled_cells, functools.partial(_compiled_by, loader))
-        for one in _codes_of(compiled("".join(lines), file, code.co_flags & _FUTURE))
-        if one.co_qualname == code.co_qualname and one.co_firstlineno == code.co_firstlineno
-    )
+    meaning = meaning_of(code)
+    for compiled in (_compiled, _compiled_cells, functools.partial(_compiled_by, loader)):
+        whole = compiled("".join(lines), file, code.co_flags & _FUTURE)
+        for one in () if whole is None else codes_in(whole):
+            is_there = one.co_qualname == code.co_qualname and one.co_firstlineno == code.co_firstlineno
+            if is_there and meaning_of(one) == meaning:
+                return True
+    return False
 
 
 @functools.lru_cache(maxsize=8)
@@ -245,28 +247,3 @@ def _may_have_changed(file: str) -> bool:
     except OSError:
         return False
     return max(status.st_mtime, status.st_ctime) >= _process_start()
-
-
-def _codes_of(code: types.CodeType | None) -> Iterator[types.CodeType]:
-    return iter(()) if code is None else codes_in(code)
-
-
-_COMPARED = (
-    *("co_code", "co_names", "co_varnames", "co_cellvars", "co_freevars", "co_exceptiontable"),
-    *("co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_flags"),
-)
-
-
-def _same_code(a: types.CodeType, b: types.CodeType) -> bool:
-    """Whether two functions do the same, wherever they stand."""
-    if any(getattr(a, name) != getattr(b, name) for name in _COMPARED) or len(a.co_consts) != len(b.co_consts):
-        return False
-    return all(_same_item(x, y) for x, y in zip(a.co_consts, b.co_consts, strict=True))
-
-
-def _same_item(a: object, b: object) -> bool:
-    if isinstance(a, types.CodeType) and isinstance(b, types.CodeType):
-        return _same_code(a, b)
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(map(_same_item, a, b))
-    return type(a) is type(b) and (a == b if isinstance(a, frozenset) else repr(a) == repr(b))

@@ -148,8 +148,7 @@ class _StraightReader(Reader, ast.NodeVisitor):
                 raise self._unknown(node)
         self.generic_visit(node)
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
-        self.visit_BinOp(node)
+    visit_UnaryOp = visit_BinOp  # noqa: N815
 
     def visit_For(self, node: ast.For) -> None:
         count = node.iter

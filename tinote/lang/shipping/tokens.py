@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from tinote.compiler.pysource.codes import captured_by
+from tinote.compiler.pysource.codes import captured_by, meaning_of
 from tinote.compiler.pysource.origins import is_library
 from tinote.lang.shipping.references import Reach, is_importable, is_own_cache
 from tinote.runtime.digest import digest
@@ -100,7 +100,7 @@ class _Description:
             return "cached property", self.of(value.func)
         if isinstance(value, types.FunctionType):
             parts = value.__defaults__, value.__kwdefaults__, captured_by(value), value.__dict__
-            return "function", _code(value.__code__), [self.of(part) for part in parts]
+            return "function", meaning_of(value.__code__), [self.of(part) for part in parts]
         if isinstance(value, types.MethodType):
             return "method", self.of(value.__func__), self.of(value.__self__)
         if isinstance(value, type):
@@ -137,22 +137,6 @@ def _is_named(value: Any) -> bool:
     """Whether a value is what a library has under its name."""
     kinds = type | types.FunctionType | types.BuiltinFunctionType | Tokenised
     return isinstance(value, kinds) and is_library(value.__module__) and is_importable(value)
-
-
-def _code(code: types.CodeType) -> Any:
-    shape = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
-    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
-    exceptions = getattr(code, "co_exceptiontable", b"").hex()
-    return code.co_code.hex(), exceptions, shape, names, [_constant(one) for one in code.co_consts]
-
-
-def _constant(value: Any) -> Any:
-    """A constant of code, the same in every process: text is in sets in another order there."""
-    if isinstance(value, types.CodeType):
-        return _code(value)
-    if isinstance(value, frozenset):
-        return "set", sorted(map(repr, map(_constant, value)))
-    return [_constant(one) for one in value] if isinstance(value, tuple) else repr(value)
 
 
 def _digest(array: Any) -> str:
