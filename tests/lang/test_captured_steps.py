@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import linecache
 import math
 import os
@@ -995,6 +996,36 @@ def test_defaults_that_are_replaced_are_those_of_the_next_call(library: Library)
     step.__defaults__ = (0.125,)
     with pytest.raises(CaptureError, match="'step' has changed"):
         program()
+
+
+def test_what_is_collected_meanwhile_is_not_the_steps(library: Library) -> None:
+    """Whatever garbage Python comes upon while it runs: functions that are left then end as ever."""
+    ended: list[int] = []
+
+    def waits(number: int) -> Any:
+        try:
+            yield
+        finally:
+            ended.append(number)
+
+    text = "def step():\n    lists = [[k] for k in range(100_000)]\n    shift(0, 0.5 * len(lists))\n"
+    program = ti.capture(library.step(text, "collected meanwhile"))
+    thresholds = gc.get_threshold()
+    gc.collect()
+    gc.disable()
+    try:
+        for number in range(20):
+            circle: list[Any] = [waits(number)]
+            next(circle[0])
+            circle.append(circle)
+        gc.set_threshold(60_000, 1000, 1000)  # in the first call, not before
+        del circle
+        gc.enable()
+        program()
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.enable()
+    assert program.is_captured and sorted(ended) == list(range(20))
 
 
 def test_a_change_before_a_function_is_met_counts() -> None:

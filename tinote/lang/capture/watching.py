@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -40,16 +41,28 @@ class Watch:
         self._at_once = at_once
         self._called: dict[tuple[Any, int], tuple[Any, dict[str, Any], dict[str, Any]]] = {}
         self._before: Any = None
+        #: whether this thread collects garbage just now: what ends then is not the step's
+        self._is_collecting = False
+        self._thread = threading.get_ident()
 
     def __enter__(self) -> Watch:
         self._before = sys.getprofile()
+        gc.callbacks.append(self._collect)
         sys.setprofile(self._notice)
         return self
 
     def __exit__(self, *error: object) -> None:
         sys.setprofile(self._before)
+        gc.callbacks.remove(self._collect)
+        self._is_collecting = False
+
+    def _collect(self, phase: str, _: object) -> None:
+        if threading.get_ident() == self._thread:
+            self._is_collecting = phase == "start"
 
     def _notice(self, frame: Any, event: str, argument: Any) -> None:
+        if self._is_collecting:
+            return
         if event == "call":
             if self._is_users(frame):
                 self._notice_function(frame)
