@@ -128,8 +128,8 @@ PRIMALS: dict[Callable[..., Any], Expected] = {
     ],
     carried: [("# carried", "order_iterations", False, "`a` is carried from one iteration to the next")],
     summed: [
-        ("# sum", "privatise", True, "each thread has a copy of `s`"),
-        ("# spread", "privatise", False, "a copy of `y` for each thread has few updates"),
+        ("# sum", "privatise", True, "a copy of `s` for each thread"),
+        ("# spread", "privatise", False, "no copy of `y` for each thread: it has too few updates"),
         ("# summed", "mark_vector_loops", False, "may update one element of `y`"),
     ],
     written_out: [

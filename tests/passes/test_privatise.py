@@ -15,6 +15,7 @@ from tinote.ir.parse import parse
 from tinote.ir.text import show
 from tinote.ir.types import i32
 from tinote.ir.verify import Form
+from tinote.remarks import Remark
 
 becomes_in_tasks = functools.partial(becomes, form=Form.TASKS)
 stays_in_tasks = functools.partial(stays, form=Form.TASKS)
@@ -226,8 +227,11 @@ def test_a_larger_buffer_has_a_copy_where_its_updates_are_counted(updates: int, 
         %k: i32 = load @p[%i]
         atomic add @y[%k], 1i32
     """
-    fn = privatise(parse(text))
+    said: list[Remark] = []
+    fn = privatise(parse(text), said.append)
     assert privates(fn) == ({"y": "add"} if worth else {})
+    reason = "a copy of `y` for each thread" if worth else "no copy of `y` for each thread: it has too few updates"
+    assert [(remark.text, remark.done) for remark in said] == [(reason, worth)]
 
 
 SCATTER = """

@@ -110,7 +110,7 @@ class _Marker(Rewriter):
             return str(conflict)
         loops = any(isinstance(inner, ir.For) for inner in walk(body))
         if loops and any(isinstance(inner, ir.Check) for inner in walk(body)):
-            return "a check stands in it, besides loops"
+            return "a check stands in it, and a loop"
         first = loops or self.checks_may_go_first(body, self.accesses.loops[op])
         return "" if first else "its checks cannot all be made before its iterations run"
 

@@ -69,8 +69,10 @@ def privatise(fn: ir.Function, report: Report = unread, *, one_thread: bool = Fa
     for op in fn.region.body:
         if isinstance(op, ir.Load):
             loads[op.out] = op
-        parallel = isinstance(op, ir.Task) and op.parallel
-        body += _Choice(op, accesses, loads, report).tasks(one_thread) if parallel else [op]  # type: ignore[arg-type]
+        if isinstance(op, ir.Task) and op.parallel:
+            body += _Choice(op, accesses, loads, report).tasks(one_thread)
+        else:
+            body.append(op)
     if same(body, fn.region.body):
         return fn
     return fn.with_region(ir.Region(fn.region.params, tuple(body), fn.region.yields))
@@ -104,10 +106,9 @@ class _Choice:
             limit = _MAX_COPY_BYTES if updates < math.inf else _MAX_COPY_BYTES_WITHOUT_COUNT
             large = self.used + c.size > limit
             if large or updates < _MIN_UPDATES_PER_ELEMENT * c.elements:
-                why = f"would take more than {limit >> 10:,} KiB" if large else "has few updates for its elements"
-                self.remark(c, f"a copy of `{c.target.name}` for each thread {why}")
+                self.remark(c, f"it would take more than {limit >> 10:,} KiB" if large else "it has too few updates")
                 continue
-            self.remark(c, f"each thread has a copy of `{c.target.name}`", done=True)
+            self.remark(c)
             self.used += c.size
             chosen.append(ir.Private(c.target, _copy_of(c, self.accesses.loops[self.task]), c.prim))
         return chosen
@@ -117,15 +118,23 @@ class _Choice:
         found = [c for c in self.candidates if None in c.target.shape and _is_packed(c.target)]
         size = sum([bytes_of(_list_of(c.target)) or 0 for c in found])
         long = sum(1 for _ in walk(self.task.body)) > _MAX_OPERATIONS_TWICE
-        refused = long or self.used + size > _MAX_COPY_BYTES
-        why = "and two versions of the task would be too long" if long else "and room for copies of it is too large"
+        large = self.used + size > _MAX_COPY_BYTES
+        why = (
+            "two versions of the task would be too long"
+            if long
+            else "room for any length is too large"
+            if large
+            else ""
+        )
         for c in found:
-            tail = why if refused else "so that a launch decides whether each thread has a copy"
-            self.remark(c, f"the length of `{c.target.name}` is known at launch only, {tail}", done=not refused)
-        return [] if refused else found
+            self.remark(c, why)
+        return [] if why else found
 
-    def remark(self, candidate: _Candidate, text: str, *, done: bool = False) -> None:
-        self.report(Remark("privatise", span_of(candidate.updates[0].op), text, done))
+    def remark(self, candidate: _Candidate, why: str = "") -> None:
+        """Say whether each thread has a copy, or why not."""
+        name = candidate.target.name
+        text = f"no copy of `{name}` for each thread: {why}" if why else f"a copy of `{name}` for each thread"
+        self.report(Remark("privatise", span_of(candidate.updates[0].op), text, done=not why))
 
     def with_copies(
         self, args: tuple[ir.Atom, ...], body: ir.Region, chosen: Sequence[ir.Private], name: str
