@@ -204,3 +204,26 @@ def test_what_was_decided_is_said_of_a_kernel(program: Callable[..., Any], field
 @pytest.mark.parametrize("program", GRADIENTS, ids=lambda program: program.__name__)
 def test_what_was_decided_is_said_of_a_gradient(program: Callable[..., Any], fields: tuple[Any, ...]) -> None:
     compare(said_of(program(*fields), True), GRADIENTS[program])
+
+
+def test_lanes_that_are_switched_off_say_so() -> None:
+    ti.init(offline_cache=False, lanes="never")
+    x, y = ti.field(ti.f32, N), ti.field(ti.f32, N)
+    (reason,) = [text for _, step, _, text in said_of(searching(x, y, None, None), False) if step == "vectorise"]
+    assert reason == "lanes='never' is in force"
+
+
+def test_tables_show_the_reasons_that_steps_gave(fields: tuple[Any, ...]) -> None:
+    kernel = carried(*fields)
+    (reason,) = [text for _, step, _, text in said_of(kernel, False) if step == "order_iterations"]
+    assert [task.because for task in kernel.tasks() if task.because] == [reason]
+    assert f"in order: {reason}" in [one.advice for one in kernel.loops()]
+
+
+def test_debug_mode_says_why_iterations_run_in_order() -> None:
+    ti.init(offline_cache=False, debug=True)
+    x, y, k = ti.field(ti.f32, N), ti.field(ti.f32, N), ti.field(ti.i32, N)
+    kernel = meeting(x, y, k, None)
+    compare(said_of(kernel, False), [("# meeting", "watch_conflicts", True, "whether its iterations meet")])
+    assert "serial: debug mode watches whether its iterations meet" in repr(kernel.tasks())
+    assert any("another one may read" in one.advice for one in kernel.loops())
