@@ -5,7 +5,7 @@
 A block of particles (MLS-MPM, weakly compressible as in the 88-line program) is thrown in a box. The loss is the mean
 squared distance from a target at the end; its derivative by the initial velocity and by the stiffness goes back through
 all steps. All fields are overwritten in each step: a plain tape would keep some of them 10,000 times.
-`ti.ad.checkpoint` keeps as many states as the memory allows and runs steps again from them.
+`ti.ad.checkpoint` saves the states that fit into the memory limit and recomputes steps from them.
 """
 
 from __future__ import annotations

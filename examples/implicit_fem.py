@@ -4,9 +4,9 @@
 
 A beam of triangles is clamped at its left end and falls under its weight; the half at the wall is of one rubber, the
 other of another. Each step is of the implicit Euler method, a system of nonlinear equations, that of neo-Hookean
-elasticity, which `ti.ad.implicit` solves by Newton's method. A kernel computes the residual; nobody writes down its
-Jacobian, nor its derivative by the stiffness. The film shows where the nodes are after every tenth step; its distance
-from what is simulated is differentiated through all steps, and L-BFGS makes it small.
+elasticity, which `ti.ad.implicit` solves by Newton's method. A kernel computes the residual; its Jacobian and its
+derivative by the stiffness are derived. The film shows where the nodes are after every tenth step; its distance from
+what is simulated is differentiated through all steps, and L-BFGS makes it small.
 
 Method: Sifakis and Barbič, "FEM simulation of 3D deformable solids", SIGGRAPH courses, 2012, part 1.
 """

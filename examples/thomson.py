@@ -4,8 +4,8 @@
 
 writes `thomson.html` (or the file that it is given), a page that runs in any browser.
 
-The energy is written down, its gradient is derived. For N charges nobody knows in general where they end (Thomson's
-problem); for 32 it is a soccer ball's corners and faces, and the least energy is 412.2613.
+The energy is written down, its gradient is derived. Where N charges end is not known in general (Thomson's problem);
+for 32 it is a soccer ball's corners and faces, and the least energy is 412.2613.
 """
 
 from __future__ import annotations

@@ -46,6 +46,14 @@ RETIRED = {
     r"\b(?:parallel|each|every|other|same) turns?\b": "iteration",
 }
 
+#: Names of passes and modules that were retired, and the present ones.
+RENAMED = {
+    "choose_values": "select_reverse_form",
+    "flatten_branches": "if_convert",
+    "premises": "guards",
+    "rearrange": "reassociate",
+}
+
 #: Where first sentences of internal docstrings still have retired words.
 NOT_YET = {
     "tinote/compiler/codegen/",
@@ -118,6 +126,20 @@ def markdown() -> Iterator[tuple[str, str]]:
                 yield file.name, re.sub(r"\$\$.*?\$\$|^```.*?^```$", "", cell.source, flags=re.MULTILINE | re.DOTALL)
 
 
+def scripts() -> Iterator[tuple[str, str]]:
+    """The texts in the scripts of views and pages."""
+    for path in sorted((PROJECT / "tinote" / "viz" / "static").rglob("*.js")):
+        if "three" not in path.parts:  # It is another project's.
+            code = re.sub(r"/\*.*?\*/|(?<!:)//[^\n]*", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+            yield from ((path.name, text) for text in re.findall(r'"([^"`\n]* [^"`\n]*)"', code))
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    """The docstrings of the programs in `examples/`, and of the museum's reports."""
+    for path in sorted([*PROJECT.glob("examples/*.py"), *PROJECT.glob("tests/museum/reports/*.py")]):
+        yield path.name, ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+
+
 SOURCES = {
     path.relative_to(PROJECT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
     for path in sorted((PROJECT / "tinote").rglob("*.py"))
@@ -169,6 +191,10 @@ def test_messages_and_the_commands_help_have_no_retired_words() -> None:
     check((f"{name}:{line}", text) for name, module in SOURCES.items() for line, text in literals(module))
 
 
+def test_texts_of_pages_and_examples_have_no_retired_words() -> None:
+    check((*scripts(), *examples()))
+
+
 def test_messages_say_what_must_be() -> None:
     """`x must be positive, not -1`, in place of `x is -1; it is more than 0`."""
     loose = re.compile(r"\b(?:is|are|of) x; (?:it|they) (?:is|are|has|have)\b")
@@ -184,6 +210,16 @@ def test_first_sentences_have_no_retired_words() -> None:
     texts = {name: list(first_sentences(module)) for name, module in SOURCES.items()}
     done = {name: some for name, some in texts.items() if not name.startswith(tuple(NOT_YET))}
     check((f"{name}:{line}", one) for name, some in done.items() for line, one in some)
+
+
+def test_retired_names_are_neither_defined_nor_mentioned() -> None:
+    named = {name: set(re.findall(r"\w+", name)) for name in SOURCES}
+    for name, module in SOURCES.items():
+        named[name] |= {node.name for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    for name, text in markdown():
+        named.setdefault(name, set()).update(re.findall(r"`(\w+)`", text))
+    found = [f"{place}: {word}" for place, words in named.items() for word in words & RENAMED.keys()]
+    assert not found, f"write {RENAMED}: {found}"
 
 
 @pytest.mark.parametrize("place", sorted(NOT_YET))

@@ -27,9 +27,9 @@ from tinote.viz.pages.export import running
 EXAMPLES = REPOSITORY / "examples"
 HEAD = """# Gallery
 
-Programs of the folder `examples/`, each of them running in its page: Python has written the page and is gone. A step is
-made of kernels, and of gradients that are derived from them; it was captured and runs as WebAssembly. The code is below
-each view. Sliders and the pointer do what they do in a notebook.
+Programs of the folder `examples/`, each of them running in its page, without Python. A step consists of kernels and of
+gradients derived from them; it was captured and runs as WebAssembly. The code is below each view. Sliders and the
+pointer work as in a notebook.
 
 """
 
@@ -39,13 +39,13 @@ These run in Python, and print what they find.
 
 """
 WITHOUT_VIEW = {
-    "heat_source": "SciPy's optimiser asks for one solution of a linear system after the other; no step runs.",
+    "heat_source": "SciPy's optimiser solves one linear system after another; there is no step to run.",
     "implicit_cloth": "a step fills a sparse matrix and factorises it, which no kernel does: that cannot be captured.",
-    "implicit_fem": "a step iterates until it has solved its equations: how often is no captured step's to decide.",
+    "implicit_fem": "a step iterates until it has solved its equations, and a captured step cannot decide how often.",
     "maml": "it trains a network, and prints what one step of gradient descent is worth afterwards.",
-    "optax_fit": "the optimiser is JAX's and runs in Python.",
-    "optimisers": "the optimisers are those of other libraries, and run in Python.",
-    "torch_controller": "the network and its optimiser are PyTorch's, and run in Python.",
+    "optax_fit": "the optimiser belongs to JAX and runs in Python.",
+    "optimisers": "the optimisers belong to other libraries, and run in Python.",
+    "torch_controller": "the network and its optimiser belong to PyTorch, and run in Python.",
 }
 """Why the other programs have none."""
 

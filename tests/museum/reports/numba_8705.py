@@ -1,4 +1,4 @@
-"""The same cosine is used twice, once beside another one, of an argument that is 0.
+"""The same cosine is used twice, once together with another one, of an argument that is 0.
 
 Vectors of mathematical functions mixed up their lanes: -0.99254141 for -1.
 """

@@ -1,4 +1,4 @@
-"""A field between two kernels has no gradient, since nobody asked for that.
+"""A field between two kernels has no gradient, since none was asked for.
 
 The chain of derivatives ended there, and the gradient was 0 without a word.
 """

@@ -43,7 +43,7 @@ function checked({ kind, described }, _, { length }) {
   const side = (n) => Number.isInteger(n) && n >= 1 && n <= LONGEST_SIDE;
   const few = (list) => Array.isArray(list) && list.length <= MOST_PARTS;
   if (!PLAYED.includes(kind) || described.kind !== kind || !(program instanceof Uint8Array))
-    throw new Error("this is no view");
+    throw new Error("this is not a view");
   if (![traits.width, traits.height, traits.chart_height].every(side)) throw new Error("this view has no size");
   if (![sliders, plots, traits.series].every(few)) throw new Error("this view has too many parts");
   traits.timeline = Math.min(Number(traits.timeline) || 0, MOST_TIMELINE / length);
