@@ -31,4 +31,4 @@ Report = Callable[[Remark], object]
 
 
 def unread(_: Remark) -> None:
-    """Where a pass reports to that runs by itself."""
+    """The report of a pass that runs without observers."""

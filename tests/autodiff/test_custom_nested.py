@@ -732,7 +732,7 @@ def test_adjoints_that_leave_tinote_are_refused(gradient: Callable[[World], None
 
     world.begin()
     assert ti.ad.grad(world.once, wrt=world.a, loss=world.loss)().any()
-    with pytest.raises(DifferentiationError, match=r"would be(come)? a constant") as refused:
+    with pytest.raises(DifferentiationError, match=r"derivative is lost|would be(come)? (a )?constants?") as refused:
         ti.ad.hvp(world.once, wrt=world.a, loss=world.loss)(np.ones(COUNT))
     assert "'middle' is differentiated along a direction here" in str(refused.value)
     assert "ti.ad.hvp(world.once" in str(refused.value)

@@ -340,7 +340,7 @@ def test_what_implicit_functions_refuse() -> None:
             make()
         assert caught.value.span is not None and caught.value.span.file == __file__
     system.prepare()
-    with pytest.raises(CaptureError, match="implicit function of 'residual', whose iterations are as many as it takes"):
+    with pytest.raises(CaptureError, match="implicit function of 'residual', whose number of iterations varies"):
         ti.capture(lambda: system.solve())()
 
 

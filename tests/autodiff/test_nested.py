@@ -477,7 +477,7 @@ def test_blocks_that_cannot_nest_tell_both_lines() -> None:
         world.run()
     checked = ti.ad.Tape(world.energy, grad_check=True)
     forwards = ti.ad.FwdMode(loss=world.loss, param=world.k)
-    with forwards, pytest.raises(DifferentiationError, match="does not check"):
+    with forwards, pytest.raises(DifferentiationError, match="cannot check"):
         checked.__enter__()
 
 

@@ -366,7 +366,7 @@ def test_what_cannot_nest_names_both_blocks() -> None:
         ti.ad.Tape(energy, clear_gradients=False).__enter__()
     assert "with outer, inner" in str(refused.value)
     assert "Tape(energy, clear_gradients=False).__enter__" in str(refused.value)
-    with ti.ad.Tape(loss), pytest.raises(DifferentiationError, match="does not check") as refused:
+    with ti.ad.Tape(loss), pytest.raises(DifferentiationError, match="cannot check") as refused:
         ti.ad.Tape(energy, grad_check=True).__enter__()
     assert "with ti.ad.Tape(loss)" in str(refused.value)
 

@@ -522,7 +522,7 @@ WRONG = {
     "different worlds": (lambda f, k, a: ti.ad.vmap(f)(k[:3], a), "such as 3 and 13"),
     "no worlds": (lambda f, k, a: ti.ad.vmap(f)(k[:0], a[:0]), "the batch is empty"),
     "nothing differs": (lambda f, k, a: ti.ad.vmap(f, None)(1.0, a[0]), "no argument .* has a batch axis"),
-    "text": (lambda f, k, a: ti.ad.vmap(f)(np.array(["a"]), a), "worlds have numbers"),
+    "text": (lambda f, k, a: ti.ad.vmap(f)(np.array(["a"]), a), "a batch consists of numbers"),
     "fields that are none": (lambda f, k, a: ti.ad.vmap(f, fields=[3]), "must be a field or a list of fields"),
     "axes of a tree": (lambda f, k, a: ti.ad.vmap(f, ((0, 0), 0))([k], a), "has 2 axes for argument 0, which has 1"),
 }
@@ -553,7 +553,7 @@ REFUSED = {
     "a plain number": ("return math.exp(k)", "math.exp(k)", "needed itself"),
     "an index": ("return element(int(k))", "int(k)", "needed itself"),
     "a new array": ("return np.zeros(3)", "", "it returns ndarray"),
-    "a global": ("global passed\n    passed += k\n    return passed", "batched", "assigns 'passed', which it shares"),
+    "a global": ("global passed\n    passed += k\n    return passed", "batched", "which the whole batch shares"),
     "an element of a list": ("record[0] += k\n    return record[0]", "batched", "assigns element 0 of a list"),
     "one kind on each side": ("return potential(k, a) if k > 1 else 0", "batched", "differs in kind, shape or type"),
     "a list": ("history.append(k)", "history.append", "changes a list"),

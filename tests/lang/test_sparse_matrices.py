@@ -171,8 +171,8 @@ def test_wrong_uses_in_kernels_are_shown_at_their_line() -> None:
         (assigns, r"`\+=` and `-=` only"),
         (multiplies, r"`\+=` and `-=` only"),
         (one_index, "2 dimensions, and is indexed with 1"),
-        (fraction, "no index"),
-        (vector, "no entry of a matrix"),
+        (fraction, "not an index"),
+        (vector, "not an entry of a matrix"),
     ):
         with pytest.raises((KernelTypeError, KernelSyntaxError), match=message) as caught:
             kernel(builder)
@@ -183,7 +183,7 @@ def test_wrong_uses_in_kernels_are_shown_at_their_line() -> None:
 
 def test_without_scipy_one_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
-    with pytest.raises(NotAvailableError, match="SciPy's, which is not installed"):
+    with pytest.raises(NotAvailableError, match="need SciPy, which is not installed"):
         ti.linalg.SparseMatrixBuilder(4, 4, 5)
 
 
