@@ -219,10 +219,10 @@ view = Particles(np.full((3, 2), 0.5), step=lambda: None, trail=5)
 )
 def test_views_of_a_cell_that_runs_again_are_let_go(session: Session, shows: str) -> None:
     cell = QUIET + shows
-    for _ in range(4):
+    for _ in range(4):  # IPython keeps the last three results
         assert session.run(cell) == ""
     before = [max(counts) for counts in zip(*(counted(session) for _ in range(3)), strict=True)]
-    for _ in range(8):
+    for _ in range(4):
         assert session.run(cell) == ""
     # A thread that ends is still counted for a moment.
     assert any(all(now <= then for now, then in zip(counted(session), before, strict=True)) for _ in range(20))
