@@ -53,7 +53,8 @@ USUAL = 130
 """Random programs of a property: as many as `tests/properties/test_mutations.py` needs to notice every mistake, and
 some more.
 """
-USUAL_ON_GPU = 300
+USUAL_ON_GPU = 150
+"""The driver takes longer over each of them."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -110,9 +111,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """`-n auto`: as many workers as there are cores, up to `MOST_WORKERS`."""
+    """`-n auto`: a worker more than there are cores, up to `MOST_WORKERS`: one or the other waits, for a browser or for
+    a process.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, MOST_WORKERS)
+    return min(cores + 1, MOST_WORKERS)
 
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
@@ -136,7 +139,7 @@ def run_on_gpu() -> None:
 
 
 class SkipsFail:
-    """Turns skipped and expected failures, tests as well as whole modules and notebook cells, into failures."""
+    """Turns skipped and expected failures, tests as well as whole modules, into failures."""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -161,7 +164,7 @@ class SkipsFail:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A plugin object, unlike a hook of this file, also sees the notebooks, which lie outside this folder."""
+    """Before anything is collected."""
     cpu = config.getoption("--cpu")
     if cpu:
         os.environ["TINOTE_CPU"] = cpu
@@ -210,6 +213,21 @@ def golden(request: pytest.FixtureRequest) -> Golden:
             pytest.fail(f"{_place(file)} differs (--update-golden accepts what was found):\n" + "\n".join(lines))
 
     return compare
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of this run share."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
+def shared_code(shared_folder: Path) -> dict[str, str]:
+    """The environment variables of processes whose machine code is not what is tested: they find what others of this
+    run have compiled.
+    """
+    return {"TINOTE_CACHE_DIR": str(shared_folder / "code"), "TINOTE_CACHE_LIMIT": "1G"}
 
 
 @pytest.fixture

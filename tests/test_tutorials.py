@@ -1,5 +1,5 @@
-"""The tutorials as a series: the first notebook lists them, and each says what it gives, how long it takes, what it
-needs, what to try, and which one is next.
+"""The tutorials: each runs, and they are a series. The first notebook lists them, and each says what it gives, how long
+it takes, what it needs, what to try, and which one is next.
 """
 
 from __future__ import annotations
@@ -7,13 +7,17 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
 import pytest
+from manual.tutorials import executed_for_site
 from nbformat import NotebookNode
+
+from tinote.runtime.process_locks import process_lock
 
 PROJECT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = PROJECT / "notebooks"
@@ -41,6 +45,19 @@ def rows() -> list[Row]:
 
 ROWS = rows()
 ORDER = [row.file for row in ROWS]
+
+
+def execute(file: str, folder: Path, variables: Mapping[str, str]) -> None:
+    """Execute a tutorial as for the web site, unless `folder` has what another test of this run has left of that."""
+    folder.mkdir(exist_ok=True)
+    with process_lock(folder, file):
+        executed_for_site(NOTEBOOKS / file, folder, variables)
+
+
+@pytest.mark.parametrize("file", [WELCOME, *ORDER])
+def test_it_runs(file: str, shared_folder: Path, shared_code: dict[str, str]) -> None:
+    """From the first cell to the last one: a cell that fails, and is not tagged as one that does, fails the test."""
+    execute(file, shared_folder / "tutorials", shared_code)
 
 
 def test_the_first_notebook_lists_all_others() -> None:

@@ -22,6 +22,7 @@ from tests.browser.looks import Pictures
 from tests.browser.tutorial_views import live_views
 from tests.browser.waiting import expect, poll
 from tests.test_public_names import NAMES
+from tests.test_tutorials import execute
 
 pytest.importorskip("sphinx") if not os.environ.get("CI") else None
 
@@ -35,13 +36,21 @@ FITS = "() => document.documentElement.scrollWidth <= innerWidth"
 
 
 @pytest.fixture(scope="module")
-def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the site."""
+def site(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    shared_folder: Path,
+    shared_code: dict[str, str],
+) -> Path:
+    """The folder of the site. With `--whole-site` the tutorials are executed by what is published then."""
     folder = tmp_path_factory.mktemp("site")
-    run = "all" if request.config.getoption("--whole-site") else ",".join(VIEWS)
     command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q", "-d", str(folder / "doctrees")]
-    command += ["-D", f"tutorials_run={run}", str(REPOSITORY / "docs"), str(folder / "html")]
-    environment = {name: value for name, value in os.environ.items() if name != "TINOTE_CACHE_LIMIT"}
+    if not request.config.getoption("--whole-site"):
+        for name in VIEWS:
+            execute(f"{name}.ipynb", shared_folder / "tutorials", shared_code)
+        command += ["-D", f"tutorials_run={','.join(VIEWS)}", "-D", f"tutorials_cache={shared_folder / 'tutorials'}"]
+    command += [str(REPOSITORY / "docs"), str(folder / "html")]
+    environment = {**os.environ, **shared_code}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr[-5000:]
     return folder / "html"

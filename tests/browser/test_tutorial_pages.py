@@ -31,7 +31,9 @@ VIEWS = live_views()
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_the_views_of_a_tutorial_run_in_pages(name: str, opened: Callable[..., Opened], tmp_path: Path) -> None:
+def test_the_views_of_a_tutorial_run_in_pages(
+    name: str, opened: Callable[..., Opened], tmp_path: Path, shared_code: dict[str, str]
+) -> None:
     steps = COMPARED.get(name, STEPS)
     notebook = tutorials() / f"{name}.ipynb"
     command = [
@@ -43,7 +45,7 @@ def test_the_views_of_a_tutorial_run_in_pages(name: str, opened: Callable[..., O
         str(steps),
         str(STEPS),
     ]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IPYTHONDIR": str(tmp_path / "ipython")}
+    environment = {**os.environ, **shared_code, "PYTHONPATH": str(REPOSITORY), "IPYTHONDIR": str(tmp_path / "ipython")}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     views = json.loads((tmp_path / "views.json").read_text("utf-8"))

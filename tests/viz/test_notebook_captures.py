@@ -132,10 +132,12 @@ def needed(given: list[Piece]) -> list[Piece]:
 
 
 @pytest.fixture
-def views(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[LiveSimulation]]:
+def views(monkeypatch: pytest.MonkeyPatch, shared_code: dict[str, str]) -> Iterator[list[LiveSimulation]]:
     """The views that are made."""
     made: list[LiveSimulation] = []
     init = LiveSimulation.__init__
+    for name, value in shared_code.items():
+        monkeypatch.setenv(name, value)
 
     def noting(self: LiveSimulation, **options: Any) -> None:
         init(self, **options)

@@ -7,6 +7,7 @@ import hashlib
 import html
 import re
 import shutil
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ def write_tutorials(sources: Path, views: Path, cache: Path, run: set[str]) -> N
     for name in names():
         file = NOTEBOOKS / f"{name}.ipynb"
         if name in run and not missing(file):
-            found = _executed(file, cache)
+            found = executed_for_site(file, cache)
             text, _ = PageExporter().from_notebook_node(
                 found, resources={"metadata": {"name": name, "path": NOTEBOOKS}}
             )
@@ -76,11 +77,13 @@ def write_tutorials(sources: Path, views: Path, cache: Path, run: set[str]) -> N
     write(sources / "index.md", f"{HEAD}\n{first}\n\n{lists()}\n\n{tree}\n")
 
 
-def _executed(file: Path, cache: Path) -> NotebookNode:
-    """The notebook with the outputs of a run for a site: of the last one, if neither it nor the package has changed."""
+def executed_for_site(file: Path, cache: Path, variables: Mapping[str, str] | None = None) -> NotebookNode:
+    """The notebook with the outputs of a run for a site, whose kernel has further environment `variables`: of the last
+    run in `cache`, if neither it nor the package has changed. Raises `RuntimeError` where a cell fails.
+    """
     held = cache / f"{file.stem}-{_digest(file)}.ipynb"
     if not held.is_file():
-        found, failure = executed(file, SECONDS, {"TINOTE_PAGE": SITE})
+        found, failure = executed(file, SECONDS, {"TINOTE_PAGE": SITE, **(variables or {})})
         if failure:
             raise RuntimeError(f"{file.name}: {failure}")
         for old in cache.glob(f"{file.stem}-*.ipynb"):
