@@ -517,7 +517,7 @@ WRONG = {
     "another number of axes": (lambda f, k, a: ti.ad.vmap(f, (0,))(k, a), "has 1 axes, .* with 2 arguments"),
     "no axis": (lambda f, k, a: ti.ad.vmap(f, (0, "x"))(k, a), "a number or None, not 'x'"),
     "an axis that is not there": (lambda f, k, a: ti.ad.vmap(f, (0, 2))(k, a), "axis 2 does not exist"),
-    "a number": (lambda f, k, a: ti.ad.vmap(f)(1.0, a), "argument 0 is a number, which has no axis"),
+    "a number": (lambda f, k, a: ti.ad.vmap(f)(1.0, a), "argument 0 is a number, which has no batch axis"),
     "an object": (lambda f, k, a: ti.ad.vmap(f)(None, a), "argument 0 is None"),
     "different worlds": (lambda f, k, a: ti.ad.vmap(f)(k[:3], a), "such as 3 and 13"),
     "no worlds": (lambda f, k, a: ti.ad.vmap(f)(k[:0], a[:0]), "the batch is empty"),
@@ -542,7 +542,7 @@ def test_what_fields_begin_with_has_their_shape() -> None:
     batched = ti.ad.vmap(lambda: None, fields=[library.x, library.v], results=library.x)
     with pytest.raises(DifferentiationError, match="2 fields need one array each, not 1"):
         batched((np.zeros((3, COUNT)),))
-    with pytest.raises(DifferentiationError, match=r"'x' begins with an array of shape \(worlds, 5\), not .* \(3, 4\)"):
+    with pytest.raises(DifferentiationError, match=r"'x' begins with an array of shape \(batch, 5\), not .* \(3, 4\)"):
         batched((np.zeros((3, 4)), np.zeros((3, COUNT, 2))))
 
 
