@@ -341,7 +341,7 @@ def test_two_kernels_and_two_specialisations_stand_side_by_side(monkeypatch):
     names = [re.findall(r"(%\w+): ", text) for text in (answer["text"], now["text"])]
     assert names[0] == names[1] != []  # the same operations at the same places, whatever their types
     explorer = explore(scaled, beside=shifted)
-    assert explorer.opening["view"]["beside"] == "shifted" and "beside shifted" in repr(explorer._explored.text())
+    assert explorer.opening["view"]["beside"] == "shifted" and "next to shifted" in repr(explorer._explored.text())
     (answer,) = ask(explorer, {"kind": "previous", "view": 0, "stage": explorer.opening["view"]["start"]})
     assert "problem" not in answer and "x" in answer["text"]
     assert explorer.opening["given"] == "scaled, beside=shifted"
