@@ -10,11 +10,19 @@ import pytest
 
 import tinote as ti
 from tinote.errors import CaptureError, DifferentiationError, KernelIndexError, KernelMemoryError
+from tinote.lang.ad.journal import saved_values, step_capture
 from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.session.state import session
+from tinote.program import operations as ops
 from tinote.runtime.seam import Listener, seam
 
 N = 6
+
+
+@pytest.fixture(autouse=True)
+def share_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps save what their gradients could compute, however little that is."""
+    monkeypatch.setattr(step_capture, "LEAST_SHARED", 1)
 
 
 class Fields:
@@ -465,13 +473,25 @@ def loss_of(f: Fields) -> Callable[[], None]:
     return measure
 
 
-def rollout(f: Fields, step: Callable[..., Any], measure: Callable[[], None], steps: int, **options: Any) -> Any:
-    """What a tape over some steps leaves: the records, and all numbers."""
+def rollout(
+    f: Fields,
+    step: Callable[..., Any],
+    measure: Callable[[], None],
+    steps: int,
+    *,
+    shares: bool = False,
+    **options: Any,
+) -> Any:
+    """What a tape over some steps leaves: the records, and all numbers. `shares`: launches save what their gradients
+    would compute too, as those of captured steps always do.
+    """
     global clock, ticks
     clock, ticks = 0.0, 0
     f.begin()
     session.launches = 0
     with ti.ad.Tape(f.loss, **options) as tape:
+        if shares:
+            tape.share_work()
         measure()  # all is used before
         for _ in range(steps):
             given = step()
@@ -496,10 +516,13 @@ def fields() -> Fields:
 def test_gradients_are_those_of_the_function(fields: Fields, name: str, steps: int) -> None:
     case = CASES[name]
     step, measure = case.make(fields), loss_of(fields)
-    _, gradients, values, time = rollout(fields, step, measure, steps)
+    _, plain, _, _ = rollout(fields, step, measure, steps)
+    _, gradients, values, time = rollout(fields, step, measure, steps, shares=True)
+    for a, b in zip(plain, gradients, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-5 if a.dtype == np.float32 else 1e-13, atol=1e-13)
     program = ti.capture(step)
     for _ in range(2):
-        records, found, left, passed = rollout(fields, program, measure, steps)
+        records, found, left, passed = rollout(fields, program, measure, steps, shares=True)
         assert same(found, gradients) and same(left, values) and passed == time
         natives = [one for one in records if isinstance(one, CapturedStep)]
         assert len(natives) == (steps - case.first if case.native else 0), program.how_under_tapes
@@ -633,7 +656,8 @@ def test_memory_is_bounded_by_the_budget() -> None:
         with ti.ad.Tape(loss) as tape:
             for _ in range(3):
                 run()
-            kept.append(tape.copied_bytes)
+            kept.append(tape.copied_bytes - tape.saved.shared_bytes)
+            assert tape.saved.shared_bytes <= (1 << 20) // 16
     assert program.how_under_tapes.state == "replayed"
     assert kept[0] <= kept[1] <= kept[0] + 4096 * 8
     with pytest.raises(KernelMemoryError, match="hold more than 1,048,576 bytes"), ti.ad.Tape(loss):
@@ -722,6 +746,7 @@ def whole_rollout(f: Fields, step: Callable[..., Any], measure: Callable[[], Non
     """What a tape over calls with these arguments leaves, and how many of them were one record each."""
     f.begin()
     with ti.ad.Tape(f.loss) as tape:
+        tape.share_work()
         measure()
         for args in calls:
             step(*args)
@@ -827,7 +852,8 @@ def test_what_a_diagnostic_without_a_gradient_cannot_differentiate_does_no_harm(
     def rollout_at(run: Callable[..., Any], factor: int) -> Any:
         fields.begin()
         count[None] = factor
-        with ti.ad.Tape(fields.loss):
+        with ti.ad.Tape(fields.loss) as tape:
+            tape.share_work()
             for _ in range(3):
                 run()
             measure()
@@ -837,3 +863,94 @@ def test_what_a_diagnostic_without_a_gradient_cannot_differentiate_does_no_harm(
     for factor in (1, 1, 0, 0):
         assert same(rollout_at(program, factor), rollout_at(step, factor))
     assert np.isfinite(rollout_at(program, 0)[2]).all()
+
+
+def steps_of(tape: ti.ad.Tape) -> list[CapturedStep]:
+    return [one for one in tape.records if isinstance(one, CapturedStep)]
+
+
+def exponentials(f: Fields) -> Callable[..., Any]:
+    """loss = log Σ exp(y), in one launch."""
+    y, loss = f.y, f.loss
+
+    @ti.kernel
+    def objective():
+        total = 0.0
+        for i in y:
+            total += ti.exp(y[i])
+        loss[None] += ti.log(total)
+
+    return lambda: objective()
+
+
+def softmax(numbers: np.ndarray) -> np.ndarray:
+    return np.exp(numbers) / np.exp(numbers).sum()
+
+
+def test_a_gradient_reads_what_the_step_has_saved(fields: Fields) -> None:
+    program = ti.capture(exponentials(fields))
+    for n in range(3):
+        fields.y.from_numpy(np.linspace(-1, 1, N) + n)
+        with ti.ad.Tape(fields.loss) as tape:
+            program()
+            (step,) = steps_of(tape)
+        assert fields.y.grad.to_numpy() == pytest.approx(softmax(fields.y.to_numpy()), rel=1e-13)
+    assert step.step.shared_bytes == 8 * (N + 1), "each exponential, and their sum"
+    (way,) = step.step.ways
+    names = {way.plan.codes[one.code].name for one in way.plan.root.steps if isinstance(one, ops.Launch)}
+    assert any("shar" in name for name in names), names
+
+
+def test_a_step_with_few_numbers_saves_none_of_them(fields: Fields, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step_capture, "LEAST_SHARED", 8 * (N + 1) + 1)
+    program = ti.capture(exponentials(fields))
+    for _ in range(3):
+        with ti.ad.Tape(fields.loss) as tape:
+            program()
+            (step,) = steps_of(tape)
+        assert (step.step.shared_bytes, step.step.kept_bytes) == (0, 0)
+        assert fields.y.grad.to_numpy() == pytest.approx(softmax(fields.y.to_numpy()), rel=1e-13)
+
+
+def test_steps_that_would_save_too_much_compute_it_again(fields: Fields, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saved_values, "MOST_SHARED", 3 * 8 * (N + 1))
+    program = ti.capture(exponentials(fields))
+    for _ in range(3):
+        with ti.ad.Tape(fields.loss) as tape:
+            for _ in range(5):
+                program()
+            saved = [one.step.shared_bytes for one in steps_of(tape)]
+        assert saved == [8 * (N + 1)] * 3 + [0] * 2
+        assert fields.y.grad.to_numpy() == pytest.approx(5 * softmax(fields.y.to_numpy()), rel=1e-13)
+        assert program.how_under_tapes.state == "replayed"
+
+
+@pytest.mark.parametrize("where", ["an argument", "a field"])
+def test_steps_whose_sizes_vary_save_nothing(fields: Fields, where: str) -> None:
+    y, loss, count = fields.y, fields.loss, fields.count
+
+    @ti.kernel
+    def first(n: ti.i32):
+        for i in range(n):
+            loss[None] += ti.exp(y[i]) ** 2
+
+    @ti.kernel
+    def counted():
+        for i in range(count[None]):
+            loss[None] += ti.exp(y[i]) ** 2
+
+    def step(n):
+        if where == "an argument":
+            first(n)
+        else:
+            counted()
+
+    program = ti.capture(step)
+    for n in (2, N, 0, 4):
+        fields.count[None] = n
+        with ti.ad.Tape(fields.loss) as tape:
+            program(n)
+            (record,) = steps_of(tape)
+        assert record.step.shared_bytes == 0
+        wanted = np.where(np.arange(N) < n, 2 * np.exp(2 * y.to_numpy()), 0)
+        assert y.grad.to_numpy() == pytest.approx(wanted, rel=1e-13)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tinote.compiler.launch.access_summary import TaskSummary
+from tinote.errors import TinoteError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints, temporary_companion
 from tinote.lang.capture.captured import Captured
@@ -179,12 +180,21 @@ class Way:
         return [0.0 if end is None else ready.number(part.parts[0]) for part in end.result.parts]
 
 
+class Refused(NamedTuple):
+    """A step that is recorded launch by launch, and why."""
+
+    error: TinoteError
+
+
 class StepUnderTape:
     """A captured step as tapes run it. `forward`: its first part; `ways`: by the ends of that. `blocks`: the memory
-    that it puts aside, and where each begins in the `kept_bytes` of a record; `inputs`: of its arguments the positions
-    of those that are active. `active`: the memory without a gradient that holds differentiated values before. `lock`:
-    held while a gradient of it runs.
+    that it puts aside, and where each begins in the `kept_bytes` of a record, of which `shared_bytes` hold what its
+    gradient could compute; `inputs`: of its arguments the positions of those that are active. `active`: the memory
+    without a gradient that holds differentiated values before. `lock`: held while a gradient of it runs.
     """
+
+    #: the same step that keeps nothing which its gradient could compute, or why there is none; None: no tape has asked
+    unshared: StepUnderTape | Refused | None = None
 
     def __init__(
         self,
@@ -194,6 +204,7 @@ class StepUnderTape:
         ways: Sequence[Way],
         blocks: dict[int, int],
         kept_bytes: int,
+        shared_bytes: int,
         inputs: Sequence[int],
         active: frozenset[Buffer],
     ) -> None:
@@ -202,6 +213,7 @@ class StepUnderTape:
         self.forward = forward
         self.ways = tuple(ways)
         self.kept_bytes = kept_bytes
+        self.shared_bytes = shared_bytes
         self.inputs = tuple(inputs)
         self.active = active
         self._blocks = blocks

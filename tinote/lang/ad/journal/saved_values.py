@@ -33,8 +33,8 @@ from tinote.lang.session.state import is_viewed, memory_of, session
 from tinote.runtime.memory import ExternalMemory, Memory
 from tinote.runtime.pool import pool
 
-#: This part of the session's memory limit may hold values that a custom VJP might read. One that computes them again
-#: needs none; another gets an error where a value was not kept.
+#: This part of the session's memory limit may hold values that a custom VJP might read, and as much those that
+#: gradients could compute. A VJP that computes them again needs none; another gets an error where a value was not kept.
 _OPTIONAL_SHARE = 16
 
 #: Bytes of values from which on computing them again takes less time than reading them from memory.
@@ -51,8 +51,8 @@ class SavedValues:
     be kept in all, and may raise; by default the session's limit holds.
 
     `count`: the number of launches and custom stretches so far. `copied`: what was kept, as the count at that time, the
-    field and the number of bytes. `is_complete`: whether nothing is gone without which the gradients cannot be run
-    again.
+    field and the number of bytes. `shared_bytes`: how many bytes are saved that gradients could compute. `is_complete`:
+    whether nothing is gone without which the gradients cannot be run again.
     """
 
     __slots__ = (
@@ -76,6 +76,7 @@ class SavedValues:
         "is_complete",
         "keeps_arrays",
         "log",
+        "shared_bytes",
         "temporary_tangents",
     )  # fmt: skip
 
@@ -94,7 +95,7 @@ class SavedValues:
         self.log = UndoLog()
         self.copied: list[tuple[int, Buffer, int]] = []
         self.is_complete = True
-        self.count = 0
+        self.count = self.shared_bytes = 0
         self._observers = observers
         self._tangents = tangents
         self.temporary_tangents = _NO_TANGENTS
@@ -248,6 +249,7 @@ class SavedValues:
             self._take(step.kept_bytes, "values that '…' overwrites", step.name)
         found = CapturedStep(step, touched, before, len(log.entries))
         self._other_bytes += step.kept_bytes
+        self.shared_bytes += step.shared_bytes
         return found
 
     def ran(self, event: CapturedStep) -> None:
@@ -299,7 +301,7 @@ class SavedValues:
                     self.copied.append((self.count, buffer, nbytes))
 
     def _most_optional(self) -> int:
-        """How many bytes may be kept of what custom VJPs perhaps read."""
+        """How many bytes may be kept of what custom VJPs perhaps read, or gradients could compute."""
         limit = session.config.memory_limit
         return limit // _OPTIONAL_SHARE if self.nbytes < limit // 2 else 0
 
@@ -346,14 +348,20 @@ class SavedValues:
         if arguments.request.temporaries:
             saves_by = saves_by.lending(arguments.request.temporaries)
         saving = SavingLaunch(instance.specialisation, values, saves_by)
-        if saves_by.shares and self._other_bytes + saving.nbytes > MOST_SHARED:
-            return None
+        if saves_by.shares:
+            if not self.may_share(saving.nbytes):
+                return None
+            self.shared_bytes += saving.nbytes
         if saving.nbytes:
             buffer, _ = arguments.gradient_facts.old_values[0]
             self._make_room(buffer, saving.nbytes)
         saving.take()
         self._other_bytes += saving.nbytes
         return saving
+
+    def may_share(self, nbytes: int) -> bool:
+        """Whether `nbytes` more may be saved of what gradients could compute."""
+        return not nbytes or self.shared_bytes + nbytes <= min(MOST_SHARED, self._most_optional())
 
     def _keep_external(self, copies: dict[Buffer, Memory], buffer: ExternalArray) -> None:
         """Keep what an external array holds now: once, as long as that is the same."""

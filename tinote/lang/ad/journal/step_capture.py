@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from tinote.errors import CaptureError, TinoteError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
-from tinote.lang.ad.journal.captured_steps import Choice, StepFacts, StepUnderTape, Touching, Way
+from tinote.lang.ad.journal.captured_steps import Choice, Refused, StepFacts, StepUnderTape, Touching, Way
 from tinote.lang.ad.journal.events import Custom, Launch, Read, Write
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 from tinote.lang.capture.captured import Captured
@@ -41,6 +41,8 @@ from tinote.source import Span, caller
 
 #: How many kinds of arguments one step is captured for.
 _MOST_KINDS = 16
+#: Where a step would save fewer bytes of what its gradient could compute, memory for them takes longer. Measured.
+LEAST_SHARED = 128 << 10
 
 
 class Recorded(NamedTuple):
@@ -49,12 +51,6 @@ class Recorded(NamedTuple):
     recording: Recording
     facts: StepFacts
     seeds: tuple[ops.Register, ...]
-
-
-class Refused(NamedTuple):
-    """A step that is recorded launch by launch, and why."""
-
-    error: TinoteError
 
 
 def step_for(
@@ -70,9 +66,10 @@ def step_for(
         and last.forward.takes(args)
         and not last.inputs
         and last.active == journal.active.keys()
-        and _may_run(last, journal, args)
     ):
-        return last, args
+        fitting = last if journal.saved.may_share(last.shared_bytes) else last.unshared
+        if isinstance(fitting, StepUnderTape) and _may_run(fitting, journal, args):
+            return fitting, args
     try:
         given, kinds = program.given(args, kwargs)
         active = tuple([type(one) is Traced and journal.trace.is_active(one) for one in given])
@@ -82,23 +79,33 @@ def step_for(
         return None  # another object at each call
     held = dict(journal.active)
     key = (*kinds, *active, frozenset(held))
+
+    def capture(*, shares: bool) -> StepUnderTape | Refused:
+        plain = tuple([one.value if type(one) is Traced else one for one in given])
+        try:
+            return captured_under_tape(
+                program.__tinote_step__, plain, active, program.parameters, make, held, shares=shares
+            )
+        except TinoteError as error:
+            return Refused(error)
+
     found = program.under_tapes.get(key)
     if found is None:
         if len(program.under_tapes) == _MOST_KINDS:
             return None
-        plain = tuple([one.value if type(one) is Traced else one for one in given])
-        try:
-            found = captured_under_tape(program.__tinote_step__, plain, active, program.parameters, make, held)
-        except TinoteError as error:
-            found = Refused(error)
-        program.under_tapes[key] = found
+        found = program.under_tapes[key] = capture(shares=True)
+    if isinstance(found, StepUnderTape):
+        program.last_under_tape = found
+        if not journal.saved.may_share(found.shared_bytes):
+            if found.unshared is None:
+                found.unshared = capture(shares=False)
+            found = found.unshared
     program.how_under_tapes = how(found)
     if isinstance(found, Refused):
         return None
     if not _may_run(found, journal, given):
         found.forward.refuse_if_stale()
         return None
-    program.last_under_tape = found
     return found, given
 
 
@@ -127,16 +134,22 @@ def captured_under_tape(
     make: Callable[[], Any],
     held: Mapping[Buffer, Span] | None,
     *,
+    shares: bool = False,
     unasked: bool = False,
 ) -> StepUnderTape:
     """Capture a step and its reverse sweep. `active`: which of its arguments are differentiated; `make`: a new journal;
-    `held`: memory without a gradient that holds differentiated values before, None where none may get any; `unasked`:
-    nobody has asked for it (`captured`). Raises `CaptureError`.
+    `held`: memory without a gradient that holds differentiated values before, None where none may get any; `shares`:
+    launches save what their gradients would compute too, if the step can be captured so; `unasked`: nobody has asked
+    for it (`captured`). Raises `CaptureError`.
     """
     dependencies = dependencies_of(function, names, unasked=unasked)
+    shared: _Trial | None = None
 
     def attempt(variables: list[tuple[Any, Any]]) -> StepUnderTape | None:
+        nonlocal shared
         trial = _Trial(function, given, variables, active, make, held)
+        if shares:
+            trial.shares, shared = True, trial
         with trial:
             recorded = record_all(trial, dependencies, prints=not unasked)
             if recorded is None:
@@ -151,11 +164,22 @@ def captured_under_tape(
         return found
 
     with recording_as(None), capturing:
-        return until_all_are_known(dependencies, attempt)
+        try:
+            return until_all_are_known(dependencies, attempt)
+        except TinoteError:
+            if shared is None or not shared.shared_bytes:
+                raise
+    # Perhaps since the sizes of what it saves depend on its arguments.
+    return captured_under_tape(function, given, active, names, make, held, unasked=unasked)
 
 
 class _Trial(Trial):
-    """Runs a function and its reverse sweep. Gradients are not zero before: what is not there shows nowhere."""
+    """Runs a function and its reverse sweep. Gradients are not zero before: what is not there shows nowhere.
+    `shared_bytes`: the most that a call has saved of what its gradient could compute.
+    """
+
+    shares = False
+    shared_bytes = 0
 
     def __init__(
         self,
@@ -195,6 +219,12 @@ class _Trial(Trial):
         outputs = [one for one in leaves(returned) if _is_active(one)]
         flags = tuple([_is_active(one) for one in leaves(returned)])
         _refuse_updates([holder[key] for holder, key in self.variables])
+        shared = journal.saved.shared_bytes
+        if self.shares and not self.shared_bytes and shared < LEAST_SHARED:
+            self.shares = False
+            journal.forget()
+            return self._forth_and_back(*args)
+        self.shared_bytes = max(self.shared_bytes, shared)
         facts = _facts(journal, flags, self.held, recording, self.inputs)
         sweep = journal.sweep()
         journal.trace.close()
@@ -215,6 +245,8 @@ class _Trial(Trial):
         """A new one, of a program that goes on."""
         journal = self._make()
         journal.starts_as_used()
+        if self.shares:
+            journal.share_work()
         for buffer, span in (self.held or {}).items():
             journal.activate(buffer, span)
         return journal
@@ -279,6 +311,7 @@ class _Trial(Trial):
         inputs: list[Traced] = []  # new ones for each call: sums over calls may be rounded in another order
         outputs: list[Traced] = []
         for call in (first, *[again] * (CALLS - 1)):
+            journal.saved.shared_bytes = 0  # as where it was recorded
             given = self._numbers(journal, self._arguments)
             inputs += [one for one in given if type(one) is Traced]
             returned = call(journal, given)
@@ -509,6 +542,7 @@ def _cut(trial: _Trial, plan: Program, tables: Tables, guards: Guards) -> StepUn
         in_order,
         {number: places[number] for number in sorted(kept)},
         kept_bytes,
+        trial.shared_bytes,
         [k for k, yes in enumerate(trial.active) if yes],
         frozenset(trial.held or ()),
     )
