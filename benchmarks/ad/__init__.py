@@ -50,7 +50,7 @@ WORKLOADS = {
         {"1000": 1.15, "10000": 1.15},
         "1,200 launches of 8 to 80 kB each, between which the state goes from memory to memory: 100 copies save it "
         "and 100 bring it back. The C has one loop nest for all stages of a step. Tapes launch one by one (5.3 ms for "
-        "1,000 equations); plans, which functional derivatives and `repeats=True` have, do not.",
+        "1,000 equations); plans, which functional derivatives have, do not.",
     ),
     "kmeans": Workload("k-means, {} points and centroids, 8 dimensions", {"1000,10": 3.0, "1000,100": 1.0}),
     "gaussian_mixture": Workload(

@@ -299,8 +299,8 @@ def lines_of_threads(one: Comparison) -> list[str]:
 STYLES_APART = (
     "Styles are far apart where a case consists of short launches: a tape launches one by one, and looks up for each "
     "what it overwrites and, for ndarrays, where they are (5 to 9 µs), while the launches of a function become one "
-    "native call once it has run a few times. `ti.ad.Tape(loss, repeats=True)` does so for tapes as well; it is not "
-    "what these rows measure."
+    "native call once it has run a few times, and so do those of a step of `ti.capture` under a tape, which these rows "
+    "do not measure."
 )
 NOT_SHARED = (
     "Less where a launch is short or waits for memory: those of Runge-Kutta move 8 to 80 kB in 1 to 70 µs, and the 14 "

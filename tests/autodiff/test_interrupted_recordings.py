@@ -137,9 +137,11 @@ def programs() -> dict[str, Callable[[], None]]:
         with ti.ad.Tape(y):
             replaced()
 
-    def repeated() -> None:
-        with ti.ad.Tape(y, repeats=True):
-            add()
+    captured = ti.capture(lambda: add())
+
+    def around_a_step() -> None:
+        with ti.ad.Tape(y):
+            captured()
 
     def forward() -> None:
         with ti.ad.FwdMode(loss=y, param=x, seed=np.ones(3)):
@@ -180,15 +182,15 @@ def programs() -> dict[str, Callable[[], None]]:
         ti.ad.hvp(add, wrt=x, loss=y)(np.ones(3))
 
     found = [
-        tape, tape_in_tape, custom_in_tape, repeated, forward, forward_in_forward, forward_in_tape, three_tapes,
+        tape, tape_in_tape, custom_in_tape, around_a_step, forward, forward_in_forward, forward_in_tape, three_tapes,
         forward_in_two_tapes, functional, hessian
     ]  # fmt: skip
     return {one.__name__: one for one in found}
 
 
 NAMES = (
-    "tape", "tape_in_tape", "custom_in_tape", "repeated", "forward", "forward_in_forward", "forward_in_tape",
-    "three_tapes", "forward_in_two_tapes", "functional", "hessian",
+    "tape", "tape_in_tape", "custom_in_tape", "around_a_step", "forward", "forward_in_forward",
+    "forward_in_tape", "three_tapes", "forward_in_two_tapes", "functional", "hessian",
 )  # fmt: skip
 
 

@@ -16,11 +16,10 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import FrameType, TracebackType
-from typing import Any, Literal
+from typing import Literal
 
 from tinote.errors import DifferentiationError, Note, at_users_frames
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad import repeated_tapes
 from tinote.lang.ad.access_rules.validation import AccessRules
 from tinote.lang.ad.access_rules.violations import Violation
 from tinote.lang.ad.checks.gradcheck import GradientReport
@@ -32,22 +31,18 @@ from tinote.lang.ad.functional.inputs import size_of
 from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of
 from tinote.lang.ad.functional.runs import refuse_open_recorder
 from tinote.lang.ad.functional.second_order import SecondOrder, inner_trace, refuse_custom
-from tinote.lang.ad.journal.events import Custom, Launch
+from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.journal.operation import Computation
 from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.ad.journal.sweep_program import sweep_program
 from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.data.fields import Field
-from tinote.lang.kernels.arguments import recorded_arguments
-from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.owners import (
     clear_own_gradients,
     close_recording,
     interrupted,
-    needs_no_claims,
     open_recording,
     open_recordings,
     own_duals,
@@ -58,6 +53,11 @@ from tinote.lang.session.state import Block, Recorder, beside, recorder, session
 from tinote.program.text import show
 from tinote.runtime.clearing import clear_memories
 from tinote.source import Span, caller
+
+_REPEATS = (
+    "repeats does nothing any more: leave it out, and put what the tape records into a step of `ti.capture`, which is "
+    "replayed under tapes; or differentiate a function with `ti.ad.grad`, which is replayed by itself"
+)
 
 
 def clear_all_gradients() -> None:
@@ -121,10 +121,8 @@ class Tape(Journal):
     keep : bool, default False
         Keep what the launches and their gradients have read as long as the tape lives, within the session's
         `memory_limit`, so that `ti.ad.find_nan` and `ti.ad.sweep_report` can run them again.
-    repeats : bool, default False
-        Tapes with the same launches are opened repeatedly at this line. From about the fifth on they run faster:
-        launches wait until the end of the block, or until anything is read, written or asked for, and run in one go
-        with their gradients. A kernel's error is then raised at the end of the block.
+    repeats : bool, optional
+        Does nothing any more: tapes around steps of `ti.capture` are replayed by themselves.
 
     Methods
     -------
@@ -198,7 +196,6 @@ class Tape(Journal):
     _saves = True
     grad_report: GradientReport | None = None
     is_swept = leaves = True
-    repeats = False
     _entered = False
     _place = "", 0
     _inner: InnerTape | TapeAsFunction | None = None
@@ -212,8 +209,10 @@ class Tape(Journal):
         *,
         on_overwrite: Literal["auto", "error", "unchecked"] = "auto",
         keep: bool = False,
-        repeats: bool = False,
+        repeats: bool | None = None,
     ) -> None:
+        if repeats is not None:
+            warnings.warn(_REPEATS, DeprecationWarning, stacklevel=2)
         if loss is None:
             hint = "write `with ti.ad.Tape(loss):`, where `loss` is a field of shape () with needs_grad=True"
             raise DifferentiationError("a tape needs the loss whose derivative it computes", caller(), hint=hint)
@@ -255,8 +254,6 @@ class Tape(Journal):
         self.loss = loss
         if not clear_gradients:
             self.clear_gradients = False
-        if repeats:
-            self.repeats = True
 
     @property
     def violations(self) -> list[Violation]:
@@ -372,18 +369,13 @@ class Tape(Journal):
         self.begin_loss(self.loss)
         if self._check is not None:
             self._check.start()
-        alone = self.repeats and outer is None and self._inner is None and not self.interrupts and needs_no_claims()
-        begin = repeated_tapes.begin(self, self._place) if alone else None
         self._block = Block(place)
         try:
             if self._inner is not None:
                 self._inner.start()
             self.start()
-            if begin is not None:
-                begin()
             return self
         except BaseException:  # an interrupt
-            self.go_on()
             self._block.end(failed=True)
             self._end()
             close_recording(self, failed=True)
@@ -423,44 +415,6 @@ class Tape(Journal):
         self.trace.events, self.trace.refuses = self.events, refuses
         return found
 
-    @property
-    def options(self) -> tuple[bool, bool]:
-        """What else than its block decides what it does."""
-        return self.clear_gradients, self._saves
-
-    @property
-    def observes(self) -> bool:
-        """Whether it looks on, or keeps what it has seen."""
-        return bool(self._observers or self.keep)
-
-    def wait(self, ahead: repeated_tapes.Ahead) -> None:
-        """From now on its launches wait."""
-        self.ahead = ahead
-        self.__class__ = _Waiting  # type: ignore[assignment]  # pyright: ignore
-
-    def note(self, noted: repeated_tapes.Noted) -> None:
-        """From now on what its block does is noted."""
-        self.noted = noted
-        self.__class__ = _Noted  # type: ignore[assignment]  # pyright: ignore
-
-    def look(self, entry: repeated_tapes.TapePlace) -> None:
-        """In the end, tell what it has recorded."""
-        self.entry = entry
-        self.__class__ = _Looking  # type: ignore[assignment]  # pyright: ignore
-
-    def was_planned(
-        self, launches: Sequence[tuple[Instance, tuple[Any, ...]]], entry: repeated_tapes.TapePlace
-    ) -> None:
-        """Its launches run by a plan. What it recorded is found out when it is asked for."""
-        self.active, self.saved.copied, self.saved.log.nbytes = entry.active, entry.copied, entry.kept
-        self.planned = launches
-        del self.events
-        self.__class__ = _Planned  # type: ignore[assignment]  # pyright: ignore
-
-    def go_on(self) -> None:
-        """It is a tape as any other."""
-        self.__class__ = Tape  # type: ignore[assignment]  # pyright: ignore
-
     def _carry_tangents(self, outer: Recorder) -> None:
         """Inside of forward mode, launches and the reverse sweep carry its tangents."""
         if not isinstance(outer, ForwardMode) or not outer.takes_blocks:
@@ -493,14 +447,9 @@ class Tape(Journal):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if type(self) is Tape and not self._entered:
+            if not self._entered:
                 raise DifferentiationError("the tape was not entered: write `with ti.ad.Tape(loss):`", caller())
-            if type(self) is not _Waiting:
-                self._end()
-            elif self.ahead.end(failed=kind is not None):
-                self._block.end(failed=kind is not None)
-                self.forget()
-                return
+            self._end()
         except BaseException:  # an interrupt
             self._end()
             close_recording(self, failed=True)
@@ -529,9 +478,6 @@ class Tape(Journal):
         except KeyboardInterrupt as interrupt:
             raise at_users_frames(interrupt) from None
         finally:
-            if type(self) is _Noted:
-                self.go_on()
-                self.__dict__.pop("noted").end(failed)  # which knows the tape
             self.forget(failed=failed)
             if self.apart is not None:
                 self.apart.close()
@@ -556,105 +502,3 @@ class Tape(Journal):
         gradient.fill(1)
         self.reverse()
         gradient.fill(1)
-
-
-class _Looking(Tape):
-    """A tape that tells in the end what it has recorded."""
-
-    def _differentiate(self) -> None:
-        self.go_on()
-        self._differentiate()
-        self.entry.has_run(self.events)
-
-
-class _Waiting(Tape):
-    """A tape while its launches wait: whatever is asked of it but the next launch has them run first."""
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in _WITHOUT_WAITING:
-            return object.__getattribute__(self, name)
-        ahead = object.__getattribute__(self, "__dict__").get("ahead")
-        if ahead is not None:
-            if name in _WHILE_WAITING and not ahead.is_replaying:
-                return getattr(ahead, name)
-            ahead.catch_up()
-        return object.__getattribute__(self, name)
-
-
-_WHILE_WAITING = frozenset(["launching", "launched", "writing"])
-_WITHOUT_WAITING = frozenset(
-    [
-        "__class__",
-        "__dict__",
-        "ahead",
-        "announced",
-        "apart",
-        "go_on",
-        "interrupts",
-        "is_using",
-        "leaves",
-        "opened",
-        "owner",
-        "reference",
-        "under_way",
-        "_place",
-    ]
-)
-
-
-class _Noted(Tape):
-    """A tape while what its block does is noted."""
-
-    def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        self.noted.launching(instance, values)
-        return super().launching(instance, values)
-
-    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
-        self.noted.writing(buffer, position, value, source)
-        super().writing(buffer, position, value, source)
-
-    def running(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self.noted.refuse()
-        return super().running(program, args, kwargs)
-
-    def custom(self, custom: Custom) -> None:
-        self.noted.refuse()
-        super().custom(custom)
-
-    def computing(self, computation: Computation) -> None:
-        self.noted.refuse()
-        super().computing(computation)
-
-    def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
-        self.noted.refuse()
-        return super().reading(buffer, position, value)
-
-    def taking(self, buffer: Buffer) -> None:
-        self.noted.refuse()
-        super().taking(buffer)
-
-    def sharing(self, buffer: Buffer) -> None:
-        self.noted.refuse()
-        super().sharing(buffer)
-
-    def launching_outside(self, instance: Instance, values: tuple[Any, ...]) -> None:
-        self.noted.refuse()
-        super().launching_outside(instance, values)
-
-    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        self.noted.refuse()
-        return super().launching_gradient(instance, values)
-
-
-class _Planned(Tape):
-    """A tape that was run by a plan."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name != "events":
-            raise AttributeError(name)
-        self.events = [self._launch(*one) for one in self.planned]
-        return self.events
-
-    def _launch(self, instance: Instance, values: tuple[Any, ...]) -> Launch:
-        arguments = recorded_arguments(instance, values, self.derivative)
-        return Launch(instance, values, arguments, arguments.fixed_regions or arguments.regions(values), 0, 0)

@@ -65,7 +65,7 @@ _MOST_SIGNATURES = 64
 #: How many plans one function has, of which the oldest goes for each new signature.
 _MOST_PLANS = 8
 #: What is longer than this takes long enough by itself.
-MOST_STEPS = 4096
+_MOST_STEPS = 4096
 #: The most bytes of their own that the plans of one function have together.
 _MOST_BYTES = 64 << 20
 #: The operations on floats that a plan has.
@@ -213,7 +213,7 @@ class Planned:
             finally:
                 self._lock.release()
         entry.calls += 1
-        if entry.calls <= PLAIN_CALLS or entry.tries >= _MOST_TRIES or not may_plan():
+        if entry.calls <= PLAIN_CALLS or entry.tries >= _MOST_TRIES or not _may_plan():
             return self._run(*args)
         return self._tried(entry, signature, args)
 
@@ -287,7 +287,7 @@ class Planned:
             found = _without_traces(returned)
         finally:
             attempt.close()
-        if attempt.refused is None and len(attempt.steps) <= MOST_STEPS:
+        if attempt.refused is None and len(attempt.steps) <= _MOST_STEPS:
             plan.inputs = registers
             steps = simplified(plan, attempt.steps, attempt.launched)
             if entry.may_store_first:
@@ -365,7 +365,7 @@ class _Entry:
         self.may_store_first = True
 
 
-def may_plan() -> bool:
+def _may_plan() -> bool:
     """Whether nothing looks on that would miss something."""
     config = session.config
     return not (
@@ -545,11 +545,6 @@ class MemoryPlan:
         #: by block: the memory of the present run, which goes with its result
         self._fresh: dict[int, Memory] = {}
         self.use(1)
-
-    def forget_instances(self) -> None:
-        """Whoever runs it has just prepared its launches: their instances are current, and it need not hold them."""
-        self._instances, self._counts = [], []
-        self._tables.instances.clear()
 
     def use(self, threads: int | None) -> None:
         """Launch on at most this number of threads from now on."""

@@ -91,7 +91,6 @@ class Field(Located, Exchanged, Tokenised):
     _word = "field"  # what texts call it that has no name
     stands_in = False  # for an array of the caller's, in a function that is differentiated (`ndarrays`)
     _suffix = ""  # ".pos" for the member of a struct
-    _tapes: Any = None  # by place, what is known of the tapes whose loss it is (`ad/repeated_tapes.py`)
     _instances: Any = None  # of kernels: those that it keeps (`kernels/instance_table.py`)
     noted: int | None = None  # `session.order` when Python last wrote to it, if that matters; -1: it has not
     _kind = ""  # "grad" or "dual" for the companions of a field
@@ -133,12 +132,6 @@ class Field(Located, Exchanged, Tokenised):
 
         def __getattr__(self, name: str) -> Any:
             if name in _PLACED:
-                if session.ahead is not None:
-                    session.ahead.catch_up()
-                    if name not in self.__dict__ and session.ahead is not None:
-                        session.ahead.show()  # a launch that waited asks itself
-                    if name in self.__dict__:
-                        return self.__dict__[name]
                 if "memory" not in self.__dict__:
                     self._settle()
                 return self._array_again() if name == "_array" else self.__dict__[name]
@@ -157,7 +150,7 @@ class Field(Located, Exchanged, Tokenised):
 
     def _look(self) -> np.ndarray[Any, Any]:
         """Its numbers for callers that copy them at once: a device that has them need not get them back."""
-        if "_array" not in self.__dict__ and session.ahead is None:
+        if "_array" not in self.__dict__:
             memory = self.memory
             if isinstance(memory, ResidentMemory):
                 return array_over(self.buffer, memory, memory.look())

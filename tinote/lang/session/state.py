@@ -316,8 +316,6 @@ class Session:
         self.order = 0
         self.changed = self.replayed = -1
         self.changes: weakref.WeakKeyDictionary[Buffer, PythonWrite] = OfBuffers()
-        #: launches that wait, if any do, in memory that is to be had by `memory_of` alone (`ad/repeated_tapes.py`)
-        self.ahead: Any = None
         self.launches = 0
         self.warned: set[str] = set()
         self.on_reset: list[Any] = []
@@ -388,8 +386,6 @@ session = Session()
 
 def memory_of(buffer: Buffer) -> Memory:
     """The memory of a field's buffer."""
-    if session.ahead is not None:
-        session.ahead.catch_up()
     return session.memories[buffer]
 
 

@@ -1,18 +1,17 @@
-"""Tapes whose blocks launch the same each time run by plans (`lang/ad/repeated_tapes.py`): what comes of it is what
-comes of the launches one by one, bit for bit, whoever looks on.
+"""Tapes around captured steps, in loops: what they leave is what the launches one by one leave, whatever happens
+between the steps, and whoever looks at fields meanwhile.
 
-    pytest tests/autodiff/test_repeated_tapes.py --random-programs 5000     a program for every eighth
+    pytest tests/autodiff/test_tapes_around_steps.py --random-programs 5000     a program for every eighth
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
-import gc
+import linecache
 import random
+import textwrap
 import threading
 import warnings
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -21,27 +20,22 @@ import pytest
 
 import tinote as ti
 from tests.autodiff.test_random_tapes import Trial
-from tinote.compiler.requests import SHARING
 from tinote.errors import DifferentiationError, KernelIndexError
-from tinote.lang.ad import repeated_tapes
+from tinote.lang.ad.journal import step_capture
+from tinote.lang.ad.journal.captured_steps import CapturedStep
 
 N = 6
-ROUNDS = 9
+ROUNDS = 5
 
 
 @pytest.fixture(autouse=True)
 def session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeated_tapes, "FEWEST", 1)
+    monkeypatch.setattr(step_capture, "LEAST_SHARED", 1)
     ti.init(arch=ti.cpu, default_fp=ti.f64)
 
 
-def places(loss: Any) -> list[Any]:
-    """What is known of the tapes of a loss."""
-    return list(loss._tapes.values())
-
-
 class Chain:
-    """y = sin(x), four times y = k·y², and the sum of x·y."""
+    """y = x, some times y = k·y², and the sum of x·y."""
 
     def __init__(self) -> None:
         x = self.x = ti.field(ti.f64, N, needs_grad=True)
@@ -64,17 +58,25 @@ class Chain:
             for i in x:
                 loss[None] += x[i] * y[i]
 
-        self.start, self.square, self.add = start, square, add
+        @ti.capture
+        def squares(k):
+            start()
+            square(k)
+            square(k)
+
+        @ti.capture
+        def measure():
+            add()
+
+        self.squares, self.measure = squares, measure
 
     def run(self, *between: Callable[[], object]) -> ti.ad.Tape:
-        """One tape; what happens between its launches."""
-        with ti.ad.Tape(self.loss, repeats=True) as tape:
-            self.start()
-            for _ in range(2):
-                self.square(self.factor)
+        """One tape; what happens between its steps."""
+        with ti.ad.Tape(self.loss) as tape:
+            self.squares(self.factor)
             for one in between:
                 one()
-            self.add()
+            self.measure()
         return tape
 
     def check(self) -> None:
@@ -90,30 +92,22 @@ class Chain:
         """Tapes in a row, from other values each."""
         for n in range(rounds):
             self.x.from_numpy(np.linspace(0.5, 1.5, N) + 0.1 * n)
-            self.run()
+            tape = self.run()
+            assert [type(record) for record in tape.records] == [CapturedStep] * 2
             self.check()
 
-    @property
-    def runs(self) -> int:
-        """How often a plan has run."""
-        return sum(
-            [0 if one is repeated_tapes.OVER or one.plan is None else one.plan.runs for one in places(self.loss)]
-        )
 
-
-def test_from_the_fifth_time_on_a_tape_is_one_call() -> None:
+def test_each_step_is_one_record() -> None:
     chain = Chain()
     chain.again()
-    assert chain.runs == 1 + ROUNDS - 4
-    first = chain.run()
-    assert [event.name for event in first.records] == ["start", "square", "square", "add"]
-    assert first.copied_bytes == 8 * N * 2
-    assert "4 launches" in first.graph().summary
-    assert chain.square.instances[0].calls == 2 * (ROUNDS + 1)
+    tape = chain.run()
+    assert [record.name for record in tape.records] == ["squares", "measure"]
+    assert tape.copied_bytes >= 8 * N * 2, "what the squares overwrite"
 
 
 def looks(chain: Chain) -> list[Callable[[], object]]:
     """What shows how far a block is."""
+    wanted = chain.factor**3 * chain.x[0] ** 4
 
     def in_another_thread() -> None:
         found: list[float] = []
@@ -123,8 +117,7 @@ def looks(chain: Chain) -> list[Callable[[], object]]:
         seen(found[0])
 
     def seen(value: float) -> None:
-        x, k = chain.x.to_numpy()[0], chain.factor
-        assert value == pytest.approx(k**3 * x**4, rel=1e-13)
+        assert float(value) == pytest.approx(wanted, rel=1e-13)
 
     def launched_elsewhere() -> None:
         target = ti.field(ti.f64, ())
@@ -153,20 +146,17 @@ def looks(chain: Chain) -> list[Callable[[], object]]:
 
 
 @pytest.mark.parametrize("which", range(9))
-def test_who_looks_sees_what_the_launches_have_left(which: int) -> None:
+def test_who_looks_sees_what_the_steps_have_left(which: int) -> None:
     chain = Chain()
     chain.again()
     for _ in range(3):
-        before = chain.runs
         chain.run(looks(chain)[which])
-        assert chain.runs == before  # they ran one by one
         chain.check()
         chain.run()
         chain.check()
-        assert chain.runs == before + 1
 
 
-def test_other_launches_numbers_and_kernels() -> None:
+def test_other_numbers_and_steps() -> None:
     chain = Chain()
     chain.again()
     for factor in (0.5, 0.75, -0.75, 0.0, -0.0, float("nan"), 0.75):
@@ -176,13 +166,11 @@ def test_other_launches_numbers_and_kernels() -> None:
             chain.check()
         else:
             assert np.isnan(chain.x.grad.to_numpy()).all()
-    runs = chain.runs
-    chain.run(chain.start, lambda: chain.square(0.75), lambda: chain.square(0.75))
-    assert chain.runs == runs
+    chain.run(lambda: chain.squares(0.75))
     chain.check()
     with pytest.raises(RuntimeError, match="half way"):
-        chain.run(lambda: 1 / 1, lambda: (_ for _ in ()).throw(RuntimeError("half way")))
-    assert chain.y[0] == pytest.approx(0.75**3 * chain.x[0] ** 4, rel=1e-13)  # the launches before it ran
+        chain.run(lambda: (_ for _ in ()).throw(RuntimeError("half way")))
+    assert chain.y[0] == pytest.approx(0.75**3 * chain.x[0] ** 4, rel=1e-13), "the step before it has run"
     chain.again(2)
 
 
@@ -193,16 +181,15 @@ def test_zeros_have_signs() -> None:
     def divide(by: ti.f64):
         loss[None] += x[None] / by
 
-    @ti.kernel
-    def nothing():
-        loss[None] += 0 * x[None]
+    @ti.capture
+    def step(by):
+        divide(by)
 
     x[None] = 1.0
-    for n in range(12):
-        zero = 0.0 if n % 12 < 7 else -0.0
-        with ti.ad.Tape(loss, repeats=True):
-            divide(zero)
-            nothing()
+    for n in range(6):
+        zero = 0.0 if n < 3 else -0.0
+        with ti.ad.Tape(loss):
+            step(zero)
         assert x.grad[None] == np.copysign(np.inf, zero)
 
 
@@ -217,21 +204,23 @@ def test_fields_that_python_fills_first() -> None:
     def square():
         loss[None] += y[None] ** 2
 
-    for n in range(14):
-        start = 1.0 if n < 10 else 2.0
+    @ti.capture
+    def step():
+        add(1.0)
+        add(2.0)
+        square()
+
+    for n in range(6):
+        start = 1.0 if n < 3 else 2.0
         x[None] = 1.0 + n
-        with ti.ad.Tape(loss, repeats=True):
+        with ti.ad.Tape(loss):
             y.fill(start)
-            add(1.0)
-            add(2.0)
-            square()
+            step()
         assert y[None] == start + 3 * (1 + n)
         assert x.grad[None] == 6 * y[None]
-    (entry,) = places(loss)
-    assert entry.plan is not None and entry.plan.runs == 1 + 6
 
 
-def test_an_index_that_is_out_of_range_is_told_at_the_end() -> None:
+def test_an_index_that_is_out_of_range() -> None:
     x, loss = ti.field(ti.f64, N, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
     at = ti.field(ti.i32, ())
 
@@ -243,18 +232,21 @@ def test_an_index_that_is_out_of_range_is_told_at_the_end() -> None:
     def second():
         loss[None] += x[0]
 
+    @ti.capture
+    def step():
+        first()
+        second()
+
     x.fill(3.0)
-    for n in range(12):
-        at[None] = n if n > 6 else 1
-        if at[None] < N:
-            with ti.ad.Tape(loss, repeats=True):
-                first()
-                second()
+    for n in (1, 1, 1, N, 1, N + 1, 1):
+        at[None] = n
+        if n < N:
+            with ti.ad.Tape(loss):
+                step()
             assert x.grad[1] == 6
             continue
-        with pytest.raises(KernelIndexError, match="x"), ti.ad.Tape(loss, repeats=True):
-            first()
-            second()
+        with pytest.raises(KernelIndexError, match="x"), ti.ad.Tape(loss):
+            step()
 
 
 def test_other_tasks_that_run_meanwhile() -> None:
@@ -271,13 +263,11 @@ def test_other_tasks_that_run_meanwhile() -> None:
             await asyncio.sleep(0)
 
     async def taped() -> None:
-        with ti.ad.Tape(chain.loss, repeats=True):
-            chain.start()
+        with ti.ad.Tape(chain.loss):
             await asyncio.sleep(0)
-            for _ in range(2):
-                chain.square(0.75)
+            chain.squares(0.75)
             await asyncio.sleep(0)
-            chain.add()
+            chain.measure()
 
     async def main() -> None:
         for n in range(ROUNDS):
@@ -289,76 +279,60 @@ def test_other_tasks_that_run_meanwhile() -> None:
     asyncio.run(main())
 
 
-def test_work_is_shared_with_the_gradient() -> None:
-    x, loss = ti.field(ti.f64, 500, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
-
-    @ti.kernel
-    def objective():
-        total = 0.0
-        for i in x:
-            total += ti.exp(x[i])
-        loss[None] = ti.log(total)
-
-    numbers = np.random.default_rng(3).normal(size=500)
-    x.from_numpy(numbers)
-    for _ in range(8):
-        with ti.ad.Tape(loss, repeats=True):
-            objective()
-        weights = np.exp(numbers)
-        assert x.grad.to_numpy() == pytest.approx(weights / weights.sum(), rel=1e-12)
-    assert SHARING in {request for request, _ in objective.instances[0].specialisation.results()}
-    (entry,) = places(loss)
-    assert entry.plan is not None and entry.plan.is_proved
-
-
-def test_nothing_keeps_fields_alive() -> None:
+def test_a_tape_that_is_said_to_repeat_is_a_tape() -> None:
     chain = Chain()
-    chain.again()
-    known, loss = weakref.ref(chain.y), chain.loss
-    del chain
-    gc.collect()
-    assert known() is None
-    assert not places(loss)
+    chain.x.fill(0.5)
+    for repeats in (True, False):
+        with pytest.warns(DeprecationWarning, match=r"step of `ti\.capture`") as caught:
+            tape = ti.ad.Tape(chain.loss, repeats=repeats)
+        assert [one.filename for one in caught] == [__file__]
+        with tape:
+            chain.squares(0.75)
+            chain.measure()
+        chain.check()
 
 
-def outcome(trial: Trial, lines: list[Any], interrupted: int, action: Callable[[], object]) -> Any:
-    """What a tape leaves. Before the call `interrupted`, something is done."""
+def outcome(trial: Trial, steps: list[Callable[[], object]]) -> Any:
+    """What a tape over these steps leaves."""
     for name, value in trial.start.items():
         trial.fields[name].from_numpy(value)
     trial.reset()
     try:
-        with warnings.catch_warnings(), ti.ad.Tape(trial.loss, repeats=True):
-            if interrupted >= 0:  # numbers that Python takes out and computes with may be lost, which is told rightly
-                warnings.filterwarnings("ignore", "(?s).*a plain number goes to arithmetic", UserWarning)
-            for n, line in enumerate(lines):
-                if n == interrupted:
-                    action()
-                exec(line, trial.space)
+        with warnings.catch_warnings(), ti.ad.Tape(trial.loss):
+            # Numbers that Python takes out and computes with may be lost, which is told rightly.
+            warnings.filterwarnings("ignore", "(?s).*a plain number goes to arithmetic", UserWarning)
+            for step in steps:
+                step()
     except DifferentiationError as error:
         return error.message
     return trial.left() | {f"{name}.grad": f.grad.to_numpy() for name, f in trial.fields.items()}
 
 
 def test_random_programs(random_programs: range) -> None:
-    planned = 0
+    """Programs in two captured steps, between which Python may look at a field."""
+    replayed = 0
     for seed in random_programs[::8]:
         trial, choices = Trial(seed), random.Random(seed)
-        lines = [compile(line, "calls", "exec") for line in trial.calls.splitlines()]
-        wanted = outcome(trial, lines, -1, lambda: None)
-        for n in range(8):
-            field = choices.choice(list(trial.fields.values()))
-            action = choices.choice(
-                [field.to_numpy, functools.partial(str, field), functools.partial(field.copy_from, field)]
-            )
-            interrupted = choices.randrange(len(lines)) if n > 4 and choices.random() < 0.5 else -1
-            found = outcome(trial, lines, interrupted, action)
-            shown = f"seed {seed}, {n}\n{trial.text}\n{trial.calls}"
+        lines = trial.calls.splitlines()
+        cut = choices.randrange(1, len(lines)) if len(lines) > 1 else 1
+        parts = ["\n".join(lines[:cut]), "\n".join(lines[cut:]) or "pass"]
+        text = "\n".join([f"def step_{k}():\n{textwrap.indent(part, '    ')}" for k, part in enumerate(parts)])
+        file = f"random_steps_{seed}.py"
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        exec(compile(text, file, "exec"), trial.space)
+        plain = [trial.space["step_0"], trial.space["step_1"]]
+        programs = [ti.capture(step) for step in plain]
+        wanted = outcome(trial, plain)
+        field = choices.choice(list(trial.fields.values()))
+        action: Callable[[], object] = choices.choice([field.to_numpy, lambda field=field: str(field), lambda: None])
+        for n in range(3):
+            found = outcome(trial, [programs[0], action, programs[1]] if n == 1 else list(programs))
+            shown = f"seed {seed}, {n}\n{trial.text}\n{text}"
             if isinstance(wanted, str):
                 assert found == wanted, shown
                 continue
             assert isinstance(found, dict), f"{found}, {shown}"
             for name, values in wanted.items():
                 np.testing.assert_allclose(found[name], values, rtol=1e-11, atol=1e-11, err_msg=f"{name}, {shown}")
-        (entry,) = places(trial.loss)
-        planned += entry is not repeated_tapes.OVER and entry.plan is not None and entry.plan.runs > 1
-    assert planned > len(random_programs[::8]) // 10
+        replayed += any(one.how_under_tapes.state == "replayed" for one in programs)
+    assert replayed > len(random_programs[::8]) // 10
