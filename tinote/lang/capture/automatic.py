@@ -341,7 +341,7 @@ class _Learning:
             raise _Unexpected(_changes("fields come or go", self._function))
         if is_new:
             self._trial = None
-            self._calls[path] = [(one, one.calls - before) for one, before in recording.calls.items()]
+            self._calls[path] = recording.calls
             self._marks.update({id(step): mark for step, mark in zip(recording.steps, recording.marks, strict=True)})
         elif len(plan.blocks) == blocks and not self._is_ready(path):
             self._prove(path, values, launches)

@@ -15,10 +15,8 @@ It is also just run where more than launches happens: the user's function is one
 
 from __future__ import annotations
 
-import contextlib
 import math
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import addressof, c_char
 from typing import Any, NamedTuple
@@ -34,7 +32,7 @@ from tinote.ir.types import scalar_named
 from tinote.lang.capture.explore import capturing
 from tinote.lang.capture.first_stores import storing_first
 from tinote.lang.capture.prepare import Prepared
-from tinote.lang.capture.recording import Listening, Recording, Symbol, Tables
+from tinote.lang.capture.recording import Following, Listening, Recording, Symbol, Tables
 from tinote.lang.capture.reruns import HeardLaunches
 from tinote.lang.capture.straight import StraightDependencies
 from tinote.lang.capture.targets import prepared
@@ -373,36 +371,15 @@ def _may_plan() -> bool:
     )
 
 
-class Attempt(Recording):
-    """Records a call that goes on whatever is heard: what cannot be recorded is noted in `refused`, and there will be
-    no plan. The call has no conditions on numbers, and hands on no arrays but its `inputs`.
+class Attempt(Following):
+    """Follows a call that becomes a plan unless anything is `refused`: it has no conditions on numbers, and hands on no
+    arrays but its `inputs`.
     """
 
     def __init__(self, tables: Tables, inputs: Sequence[Array], makes_arrays: bool) -> None:
-        super().__init__(tables, inputs=inputs)
+        super().__init__(tables, inputs=inputs, prints=False)
         self._makes_arrays = makes_arrays
-        #: how often each of `instances` was launched
-        self.launches = Counter[tuple[int, Any]]()
         self.launched = HeardLaunches()
-
-    def prepared(self, kernel: Any, key: Any, instance: Any) -> None:
-        super().prepared(kernel, key, instance)
-        self.launches[id(kernel), key] += 1
-
-    def refuse(self, what: str) -> None:
-        self._refusal(what)
-
-    def _refusal(self, what: str, hint: str = "") -> CaptureError:
-        self.is_open = False  # from now on numbers are plain
-        self.refused = self.refused or CaptureError(what)
-        return self.refused
-
-    def run(self, function: Any) -> Any:
-        seam.listener = self
-        try:
-            return function()
-        finally:
-            seam.listener = None
 
     def finish(self, returned: Any) -> None:
         """The call has returned."""
@@ -428,14 +405,10 @@ class Attempt(Recording):
         return silently(code.launch, values)  # type: ignore[no-any-return]
 
     def launch(self, code: Any, values: Any) -> Any:
+        found = super().launch(code, values)
         if self.refused is None:
-            try:
-                found = super().launch(code, values)
-                self._note_launch(code, values)
-                return found
-            except CaptureError:
-                pass
-        return silently(code.launch, [value.value if type(value) is Traced else value for value in values])
+            self._note_launch(code, values)
+        return found
 
     def origin(self, code: Native) -> tuple[Specialisation, Request] | None:
         """Which kernel's code that is, and of which request."""
@@ -462,35 +435,16 @@ class Attempt(Recording):
         # What raises nothing, of floats: others are Python's, with their exceptions.
         if operation not in _COMPUTED or type(value) is not float:
             self.refuse("what Python computes of numbers")
-        try:
-            return super().computed(operation, operands, value)
-        except CaptureError:
-            return Symbol(self, self.register("f"))
+        return super().computed(operation, operands, value)
 
-    def clearing(self, memory: Any) -> None:
-        self._hear(super().clearing, memory)
-
-    def copying(self, target: Any, source: Any) -> None:
-        self._hear(super().copying, target, source)
+    def copied(self, array: Any, what: str) -> Any:
+        return Recording.copied(self, array, what)
 
     def assigning(self, array: Any, position: Any, numbers: Any, value: Any) -> None:
         if isinstance(numbers, np.ndarray) and numbers.ndim and not self.knows(numbers):
             if not self._makes_arrays or stand_ins.get() is not None:
                 self.refuse("numbers of an array that Python has made")
-        self._hear(super().assigning, array, position, numbers, value)
-
-    def reading(self, array: Any, position: Any, value: Any) -> Any:
-        if self.refused is None:
-            try:
-                return super().reading(array, position, value)
-            except CaptureError:
-                pass
-        return value
-
-    def _hear(self, told: Callable[..., None], *what: Any) -> None:
-        if self.refused is None:
-            with contextlib.suppress(CaptureError):
-                told(*what)
+        super().assigning(array, position, numbers, value)
 
     def _place_of(self, code: Native, arrays: Sequence[Any], at: int, address: int) -> tuple[int, int]:
         owner = arrays[at].owner
@@ -528,7 +482,7 @@ class MemoryPlan:
         self.runs = 0
         self.is_proved = False
         self._instances = list(attempt.instances.values())
-        self._counts = [(instance, attempt.launches[at]) for at, (_, _, instance) in attempt.instances.items()]
+        self._counts = attempt.calls
         dependencies.settle()
         self._dependencies = dependencies
         self._held = dependencies.arrays

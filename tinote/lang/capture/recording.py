@@ -601,13 +601,20 @@ def _register_kind(t: Scalar) -> str:
 
 class Following(Recording):
     """A call that counts: it is not undone, and what cannot be captured does not end it. That is noted as `refused`,
-    and from there on numbers are plain and nothing is recorded. `calls`: how often each instance was launched before;
-    `marks`: what `variables`, each with what holds it and its key there, were before each step.
+    and from there on numbers are plain and nothing is recorded. `marks`: what `variables`, each with what holds it and
+    its key there, were before each step.
     """
 
-    def __init__(self, tables: Tables, variables: Sequence[tuple[Any, Any]] = ()) -> None:
-        super().__init__(tables, prints=True)
-        self.calls: dict[Any, int] = {}
+    def __init__(
+        self,
+        tables: Tables,
+        variables: Sequence[tuple[Any, Any]] = (),
+        inputs: Sequence[Array] = (),
+        *,
+        prints: bool = True,
+    ) -> None:
+        super().__init__(tables, inputs=inputs, prints=prints)
+        self._calls: dict[Any, int] = {}
         self.marks: list[tuple[ops.Operand, ...]] = []
         self._variables = variables
 
@@ -651,12 +658,17 @@ class Following(Recording):
 
     def prepared(self, kernel: Any, key: Any, instance: Any) -> None:
         super().prepared(kernel, key, instance)
-        self.calls.setdefault(instance, instance.calls)
+        self._calls.setdefault(instance, instance.calls)
+
+    @property
+    def calls(self) -> list[tuple[Any, int]]:
+        """How often each instance was launched."""
+        return [(instance, instance.calls - before) for instance, before in self._calls.items()]
 
     def launch(self, code: Any, values: Any) -> Any:
         found = self._heard(super().launch, code, values)
         if found is None:
-            found = code.launch_in_order([value.value if type(value) is Traced else value for value in values])
+            found = self.run_code(code, [value.value if type(value) is Traced else value for value in values])
         return found
 
     def making(self, memory: Any, cleared: bool) -> None:
