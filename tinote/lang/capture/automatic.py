@@ -23,6 +23,7 @@ from typing import Any
 
 from tinote.errors import CaptureError, TinoteError
 from tinote.ir.types import scalar_named
+from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.dependencies import Dependencies, place_of
 from tinote.lang.capture.explore import capturing, merge
@@ -477,7 +478,8 @@ class _Learning:
             guards = Guards(self._plan, self._dependencies, instances, self._tables.memories)
         except CaptureError as error:  # a kernel captures what cannot be compared
             raise _Refused(_changes(error.message.removeprefix(_CANNOT), self._function)) from None
-        return _Live(self._plan, self._tables, self._variables, guards, self._is_ready, self._calls, self._marks)
+        known = self._plan, self._tables, self._variables, guards, self._is_ready
+        return _Live(self._function, *known, self._calls, self._marks)
 
     def why_idle(self) -> CaptureError:
         """Calls take a path that is proved, and cannot be replayed."""
@@ -488,11 +490,12 @@ class _Learning:
         return _changes("its replay was refused", self._function)
 
 
-class _Live:
-    """A program that is replayed."""
+class _Live(Captured):
+    """A program that is replayed, as far as its paths are proved."""
 
     def __init__(
         self,
+        function: Callable[[], object],
         plan: Program,
         tables: Tables,
         variables: list[tuple[Any, Any]],
@@ -501,75 +504,50 @@ class _Live:
         calls: dict[Path, list[tuple[Any, int]]],
         marks: dict[int, tuple[ops.Operand, ...]],
     ) -> None:
-        self.guards = guards
+        super().__init__(function, (), plan, tables, variables, guards, ready)
         self.replays = 0
-        self._variables = variables
         self._marks = marks
-        self._prepared = prepared(plan, tables.natives, tables.memories, ready=ready)
-        self._draws = self._prepared.draws
-        cells = [
-            (r.number, r.kind, self._prepared.floats if r.kind == "f" else self._prepared.integers) for r in plan.inputs
-        ]
-        self._inputs = [(*place, *cell) for place, cell in zip(variables, cells, strict=True)]
         by_end = {id(path.steps[-1]): path for path in plan.root.all() if path.branch is None and path.steps}
-        self._ends = [(end, end.updates or end.seeds, calls.get(by_end[id(end)], [])) for end in self._prepared.ends]
-        self._counts = [0] * len(self._ends)
+        self._calls = [calls.get(by_end[id(end)], []) for end in self.prepared.ends]
+        self._counts = [0] * len(self._calls)
 
     @property
     def changes_numbers(self) -> bool:
         """Whether it may change numbers in Python."""
-        return any(end.updates for end, _, _ in self._ends)
+        return any(end.updates for end in self.prepared.ends)
 
     def replay(self) -> bool:
         """Replay it; gives whether it did. Else nothing was done."""
-        prepared = self._prepared
         try:
-            for holder, key, number, kind, cells in self._inputs:
-                value = holder[key]
-                if type(value) is not (float if kind == "f" else int):
+            for holder, key, kind, _, _ in self._globals:
+                if type(holder[key]) is not (float if kind == "f" else int):
                     return False
-                cells[number] = value  # type: ignore[call-overload]
-        except (LookupError, ValueError):
+            self.take(())
+        except (LookupError, CaptureError):
             return False
-        first = session.launches
-        if self._draws:
-            prepared.set_counter()
         try:
-            reached = prepared.run()
+            reached = self.go()
         except BaseException:
-            self._leave(prepared.failed)
+            self._leave(self.prepared.failed)
             raise
-        finally:
-            if self._draws:
-                session.launches += prepared.counter - first
         if reached == NOWHERE_READY:
             return False
-        end, has_effects, _ = self._ends[reached]
-        if has_effects:
-            self._finish(end)
+        self.finish(reached)
         self._counts[reached] += 1
         self.replays += 1
         return True
 
     def _leave(self, step: ops.Operation | None) -> None:
         """A step has failed: variables are what they were before it."""
-        number = self._prepared.number
+        number = self.prepared.number
         for (holder, key), operand in zip(self._variables, self._marks.get(id(step), ()), strict=False):
             holder[key] = number(operand)
-
-    def _finish(self, end: ops.End) -> None:
-        number = self._prepared.number
-        for place, operand in end.updates:
-            holder, key = self._variables[place]
-            holder[key] = number(operand)
-        for which, operand in end.seeds:
-            self.guards.instances[which][2].last_seed = number(operand)
 
     def count_calls(self) -> None:
         """Let the kernels know how often they were launched."""
         for reached, count in enumerate(self._counts):
             if count:
-                for instance, calls in self._ends[reached][2]:
+                for instance, calls in self._calls[reached]:
                     instance.calls += calls * count
                 self._counts[reached] = 0
 

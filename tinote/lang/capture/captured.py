@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from tinote.lang.capture.prepare import Prepared
 from tinote.lang.capture.recording import Tables, kind_of
 from tinote.lang.capture.targets import prepared
 from tinote.lang.data.matrix import Matrix, Vector
+from tinote.lang.session.state import session
 from tinote.program import operations as ops
-from tinote.program.program import Program
+from tinote.program.program import Path, Program
 from tinote.source import caller
 
 #: What of the arguments are numbers, which may have other values at each call.
@@ -30,7 +31,7 @@ def named_variable(holder: Any, key: Any) -> str:
 
 
 class Captured:
-    """A program for one kind of arguments."""
+    """A program for one kind of arguments. `ready`: which of its paths may be taken; by default all."""
 
     def __init__(
         self,
@@ -40,7 +41,9 @@ class Captured:
         tables: Tables,
         variables: list[tuple[Any, Any]],
         guards: Guards,
+        ready: Callable[[Path], bool] | None = None,
     ) -> None:
+        self._ready = ready
         self.plan = plan
         self.tables = tables
         self.guards = guards
@@ -55,7 +58,7 @@ class Captured:
     def use(self, threads: int | None, length: int | None = None) -> None:
         """Run launches on at most this number of threads from now on, and only the first `length` steps."""
         tables, inputs = self.tables, self.plan.inputs
-        ready = self.prepared = prepared(self.plan, tables.natives, tables.memories, threads, length)
+        ready = self.prepared = prepared(self.plan, tables.natives, tables.memories, threads, length, ready=self._ready)
         cells = [(r.number, ready.floats if r.kind == "f" else ready.integers) for r in inputs]
         numbers = [k for k, value in enumerate(self._given) if isinstance(value, NUMBERS)]
         self._inputs = [(k, *cell) for k, cell in zip(numbers, cells, strict=False)]
@@ -111,18 +114,21 @@ class Captured:
 
     def run(self, args: Sequence[Any]) -> Any:
         """Replay it."""
-        return self.finish(self.start(args))
+        self.take(args)
+        return self.finish(self.go())
 
     def finish(self, reached: int) -> Any:
         """What Python has of a replay that reached this end: its result, and numbers that the step assigns."""
-        if self._draws:
-            self.prepared.keep_counter()
         end = self._ends[reached]
         return None if end is None else self._finish(end)
 
     def start(self, args: Sequence[Any]) -> int:
-        """Run the instructions; gives the number of the end that was reached."""
-        prepared = self.prepared
+        """Run the instructions; gives the number of the end that was reached, or `NOWHERE_READY`."""
+        self.take(args)
+        return self.go()
+
+    def take(self, args: Sequence[Any]) -> None:
+        """Its inputs are these, and the variables as they are now. Raises `CaptureError` for numbers of other kinds."""
         try:
             for k, number, cells in self._inputs:
                 cells[number] = args[k]
@@ -134,9 +140,18 @@ class Captured:
                 cells[number] = value
         except ValueError:
             raise CaptureError("a captured step has integers of 64 bits", caller()) from None
-        if self._draws:
-            prepared.set_counter()
-        return prepared.run()
+
+    def go(self) -> int:
+        """Run the instructions with these inputs. What has drawn random numbers counts, also where the rest fails."""
+        prepared = self.prepared
+        if not self._draws:
+            return prepared.run()
+        first = session.launches
+        prepared.set_counter()
+        try:
+            return prepared.run()
+        finally:
+            session.launches += prepared.counter - first
 
     def _finish(self, end: ops.End) -> Any:
         prepared = self.prepared
