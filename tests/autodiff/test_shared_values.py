@@ -135,6 +135,38 @@ def test_what_takes_too_much_memory_is_computed_again(monkeypatch: pytest.Monkey
     assert GRADIENT.with_arguments in requests(kernel)
 
 
+def test_old_values_that_take_too_much_memory_to_be_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a gradient cannot do without is kept all the same."""
+    monkeypatch.setattr(saved_values, "MOST_SHARED", 10)
+    x, out = ti.field(ti.f64, 50, needs_grad=True), ti.field(ti.f64, 50, needs_grad=True)
+    count, loss = ti.field(ti.i32, ()), ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def append():
+        for i in x:
+            if x[i] > 0:
+                k = ti.atomic_add(count[None], 1)
+                out[k] = x[i] ** 2
+
+    @ti.kernel
+    def total():
+        for i in out:
+            loss[None] += ti.exp(out[i])
+
+    def run() -> None:
+        count[None] = 0
+        out.fill(0)
+        append()
+        total()
+
+    numbers = np.random.default_rng(1).normal(size=50)
+    x.from_numpy(numbers)
+    gradient = ti.ad.grad(run, wrt=x, loss=loss)
+    wanted = np.where(numbers > 0, 2 * numbers * np.exp(numbers**2), 0)
+    for _ in range(6):
+        assert gradient() == pytest.approx(wanted, rel=1e-12)
+
+
 @pytest.mark.parametrize("count", [1, 7, 1000])
 def test_memory_without_a_gradient_between_two_launches(count: int) -> None:
     """Temporary adjoints, and a launch that is not the last one."""

@@ -133,8 +133,7 @@ class SavedValues:
         if facts.old_values or (facts.in_order and runs_at_once(instance.specialisation.config)):
             saving = self._saving(instance, values, arguments, saves_by)
             if saving is None:
-                arguments = arguments.unshared
-                facts = arguments.gradient_facts
+                return self.launching(instance, values, arguments.unshared, saves_by.unshared, flow)
         # Where nothing is needed, it does not matter what is written.
         watches = (
             (self.between_launches and arguments.asks) or self._looks_at_all or facts.live_in_before or log.is_watching
