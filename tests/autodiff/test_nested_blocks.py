@@ -469,12 +469,192 @@ def test_what_python_writes_in_forward_mode_within_a_tape() -> None:
     world.check_within(program)
 
 
+@pytest.mark.parametrize("declared", [{}, {"needs_grad": False}])
+def test_memory_without_a_gradient_in_forward_mode_within_a_tape(declared: dict[str, bool]) -> None:
+    """The loss has none, and a table of constants, perhaps by declaration."""
+    world = World()
+    x, loss = world.x, world.loss
+    energy = ti.field(ti.f64, (), needs_dual=True)
+    table, middle = ti.field(ti.f64, SIZE, **declared), ti.field(ti.f64, SIZE)
+    table.from_numpy(np.linspace(0.5, 1.5, SIZE))
+
+    @ti.kernel
+    def bend():
+        for i in x:
+            middle[i] = table[i] * ti.sin(x[i])
+
+    @ti.kernel
+    def add():
+        for i in x:
+            energy[None] += middle[i] * x[(i + 1) % SIZE] * table[i] * world.k[None]
+
+    @ti.kernel
+    def use():
+        loss[None] += ti.sin(energy.dual[None]) * energy[None]
+
+    def program() -> None:
+        energy[None] = 0
+        for _ in range(2):
+            with ti.ad.FwdMode(loss=energy, param=x, seed=np.arange(1.0, SIZE + 1)):
+                bend()
+                add()
+        use()
+
+    by_reverse(world, program)
+
+
+@pytest.mark.parametrize("given", ["by a kernel", "by Python", "by a copy"])
+def test_varying_values_in_constants_in_forward_mode_within_a_tape(given: str) -> None:
+    """What varies along the inner direction alone is not lost in silence either."""
+    world = World()
+    x, y, loss = world.x, world.y, world.loss
+    constant = ti.field(ti.f64, SIZE, needs_grad=False, needs_dual=False)
+    start = ti.field(ti.f64, SIZE, needs_dual=True)
+
+    @ti.kernel
+    def store():
+        for i in x:
+            constant[i] = start[i] ** 2
+
+    @ti.kernel
+    def use():
+        for i in x:
+            y[i] += constant[i]
+
+    with pytest.raises(DifferentiationError, match="was declared to have no"), ti.ad.Tape(loss):
+        with ti.ad.FwdMode(loss=y, param=start, seed=START):
+            if given == "by a kernel":
+                store()
+            elif given == "by Python":
+                constant[1] = start[1]
+            else:
+                constant.copy_from(start)
+            use()
+        world.measure_values()
+
+
+@pytest.mark.parametrize("place", ["jvp", "block"])
+def test_a_function_without_gradient_in_forward_mode_within_a_tape(place: str) -> None:
+    world = World()
+    x, k, energy, loss = world.x, world.k, world.energy, world.loss
+    count = ti.field(ti.f64, ())
+
+    @ti.ad.no_grad
+    @ti.kernel
+    def advance():
+        count[None] += 1.0
+
+    @ti.ad.no_grad
+    @ti.kernel
+    def forget():
+        energy[None] = 1.0
+
+    @ti.kernel
+    def add():
+        for i in x:
+            energy[None] += k[None] * ti.sin(x[i]) * count[None] * (i + 1)
+
+    @ti.kernel
+    def use(product: ti.f64):
+        loss[None] += ti.sin(product) * energy[None]
+
+    def inner(*, forgets: bool) -> None:
+        advance()
+        add()
+        if forgets:
+            forget()
+        advance()
+        add()
+
+    def program(*, forgets: bool = False) -> None:
+        count[None] = energy[None] = 0.0
+        if place == "jvp":
+            use(ti.ad.jvp(lambda: inner(forgets=forgets), wrt=x, loss=energy)(START)[1])
+            return
+        with ti.ad.FwdMode(loss=energy, param=x, seed=START):
+            inner(forgets=forgets)
+        use(energy.dual[None])
+
+    def taped(*, forgets: bool = False) -> None:  # forward mode alone has no such functions
+        with ti.ad.Tape(loss):
+            program(forgets=forgets)
+
+    by_k, by_x = world.slopes(taped)
+    taped()
+    assert k.grad[None] == pytest.approx(by_k, rel=1e-7)
+    np.testing.assert_allclose(x.grad.to_numpy(), by_x, rtol=1e-7)
+    with pytest.raises(DifferentiationError, match="stores constants to"):
+        taped(forgets=True)
+
+
+@pytest.mark.parametrize("inner", ["block", "jvp", "jvp of an array"])
+def test_forward_mode_in_a_checkpointed_loop(inner: str) -> None:
+    """Arrays that the inner derivative makes are others when a step runs again."""
+    world = World()
+    x, y, k = world.x, world.y, world.k
+    start = np.linspace(0.3, 0.9, SIZE)
+
+    @ti.kernel
+    def bend():
+        for i in x:
+            y[i] = ti.sin(x[i] * k[None]) * x[(i + 1) % SIZE]
+
+    @ti.kernel
+    def push():
+        for i in x:
+            x[i] -= 0.1 * y.dual[i] * x[i] * y[i]
+
+    @ti.kernel
+    def push_by(slopes: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+        for i in x:
+            x[i] -= 0.1 * slopes[i] * x[i] * y[i]
+
+    @ti.kernel
+    def height(a: ti.types.ndarray(dtype=ti.f64, ndim=1)) -> ti.f64:
+        total = 0.0
+        for i in x:
+            total += ti.sin(a[i] * x[i]) * k[None]
+        return total
+
+    @ti.kernel
+    def push_all(by: ti.f64):
+        for i in x:
+            x[i] -= 0.1 * by * x[i]
+
+    def step(t: int) -> None:
+        if inner == "block":
+            with ti.ad.FwdMode(loss=y, param=x, seed=START):
+                bend()
+            push()
+        elif inner == "jvp":
+            push_by(ti.ad.jvp(bend, wrt=x, loss=y)(START)[1])
+        else:
+            push_all(ti.ad.jvp(height)(START, start)[1])
+
+    def program() -> None:
+        ti.ad.checkpoint(step, 5, snapshots=2)
+        world.measure_values()
+
+    by_reverse(world, program)
+
+
+def test_forward_mode_in_a_tape_that_repeats() -> None:
+    world = World()
+    expected = None
+    for _ in range(8):
+        world.reset()
+        with ti.ad.Tape(world.loss, repeats=True):
+            with ti.ad.FwdMode(loss=world.energy, param=world.x, seed=START):
+                world.potential()
+            world.measure_values()
+            world.loss[None] = world.loss[None] * world.energy.dual[None]
+        found = world.x.grad.to_numpy()
+        expected = found if expected is None else expected
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_forward_mode_that_cannot_nest_names_both_blocks() -> None:
     world = World()
-    with ti.ad.Tape(world.loss), pytest.raises(DifferentiationError, match="has no gradient") as refused:
-        without = ti.field(ti.f64, (), needs_dual=True)
-        ti.ad.FwdMode(loss=without, param=world.x, seed=START).__enter__()
-    assert "with ti.ad.Tape(world.loss)" in str(refused.value)
     seeds = np.eye(SIZE)
     with ti.ad.Tape(world.loss), pytest.raises(DifferentiationError, match="one seed at a time") as refused:
         ti.ad.FwdMode(loss=world.energy, param=world.x, seed=seeds).__enter__()

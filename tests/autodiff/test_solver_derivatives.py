@@ -201,6 +201,35 @@ def test_a_record_in_a_tape_inside_of_forward_mode(name: str) -> None:
         assert np.allclose(product, expected, atol=1e-6 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("name", DIRECT + MATRIX_FREE)
+def test_forward_mode_inside_of_another_derivative(name: str) -> None:
+    system = System()
+    f, k, loss, direction = getattr(system, name), system.k, system.loss, np.linspace(0.5, 1.5, N)
+    total = ti.field(ti.f64, (), needs_grad=True, needs_dual=True)
+
+    @ti.kernel
+    def use(product: ti.f64):
+        total[None] += 0.01 * product * loss[None] + k[0]
+
+    def by_function() -> None:
+        total[None] = 0.0
+        use(ti.ad.jvp(f, wrt=k, loss=loss)(direction)[1])
+
+    def by_block() -> None:
+        total[None] = 0.0
+        with ti.ad.FwdMode(loss=loss, param=k, seed=direction):
+            f()
+        use(loss.dual[None])
+
+    expected = by_field(by_function, k, total)
+    for outer in (by_function, by_block):
+        with ti.ad.Tape(total):
+            outer()
+        assert close(k.grad.to_numpy(), expected)
+    _, product = ti.ad.jvp(by_function, wrt=k, loss=total)(direction)
+    assert product == pytest.approx(expected @ direction, rel=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["LU", "SparseCG", "MatrixFreeCG"])
 def test_a_right_hand_side_of_zeros_has_derivatives(kind: str) -> None:
     system = System()

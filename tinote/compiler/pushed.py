@@ -21,6 +21,7 @@ from tinote.lazy import lazy
 if TYPE_CHECKING:
     from tinote.autodiff import forward
     from tinote.compiler import pipeline
+    from tinote.compiler.launch.memory_facts import BrokenPath
 else:
     forward = lazy("tinote.autodiff.forward")
     pipeline = lazy("tinote.compiler.pipeline")
@@ -36,7 +37,14 @@ class PushedSpecialisation(Specialisation):
         self._of = of
         self._companions = companions
         self._further = tuple(arrays)
+        self._to_constants: Sequence[BrokenPath] = ()
         super().__init__(of.source, of.arguments, of.config, of._memory_of)
+
+    @property
+    def to_constants(self) -> Sequence[BrokenPath]:
+        """Where it puts values that vary into memory that was declared to have no tangents."""
+        self.lowered  # noqa: B018 (looks for them)
+        return self._to_constants
 
     def _open_cache(self) -> None:
         """The disk cache holds primal kernels only."""
@@ -54,6 +62,7 @@ class PushedSpecialisation(Specialisation):
             for path in pushed.broken:
                 if not path.buffer.no_tangent:
                     raise broken_gradient_path(path.buffer.name, path.span, [], tangents=True)
+            self._to_constants = tuple(pushed.broken)
             fn, _ = pipeline.run_pipeline(pushed.function, pipeline.TIDYING, self.config)
         returns: tuple[Any, ...] | None = tuple([atom.type for atom in fn.region.yields]) or None
         self._lowered = Lowered(fn, lowered.captures, returns, False, False, (), reproducible=False)

@@ -49,7 +49,7 @@ from tinote.lang.ad.journal.needed_adjoints import lends, reaches
 from tinote.lang.ad.journal.number_flow import look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import living_buffers, refuse_old_values
-from tinote.lang.ad.journal.step_log import END, Place, StepLog, What, array_words, number_word, place
+from tinote.lang.ad.journal.step_log import END, Made, Place, StepLog, What, array_words, number_word, place
 from tinote.lang.ad.memory.region_copies import RegionCopies
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.how import StepCapture
@@ -686,7 +686,7 @@ class _Runner(Journal):
             return
         for event in self.events[self._followed :]:
             if isinstance(event, Read):
-                self._compare(What("{} is read", (place(event.buffer, event.position),)), 0)
+                self._compare(What("{} is read", (self._place(event.buffer, event.position),)), 0)
             elif isinstance(event, Computed):
                 for k, one in enumerate(event.operands):
                     self._number("'{}' computes with", (event.rule.name, k), one)
@@ -719,9 +719,9 @@ class _Runner(Journal):
 
     def took_write(self, buffer: Buffer, position: Any, value: Any, source: Buffer | None) -> None:
         """Python is about to write to a field."""
-        where = place(buffer, position)
+        where = self._place(buffer, position)
         if source is not None:
-            self.did(What("{} is copied from {}", (where, source)))
+            self.did(What("{} is copied from {}", (where, self._place(source, ...))))
         elif value is None:
             self.did(What("{} is computed", (where,)))
         elif self._numbers_in(value, buffer) is None:
@@ -733,7 +733,11 @@ class _Runner(Journal):
             for k, one in enumerate(given.ravel().tolist()):
                 self._number("{} is given, as its number {}," if given.ndim else "{} is given", (where, k), one)
 
-    def _array(self, where: Place | str, numbers: np.ndarray[Any, Any]) -> None:
+    def _place(self, buffer: Buffer, position: Any) -> Place | Made:
+        order, found = self._made.get(buffer), place(buffer, position)
+        return found if order is None else Made(order, str(found))
+
+    def _array(self, where: Place | Made | str, numbers: np.ndarray[Any, Any]) -> None:
         if not numbers.ndim:
             self._number("{} is given", (where,), numbers.item())
             return
@@ -827,7 +831,7 @@ class _Runner(Journal):
         self._look_at_views()
         self.did(What("'{}' runs", (custom.name,)))
         for buffer in custom.made:
-            self._made[buffer] = len(self._made)
+            self.making(buffer)
         if self._taping:
             super().custom(custom)
             return
@@ -857,6 +861,10 @@ class _Runner(Journal):
         if is_active and buffer not in self.active and lendable(buffer):
             self.activate(buffer, caller())
 
+    def making(self, buffer: Buffer, of: Buffer | None = None) -> None:
+        if of is None or of in self._made:
+            self._made.setdefault(buffer, len(self._made))
+
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         self._chain.read.add(buffer)
         return super().reading(buffer, position, value)
@@ -866,6 +874,10 @@ class _Runner(Journal):
         around = self._chain.around
         if around is not None:
             around.keep_gradients_apart()
+
+    @property
+    def companions_with_values(self) -> set[Buffer]:
+        return set(self._valued)
 
     def has_values(self, buffer: Buffer, span: Span) -> None:
         super().has_values(buffer, span)

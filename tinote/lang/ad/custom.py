@@ -365,17 +365,19 @@ def no_grad(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _without_gradient(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     outer = recorder.get()
-    if isinstance(outer, ForwardMode | PushedMode):
+    is_pushed = isinstance(outer, PushedMode)
+    base = outer.base if is_pushed else outer
+    if isinstance(outer, ForwardMode) or (is_pushed and not isinstance(base, Journal)):
         raise DifferentiationError(
             f"'{function.__name__}' runs without gradients, which forward mode does not support yet",
             caller(),
             hint="call it outside of the block",
             notes=outer.opened_notes(),
         )
-    if not isinstance(outer, Journal):
+    if not isinstance(base, Journal):
         return function(*args, **kwargs)
     args, kwargs = _constants(args, kwargs)
-    with recording_as(_Constant(outer, caller())):
+    with recording_as(_Constant(base, caller(), outer if is_pushed else None)):
         return function(*args, **kwargs)
 
 
@@ -437,13 +439,16 @@ class Inside(Recorder):
 
 
 class _Constant(Recorder):
-    """The recorder within a function without gradient."""
+    """The recorder within a function without gradient. `block`: the block of pushforwards in the recording `tape` in
+    which it is called, if it is.
+    """
 
     lets_record = True
 
-    def __init__(self, tape: Journal, span: Span) -> None:
+    def __init__(self, tape: Journal, span: Span, block: PushedMode | None) -> None:
         self._tape = tape
         self._span = span
+        self._block = block
 
     def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         self._tape.keep_gradients(arguments_of(instance, values, GRADIENT).gradients)
@@ -458,24 +463,29 @@ class _Constant(Recorder):
         for formal, buffer in arguments.pairs(touched.written):
             if isinstance(buffer, ExternalArray):
                 continue
-            if self._tape.is_followed(buffer) and self._tape.computed_before(buffer):
-                if formal in touched.stored or not _only_adds(instance, formal):
-                    self._refuse(instance, buffer)
+            if self._was_computed(buffer) and (formal in touched.stored or not _only_adds(instance, formal)):
+                self._refuse(instance, buffer)
         for buffer, region in arguments.written(constants(values)):
             self._tape.overwriting(buffer, region)
 
     # What Python does is as anywhere else under the tape.
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
-        self._tape.writing(buffer, position, value, source)
+        (self._block or self._tape).writing(buffer, position, value, source)
 
     def sharing(self, buffer: Buffer) -> None:
-        self._tape.sharing(buffer)
+        (self._block or self._tape).sharing(buffer)
 
     def ran_beside(self, loaded: Collection[Buffer], written: Collection[Buffer]) -> None:
         for buffer in written:
-            if self._tape.is_followed(buffer) and self._tape.computed_before(buffer):
+            if self._was_computed(buffer):
                 self._refuse_constants("a derivative", buffer, [])
+
+    def _was_computed(self, buffer: Buffer) -> bool:
+        """Whether the tape has computed what is there, or its tangents."""
+        own = None if self._block is None else self._block.known_companion(buffer)
+        both = (buffer,) if own is None else (buffer, own.buffer)
+        return any(self._tape.is_followed(one) and self._tape.computed_before(one) for one in both)
 
     def _refuse(self, instance: Instance, buffer: Buffer) -> None:
         notes = [Note("the kernel", instance.specialisation.source.span)]

@@ -24,13 +24,13 @@ from tinote.lang.ad.access_rules.validation import AccessRules
 from tinote.lang.ad.access_rules.violations import Violation
 from tinote.lang.ad.checks.gradcheck import GradientReport
 from tinote.lang.ad.checks.tape_check import GradientCheck
-from tinote.lang.ad.functional.block_as_function import TapeAsFunction
 from tinote.lang.ad.functional.forward_mode import ForwardMode, refuse_block
 from tinote.lang.ad.functional.inner_tape import InnerTape
 from tinote.lang.ad.functional.inputs import size_of
-from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of
+from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of, next_depth
 from tinote.lang.ad.functional.runs import refuse_open_recorder
 from tinote.lang.ad.functional.second_order import SecondOrder, inner_trace, refuse_custom
+from tinote.lang.ad.functional.tape_as_function import TapeAsFunction
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
 from tinote.lang.ad.journal.journal import Journal
@@ -410,6 +410,7 @@ class Tape(Journal):
             found = InnerTape(self, outer, self.loss, span, clears=self.clear_gradients)
         else:
             found = TapeAsFunction(self, outer, self.loss, span, clears=self.clear_gradients)
+        self.depth = next_depth(outer)  # what it has recorded runs again in a block of this depth
         self.opened_within = outer.opened_notes()
         refuses, self.trace = self.trace.refuses, inner_trace(outer)
         self.trace.events, self.trace.refuses = self.events, refuses

@@ -413,9 +413,9 @@ class Attempt(Following):
     def origin(self, code: Native) -> tuple[Specialisation, Request] | None:
         """Which kernel's code that is, and of which request."""
         for _, _, instance in self.instances.values():
-            request = instance.specialisation.request_of(code)
-            if request is not None:
-                return instance.specialisation, request
+            found: tuple[Specialisation, Request] | None = instance.origin_of(code)
+            if found is not None:
+                return found
         return None
 
     def _note_launch(self, code: Any, values: Any) -> None:

@@ -474,9 +474,9 @@ class _Function(Instructions):
 def _origin(captured: Any, native: Native) -> tuple[Any, Request]:
     """The kernel that machine code is of, and the request."""
     for _, _, instance in captured.instances:
-        for request, code in instance.specialisation.results():
-            if code is native:
-                return instance.specialisation, request
+        found: tuple[Any, Request] | None = instance.origin_of(native)
+        if found is not None:
+            return found
     raise CaptureError("this step runs what no kernel of its own is; it cannot go into a page", caller())
 
 

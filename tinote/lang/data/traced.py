@@ -799,7 +799,7 @@ def computed_again(rule: ScalarRule, operands: Sequence[Any]) -> Any:
 
 def computed_as(rule: ScalarRule, value: float, operands: Sequence[Any]) -> Any:
     """The same where the `value` is known."""
-    return _differentiated(rule, value, operands, None)
+    return _compute(rule, value, operands)
 
 
 def _trace_of(operands: Sequence[Any]) -> Trace | None:

@@ -43,8 +43,8 @@ class GradientCost(NamedTuple):
     of which it executes operations again. `accumulated`: where it adds to memory. `threads`: how many launches use at
     most. `temporaries`: what has no gradient, and gets an adjoint for the time of a reverse sweep if what the kernel
     leaves there is needed. `shared`: where a launch and its gradient share their work, in functional derivatives and in
-    captured steps under tapes, the launch saves these values, which the gradient else computes a second time; `unshared`:
-    remarks on those that it does not.
+    captured steps under tapes, the launch saves these values, which the gradient else computes a second time;
+    `unshared`: remarks on those that it does not.
     """
 
     kernel: str

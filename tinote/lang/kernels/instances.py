@@ -64,6 +64,7 @@ class Instance:
         "notes",
         "owner",
         "primal",
+        "pushforwards",
         "result",
         "returns_floats",
         "specialisation",
@@ -90,6 +91,7 @@ class Instance:
         self.result = results_of(specialisation.source, signature.returns, signature.returns_tuple)
         #: how many of the numbers that a launch returns are floats
         self.returns_floats = sum([_floats(t) for t in signature.returns or ()])
+        self.pushforwards: dict[Any, Instance] = {}  # by where tangents are (`ad/functional/pushed_mode.py`)
         self.writes_copies = False  # whether it was launched on an array of which it got a copy to write to
         self.calls = 0
         self.last = 0  # which launch of those that have an order its own was (`changed_inputs.py`); 0: it has none
@@ -119,6 +121,14 @@ class Instance:
         self._names, self._cells, self._others = tuple(names), tuple(cells), tuple(others)
         self._builtins, self._attributes = tuple(builtins), tuple(attributes)
         self._further = bool(cells or builtins or attributes or others)
+
+    def origin_of(self, code: Any) -> tuple[Specialisation, Request] | None:
+        """Which kernel's code that is, of which request: this one's, or that of a pushforward of it."""
+        request = self.specialisation.request_of(code)
+        if request is not None:
+            return self.specialisation, request
+        found = [one.origin_of(code) for one in list(self.pushforwards.values())]
+        return next((one for one in found if one is not None), None)
 
     def is_current(self) -> bool:
         """Whether nothing that the code captured has changed. Tens of nanoseconds a captured name."""

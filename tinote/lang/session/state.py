@@ -91,6 +91,8 @@ class Recorder:
     lets_record = False
     #: whether functions with a custom gradient can run
     takes_custom = True
+    #: how many levels of derivatives around it have memory of their own (`ad/functional/pushed_mode.py`)
+    depth = 0
     #: where it was opened, if that is known
     opened: Span | None = None
     #: the same for what is around it, as notes
@@ -177,6 +179,9 @@ class Recorder:
 
     def taking(self, buffer: Buffer) -> None:
         """Python takes a whole field out as an array."""
+
+    def making(self, buffer: Buffer, of: Buffer | None = None) -> None:
+        """A derivative has made an array, which is another one when it runs again; `of`: with the tangents of this."""
 
     def overwriting_beside(self, buffer: Buffer) -> None:
         """What others record and differentiate meanwhile is about to write to a field."""
@@ -489,6 +494,13 @@ def note_python_write(buffer: Buffer, position: Any = ..., value: Any = None, so
         _tell_watchers(buffer, position)  # first: what the recorder makes of it changes duals
     if open_recorder is not None:
         open_recorder.writing(buffer, position, value, source)
+
+
+def note_making(buffer: Buffer) -> None:
+    """Tell an open recorder that a derivative has made an array (`Recorder.making`)."""
+    open_recorder = recorder.get()
+    if open_recorder is not None:
+        open_recorder.making(buffer)
 
 
 class PythonWrite(NamedTuple):

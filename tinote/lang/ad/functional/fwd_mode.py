@@ -21,14 +21,11 @@ from typing import Any, Self
 import numpy as np
 
 from tinote.errors import DifferentiationError
-from tinote.lang.ad.functional.block_as_function import ForwardAsFunction
 from tinote.lang.ad.functional.directions import OneDirectionOnly, SeveralDirections, directions_for
-from tinote.lang.ad.functional.forward_in_forward import ForwardInForward, takes_forward_blocks
+from tinote.lang.ad.functional.forward_block import ForwardBlock, takes_forward_blocks
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.inner_forward import InnerForward
-from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of
+from tinote.lang.ad.functional.pushed_mode import base_of
 from tinote.lang.ad.functional.seeds import seed_array
-from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.traced import Trace
@@ -49,11 +46,10 @@ class FwdMode:
     many tangents of each. The products are then in `duals`, when the block has ended; the fields' own duals take no
     part, and need not be there. Numbers that depend on the parameters cannot go through Python then.
 
-    Inside of a tape, of a function that is differentiated in reverse (the loss needs a gradient then) and of another
-    block of this kind, to any depth, the duals of the loss that the block leaves are values, which have derivatives
-    there. When a block around it of this kind ends, the duals are its own. Inside of two recordings it runs again when
-    it ends, and where the duals of fields hold tangents of a recording around it, those that are values cannot be taken
-    as arrays.
+    Inside of a tape, of a function that is differentiated in reverse and of another block of this kind, to any depth,
+    the duals of the loss that the block leaves are values, which have derivatives there. When a block around it of this
+    kind ends, the duals are its own. Where the duals of fields hold tangents of a recording around it, those that are
+    values cannot be taken as arrays.
 
     Parameters
     ----------
@@ -112,7 +108,7 @@ class FwdMode:
             raise DifferentiationError(f"{len(params)} parameters need one seed each, not {len(seeds)}", caller())
         self._several: _SeveralSeeds | None = None
         self._apart = ExitStack()
-        self._inner: InnerForward | ForwardInForward | ForwardAsFunction | None = None
+        self._inner: ForwardBlock | None = None
         #: whether the products have a leading axis of directions, too
         self._leads = all(map(_has_leading_axis, params, seeds))
         if all(field.has_dual for field in (*losses, *params)):
@@ -141,22 +137,20 @@ class FwdMode:
         outer = recorder.get()
         self._block = Block((frame.f_code.co_filename, frame.f_lineno))
         try:
-            if isinstance(outer, Journal) or takes_forward_blocks(outer) or self._is_pushed_in_journal(outer):
+            if takes_forward_blocks(outer):
                 self._enter_inside(outer)
             else:
                 self._mode.__enter__()
         except BaseException:
+            if self._inner is not None:
+                self._inner.end()
             self._block.end(failed=True)
             self._apart.close()
             raise
         return self
 
-    @staticmethod
-    def _is_pushed_in_journal(outer: Any) -> bool:
-        return isinstance(outer, PushedMode) and isinstance(base_of(outer), Journal)
-
     def _enter_inside(self, outer: Any) -> None:
-        """The block is a record of the recording around it."""
+        """What runs in the block is a part of the recording around it."""
         if self._several is not None:
             raise DifferentiationError(
                 "forward mode inside of another recording follows one seed at a time",
@@ -171,12 +165,7 @@ class FwdMode:
                 notes=outer.opened_notes(),
             )
         base_of(outer).begin_all_duals()
-        if takes_forward_blocks(outer):
-            self._inner = ForwardInForward(outer, *self._given)
-        elif isinstance(outer, Journal) and not outer.is_differentiated:
-            self._inner = InnerForward(outer, *self._given)
-        else:
-            self._inner = ForwardAsFunction(outer, *self._given)
+        self._inner = ForwardBlock(outer, *self._given)
         self._inner.enter()
 
     def __exit__(

@@ -56,11 +56,12 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.ad.memory.values import held_now, hold
 from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import StandIn, stand_in
 from tinote.lang.data.traced import Trace, Traced, holds_traced, stored
 from tinote.lang.data.traced_derivatives import Dual
-from tinote.lang.session.state import Recorder, memory_of, note_python_write, recording_as, session
+from tinote.lang.session.state import Recorder, memory_of, note_making, note_python_write, recording_as, session
 from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import unwinding
 
@@ -75,25 +76,6 @@ def pushed(outer: Recorder, inner: Inner, inside: Inside) -> tuple[Any, list[Any
         value, product = _pushed(outer, inner)
         events.results = [value, product]
         return value, [product]
-
-
-def pushed_fields(outer: Recorder, inner: Inner, losses: Sequence[Field]) -> list[Any]:
-    """The products that a function leaves in these fields, as parts of the recording around."""
-
-    def inside(outer: Recorder, inner: Inner) -> tuple[None, list[Any]]:
-        with _Events(outer, inner, inside) as events:
-            block = PushedMode(outer, next_depth(outer), inner.span)
-            try:
-                bound = _pointed(block, inner)
-                with block.running(), bound.running():
-                    inner.task.f(*bound.args)
-                products = [_taken(block.companion(field)) for field in losses]
-            finally:
-                block.close()
-            events.results = [None, *products]
-            return None, products
-
-    return inside(outer, inner)[1]
 
 
 class _Events:
@@ -162,6 +144,9 @@ def _pointed(block: PushedMode, inner: Inner) -> Bound:
     """The inputs, which have the directions as tangents in `block`."""
     task = inner.task
     bound = task.bound(inner.args, block.trace, duals=True)
+    for one in bound.inputs:
+        if one.stand_in is not None:
+            note_making(one.stand_in.buffer)
     _give_second_duals(bound)
     for k, (one, direction) in enumerate(zip(bound.inputs, task.parts(inner.directions, "seeds"), strict=True)):
         if direction is None and one.shape == ():
@@ -212,8 +197,9 @@ def _taken(field: Field | None) -> Any:
         return field[None]  # type: ignore[index]
     made = stand_in(np.zeros(shape_of(field), numbers(field.buffer).dtype), needs_dual=True)
     made.grad.ensure_dual()
+    note_making(made.buffer)
     note_python_write(made.buffer, ..., None, field.buffer)
-    numbers(made.buffer)[...] = numbers(field.buffer)
+    hold(made.buffer, held_now(field.buffer))
     return made
 
 

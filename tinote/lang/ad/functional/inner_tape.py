@@ -187,6 +187,7 @@ class InnerTape:
         self._stretch.start.put_back()
         journal = SecondOrder(trace=Trace(outer=self._outer.trace, family=self._family))
         journal.opened, journal.opened_within = self._span, self._outer.opened_notes()
+        journal.depth = self._tape.depth
         launches = session.launches
         try:
             with duals_apart(None):

@@ -8,7 +8,7 @@
 
     ti.ad.grad(best)(2.0)                           # differentiates these steps
 
-For the recording around it, an inner derivative is one record. Let g be the gradient of f that the call gives. Where
+For the recording around it, an inner gradient is one record. Let g be the gradient of f that the call gives. Where
 the outer mode is reverse, the adjoint w of g goes back as that of the number w · g, whose gradient is the tangent of g
 along w, since second derivatives are symmetric: f runs again along w as the direction, and its reverse sweep carries
 tangents (`second_order.py`). The adjoints that later operations give are tangents of those that this sweep starts with,
@@ -594,7 +594,7 @@ class _Sources(NamedTuple):
 
 
 class Recorded:
-    """An inner derivative in a journal, and its gradient. `inside` runs one in any recording."""
+    """An inner gradient in a journal, and its gradient. `inside` runs one in any recording."""
 
     def __init__(self, outer: Journal, inner: Inner, inside: Inside) -> None:
         self.inner = inner
@@ -615,7 +615,7 @@ class Recorded:
         trace = inner_trace(outer)
         self.family = trace.family
         with self.stretch.listening():
-            value, found, journal, taken = self._forward(trace) if inner.is_forward else self._reverse(trace)
+            value, found, journal, taken = self._first(trace)
         self.signature, self.taken = _signature(journal), journal.from_python or []
         outer.took(inner.name, [*self.signature, *self.taken])
         stretch = self.stretch
@@ -627,11 +627,11 @@ class Recorded:
         made = {one.field.buffer for one in self.results if one.field is not None}
         stretch.loaded -= own
         stretch.written -= own
-        stretch.loaded |= {one.buffer for one in self.given if one.buffer is not None}
-        others = [*made, *[one.buffer for one in self.given if one.buffer is not None]]
-        for one in self.given:
-            if one.numbers is not None:
-                taken.update(one.numbers.ravel().tolist())
+        given = self.given
+        others = made if given.buffer is None else {*made, given.buffer}
+        stretch.loaded |= others - made
+        if given.numbers is not None:
+            taken.update(given.numbers.ravel().tolist())
         custom = Custom(
             inner.name,
             inner.span,
@@ -651,9 +651,9 @@ class Recorded:
         value_given, *others = [one.given for one in self.results]
         return value_given, others
 
-    def _reverse(self, trace: Trace) -> tuple[Any, list[Any], Journal, set[int]]:
+    def _first(self, trace: Trace) -> tuple[Any, list[Any], Journal, set[int]]:
         inner, task = self.inner, self.inner.task
-        self.given = [_seed(inner, self.trace)]
+        self.given = _seed(inner, self.trace)
         journal = Journal(trace=trace)
         journal.is_inner = True
         journal.opened_within = self.outer.opened_notes()
@@ -669,7 +669,7 @@ class Recorded:
                 value = _single(inner, _now(result))
                 journal.begin_sweep(_gradients(run))
                 sweep = journal.sweep()
-                seed = self.given[0].array
+                seed = self.given.array
                 if isinstance(result, Field):
                     accumulate(result.grad.buffer, seed)
                 else:
@@ -680,25 +680,6 @@ class Recorded:
             finally:
                 journal.forget()
         return value, found, journal, taken | self.sources
-
-    def _forward(self, trace: Trace) -> tuple[Any, list[Any], Journal, set[int]]:
-        journal = SecondOrder(trace=trace)
-        journal.takes_custom = False
-        journal.opened_within = self.outer.opened_notes()
-        journal.from_python = []
-        with duals_apart(None):
-            bound = self._bound(journal, duals=True)
-            self.given = _directions(self.inner, bound, self.trace)
-            give_gradients_duals()
-            with beside():
-                bound.point([one.array for one in self.given])
-            run = recorded_from(self.inner.task, bound, journal, self.kwargs)
-            refuse_written(bound, self.inner)
-            taken = set(trace.taken_in)
-            value, tangent = _written_at_last(run.results[0])
-            self.gradients = _gradients(run)
-            journal.forget()
-        return value, [tangent], journal, taken | self.sources
 
     def _bound(self, journal: Journal, *, duals: bool, repeats: bool = False) -> Bound:
         journal.starts_as_used()
@@ -730,22 +711,21 @@ class Recorded:
         if sweep.gradients.has_tangents:
             refuse_nesting(self.inner.task.what, self.outer, "third derivatives are not computed")
         value_adjoint, *adjoints = [one.adjoint(sweep) for one in self.results]
-        inner = self.inner
         give_gradients_duals()
         for buffer in self.stretch.written:
             sweep.overwriting(buffer)
         symmetry: Symmetry | None = None
         sources: _Sources | None = None
         with self._again() as (bound, runs):
-            bound.point([one.array for one in self.given] if inner.is_forward else adjoints)
+            bound.point(adjoints)
             run = runs()
             value, tangent = _written_at_last(run.results[0])
             self._compare(value, 0)
             customs = custom_calls(run.journal.events)
-            if not inner.is_forward and is_to_be_tried(customs, adjoints):
+            if is_to_be_tried(customs, adjoints):
                 symmetry = Symmetry(customs, adjoints)
                 sources = self._look(symmetry, run)
-            self._sweep(sweep, run, value_adjoint, adjoints, tangent)
+            self._sweep(sweep, run, value_adjoint, tangent)
         if symmetry is not None and sources is not None:
             self._require(symmetry, sources)
 
@@ -779,7 +759,7 @@ class Recorded:
 
     def _look(self, symmetry: Symmetry, run: Run) -> _Sources:
         """What a sweep gives of the run along the weights. Gives what the gradient depends on beside the inputs."""
-        given = self.given[0]
+        given = self.given
         inputs = {one.field.buffer for one in run.bound.inputs if one.field is not None}
         fields = have_gradients(self.stretch.loaded - inputs)
         outside = run.journal.trace.taken_in.keys() - self.sources
@@ -807,7 +787,7 @@ class Recorded:
 
     def _require(self, symmetry: Symmetry, sources: _Sources) -> None:
         """Run along another direction, and compare."""
-        given = self.given[0]
+        given = self.given
         directions = [symmetry.direction(np.zeros(shape)) for shape in sources.inputs]
         moves = {number: symmetry.direction(0.0).item() for number in sources.numbers}
         along = symmetry.direction(given.array) if given.is_differentiated else np.zeros(given.array.shape)
@@ -844,8 +824,8 @@ class Recorded:
         if not agree(np.reshape(plain_array(again), before.shape), before):
             refuse_other(self.inner)
 
-    def _sweep(self, outer: CustomSweep, run: Run, value_adjoint: Array, adjoints: list[Array], tangent: Array) -> None:
-        """Through the run, with adjoints of later operations as tangents of adjoints; and to seeds and directions."""
+    def _sweep(self, outer: CustomSweep, run: Run, value_adjoint: Array, tangent: Array) -> None:
+        """Through the run, with adjoints of later operations as tangents of adjoints; and to the seed."""
         touched = _gradients(run) | self.gradients
         for gradient in touched:
             if gradient.tangent is None:
@@ -853,15 +833,11 @@ class Recorded:
             hold(gradient.tangent, held_now(gradient))
             memory_of(gradient).clear()
         second = run.journal.sweep()
-        seed = adjoints[0] if self.inner.is_forward else self.given[0].array
-        _start(run, second, seed, value_adjoint)
+        _start(run, second, self.given.array, value_adjoint)
         second.run()
         values = [as_array(one.gradient(second)) for one in run.bound.inputs]
-        if self.inner.is_forward:
-            self._compare(tangent, 1)
-        else:
-            for k, one in enumerate(values):
-                self._compare(one, k + 1)
+        for k, one in enumerate(values):
+            self._compare(one, k + 1)
         for gradient in touched:
             assert gradient.tangent is not None
             hold(gradient, held_now(gradient.tangent))
@@ -869,11 +845,7 @@ class Recorded:
             add_adjoint(outer, number, one.second(second))
         for number in run.journal.trace.taken_in:
             add_adjoint(outer, number, second.adjoints.pop(number, _ZERO).tangent)
-        if self.inner.is_forward:
-            for one, found in zip(self.given, values, strict=True):
-                one.add(outer, found)
-        else:
-            self.given[0].add(outer, tangent)
+        self.given.add(outer, tangent)
 
 
 @contextmanager

@@ -28,8 +28,10 @@ def inside(outer: Recorder, inner: Inner) -> tuple[Any, list[Any]]:
             return pushed_within(outer, inner)
         if isinstance(outer, Journal) and not outer.derivative.has_tangents:
             outer.took(inner.name, _leaves([*inner.args, inner.seed, inner.directions]))
-            return Recorded(outer, inner, inside).run()
-        refuse_capture("a third derivative")
+            if not inner.is_forward:
+                return Recorded(outer, inner, inside).run()
+        else:
+            refuse_capture("a third derivative")
         run = higher_order.pushed if inner.is_forward else higher_order.record
         return run(outer, inner, inside)
 

@@ -15,21 +15,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
 from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.pushed import PushedSpecialisation
-from tinote.errors import DifferentiationError
+from tinote.errors import DifferentiationError, Note, broken_gradient_path
 from tinote.ir.buffers import Buffer, BufferKind
+from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.operation import Computation
+from tinote.lang.ad.journal.temporary_adjoints import copy_tangents
 from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.ad.memory.values import element_at, held_now, hold, store
 from tinote.lang.data.fields import Field
-from tinote.lang.data.ndarrays import array_kind, bound_of, formal_array
+from tinote.lang.data.ndarrays import StandIn, array_kind, bound_of, formal_array
 from tinote.lang.data.traced import Trace, Traced, computed_as, kind_of_dual, objects, stored, traced_array
 from tinote.lang.data.traced_derivatives import Constant, Dual, ScalarRule
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, note_launch_outside, note_python_write, recording_as, session
+from tinote.runtime.seam import heard, silently
 from tinote.source import Span, caller
 
 Array = np.ndarray[Any, Any]
@@ -37,8 +42,8 @@ Array = np.ndarray[Any, Any]
 #: The companions of fields, by depth; they go with their fields.
 _companions: WeakKeyDictionary[Buffer, dict[int, Field]] = WeakKeyDictionary()
 
-#: The pushforwards of kernels, by depth and companions.
-_pushforwards: WeakKeyDictionary[Instance, dict[tuple[Any, ...], Instance]] = WeakKeyDictionary()
+#: All of them.
+_all_companions: WeakSet[Buffer] = WeakSet()
 
 
 def companion(field: Field, depth: int) -> Field:
@@ -46,8 +51,16 @@ def companion(field: Field, depth: int) -> Field:
     known = _companions.setdefault(field.buffer, {})
     found = known.get(depth)
     if found is None or not _lives(found):
-        found = known[depth] = field._like(f"{field.name}.dual")
+        name = f"{field.name}.dual"
+        # That of a field stays, and is no part of what runs now.
+        found = known[depth] = field._like(name) if isinstance(field, StandIn) else silently(field._like, name)
+        _all_companions.add(found.buffer)
     return found
+
+
+def is_companion(field: Field) -> bool:
+    """Whether a field holds tangents of another one."""
+    return field.buffer in _all_companions
 
 
 def companions_beyond(depth: int) -> list[Field]:
@@ -89,7 +102,14 @@ def base_of(outer: Recorder) -> Recorder:
 def next_depth(outer: Recorder) -> int:
     """A depth that nothing around uses."""
     lifts = lifts_of(outer)
-    return 1 + (lifts[-1].depth if lifts else 0)
+    return 1 + (lifts[-1].depth if lifts else base_of(outer).depth)
+
+
+def companions_with_values(outer: Recorder) -> set[Buffer]:
+    """The gradients and duals that hold values in `outer`: what blocks inside of it have computed."""
+    base = base_of(outer)
+    found = base.companions_with_values if isinstance(base, Journal) else set()
+    return found.union(*[block.values for block in lifts_of(outer)])
 
 
 class Unrecorded(Recorder):
@@ -123,10 +143,10 @@ class PushedMode(Recorder):
         self.trace.family = base.trace.family
         self.trace.computes = self
         self.clears_duals = base.clears_duals
-        #: what was launched, by name
-        self.launches: list[str] = []
-        #: gradients and duals that hold what blocks inside of this one have computed
-        self.values: set[Buffer] = set()
+        #: gradients and duals that hold what blocks have computed that are over
+        self.values = companions_with_values(base)
+        #: memory of constants, by declaration, that holds values which vary, and where these were put there
+        self._lost: dict[Buffer, Span] = {} if again is None else dict(again._lost)
         self._parts: dict[int, tuple[Any, Any]] = {}
         self._used: dict[Buffer, Field] = {}
 
@@ -141,10 +161,10 @@ class PushedMode(Recorder):
     def close(self) -> None:
         """Nobody uses its numbers and companions any more: the latter are zero again."""
         with self.below():
-            for field in self._used.values():
+            for field in list(self._used.values()):
                 note_python_write(field.buffer, ..., 0.0)
                 field.memory.clear()
-        self._used = {}
+                del self._used[field.buffer]
         self.trace.close()
 
     def forget(self) -> None:
@@ -157,7 +177,7 @@ class PushedMode(Recorder):
     def parts(self, value: Any) -> tuple[Any, Any]:
         """The value and the tangent of a number."""
         if type(value) is not Traced or not value.number:
-            return stored(value), 0.0
+            return value if type(value) is Traced and value.is_captured else stored(value), 0.0
         block: PushedMode | None = self
         while block is not None:
             if value.trace is block.trace:
@@ -169,7 +189,7 @@ class PushedMode(Recorder):
 
     def number(self, value: Any, tangent: Any) -> Traced:
         """A number of these parts."""
-        found = self.trace.new(stored(value))
+        found = self.trace.new(value)
         self.give(found, value, tangent)
         return found
 
@@ -199,21 +219,15 @@ class PushedMode(Recorder):
         if self._is_constant(field.buffer):
             return None
         found = companion(field, self.depth)
-        self._use(found)
+        if found.buffer not in self._used:
+            self._use(found)
+            self.making(found.buffer, field.buffer)
         return found
 
-    def _is_constant(self, buffer: Buffer) -> bool:
+    @staticmethod
+    def _is_constant(buffer: Buffer) -> bool:
         """Whether what it holds has no derivative, by its type or as the user says."""
-        if buffer.no_adjoint != buffer.no_tangent:
-            mode = "reverse" if buffer.no_adjoint else "forward"
-            raise DifferentiationError(
-                f"'{buffer.name}' was declared to be constant in {mode} mode alone, and derivatives of a third order "
-                "or of mixed modes are taken here",
-                caller(),
-                hint="declare it in the same way with needs_grad= and needs_dual=",
-                notes=self.opened_notes(),
-            )
-        return buffer.dtype.kind != "f" or buffer.no_adjoint
+        return buffer.dtype.kind != "f" or (buffer.no_adjoint and buffer.no_tangent)
 
     def _use(self, found: Field) -> None:
         if self.again is not None:
@@ -229,6 +243,14 @@ class PushedMode(Recorder):
         field = next((f for f in list(session.fields) if f.buffer is buffer), None)
         return None if field is None else self.companion(field)
 
+    def _tangents_read(self, buffer: Buffer) -> Field | None:
+        """The same of memory that is only read: what the user has declared no companion for, and nothing that varies
+        was put into, are constants.
+        """
+        if buffer.adjoint is None and buffer.tangent is None and buffer.primal is None:
+            return self.known_companion(buffer)
+        return self.tangents_of(buffer)
+
     def _has_tangents(self, buffer: Buffer) -> bool:
         """Whether what it holds is a value, not a derivative."""
         primal = buffer.primal
@@ -239,7 +261,10 @@ class PushedMode(Recorder):
     def known_companion(self, buffer: Buffer) -> Field | None:
         """The same where this block has used it already."""
         known = _companions.get(buffer, {}).get(self.depth)
-        return known if known is not None and known.buffer in self._used else None
+        return known if known is not None and self._uses(known) else None
+
+    def _uses(self, found: Field) -> bool:
+        return found.buffer in self._used or (self.again is not None and self.again._uses(found))
 
     def point(self, field: Field, direction: Any) -> None:
         """Set the tangents of a field: an array, or the values of another field."""
@@ -249,14 +274,14 @@ class PushedMode(Recorder):
         with self.below():
             if isinstance(direction, Field):
                 note_python_write(own.buffer, ..., None, direction.buffer)
-                numbers(own.buffer)[...] = numbers(direction.buffer).reshape(numbers(own.buffer).shape)
+                hold(own.buffer, held_now(direction.buffer))
             else:
                 self._store(own, ..., np.reshape(direction, numbers(own.buffer).shape))
 
     @staticmethod
     def _store(field: Field, position: Any, value: Any) -> None:
         note_python_write(field.buffer, position, value)
-        numbers(field.buffer)[position] = stored(value)
+        store(field.buffer, position, value)
 
     # ---- what runs
 
@@ -266,6 +291,7 @@ class PushedMode(Recorder):
         count = len(specialisation.arrays)
         arrays: tuple[BoundArray, ...] = values[:count]
         scalars = values[count:]
+        self._refuse_lost(instance)
         further = [None if one.buffer is None else self.tangents_of(one.buffer) for one in arrays]
         pushforward = self._pushforward(instance, arrays, further)
         kinds = [t.kind for t in instance.primal.parameters]
@@ -277,7 +303,8 @@ class PushedMode(Recorder):
             if own is not None
         ]
         given = (*arrays, *bound, *[primal for primal, _ in pairs], *tangents)
-        self.launches.append(instance.kernel_name)
+        for path in pushforward.specialisation.to_constants:
+            self._lost.setdefault(path.buffer, path.span)
         with self.below():
             if session.watchers:
                 note_launch_outside(pushforward, given)
@@ -298,6 +325,13 @@ class PushedMode(Recorder):
                     notes=self.opened_notes(),
                 )
 
+    def _refuse_lost(self, instance: Instance) -> None:
+        """Raise for what reads values that vary of memory that was declared to be constant."""
+        specialisation = instance.specialisation
+        for buffer in specialisation.accesses().loaded if self._lost else ():
+            if buffer in self._lost:
+                self._refuse_reading(buffer, Note("from there this kernel reads them", specialisation.source.span))
+
     def _pushforward(
         self, instance: Instance, arrays: Sequence[BoundArray], further: Sequence[Field | None]
     ) -> Instance:
@@ -308,10 +342,10 @@ class PushedMode(Recorder):
             [b for b in touched.loaded | touched.written if b.kind is BufferKind.FIELD and b.dtype.kind == "f"],
             key=lambda b: b.name,
         )
-        pairs = [(buffer, self.tangents_of(buffer)) for buffer in fields]
+        pairs = [(b, self.tangents_of(b) if b in touched.written else self._tangents_read(b)) for b in fields]
         kinds = tuple([None if one is None else (one.has_grad, one.has_dual, _has_second(one)) for one in further])
         key = (self.depth, kinds, *[None if own is None else id(own.buffer) for _, own in pairs])
-        known = _pushforwards.setdefault(instance, {})
+        known = instance.pushforwards
         found = known.get(key)
         if found is None:
             companions = {buffer: own.buffer for buffer, own in pairs if own is not None}
@@ -335,18 +369,36 @@ class PushedMode(Recorder):
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         if source is not None:
             self._base_writes(buffer, position, None, source)
-            own, given = self.tangents_of(buffer), self.tangents_of(source)
+            given = self._tangents_read(source)
+            own = self.known_companion(buffer) if given is None else self.tangents_of(buffer)
+            self._note_constants(buffer, source, varies=given is not None, whole=position is ...)
             if own is not None:
                 with self.below():
                     held = None if given is None else given.buffer
                     note_python_write(own.buffer, position, 0.0 if held is None else None, held)
-                    numbers(own.buffer)[...] = 0.0 if given is None else numbers(given.buffer)
+                    copy_tangents(own.buffer, position, held)
             return
         values, tangents = self._split(value)
         self._base_writes(buffer, position, values, None)
-        if self._has_tangents(buffer) and (own := self.tangents_of(buffer)) is not None:
+        varies = self._has_tangents(buffer) and (type(tangents) is not float or tangents != 0)
+        self._note_constants(buffer, None, varies=varies, whole=position is ...)
+        own = self.tangents_of(buffer) if varies else self.known_companion(buffer)
+        if own is not None:
             with self.below():
                 self._store(own, position, tangents)
+
+    def _note_constants(self, buffer: Buffer, source: Buffer | None, *, varies: bool, whole: bool) -> None:
+        """Python writes to memory, which was perhaps declared to be constant, or what it writes was there."""
+        is_constant = buffer.dtype.kind == "f" and self._is_constant(buffer)
+        if source in self._lost and not is_constant:
+            self._refuse_reading(source, Note(f"from there they are copied to '{buffer.name}'", caller()))
+        if is_constant and (varies or source in self._lost):
+            self._lost.setdefault(buffer, caller())
+        elif whole:
+            self._lost.pop(buffer, None)
+
+    def _refuse_reading(self, buffer: Buffer, note: Note) -> NoReturn:
+        raise broken_gradient_path(buffer.name, self._lost[buffer], [note], declared=True)
 
     def _base_writes(self, buffer: Buffer, position: Any, value: Any, source: Buffer | None) -> None:
         with self.below():
@@ -362,31 +414,41 @@ class PushedMode(Recorder):
         return first[()], second[()]
 
     def number_at(self, buffer: Buffer, position: tuple[int, ...], value: float) -> Any:
-        own = self.tangents_of(buffer) if self._has_tangents(buffer) else None
+        own = self._tangents_taken(buffer)
         with self.below():
             primal = self.base.number_at(buffer, position, value)
             if own is None:
                 return primal
-            tangent = self.base.number_at(own.buffer, position, numbers(own.buffer)[position].item())
+            tangent = self.base.number_at(own.buffer, position, element_at(own.buffer, position))
         return self.number(primal, tangent)
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
-        own = self.tangents_of(buffer) if self._has_tangents(buffer) else None
+        own = self._tangents_taken(buffer)
         with self.below():
             values = self.base.reading(buffer, position, value)
             if own is None:
                 return values
-            held = numbers(own.buffer)[position]
-            tangents = self.base.reading(own.buffer, position, held if buffer.element else held.item())
-        if not buffer.element:
-            return self.number(values, tangents)
+            if not buffer.element:
+                tangents = self.base.reading(own.buffer, position, element_at(own.buffer, position))
+                return self.number(values, tangents)
+            held = [element_at(own.buffer, (*position, *component)) for component in np.ndindex(buffer.element)]
+            tangents = self.base.reading(own.buffer, position, objects(held, buffer.element))
         pairs = zip(np.ravel(values).tolist(), np.ravel(tangents).tolist(), strict=True)
         return objects([self.number(*pair) for pair in pairs], buffer.element)
 
+    def _tangents_taken(self, buffer: Buffer) -> Field | None:
+        """What holds the tangents of memory that Python reads."""
+        if buffer in self._lost:
+            self._refuse_reading(buffer, Note("from there Python reads them", caller()))
+        return self._tangents_read(buffer) if self._has_tangents(buffer) else None
+
+    def making(self, buffer: Buffer, of: Buffer | None = None) -> None:
+        self.base.making(buffer, of)
+
     def taking(self, buffer: Buffer) -> None:
         self.base.taking(buffer)
-        own = self.tangents_of(buffer) if self._has_tangents(buffer) else None
-        if own is not None and numbers(own.buffer).any():
+        own = self.known_companion(buffer)
+        if buffer in self._lost or (own is not None and (heard() is not None or numbers(own.buffer).any())):
             self.trace.note_taken_out()
 
     def sharing(self, buffer: Buffer) -> None:
@@ -401,8 +463,10 @@ class PushedMode(Recorder):
             notes=self.opened_notes(),
         )
 
-    def computing(self, computation: Any) -> None:
-        self.refuse(computation.name, computation.span)
+    def computing(self, computation: Computation) -> None:
+        with self.below():
+            computation.run()
+            computation.push_further(self.tangents_of)
 
 
 class _Launch:

@@ -479,6 +479,11 @@ class Journal(Recorder):
         if self.companions_before is not None:
             self.companions_before.put_back()
 
+    @property
+    def companions_with_values(self) -> set[Buffer]:
+        """The gradients and duals that hold what blocks inside of this one have computed."""
+        return {buffer for buffer in self.active if buffer.primal is not None}
+
     def has_values(self, buffer: Buffer, span: Span) -> None:
         """A gradient or dual holds what a block inside of this one has computed, at `span`: values as others."""
         if buffer not in self.active:

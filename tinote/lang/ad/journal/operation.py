@@ -8,7 +8,7 @@ of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,12 +19,19 @@ from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import as_stored
+from tinote.lang.data.ndarrays import stand_in
 from tinote.lang.session.state import note_python_write, recorder
 from tinote.runtime.seam import heard
 from tinote.source import Span
 
 Array = np.ndarray[Any, Any]
 Arrays = Sequence[Array]
+
+
+class Run(Protocol):
+    """Runs a further operation, whose only output is `target`, by default an array of its own. Gives that."""
+
+    def __call__(self, rule: Rule, inputs: Sequence[Field], target: Field | None = None) -> Field: ...
 
 
 class Rule(Protocol):
@@ -48,6 +55,14 @@ class Rule(Protocol):
         """The tangents of what `adjoints` gives, along those of the inputs, and those of the outputs' adjoints."""
         ...
 
+    def pushed(
+        self, run: Run, inputs: Sequence[Field], output: Field, tangents: Sequence[Field], target: Field
+    ) -> None:
+        """Compute the tangents of the only output, in `target`, by operations, of what the inputs and the output hold
+        and of those of the inputs.
+        """
+        ...
+
 
 class Computation:
     """An operation that is asked for: `rule` computes `outputs` of `inputs`. `clears`: of the inputs, those whose
@@ -64,7 +79,7 @@ class Computation:
         clears: Sequence[Field] = (),
     ) -> None:
         self.rule = rule
-        self._fields = [*inputs, *outputs, *clears]  # whose memory has to stay
+        self._fields = inputs, outputs, clears  # whose memory has to stay
         self.inputs = [field.buffer for field in inputs]
         self.outputs = [field.buffer for field in outputs]
         self.clears = [field.buffer for field in clears]
@@ -134,6 +149,34 @@ class Computation:
                     array[..., k] = one.reshape(array.shape[:-1])
         return [], []
 
+    def push_further(self, tangents: Callable[[Buffer], Field | None]) -> None:
+        """Compute the tangents of the outputs by further operations, which have derivatives as every one has.
+        `tangents`: the field with those of another one; None where that is constant.
+        """
+        inputs, outputs, clears = self._fields
+        given = [tangents(field.buffer) or _zeros(field) for field in inputs]
+        for output in outputs:
+            target = tangents(output.buffer)
+            if target is None:
+                continue
+            like = output
+
+            def run(rule: Rule, inputs: Sequence[Field], target: Field | None = None, like: Field = like) -> Field:
+                found = _zeros(like) if target is None else target
+                self.further(rule, inputs, found).run()
+                return found
+
+            self.rule.pushed(run, inputs, output, given, target)
+        for field in clears:
+            cleared = tangents(field.buffer)
+            if cleared is not None:
+                note_python_write(cleared.buffer, ..., 0.0)
+                cleared.memory.clear()
+
+    def further(self, rule: Rule, inputs: Sequence[Field], output: Field) -> Computation:
+        """An operation that is a part of the derivative of this one."""
+        return Computation(rule, inputs, [output], self.name, self.span)
+
     def record(self, followed: Sequence[bool], tangents: tuple[Arrays, Arrays] | None) -> Custom:
         """The record on a journal, which finds all that it needs in itself. `followed`: which inputs have an adjoint,
         of their own or a temporary one; `tangents`: of inputs and outputs, at second order.
@@ -187,6 +230,13 @@ class Computation:
             pushed = [np.zeros(one.size) for one in map(_vector, self.inputs)] if tangents is None else tangents[0]
             found = self.rule.adjoint_tangents(pushed, given, dots)
             _accumulate([None if bar is None else bar.tangent for bar in targets], found)
+
+
+def _zeros(like: Field) -> Field:
+    """An array of as many numbers as a field has."""
+    made = stand_in(np.zeros(numbers(like.buffer).shape), needs_dual=True)
+    made.grad.ensure_dual()
+    return made
 
 
 def _accumulate(targets: Sequence[Buffer | None], found: Arrays) -> None:

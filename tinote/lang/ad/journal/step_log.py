@@ -46,6 +46,16 @@ class Place(NamedTuple):
         return f"'{buffer.name}[{', '.join(index[:rank]) or 'None'}]{rest}'"
 
 
+class Made(NamedTuple):
+    """The same in an array that a derivative within the step makes: which of these arrays, and the text."""
+
+    order: int
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 def place(buffer: Buffer, position: Any) -> Place:
     """A position that Python writes to or reads."""
     if isinstance(position, tuple):

@@ -24,11 +24,11 @@ import numpy as np
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.custom import Inside
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.pushed_mode import PushedMode
+from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.journal.operation import Computation
+from tinote.lang.ad.journal.operation import Computation, Rule, Run
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
@@ -83,13 +83,16 @@ class ImplicitSolve:
             listener.taking(f"{self._name}, whose number of iterations varies")
         found = recorder.get()
         if isinstance(found, Journal) and found.derivative.has_tangents:
-            self._at_second_order(found)
+            self._at_second_order(found, found)
         elif isinstance(found, Journal):
             self._on_journal(found)
         elif isinstance(found, ForwardMode):
             self._forward(found)
         elif isinstance(found, PushedMode):
-            found.refuse(self._name, self._span)
+            base = base_of(found)
+            if found.base is not base or not isinstance(base, Journal) or base.is_differentiated:
+                found.refuse(self._name, self._span)
+            self._at_second_order(found, base)
         else:
             self._solve()
 
@@ -191,15 +194,16 @@ class ImplicitSolve:
 
     # ---- second order
 
-    def _at_second_order(self, tape: Journal) -> None:
+    def _at_second_order(self, found: Journal | PushedMode, tape: Journal) -> None:
         with tape.taking_nothing():  # what is done here is not what the program does
-            self._record_steps(tape)
+            self._record_steps(found, tape)
 
-    def _record_steps(self, tape: Journal) -> None:
+    def _record_steps(self, found: Journal | PushedMode, tape: Journal) -> None:
+        """`found`: who is told of the steps, `tape` itself or a block inside of it."""
         custom = Custom(self._name, self._span, lambda _: None)
         with recording_as(Inside(tape, custom)):
             self._run()  # says what it reads and writes
-        tape.writing(self._unknown.buffer, ..., 0.0)
+        found.writing(self._unknown.buffer, ..., 0.0)
         if self._point is not self._unknown:
             tape.overwriting(self._point.buffer)
         with recording_as(None):
@@ -291,6 +295,12 @@ class _Correction:
         """The same, as the step is linear."""
         return self.adjoints(adjoint_tangents)
 
+    def pushed(
+        self, run: Run, inputs: Sequence[Field], output: Field, tangents: Sequence[Field], target: Field
+    ) -> None:
+        """The same step of the tangents, as it is linear."""
+        run(_CorrectionAlong(self), tangents, target)
+
     @contextmanager
     def within(self, active: dict[Buffer, Span], sweep: CustomSweep) -> Iterator[None]:
         """A part of a reverse sweep, in which memory without a gradient has its adjoints."""
@@ -338,6 +348,17 @@ class _Correction:
             copies.put_back()
 
 
+class _CorrectionAlong(_Correction):
+    """The rule of the step's tangents, of those of what it is computed of."""
+
+    def __init__(self, of: _Correction) -> None:
+        self.__dict__.update(of.__dict__)
+
+    def values(self, inputs: Arrays) -> Arrays:
+        """The step of the tangents."""
+        return self.tangents(inputs)
+
+
 class _Step(Computation):
     """Such a step. Its reverse finds what F reads as it was, to multiply by the Jacobian."""
 
@@ -345,6 +366,10 @@ class _Step(Computation):
         super().__init__(rule, *args)
         self._correction = rule
         self._tape = tape
+
+    def further(self, rule: Rule, inputs: Sequence[Field], output: Field) -> Computation:
+        assert isinstance(rule, _Correction)
+        return _Step(rule, self._tape, inputs, [output], self.name, self.span)
 
     def record(self, followed: Sequence[bool], tangents: tuple[Arrays, Arrays] | None) -> Custom:
         found = super().record(followed, tangents)

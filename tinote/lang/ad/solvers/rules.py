@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tinote.lang.ad.journal.operation import Run
+from tinote.lang.data.fields import Field
+
 Array = np.ndarray[Any, Any]
 Arrays = Sequence[Array]
 
@@ -33,6 +36,12 @@ class Linear:
     def adjoint_tangents(self, tangents: Arrays, adjoints: Arrays, adjoint_tangents: Arrays) -> Arrays:
         """The transpose of its tangent."""
         return self._transpose(adjoint_tangents[0])
+
+    def pushed(
+        self, run: Run, inputs: Sequence[Field], output: Field, tangents: Sequence[Field], target: Field
+    ) -> None:
+        """The map of the tangents."""
+        run(Linear(self._map, self._transpose), tangents, target)
 
 
 class Bilinear:
@@ -72,6 +81,14 @@ class Bilinear:
             self._first(v, w) + self._first(self._v, dw),
             self._second(u, w) + self._second(self._u, dw),
         ]
+
+    def pushed(
+        self, run: Run, inputs: Sequence[Field], output: Field, tangents: Sequence[Field], target: Field
+    ) -> None:
+        """The product rule."""
+        (u, v), (du, dv) = inputs, tangents
+        parts = [run(Bilinear(self._product, self._first, self._second), pair) for pair in ([du, v], [u, dv])]
+        run(Linear(lambda both: both[0] + both[1], lambda w: [w, w]), parts, target)
 
 
 class Solution:
@@ -113,6 +130,20 @@ class Solution:
         size = found.size
         d_found = self._solve(adjoint_tangents[0] - np.bincount(columns, elements * found[rows], size), True)
         return [-d_found[rows] * self._x[columns] - found[rows] * dx[columns], d_found]
+
+    def pushed(
+        self, run: Run, inputs: Sequence[Field], output: Field, tangents: Sequence[Field], target: Field
+    ) -> None:
+        """One solve with the same matrix."""
+        rows, columns = self._rows, self._columns
+        elements, b = tangents
+        times = Bilinear(
+            self._times,
+            lambda x, w: w[rows] * x[columns],
+            lambda elements, w: np.bincount(columns, elements * w[rows], w.size),
+        )
+        right = run(Linear(lambda both: both[0] - both[1], lambda w: [w, -w]), [b, run(times, [elements, output])])
+        run(Solution(self._solve, rows, columns), [inputs[0], right], target)
 
     def _lambda(self, adjoint: Array) -> Array:
         key = adjoint.tobytes()

@@ -1,0 +1,175 @@
+"""A forward-mode block inside of another recording.
+
+    with ti.ad.Tape(cost):              # or forward mode, or a function that is differentiated
+        with ti.ad.FwdMode(loss=y, param=x, seed=s):
+            compute_y()                 # y.dual becomes J s
+        measure()                       # reads it
+
+What runs in the block runs with its tangents, as parts of the recording around (`pushed_mode.py`): there the duals that
+the block leaves are values like any other, which have derivatives. A block in forward mode around, whose tangents are
+in the duals of fields, keeps them in companions from where the first block inside of it begins, so that the duals are
+free for what that leaves there. When it ends, the duals are its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tinote.ir.buffers import Buffer
+from tinote.lang.ad.functional.again import companions_are_values, keep_gradients_apart, leaving_value
+from tinote.lang.ad.functional.directions import SeveralDirections
+from tinote.lang.ad.functional.forward_mode import ForwardMode, direction_of
+from tinote.lang.ad.functional.pushed_mode import (
+    PushedMode,
+    Unrecorded,
+    base_of,
+    companions_with_values,
+    next_depth,
+)
+from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.ad.memory.values import held_now, hold
+from tinote.lang.data.fields import Field
+from tinote.lang.data.traced import Traced
+from tinote.lang.session.owners import clear_own_duals
+from tinote.lang.session.state import Recorder, note_python_write, recorder, session
+from tinote.runtime.seam import heard
+from tinote.source import caller
+
+
+def takes_forward_blocks(outer: Recorder | None) -> bool:
+    """Whether a forward-mode block inside of `outer` is one of this kind."""
+    if isinstance(outer, ForwardMode):
+        return outer.takes_blocks and not isinstance(outer, SeveralDirections)
+    return isinstance(outer, Journal | PushedMode) and isinstance(base_of(outer), Journal | Unrecorded)
+
+
+class ForwardBlock:
+    """The block, along the directions `seeds` of `params`, inside of `outer`."""
+
+    def __init__(self, outer: Recorder, losses: list[Field], params: list[Field], seeds: Sequence[Any]) -> None:
+        self._span = caller()
+        self._outer = self._around = outer
+        self._losses = losses
+        self._params = params
+        self._seeds = [direction_of(field, seed) for field, seed in zip(params, seeds, strict=True)]
+        self._block: PushedMode | None = None
+
+    def enter(self) -> None:
+        """The block begins."""
+        try:
+            outer = self._outer
+            self._around = around = pushed_from(outer) if isinstance(outer, ForwardMode) else outer
+            self._clear_duals(around)
+            self._block = block = PushedMode(around, next_depth(around), self._span)
+            block.duals_are_values = isinstance(base_of(around), Unrecorded)
+            for field, direction in zip(self._params, self._seeds, strict=True):
+                block.point(field, direction)
+            recorder.set(block)
+        except BaseException:  # an interrupt
+            self.end()
+            raise
+
+    def _clear_duals(self, around: Recorder) -> None:
+        """The duals that blocks before this one have left are zero."""
+        base = base_of(around)
+        for buffer in sorted(companions_with_values(around), key=lambda one: one.name):
+            if _is_dual(buffer):
+                with leaving_value(around, buffer) as held:
+                    note_python_write(buffer, ..., 0.0)
+                    hold(held, 0.0)
+        if isinstance(base, Journal) and base.tangents is None:
+            clear_own_duals()
+
+    def leave(self, *, completed: bool) -> None:
+        """The block ends. What it leaves in duals are values of the recording around."""
+        recorder.set(self._around)
+        try:
+            if completed:
+                self._leave_duals()
+        finally:
+            self.end()
+
+    def _leave_duals(self) -> None:
+        block, around = self._block, self._around
+        assert block is not None
+        found: list[tuple[Field, Field]] = []
+        for field in _floats():
+            own = block.companion(field) if field in self._losses else block.known_companion(field.buffer)
+            if own is not None and field.has_dual and (field in self._losses or field not in self._params):
+                found.append((field.dual, own))
+        base = base_of(around)
+        if isinstance(base, Journal) and base.is_inner:
+            keep_gradients_apart(around)
+        companions_are_values(around, [dual.buffer for dual, _ in found], self._span)
+        for dual, own in found:
+            with leaving_value(around, dual.buffer) as held:
+                note_python_write(dual.buffer, ..., None, own.buffer)
+                hold(held, held_now(own.buffer))
+
+    def end(self) -> None:
+        """It is not followed any longer."""
+        if self._block is None:
+            return
+        if recorder.get() is self._block:
+            recorder.set(self._around)
+        self._block.close()
+        self._block = None
+
+
+def _is_dual(buffer: Buffer) -> bool:
+    return buffer.primal is not None and buffer.primal.tangent is buffer
+
+
+def pushed_from(mode: ForwardMode) -> PushedMode:
+    """Go on with a forward-mode block as one whose tangents are in companions: the recorder from now on."""
+    if (listener := heard()) is not None:
+        listener.taking("a block in forward mode inside of another one")
+    base = Unrecorded(mode.trace)
+    base.opened = mode.opened
+    block = PushedMode(base, 1, mode.opened)
+    block.duals_are_values = True
+    block.adopted = mode.trace
+    fields = _floats()
+    block.values.update([field.buffer for field in fields if field.buffer.primal is not None])
+    for field in fields:
+        tangent = mode.tangent(field.buffer)
+        if tangent is not None and numbers(tangent).any():
+            own = block.companion(field)
+            assert own is not None
+            numbers(own.buffer)[...] = numbers(tangent)
+    recorder.set(block)
+    mode.goes_on(_PushedFurther(block))
+    return block
+
+
+class _PushedFurther:
+    """A forward-mode block that goes on as this one."""
+
+    def __init__(self, block: PushedMode) -> None:
+        self._block = block
+
+    def end(self, mode: ForwardMode, returned: Any) -> Any:
+        """The duals of fields are its tangents."""
+        block = self._block
+        if recorder.get() is block:
+            recorder.set(mode)
+        for field in _floats():
+            if field.has_dual:
+                own = block.known_companion(field.buffer)
+                numbers(field.dual.buffer)[...] = 0.0 if own is None else numbers(own.buffer)
+        if type(returned) is Traced and returned.trace is block.trace:
+            returned = mode.trace.new(*block.parts(returned))
+        block.close()
+        return returned
+
+
+def _floats() -> list[Field]:
+    """The fields whose values have tangents in forward mode, gradients among them."""
+    found = [
+        field
+        for field in list(session.fields)
+        if field.buffer.primal is None and field.buffer.dtype.kind == "f" and not field.buffer.no_tangent
+    ]
+    return [*found, *[field.grad for field in found if field.has_grad]]

@@ -1,0 +1,155 @@
+"""A tape inside of a recording that is differentiated itself.
+
+    with ti.ad.Tape(total):
+        with ti.ad.Tape(cost):
+            with ti.ad.Tape(energy):
+                potential()             # x.grad becomes the gradient of the energy
+            push()                      # reads it
+        measure()                       # reads the gradient of the cost
+
+Two derivatives are taken of the gradients that the inner tape computes. What it has recorded is a function then, whose
+derivative is that of `ti.ad.grad` in any recording (`nesting.py`). So at the end of the block memory is again what it
+was at the start, that function runs in the recording around it, and what it gives is written to the gradients of
+fields: they are values there, with tangents and adjoints of their own.
+
+Derivatives of several levels share memory and never meet. Before the sweep of a recording begins, gradients are again
+what they were before the first block inside of it (`Journal.companions_before`). Where the duals of fields hold the
+tangents of the recording around, those that are values lie elsewhere (`Journal.duals_apart`).
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any, NoReturn
+
+from tinote.errors import DifferentiationError, Note
+from tinote.lang.ad.functional.again import (
+    Again,
+    companions_are_values,
+    keep_gradients_apart,
+    leaving_value,
+)
+from tinote.lang.ad.functional.inputs import DifferentiatedFunction
+from tinote.lang.ad.functional.nested import Inner, Stretch
+from tinote.lang.ad.functional.nesting import inside, refuse_capture
+from tinote.lang.ad.functional.pushed_mode import PushedMode, companions_with_values, is_companion
+from tinote.lang.ad.functional.second_order import give_gradients_duals
+from tinote.lang.ad.journal.events import Custom
+from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.memory.values import held_now, hold
+from tinote.lang.data.fields import Field
+from tinote.lang.data.traced import Traced
+from tinote.lang.session.state import note_python_write, recorder, session
+from tinote.source import Span
+
+
+class _InnerTape(Inner):
+    """The derivative of what a tape has recorded, which takes these numbers from outside."""
+
+    def __init__(self, task: DifferentiatedFunction, numbers: tuple[Traced, ...], span: Span) -> None:
+        super().__init__(task, numbers, {})
+        self.span = task.span = span
+
+    @property
+    def name(self) -> str:
+        return "the tape"
+
+
+class TapeAsFunction:
+    """What a `tape`, opened at `span`, is to the recording `outer`, or to the block of pushforwards."""
+
+    def __init__(self, tape: Journal, outer: Journal | PushedMode, loss: Field, span: Span, *, clears: bool) -> None:
+        refuse_capture("the tape inside of two other derivatives")
+        if not clears:
+            raise DifferentiationError(
+                "a tape inside of two other derivatives sets gradients to zero at its start",
+                span,
+                hint="leave clear_gradients=False out",
+                notes=outer.opened_notes(),
+            )
+        self._tape = tape
+        self._outer = outer
+        self._loss = loss
+        self._span = span
+        self._stretch = Stretch(keeps=True)
+        self._listening: AbstractContextManager[None] | None = None
+        self._launches = 0
+
+    def enter(self) -> None:
+        """Before the tape changes anything."""
+        give_gradients_duals()
+        keep_gradients_apart(self._outer)
+
+    def start(self) -> None:
+        """The tape records from now on."""
+        self._tape.will_run_again()
+        self._launches = session.launches
+        listening = self._stretch.listening()
+        listening.__enter__()
+        self._listening = listening
+
+    def stop(self) -> None:
+        """It does not any more, if it did."""
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            listening.__exit__(None, None, None)
+
+    def refuse(self, custom: Custom) -> NoReturn:
+        """Raise for a stretch with a gradient of its own in the tape."""
+        raise DifferentiationError(
+            f"'{custom.name}' cannot run in the tape inside of two other derivatives: it cannot be run again",
+            custom.span,
+            notes=[Note("this is the tape", self._span), *self._outer.opened_notes()],
+        )
+
+    def leave(self) -> None:
+        """It ends: its gradients are computed."""
+        tape, outer = self._tape, self._outer
+        changed = tape.changed_gradients() - {self._loss.grad.buffer}
+        known = [f for f in list(session.fields) if f.buffer.primal is None and f.has_grad and not is_companion(f)]
+        fields = [field for field in known if field.grad.buffer in changed]
+        found = self._gradients(fields) if fields else []
+        have_values = companions_with_values(outer)
+        companions_are_values(outer, [field.grad.buffer for field in known], self._span)
+        for field, gradient in zip(fields, found, strict=True):
+            self._leave(field.grad, gradient)
+        for field in known:
+            if field is self._loss:
+                self._leave(field.grad, 1.0)
+            elif field not in fields and field.grad.buffer in have_values:
+                self._leave(field.grad, 0.0)
+
+    def _gradients(self, fields: list[Field]) -> list[Any]:
+        """Those by these fields of what was recorded as a function, also of the numbers that it takes from outside, in
+        the recording around.
+        """
+        tape, outer = self._tape, self._outer
+        self._stretch.read_by_python(tape)
+        again = Again(tape, outer.trace)
+        numbers = tuple(tape.trace.taken_in.values())
+        self._stretch.start.put_back()
+        tape.take_gradients_back()
+        again.initialise(outer)
+
+        def function(*now: Traced) -> None:
+            present = recorder.get()
+            assert present is not None
+            given = {before.number: one for before, one in zip(numbers, now, strict=True)}
+            again.run(present, given=given, initialises=False)
+
+        task = DifferentiatedFunction("Tape", function, fields, self._loss)
+        launches, session.launches = session.launches, self._launches
+        try:
+            return inside(outer, _InnerTape(task, numbers, self._span))[1]
+        finally:
+            session.launches = launches
+
+    def _leave(self, gradient: Field, value: Any) -> None:
+        """A gradient becomes this value: a number, or what an array holds."""
+        with leaving_value(self._outer, gradient.buffer) as held:
+            if isinstance(value, Field):
+                note_python_write(gradient.buffer, ..., None, value.buffer)
+                hold(held, held_now(value.buffer))
+            else:
+                note_python_write(gradient.buffer, ..., value)
+                hold(held, value)
