@@ -10,6 +10,7 @@ import tinote as ti
 from tests.autodiff.test_nested import Particles, _by_tapes, difference
 from tests.autodiff.user import session  # noqa: F401
 from tinote.errors import DifferentiationError
+from tinote.lang.session.state import session as state
 
 SIZE = 4
 START = np.array([0.4, 0.9, -0.7, 0.2])
@@ -475,7 +476,7 @@ def test_memory_without_a_gradient_in_forward_mode_within_a_tape(declared: dict[
     world = World()
     x, loss = world.x, world.loss
     energy = ti.field(ti.f64, (), needs_dual=True)
-    table, middle = ti.field(ti.f64, SIZE, **declared), ti.field(ti.f64, SIZE)
+    table, middle = ti.field(ti.f64, SIZE, name="table", **declared), ti.field(ti.f64, SIZE)
     table.from_numpy(np.linspace(0.5, 1.5, SIZE))
 
     @ti.kernel
@@ -501,6 +502,7 @@ def test_memory_without_a_gradient_in_forward_mode_within_a_tape(declared: dict[
         use()
 
     by_reverse(world, program)
+    assert "table.dual" not in [field.name for field in list(state.fields)]  # nothing is made for constants
 
 
 @pytest.mark.parametrize("given", ["by a kernel", "by Python", "by a copy"])

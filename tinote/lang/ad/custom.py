@@ -48,8 +48,8 @@ from tinote.ir import primitives
 from tinote.ir.nodes import Atomic, Buffer
 from tinote.ir.query import walk
 from tinote.lang.ad.custom_tangents import PushedFunction, PushedGradient
+from tinote.lang.ad.functional.effects import in_gradient
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.nested import in_gradient
 from tinote.lang.ad.functional.pushed_mode import PushedMode
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, NumberOf

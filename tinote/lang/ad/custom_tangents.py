@@ -14,8 +14,8 @@ from typing import Any
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.forward_mode import ForwardMode
-from tinote.lang.ad.functional.nested import Stretch
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.operation import Computation
@@ -70,10 +70,10 @@ class PushedFunction(ForwardMode):
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        stretch = Stretch(self._told.sharing)
-        with stretch.listening():
+        effects = Effects(self._told.sharing)
+        with effects.listening():
             yield
-        self._told.ran_beside(stretch.loaded, stretch.written)
+        self._told.ran_beside(effects.loaded, effects.written)
 
     def begin_duals(self, duals: Iterable[Buffer]) -> None:
         self._journal.begin_duals(duals)

@@ -15,7 +15,7 @@ import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.functional.nested import computed_inside
+from tinote.lang.ad.functional.effects import computed_inside
 from tinote.lang.ad.functional.pushed_mode import base_of, lifts_of
 from tinote.lang.ad.journal.events import Computed, Custom, InnerEvents, Launch, Read, Write, outermost, with_inner
 from tinote.lang.ad.journal.journal import Journal

@@ -17,7 +17,7 @@ Inside of `f` a float that is differentiated is a traced number (`lang/data/trac
 what Python reads of fields; an array is an ndarray that kernels take in its place.
 A function that calls `grad`, `value_and_grad`, `vjp` or `jvp` can be differentiated itself, by these, a tape or forward
 mode (`nested.py`): there, gradients that are arrays come as ndarrays, to be passed to kernels, and numbers as traced
-numbers. In reverse mode around it, `f` runs again then, and must do the same.
+numbers. Where a gradient is differentiated in reverse, `f` runs again, and must do the same.
 `f` runs for real: what it writes stays written. An array that it writes must have one name only: one that is passed
 twice, or shares memory with another, is refused. The gradients and duals of all fields are left as they were.
 """

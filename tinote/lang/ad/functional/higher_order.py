@@ -1,13 +1,14 @@
-"""Derivatives inside of recordings that carry tangents themselves: third derivatives, and those of any order.
+"""Forward mode inside of other derivatives, and derivatives inside of recordings that carry tangents themselves: third
+derivatives, and those of any order.
 
 Forward mode inside of another derivative is one more block of pushforwards (`pushed_mode.py`), which the recording
 around it differentiates as what it is.
 
-Reverse mode there is one record. Around it may lie blocks of pushforwards, whose numbers and fields have several parts:
-x and x' for one, x, x', x* and x'* for two. Let F be the number that f gives, with the same parts. The gradient of f
-has such parts too, and they are gradients of the last of these: with one block, dF'/dx' is the gradient of f, and
-dF'/dx its tangent along x'. So one sweep through the pushforward of f, which starts at the last part, gives all of
-them: the adjoint of a part of x is the part of the gradient with the other marks.
+Reverse mode inside of a recording with tangents is one record. Around it may lie blocks of pushforwards, whose numbers
+and fields have several parts: x and x' for one, x, x', x* and x'* for two. Let F be the number that f gives, with the
+same parts. The gradient of f has such parts too, and they are gradients of the last of these: with one block, dF'/dx'
+is the gradient of f, and dF'/dx its tangent along x'. So one sweep through the pushforward of f, which starts at the
+last part, gives all of them: the adjoint of a part of x is the part of the gradient with the other marks.
 
 Where adjoints w of these parts come back, the number w · g is the tangent of F' along w in place of the parts of x,
 since the order of derivatives does not matter. So f runs again with one more block of pushforwards around it, whose
@@ -26,13 +27,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tinote.errors import DifferentiationError, Note
+from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inputs import Array, Bound, number_or_array, shape_of
 from tinote.lang.ad.functional.nested import (
     Inner,
     InnerStart,
     Inside,
-    Stretch,
     add_dual,
     agree,
     changed_gradients_of,
@@ -256,7 +257,7 @@ class _Record:
         self.lifts = lifts_of(outer)
         self.base = base_of(outer)
         self.start = InnerStart(inner)
-        self.stretch = Stretch(keeps=True, keeps_duals=True)
+        self.effects = Effects(keeps=True, keeps_duals=True)
         self.own: list[StandIn] = []
 
     # ---- its parts
@@ -288,7 +289,7 @@ class _Record:
 
     def run(self) -> tuple[Any, list[Any]]:
         outer, base = self.outer, self.base
-        with self.stretch.listening():
+        with self.effects.listening():
             journal = self._journal(inner_trace(outer))
             self.results, self.gradients, taken = self._first(journal)
         made: list[Field] = []
@@ -300,12 +301,12 @@ class _Record:
 
     def _add(self, base: Journal, journal: Journal, made: list[Field], taken: set[int]) -> None:
         """It becomes a record of the recording at the outside."""
-        stretch = self.stretch
-        stretch.read_by_python(journal)
+        effects = self.effects
+        effects.read_by_python(journal)
         own = {one.buffer for one in self.own}
-        stretch.loaded -= own
-        stretch.written -= own
-        stretch.loaded |= {one.field.buffer for one in self.seeds if one.field is not None}
+        effects.loaded -= own
+        effects.written -= own
+        effects.loaded |= {one.field.buffer for one in self.seeds if one.field is not None}
         taken |= {one.number for one in self.seeds} | {one.number for parts in self.numbers for one in parts}
         buffers = {one.buffer for one in made}
         base.custom(
@@ -313,13 +314,13 @@ class _Record:
                 self.inner.name,
                 self.inner.span,
                 self._pull,
-                loaded=stretch.loaded,
-                written=stretch.written | buffers,
-                fully_overwritten=(stretch.filled & stretch.written) - own | buffers,
+                loaded=effects.loaded,
+                written=effects.written | buffers,
+                fully_overwritten=(effects.filled & effects.written) - own | buffers,
                 gradient_tasks=tuple([task for event in journal.records for task in event.gradient_tasks]),
                 release=self._release,
                 sources=frozenset(taken - {0}),
-                kept_bytes=stretch.start.nbytes,
+                kept_bytes=effects.start.nbytes,
                 made=frozenset(buffers),
                 carries_tangents=True,
                 again=self._refuse_again if self._is_part else None if self.lifts else self._run_again,
@@ -336,7 +337,7 @@ class _Record:
         return self.start.again(self._inside, places, journal, of)
 
     def _release(self) -> None:
-        self.stretch.start = MemoryCopies()
+        self.effects.start = MemoryCopies()
 
     def _result(self, parts: list[_Part], made: list[Field]) -> Any:
         """A result, as a number or an array of the recording around it, from its parts."""
@@ -517,24 +518,24 @@ class _Record:
         """The gradient of the record."""
         adjoints = [[one.adjoint(sweep) for one in parts] for parts in (self.results, *self.gradients)]
         value_adjoints, *others = adjoints
-        base, stretch = self.base, self.stretch
+        base, effects = self.base, self.effects
         assert isinstance(base, Journal)
-        temporary = [b for b in base.tangents or () if b in stretch.loaded | stretch.written]
+        temporary = [b for b in base.tangents or () if b in effects.loaded | effects.written]
         if temporary:
             refuse_nesting(self.inner.task.what, base, f"'{temporary[0].name}', which it uses, has no gradient")
         give_gradients_duals()
-        for buffer in stretch.written:
+        for buffer in effects.written:
             sweep.overwriting(buffer)
         depth = next_depth(self.outer)
         kept = MemoryCopies()
-        for buffer in stretch.written:
+        for buffer in effects.written:
             if buffer.tangent is not None:
                 kept.add(memory_of(buffer.tangent))
         for field in companions_beyond(depth - 1):
             for one in (field, field.dual, field.grad, field.grad.dual):
                 kept.add(one.memory)
                 one.memory.clear()
-        stretch.start.put_back()
+        effects.start.put_back()
         launches = session.launches
         journal = self._journal(Trace(outer=self.outer.trace, family=self.outer.trace.family))
         blocks = self._blocks(journal)

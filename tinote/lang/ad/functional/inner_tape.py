@@ -29,7 +29,8 @@ import numpy as np
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.again import Again, refuse_other_again
-from tinote.lang.ad.functional.nested import Stretch, add_adjoint, agree, duals_apart
+from tinote.lang.ad.functional.effects import Effects
+from tinote.lang.ad.functional.nested import add_adjoint, agree, duals_apart
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
 from tinote.lang.ad.functional.symmetry import (
     Symmetry,
@@ -64,7 +65,7 @@ class InnerTape:
         self._loss = loss
         self._span = span
         self._clears = clears
-        self._stretch = Stretch(keeps=True)
+        self._effects = Effects(keeps=True)
         self._listening: AbstractContextManager[None] | None = None
         self._family: object = None
         self._gradients: list[Buffer] = []
@@ -86,7 +87,7 @@ class InnerTape:
         """The tape records from now on."""
         self._family = self._tape.trace.family
         self._tape.will_run_again()
-        listening = self._stretch.listening()
+        listening = self._effects.listening()
         listening.__enter__()
         self._listening = listening
 
@@ -95,7 +96,7 @@ class InnerTape:
         """A block in which the tape is swept, and runs custom gradients."""
         self._launches = session.launches
         self._take_over()
-        with self._stretch.listening():
+        with self._effects.listening():
             yield
 
     def _take_over(self) -> None:
@@ -125,8 +126,8 @@ class InnerTape:
 
     def leave(self) -> None:
         """Its gradients are there: it becomes a record."""
-        tape, outer, stretch = self._tape, self._outer, self._stretch
-        stretch.read_by_python(tape)
+        tape, outer, effects = self._tape, self._outer, self._effects
+        effects.read_by_python(tape)
         self._gradients = sorted(tape.changed_gradients() | {self._loss.grad.buffer}, key=lambda b: b.name)
         self._again = Again(tape, outer.trace)
         self._numbers = frozenset(tape.trace.taken_in)
@@ -138,26 +139,26 @@ class InnerTape:
             "the tape",
             self._span,
             self._pull,
-            loaded=stretch.loaded,
-            written=stretch.written,
-            fully_overwritten=(stretch.filled & stretch.written) | (every if self._clears else set()),
+            loaded=effects.loaded,
+            written=effects.written,
+            fully_overwritten=(effects.filled & effects.written) | (every if self._clears else set()),
             gradient_tasks=tuple([task for event in tape.records for task in event.gradient_tasks]),
             release=self._release,
             sources=self._numbers,
-            kept_bytes=stretch.start.nbytes,
+            kept_bytes=effects.start.nbytes,
         )
         outer.custom(custom)
         for buffer in every:
             outer.has_values(buffer, self._span)
 
     def _release(self) -> None:
-        self._stretch.start = MemoryCopies()
+        self._effects.start = MemoryCopies()
         self._tape.runs_again = False
         self._again.close()
 
     def _pull(self, sweep: CustomSweep) -> None:
         """The gradient of the record."""
-        stretch = self._stretch
+        effects = self._effects
         directions: dict[Buffer, Array] = {}
         for gradient in self._gradients:
             adjoint = sweep.temporaries.of(gradient)
@@ -166,7 +167,7 @@ class InnerTape:
         if self._clears:
             directions.pop(self._loss.buffer, None)
         give_gradients_duals()
-        for buffer in stretch.written:
+        for buffer in effects.written:
             sweep.overwriting(buffer)
         symmetry: Symmetry | None = None
         with self._runs_again(directions) as journal:
@@ -184,7 +185,7 @@ class InnerTape:
         self, directions: Mapping[Buffer, Array], along: Mapping[int, float] | None = None
     ) -> Iterator[SecondOrder]:
         """A block in which the launches have run again, along directions of fields, and of numbers from outside."""
-        self._stretch.start.put_back()
+        self._effects.start.put_back()
         journal = SecondOrder(trace=Trace(outer=self._outer.trace, family=self._family))
         journal.opened, journal.opened_within = self._span, self._outer.opened_notes()
         journal.depth = self._tape.depth
@@ -203,14 +204,14 @@ class InnerTape:
     def _look(self, symmetry: Symmetry, journal: SecondOrder) -> None:
         """What a sweep gives of the run along the weights, for fields and for numbers from outside."""
         with self._swept_apart(journal) as sweep:
-            symmetry.found = tangents_of_gradients(have_gradients(self._stretch.loaded))
+            symmetry.found = tangents_of_gradients(have_gradients(self._effects.loaded))
             for number in sorted(self._numbers):
                 adjoint = sweep.adjoints.get(number)
                 symmetry.found.append(0.0 if adjoint is None else adjoint.tangent)
 
     def _require(self, symmetry: Symmetry, weights: Mapping[Buffer, Array]) -> None:
         """Run along another direction, and compare."""
-        fields = have_gradients(self._stretch.loaded)
+        fields = have_gradients(self._effects.loaded)
         directions = {buffer: symmetry.direction(numbers(buffer)) for buffer in fields}
         along = {number: symmetry.direction(0.0).item() for number in sorted(self._numbers)}
         with self._runs_again(directions, along) as journal, self._swept_apart(journal):

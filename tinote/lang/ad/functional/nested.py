@@ -26,15 +26,15 @@ order of differentiation does not matter: Schwarz's theorem, which holds where s
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.forward_mode import ForwardMode
 from tinote.lang.ad.functional.inputs import Array, Bound, DifferentiatedFunction, shape_of
 from tinote.lang.ad.functional.runs import Run, recorded_from
@@ -54,7 +54,6 @@ from tinote.lang.ad.journal.events import (
     InnerEvents,
     Launch,
     NumberOf,
-    Write,
     outermost,
     with_inner,
 )
@@ -77,18 +76,13 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import StandIn, stand_in
 from tinote.lang.data.traced import Trace, Traced, arranged, constants, holds_traced, objects, stored
 from tinote.lang.data.traced_derivatives import Dual
-from tinote.lang.index_regions import IndexRegion, whole_region
-from tinote.lang.kernels.arguments import ExternalArray, observed_arguments
 from tinote.lang.session.owners import claim, give_back, own_duals
-from tinote.lang.session.state import Recorder, beside, memory_of, note_python_write, session, watching
-from tinote.runtime.memory import Memory, MemoryCopies
+from tinote.lang.session.state import Recorder, beside, memory_of, note_python_write, session
+from tinote.runtime.memory import MemoryCopies
 from tinote.runtime.seam import unwinding
-from tinote.source import Span, caller
+from tinote.source import caller
 
 _ZERO = Dual(0.0)
-
-#: The stretches that are open in this context, the outermost first.
-_open: ContextVar[tuple[Stretch, ...]] = ContextVar("tinote_stretches", default=())
 
 
 class Inner:
@@ -126,158 +120,15 @@ def refuse_nesting(what: str, outer: Recorder, why: str) -> NoReturn:
     )
 
 
-# ---- what a stretch does to memory
-
-
-class Stretch:
-    """What runs in a `with` block, in this context, does to memory: `loaded` is what it reads from before, `written`
-    what it writes, `filled` what it certainly gives new values before it reads them. `start`: what it held before that
-    is written, and with `keeps_duals` their duals. `tell` is told before it is. Nothing else of that is about gradients
-    and duals.
-    """
-
-    def __init__(
-        self, tell: Callable[[Buffer], None] | None = None, *, keeps: bool = False, keeps_duals: bool = False
-    ) -> None:
-        self._keeps_duals = keeps_duals
-        self.loaded: set[Buffer] = set()
-        self.written: set[Buffer] = set()
-        self.filled: set[Buffer] = set()
-        #: gradients and duals that a block inside has computed, which it computes again when all this runs again
-        self.computed: set[Buffer] = set()
-        self.start = MemoryCopies()
-        self._tell = tell
-        self._keeps = keeps
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        before = _open.get()
-        try:
-            _open.set((*before, self))
-            with watching(self):
-                yield
-        except GeneratorExit:  # an interrupt has kept the block from ending, and it is collected, perhaps later
-            if _open.get()[-1:] == (self,):
-                _open.set(before)
-            raise
-        except BaseException:
-            _open.set(before)
-            raise
-        _open.set(before)
-
-    def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
-        """A kernel is about to be launched."""
-        if self not in _open.get():
-            return
-        values = constants(values)
-        arguments = observed_arguments(instance, values)
-        touched = arguments.accesses
-        for buffer in touched.loaded if self._keeps else ():
-            if buffer.primal is not None and buffer not in self.computed:
-                self._refuse_gradient(buffer, instance.specialisation.source.span)
-        external = [b for b in touched.loaded if isinstance(b, ExternalArray)]
-        self.loaded.update(external)
-        self.loaded |= {b for b, _ in arguments.effects(values).live_in if b not in self.filled and b.primal is None}
-        for buffer in touched.written:
-            if isinstance(buffer, ExternalArray):
-                if not self._keeps:
-                    self.written.add(buffer)
-                    continue
-                raise DifferentiationError(
-                    f"a derivative inside of another one writes to '{buffer.name}', an array that is not tinote's own: "
-                    "it cannot be brought back to run this again",
-                    caller(),
-                    hint="use a field or a ti.ndarray",
-                    notes=[Note("the kernel", instance.specialisation.source.span)],
-                )
-            self._overwrites(buffer)
-        for buffer, region in arguments.definite_stores(values):
-            if region == whole_region(buffer):
-                self._fills(buffer)
-
-    def overwriting_outside(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
-        """Elements of a field are about to be written by Python."""
-        if self in _open.get():
-            self._overwrites(buffer)
-            if region is not None and region == whole_region(buffer):
-                self._fills(buffer)
-
-    def replaying_outside(self, memories: Iterable[Memory]) -> bool:
-        """A captured step is about to be replayed: within this, its launches are recorded one by one."""
-        return self not in _open.get()
-
-    def _fills(self, buffer: Buffer) -> None:
-        if buffer not in self.loaded:
-            self.filled.add(buffer)
-
-    def _overwrites(self, buffer: Buffer) -> None:
-        if buffer.primal is None and buffer not in self.written:
-            self.written.add(buffer)
-            if self._keeps:
-                self.start.add(memory_of(buffer))
-            if self._keeps_duals and buffer.tangent is not None:
-                self.start.add(memory_of(buffer.tangent))
-            if self._tell is not None:
-                self._tell(buffer)
-
-    def read_by_python(self, journal: Journal) -> None:
-        """Python has read fields, too."""
-        for buffer in journal.looked_at:
-            if buffer.primal is None:
-                self.loaded.add(buffer)
-            elif buffer not in self.computed:
-                self._refuse_gradient(buffer, caller())
-        for event in journal.events:
-            if isinstance(event, Write) and event.source is not None:
-                self.loaded.add(event.source)
-
-    @contextmanager
-    def in_gradient(self, read: Collection[Buffer]) -> Iterator[None]:
-        """A block in which a custom gradient runs: what it writes comes back, gradients are what it is for. `read` gets
-        the fields that Python reads.
-        """
-        before = self.written, self.filled, self._keeps
-        self.written, self.filled, self._keeps = set(self.written), set(self.filled), False
-        try:
-            yield
-        finally:
-            self.loaded |= {b for b in read if b.primal is None and b not in self.filled}
-            self.written, self.filled, self._keeps = before
-
-    @staticmethod
-    def _refuse_gradient(buffer: Buffer, span: Span) -> NoReturn:
-        raise DifferentiationError(
-            f"a derivative inside of another one reads the gradient or dual '{buffer.name}', which holds something "
-            "else when this runs again",
-            span,
-            hint="copy it into a field of its own before",
-        )
-
-
-def computed_inside(buffers: Collection[Buffer]) -> None:
-    """A block has computed these gradients and duals, for whoever hears what runs (`Stretch.computed`)."""
-    for stretch in _open.get():
-        stretch.computed.update(buffers)
-
-
-@contextmanager
-def in_gradient(read: Collection[Buffer]) -> Iterator[None]:
-    """A block in which a custom gradient runs, for whoever hears what runs (`Stretch.in_gradient`)."""
-    with ExitStack() as blocks:
-        for stretch in _open.get():
-            blocks.enter_context(stretch.in_gradient(read))
-        yield
-
-
 @contextmanager
 def alone(outer: Recorder) -> Iterator[None]:
     """A block that is not recorded, within a function with a gradient of its own or without one, or within such a
     gradient: it records and differentiates by itself, and whoever is around is told of what it did.
     """
-    stretch = Stretch(outer.overwriting_beside)
-    with beside(), stretch.listening():
+    effects = Effects(outer.overwriting_beside)
+    with beside(), effects.listening():
         yield
-    outer.ran_beside(stretch.loaded, stretch.written)
+    outer.ran_beside(effects.loaded, effects.written)
 
 
 # ---- results
@@ -604,7 +455,7 @@ class Recorded:
         self.family: object = None
         self.start = InnerStart(inner)
         self.kwargs = inner.kwargs
-        self.stretch = Stretch(keeps=True)
+        self.effects = Effects(keeps=True)
         self.results: list[_Result] = []
         self.signature: list[Any] = []
         self.taken: list[Taken] = []
@@ -614,35 +465,35 @@ class Recorded:
         inner, outer = self.inner, self.outer
         trace = inner_trace(outer)
         self.family = trace.family
-        with self.stretch.listening():
+        with self.effects.listening():
             value, found, journal, taken = self._first(trace)
         self.signature, self.taken = _signature(journal), journal.from_python or []
         outer.took(inner.name, [*self.signature, *self.taken])
-        stretch = self.stretch
-        stretch.read_by_python(journal)
+        effects = self.effects
+        effects.read_by_python(journal)
         own = {field.buffer for field in self.own}
         runs_again = outer.runs_again or outer.is_inner
         self.results = [_Result(one, self.trace, runs_again=runs_again) for one in (value, *found)]
         self.found = [np.array(plain_array(one)) for one in (value, *found)]
         made = {one.field.buffer for one in self.results if one.field is not None}
-        stretch.loaded -= own
-        stretch.written -= own
+        effects.loaded -= own
+        effects.written -= own
         given = self.given
         others = made if given.buffer is None else {*made, given.buffer}
-        stretch.loaded |= others - made
+        effects.loaded |= others - made
         if given.numbers is not None:
             taken.update(given.numbers.ravel().tolist())
         custom = Custom(
             inner.name,
             inner.span,
             self._pull,
-            loaded=stretch.loaded,
-            written=stretch.written | made,
-            fully_overwritten=(stretch.filled & stretch.written) - own | made,
+            loaded=effects.loaded,
+            written=effects.written | made,
+            fully_overwritten=(effects.filled & effects.written) - own | made,
             gradient_tasks=tuple([task for event in journal.records for task in event.gradient_tasks]),
             release=self._release,
             sources=frozenset(taken - {0}),
-            kept_bytes=stretch.start.nbytes,
+            kept_bytes=effects.start.nbytes,
             made=frozenset(made),
             again=self._run_again,
             gradients=frozenset([*self.gradients, *[one.adjoint for one in others if one.adjoint is not None]]),
@@ -697,7 +548,7 @@ class Recorded:
         return bound
 
     def _release(self) -> None:
-        self.stretch.start = MemoryCopies()
+        self.effects.start = MemoryCopies()
         if not self.outer.runs_again:
             self.results = []  # which refer to each other, and to arrays
 
@@ -712,7 +563,7 @@ class Recorded:
             refuse_nesting(self.inner.task.what, self.outer, "third derivatives are not computed")
         value_adjoint, *adjoints = [one.adjoint(sweep) for one in self.results]
         give_gradients_duals()
-        for buffer in self.stretch.written:
+        for buffer in self.effects.written:
             sweep.overwriting(buffer)
         symmetry: Symmetry | None = None
         sources: _Sources | None = None
@@ -732,8 +583,8 @@ class Recorded:
     @contextmanager
     def _again(self) -> Iterator[tuple[Bound, Callable[[], Run]]]:
         """A block in which f runs again: its inputs, and what runs it."""
-        stretch = self.stretch
-        stretch.start.put_back()
+        effects = self.effects
+        effects.start.put_back()
         launches = session.launches
         journal = SecondOrder(trace=Trace(outer=self.trace, family=self.family))
         journal.opened_within = self.outer.opened_notes()
@@ -748,7 +599,7 @@ class Recorded:
 
         try:
             session.launches = self.start.launches  # the same draws
-            with duals_apart(stretch.loaded | stretch.written):
+            with duals_apart(effects.loaded | effects.written):
                 bound = self._bound(journal, duals=True, repeats=True)
                 yield bound, runs
         finally:
@@ -761,7 +612,7 @@ class Recorded:
         """What a sweep gives of the run along the weights. Gives what the gradient depends on beside the inputs."""
         given = self.given
         inputs = {one.field.buffer for one in run.bound.inputs if one.field is not None}
-        fields = have_gradients(self.stretch.loaded - inputs)
+        fields = have_gradients(self.effects.loaded - inputs)
         outside = run.journal.trace.taken_in.keys() - self.sources
         known: dict[int, list[Traced]] = {number: [] for number in sorted(outside)}
         for one in [*[one for one in self.start.args if type(one) is Traced], *self.start.cells.numbers]:

@@ -29,8 +29,9 @@ from tinote.lang.ad.functional.again import (
     keep_gradients_apart,
     leaving_value,
 )
+from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.inputs import DifferentiatedFunction
-from tinote.lang.ad.functional.nested import Inner, Stretch
+from tinote.lang.ad.functional.nested import Inner
 from tinote.lang.ad.functional.nesting import inside, refuse_capture
 from tinote.lang.ad.functional.pushed_mode import PushedMode, companions_with_values, is_companion
 from tinote.lang.ad.functional.second_order import give_gradients_duals
@@ -71,7 +72,7 @@ class TapeAsFunction:
         self._outer = outer
         self._loss = loss
         self._span = span
-        self._stretch = Stretch(keeps=True)
+        self._effects = Effects(keeps=True)
         self._listening: AbstractContextManager[None] | None = None
         self._launches = 0
 
@@ -84,7 +85,7 @@ class TapeAsFunction:
         """The tape records from now on."""
         self._tape.will_run_again()
         self._launches = session.launches
-        listening = self._stretch.listening()
+        listening = self._effects.listening()
         listening.__enter__()
         self._listening = listening
 
@@ -124,10 +125,10 @@ class TapeAsFunction:
         the recording around.
         """
         tape, outer = self._tape, self._outer
-        self._stretch.read_by_python(tape)
+        self._effects.read_by_python(tape)
         again = Again(tape, outer.trace)
         numbers = tuple(tape.trace.taken_in.values())
-        self._stretch.start.put_back()
+        self._effects.start.put_back()
         tape.take_gradients_back()
         again.initialise(outer)
 

@@ -1,0 +1,164 @@
+"""The effects of a block on memory: what it reads from before, what it writes, and what it overwrites as a whole; and
+what memory held at its start, where the block is to run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from typing import Any, NoReturn
+
+from tinote.errors import DifferentiationError, Note
+from tinote.ir.nodes import Buffer
+from tinote.lang.ad.journal.events import Write
+from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.data.traced import constants
+from tinote.lang.index_regions import IndexRegion, whole_region
+from tinote.lang.kernels.arguments import ExternalArray, observed_arguments
+from tinote.lang.session.state import memory_of, watching
+from tinote.runtime.memory import Memory, MemoryCopies
+from tinote.source import Span, caller
+
+#: Those that are open in this context, the outermost first.
+_open: ContextVar[tuple[Effects, ...]] = ContextVar("tinote_effects", default=())
+
+
+class Effects:
+    """What happens in a `with` block, in this context, to memory: `loaded` is what it reads from before, `written`
+    what it writes, `filled` what it certainly gives new values before it reads them. `start`: what it held before that
+    is written, and with `keeps_duals` their duals. `tell` is told before it is. Nothing else of that is about gradients
+    and duals.
+    """
+
+    def __init__(
+        self, tell: Callable[[Buffer], None] | None = None, *, keeps: bool = False, keeps_duals: bool = False
+    ) -> None:
+        self._keeps_duals = keeps_duals
+        self.loaded: set[Buffer] = set()
+        self.written: set[Buffer] = set()
+        self.filled: set[Buffer] = set()
+        #: gradients and duals that a block inside has computed, which it computes again when all this runs again
+        self.computed: set[Buffer] = set()
+        self.start = MemoryCopies()
+        self._tell = tell
+        self._keeps = keeps
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        before = _open.get()
+        try:
+            _open.set((*before, self))
+            with watching(self):
+                yield
+        except GeneratorExit:  # an interrupt has kept the block from ending, and it is collected, perhaps later
+            if _open.get()[-1:] == (self,):
+                _open.set(before)
+            raise
+        except BaseException:
+            _open.set(before)
+            raise
+        _open.set(before)
+
+    def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
+        """A kernel is about to be launched."""
+        if self not in _open.get():
+            return
+        values = constants(values)
+        arguments = observed_arguments(instance, values)
+        touched = arguments.accesses
+        for buffer in touched.loaded if self._keeps else ():
+            if buffer.primal is not None and buffer not in self.computed:
+                self._refuse_gradient(buffer, instance.specialisation.source.span)
+        external = [b for b in touched.loaded if isinstance(b, ExternalArray)]
+        self.loaded.update(external)
+        self.loaded |= {b for b, _ in arguments.effects(values).live_in if b not in self.filled and b.primal is None}
+        for buffer in touched.written:
+            if isinstance(buffer, ExternalArray):
+                if not self._keeps:
+                    self.written.add(buffer)
+                    continue
+                raise DifferentiationError(
+                    f"a derivative inside of another one writes to '{buffer.name}', an array that is not tinote's own: "
+                    "it cannot be brought back to run this again",
+                    caller(),
+                    hint="use a field or a ti.ndarray",
+                    notes=[Note("the kernel", instance.specialisation.source.span)],
+                )
+            self._overwrites(buffer)
+        for buffer, region in arguments.definite_stores(values):
+            if region == whole_region(buffer):
+                self._fills(buffer)
+
+    def overwriting_outside(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
+        """Elements of a field are about to be written by Python."""
+        if self in _open.get():
+            self._overwrites(buffer)
+            if region is not None and region == whole_region(buffer):
+                self._fills(buffer)
+
+    def replaying_outside(self, memories: Iterable[Memory]) -> bool:
+        """A captured step is about to be replayed: within this, its launches are recorded one by one."""
+        return self not in _open.get()
+
+    def _fills(self, buffer: Buffer) -> None:
+        if buffer not in self.loaded:
+            self.filled.add(buffer)
+
+    def _overwrites(self, buffer: Buffer) -> None:
+        if buffer.primal is None and buffer not in self.written:
+            self.written.add(buffer)
+            if self._keeps:
+                self.start.add(memory_of(buffer))
+            if self._keeps_duals and buffer.tangent is not None:
+                self.start.add(memory_of(buffer.tangent))
+            if self._tell is not None:
+                self._tell(buffer)
+
+    def read_by_python(self, journal: Journal) -> None:
+        """Python has read fields, too."""
+        for buffer in journal.looked_at:
+            if buffer.primal is None:
+                self.loaded.add(buffer)
+            elif buffer not in self.computed:
+                self._refuse_gradient(buffer, caller())
+        for event in journal.events:
+            if isinstance(event, Write) and event.source is not None:
+                self.loaded.add(event.source)
+
+    @contextmanager
+    def in_gradient(self, read: Collection[Buffer]) -> Iterator[None]:
+        """A block in which a custom gradient runs: what it writes comes back, gradients are what it is for. `read` gets
+        the fields that Python reads.
+        """
+        before = self.written, self.filled, self._keeps
+        self.written, self.filled, self._keeps = set(self.written), set(self.filled), False
+        try:
+            yield
+        finally:
+            self.loaded |= {b for b in read if b.primal is None and b not in self.filled}
+            self.written, self.filled, self._keeps = before
+
+    @staticmethod
+    def _refuse_gradient(buffer: Buffer, span: Span) -> NoReturn:
+        raise DifferentiationError(
+            f"a derivative inside of another one reads the gradient or dual '{buffer.name}', which holds something "
+            "else when this runs again",
+            span,
+            hint="copy it into a field of its own before",
+        )
+
+
+def computed_inside(buffers: Collection[Buffer]) -> None:
+    """A block has computed these gradients and duals, for whoever hears what runs (`Effects.computed`)."""
+    for one in _open.get():
+        one.computed.update(buffers)
+
+
+@contextmanager
+def in_gradient(read: Collection[Buffer]) -> Iterator[None]:
+    """A block in which a custom gradient runs, for whoever hears what runs (`Effects.in_gradient`)."""
+    with ExitStack() as blocks:
+        for one in _open.get():
+            blocks.enter_context(one.in_gradient(read))
+        yield
