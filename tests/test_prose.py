@@ -63,7 +63,6 @@ NOT_YET = {
     "tinote/compiler/protocol.py",
     "tinote/lang/ad/functional/",
     "tinote/lang/ad/journal/",
-    "tinote/lang/ad/repeated_tapes.py",
     "tinote/lang/capture/",
 }
 

@@ -55,8 +55,8 @@ from tinote.runtime.clearing import clear_memories
 from tinote.source import Span, caller
 
 _REPEATS = (
-    "repeats does nothing any more: leave it out, and put what the tape records into a step of `ti.capture`, which is "
-    "replayed under tapes; or differentiate a function with `ti.ad.grad`, which is replayed by itself"
+    "repeats has no effect any more: leave it out, and put what the tape records into a step of `ti.capture`, which is "
+    "replayed under tapes; or differentiate a function with `ti.ad.grad`, which is replayed automatically"
 )
 
 
@@ -122,7 +122,7 @@ class Tape(Journal):
         Keep what the launches and their gradients have read as long as the tape lives, within the session's
         `memory_limit`, so that `ti.ad.find_nan` and `ti.ad.sweep_report` can run them again.
     repeats : bool, optional
-        Does nothing any more: tapes around steps of `ti.capture` are replayed by themselves.
+        Has no effect any more: put what the tape records into a captured step (`ti.capture`), which is replayed.
 
     Methods
     -------
