@@ -640,21 +640,6 @@ def test_forward_mode_in_a_checkpointed_loop(inner: str) -> None:
     by_reverse(world, program)
 
 
-def test_forward_mode_in_a_tape_that_repeats() -> None:
-    world = World()
-    expected = None
-    for _ in range(8):
-        world.reset()
-        with ti.ad.Tape(world.loss, repeats=True):
-            with ti.ad.FwdMode(loss=world.energy, param=world.x, seed=START):
-                world.potential()
-            world.measure_values()
-            world.loss[None] = world.loss[None] * world.energy.dual[None]
-        found = world.x.grad.to_numpy()
-        expected = found if expected is None else expected
-        np.testing.assert_array_equal(found, expected)
-
-
 def test_forward_mode_that_cannot_nest_names_both_blocks() -> None:
     world = World()
     seeds = np.eye(SIZE)

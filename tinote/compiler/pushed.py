@@ -20,8 +20,8 @@ from tinote.lazy import lazy
 
 if TYPE_CHECKING:
     from tinote.autodiff import forward
+    from tinote.autodiff.activity import Broken
     from tinote.compiler import pipeline
-    from tinote.compiler.launch.memory_facts import BrokenPath
 else:
     forward = lazy("tinote.autodiff.forward")
     pipeline = lazy("tinote.compiler.pipeline")
@@ -37,11 +37,11 @@ class PushedSpecialisation(Specialisation):
         self._of = of
         self._companions = companions
         self._further = tuple(arrays)
-        self._to_constants: Sequence[BrokenPath] = ()
+        self._to_constants: Sequence[Broken] = ()
         super().__init__(of.source, of.arguments, of.config, of._memory_of)
 
     @property
-    def to_constants(self) -> Sequence[BrokenPath]:
+    def to_constants(self) -> Sequence[Broken]:
         """Where it puts values that vary into memory that was declared to have no tangents."""
         self.lowered  # noqa: B018 (looks for them)
         return self._to_constants

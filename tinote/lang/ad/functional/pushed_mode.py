@@ -303,7 +303,9 @@ class PushedMode(Recorder):
             if own is not None
         ]
         given = (*arrays, *bound, *[primal for primal, _ in pairs], *tangents)
-        for path in pushforward.specialisation.to_constants:
+        pushed = pushforward.specialisation
+        assert isinstance(pushed, PushedSpecialisation)
+        for path in pushed.to_constants:
             self._lost.setdefault(path.buffer, path.span)
         with self.below():
             if session.watchers:
