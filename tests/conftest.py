@@ -111,11 +111,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """`-n auto`: a worker more than there are cores, up to `MOST_WORKERS`: one or the other waits, for a browser or for
-    a process.
-    """
+    """`-n auto`: as many workers as there are cores, up to `MOST_WORKERS`."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores + 1, MOST_WORKERS)
+    return min(cores, MOST_WORKERS)
 
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
