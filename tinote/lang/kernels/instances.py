@@ -123,7 +123,7 @@ class Instance:
         self._further = bool(cells or builtins or attributes or others)
 
     def origin_of(self, code: Any) -> tuple[Specialisation, Request] | None:
-        """Which kernel's code that is, of which request: this one's, or that of a pushforward of it."""
+        """The kernel and the request of some code: this kernel's, or that of a pushforward of it."""
         request = self.specialisation.request_of(code)
         if request is not None:
             return self.specialisation, request
