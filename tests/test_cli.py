@@ -210,7 +210,7 @@ def test_doctor_names_the_cpu_the_compiler_and_the_front_ends() -> None:
     assert lines["CPU"]
     for name in ("jupyterlab", "ipykernel", "anywidget"):
         assert f"{name} {metadata.version(name)}" in lines["front ends"]
-    assert re.search(r"\(Vulkan, a CPU that stands in for one; f32 f64; \d+ MiB at once\)", lines["GPU"])
+    assert re.search(r"\(Vulkan, software driver on the CPU; f32 f64; \d+ MiB at once\)", lines["GPU"])
 
 
 def test_cache_says_what_it_holds_and_clears_it(

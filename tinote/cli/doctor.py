@@ -44,7 +44,7 @@ except gpu.NoDevice as error:
     print(error)
 else:
     for one in found:
-        kind = "a CPU that stands in for one" if one.software else "GPU"
+        kind = "software driver on the CPU" if one.software else "GPU"
         features = "f32 f64" if one.f64 else "f32"
         print(f"{one.name}  ({one.backend}, {kind}; {features}; {one.binding_bytes >> 20} MiB at once)")
 """

@@ -177,7 +177,7 @@ def open_device(software: bool = False) -> Device:
         real.sort(key=lambda a: a.info["adapter_type"] != "DiscreteGPU")
         chosen = (real or found) if software else real
         if not chosen:
-            reason = "the only adapter is a CPU that stands in for a GPU" if found else "no adapter was found"
+            reason = "the only adapter is a software driver on the CPU" if found else "no adapter was found"
             option = f"; {SOFTWARE_VARIABLE}=1, or software_gpu=True, accepts it" if found else ""
             raise NoDevice(reason + option)
         made = _devices[software] = Device(wgpu, chosen[0])
