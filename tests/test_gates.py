@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
@@ -192,6 +194,49 @@ def test_the_compilers_constants_say_what_they_count_and_where_they_come_from() 
     floors = ("tinote.compiler.", "tinote.autodiff.", "tinote.ir.")
     sources = {name: path.read_text(encoding="utf-8") for name, path in MODULES.items() if name.startswith(floors)}
     assert {name: names for name, text in sources.items() if (names := unexplained_constants(text))} == {}
+
+
+def class_lines(module: ast.Module) -> Iterator[tuple[str, int]]:
+    """The classes of a module, with the number of lines that each has."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.ClassDef):
+            assert node.end_lineno is not None
+            yield node.name, node.end_lineno - node.lineno + 1
+
+
+def repeated(names: Iterable[str]) -> set[str]:
+    """Which public names are among these more than once."""
+    return {name for name, count in Counter(names).items() if count > 1 and not name.startswith("_")}
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "twice"),
+    [
+        ("class A:\n    x = 1\n\n\nclass B:\n    class _C:\n        x = 1", {"A": 2, "B": 3, "_C": 2}, set()),
+        ("@final\nclass A: ...\ndef f():\n    class A(B):\n        x = 1\n", {"A": 2}, {"A"}),
+        ("class _A: ...\nclass _A: ...\ntext = 'class B: ...'", {"_A": 1}, set()),
+    ],
+)
+def test_what_counts_as_a_class(text: str, lines: dict[str, int], twice: set[str]) -> None:
+    found = list(class_lines(ast.parse(text)))
+    assert (dict(found), repeated(name for name, _ in found)) == (lines, twice)
+
+
+def package_classes() -> list[tuple[str, str, int]]:
+    """Every class of the package: its module, its name, its lines."""
+    return [
+        (module, name, lines)
+        for module, path in MODULES.items()
+        for name, lines in class_lines(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    """Private ones of different modules may be called the same."""
+    classes = package_classes()
+    assert len(classes) > 500
+    twice = repeated(name for _, name, _ in classes)
+    assert sorted(f"{name} of {module}" for module, name, _ in classes if name in twice) == []
 
 
 def test_a_bare_import_is_light() -> None:

@@ -15,7 +15,7 @@ import pytest
 import tinote as ti
 from tinote.compiler import driver
 from tinote.compiler.driver import Compiled, Specialisation
-from tinote.compiler.launch.native import BoundArray, Code
+from tinote.compiler.launch.native import BoundArray, BoundCode
 from tinote.compiler.launch.python_launch import PythonCode
 from tinote.compiler.pipeline import python_steps_for, run_pipeline
 from tinote.compiler.requests import Request
@@ -46,7 +46,7 @@ class Progress:
 class Both:
     """Machine code whose first launch is compared with plain Python."""
 
-    def __init__(self, native: Code, specialisation: Specialisation, request: Request, progress: Progress) -> None:
+    def __init__(self, native: BoundCode, specialisation: Specialisation, request: Request, progress: Progress) -> None:
         self.native = native
         self.specialisation = specialisation
         self.request = request

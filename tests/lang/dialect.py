@@ -12,17 +12,9 @@ from typing import Any
 
 from tinote.compiler.frontend.builtins.table import BUILTINS
 from tinote.compiler.frontend.lower import lower
-from tinote.compiler.protocol import (
-    FUNCTIONS,
-    ArgumentSpec,
-    ArrayArgument,
-    Lowered,
-    TemplateArgument,
-    ValueArgument,
-    function_source,
-    is_template,
-    type_of,
-)
+from tinote.compiler.function_source import function_source
+from tinote.compiler.protocol import FUNCTIONS, is_template, type_of
+from tinote.compiler.signature import ArgumentSpec, ArrayArgument, Lowered, TemplateArgument, ValueArgument
 from tinote.config import Config
 from tinote.errors import CompilationError
 from tinote.ir import types as t

@@ -17,7 +17,7 @@ import pytest
 from _pytest.assertion.rewrite import AssertionRewritingHook
 
 import tinote as ti
-from tinote.compiler.protocol import function_source
+from tinote.compiler.function_source import function_source
 from tinote.errors import KernelSyntaxError
 
 TEXT = """\

@@ -8,7 +8,7 @@ import pytest
 
 from tests.lang.dialect import Field, array, check, func, lowered, ops, r32, run, ti
 from tests.lang.frontend_fields import N, U, line, m2, mats, s0, total, v, x
-from tinote.compiler.protocol import function_source
+from tinote.compiler.function_source import function_source
 from tinote.ir.nodes import Atomic, BufferKind, For, Load, Local, Store, While
 from tinote.ir.text import show
 from tinote.ir.types import f32, f64, i32

@@ -118,7 +118,7 @@ class RandomProgram:
         block = self.random.randrange(len(self.program.blocks))
         view = self.view(block, 1)
         known.append(made)
-        return [ops.Load(made, view._replace(shape=(), strides=()), NOWHERE)]
+        return [ops.LoadElement(made, view._replace(shape=(), strides=()), NOWHERE)]
 
     def compute(self, known: list[ops.Register]) -> list[ops.Operation]:
         made = self.register("f")

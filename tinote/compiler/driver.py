@@ -15,19 +15,13 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tinote.compiler.captures import Capture
 from tinote.compiler.deferred_collection import deferred_collection
+from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.launch.access_summary import AccessSummary, summarise
-from tinote.compiler.launch.native import Code, Native, Origin, Profiled, binary_cache
-from tinote.compiler.protocol import (
-    ArgumentSpec,
-    ArrayArgument,
-    Capture,
-    FunctionSource,
-    Lowered,
-    Warned,
-    single_arguments,
-)
+from tinote.compiler.launch.native import BoundCode, Native, Origin, Profiled, binary_cache
 from tinote.compiler.requests import GRADIENT, PRIMAL, Derivative, Request
+from tinote.compiler.signature import ArgumentSpec, ArrayArgument, Lowered, Warned, single_arguments
 from tinote.compiler.single_flight import SingleFlight
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
@@ -80,7 +74,7 @@ else:
 class Compiled(NamedTuple):
     """The result of a request: what a launch calls, and what it must know. The launch of the primal needs no facts."""
 
-    code: Code
+    code: BoundCode
     facts: Facts | None
 
 
@@ -206,7 +200,7 @@ class Specialisation:
                         self._results[request] = found
         return found
 
-    def code(self, request: Request) -> Code:
+    def code(self, request: Request) -> BoundCode:
         """What runs the kernel, its gradient, … A launch's values begin with the kernel's arrays, and with those of its
         `Facts` if there are some. Raises `DifferentiationError`.
         """
@@ -226,7 +220,7 @@ class Specialisation:
         facts = self.compiled(request).facts
         return () if facts is None else facts.broken_paths
 
-    def results(self) -> Iterator[tuple[Request, Code]]:
+    def results(self) -> Iterator[tuple[Request, BoundCode]]:
         """The requests compiled so far, with their code."""
         for request, (code, _) in list(self._results.items()):
             yield request, code
@@ -267,7 +261,7 @@ class Specialisation:
         """Raise `DifferentiationError` when the kernel works on gradients other than as constants."""
         gradient.refuse_gradient_access(self.differentiated(request))
 
-    def request_of(self, code: Code) -> Request | None:
+    def request_of(self, code: BoundCode) -> Request | None:
         """Which request this code is the result of."""
         return next((request for request, known in self.results() if known is code), None)
 

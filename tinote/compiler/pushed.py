@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinote.compiler.driver import Specialisation
-from tinote.compiler.protocol import Lowered
+from tinote.compiler.signature import Lowered
 from tinote.errors import broken_gradient_path
 from tinote.ir.buffers import Buffer
 from tinote.lazy import lazy

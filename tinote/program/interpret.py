@@ -20,7 +20,7 @@ from tinote.program.program import Path, Program
 Number = int | float | bool
 
 
-class Arithmetic(NamedTuple):
+class ArithmeticOperation(NamedTuple):
     """An operation on numbers: how many it takes, and what it gives. `is_float`: also of integers."""
 
     operands: int
@@ -52,24 +52,24 @@ def _power(a: float, b: float) -> float:
 
 
 #: Of integers the results are integers of 64 bits, as Python has them; comparisons are exact.
-OPERATIONS: Mapping[str, Arithmetic] = {
-    "add": Arithmetic(2, operator.add),
-    "subtract": Arithmetic(2, operator.sub),
-    "multiply": Arithmetic(2, operator.mul),
-    "true_divide": Arithmetic(2, _divide, True),
-    "floor_divide": Arithmetic(2, _floor_divide),
-    "remainder": Arithmetic(2, operator.mod),
-    "float_power": Arithmetic(2, _power, True),
-    "negative": Arithmetic(1, operator.neg),
-    "absolute": Arithmetic(1, operator.abs),
-    "sqrt": Arithmetic(1, _sqrt, True),
-    "scale": Arithmetic(2, _scale, True),
-    "lt": Arithmetic(2, operator.lt),
-    "le": Arithmetic(2, operator.le),
-    "gt": Arithmetic(2, operator.gt),
-    "ge": Arithmetic(2, operator.ge),
-    "eq": Arithmetic(2, operator.eq),
-    "ne": Arithmetic(2, operator.ne),
+OPERATIONS: Mapping[str, ArithmeticOperation] = {
+    "add": ArithmeticOperation(2, operator.add),
+    "subtract": ArithmeticOperation(2, operator.sub),
+    "multiply": ArithmeticOperation(2, operator.mul),
+    "true_divide": ArithmeticOperation(2, _divide, True),
+    "floor_divide": ArithmeticOperation(2, _floor_divide),
+    "remainder": ArithmeticOperation(2, operator.mod),
+    "float_power": ArithmeticOperation(2, _power, True),
+    "negative": ArithmeticOperation(1, operator.neg),
+    "absolute": ArithmeticOperation(1, operator.abs),
+    "sqrt": ArithmeticOperation(1, _sqrt, True),
+    "scale": ArithmeticOperation(2, _scale, True),
+    "lt": ArithmeticOperation(2, operator.lt),
+    "le": ArithmeticOperation(2, operator.le),
+    "gt": ArithmeticOperation(2, operator.gt),
+    "ge": ArithmeticOperation(2, operator.ge),
+    "eq": ArithmeticOperation(2, operator.eq),
+    "ne": ArithmeticOperation(2, operator.ne),
 }
 
 _FORMATS = {
@@ -162,7 +162,7 @@ class _Interpreter:
             case ops.Fill(target, operand):
                 for at in places(target):
                     self.store(target, at, self.value(operand))
-            case ops.Load(register, source):
+            case ops.LoadElement(register, source):
                 (at,) = places(source)
                 self.set(register, self.load(source, at))
             case ops.Compute(operation, register, operands):

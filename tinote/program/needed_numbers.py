@@ -54,7 +54,7 @@ def _cannot_fail(step: ops.Operation) -> bool:
     match step:
         case ops.Compute(operation, _, operands):
             return operation in _ALWAYS and all(one.kind == "f" for one in operands)
-        case ops.Load(_, source):
+        case ops.LoadElement(_, source):
             return source.type != "u64"
         case _:
             return False
@@ -66,7 +66,7 @@ def _without_dead(steps: Sequence[ops.Operation], codes: Sequence[ops.Code]) -> 
     live: set[ops.Operand] = set()
     for step in reversed(steps):
         match step:
-            case ops.Compute(_, register) | ops.Load(register):
+            case ops.Compute(_, register) | ops.LoadElement(register):
                 if register not in live and _cannot_fail(step):
                     continue
             case ops.Launch(_, _, _, _, results):

@@ -1,12 +1,12 @@
 """The operations of a program: what happens to blocks of memory, and to numbers, between Python and kernels.
 
-    Launch    a kernel's machine code, with the blocks that its addresses point into and its arguments
+    Launch         a kernel's machine code, with the blocks that its addresses point into and its arguments
     Clear, Copy, Fill    elements of a block become zero, those of another view, or a number
-    Load      a register gets an element
-    Compute   a register gets what arithmetic makes of others
-    Seed      a register gets the seed of a launch that draws random numbers
-    Branch    what follows depends on a register
-    End       what the program returns, and what it assigns in Python
+    LoadElement    a register gets an element
+    Compute        a register gets what arithmetic makes of others
+    Seed           a register gets the seed of a launch that draws random numbers
+    Branch         what follows depends on a register
+    End            what the program returns, and what it assigns in Python
 
 No operation holds an address or belongs to a process: blocks, codes and registers are numbers of their program
 (`program.py`). `text.py` has the grammar, `verify.py` the rules, `interpret.py` the meaning.
@@ -157,7 +157,7 @@ class Fill(NamedTuple):
     span: Span
 
 
-class Load(NamedTuple):
+class LoadElement(NamedTuple):
     """A register gets the one element of a view."""
 
     register: Register
@@ -209,7 +209,7 @@ class End(NamedTuple):
     span: Span = NOWHERE
 
 
-Operation = Launch | Clear | Copy | Fill | Load | Compute | Seed | Branch | End
+Operation = Launch | Clear | Copy | Fill | LoadElement | Compute | Seed | Branch | End
 
 
 def read_by(operation: Operation) -> tuple[Operand, ...]:
@@ -230,7 +230,7 @@ def read_by(operation: Operation) -> tuple[Operand, ...]:
 def set_by(operation: Operation) -> tuple[Register, ...]:
     """The registers that an operation sets."""
     match operation:
-        case Load() | Compute() | Seed():
+        case LoadElement() | Compute() | Seed():
             return (operation.register,)
         case Launch():
             return tuple([register for _, _, register in operation.results])
@@ -291,7 +291,7 @@ def used_by(codes: Sequence[Code], operation: Operation) -> set[int]:
             return {block}
         case Fill(target):
             return {target.block}
-        case Load(_, source):
+        case LoadElement(_, source):
             return {source.block}
         case Launch(code, pointers):
             return {block for _, block, _ in (*codes[code].pointers, *pointers) if block >= 0}

@@ -118,7 +118,7 @@ class _Parser(TextReader):
             register = self.register()
             line.expect("=")
             if line.take("load"):
-                return ops.Load(register, self.view(), span)
+                return ops.LoadElement(register, self.view(), span)
             if line.take("seed"):
                 return ops.Seed(register, span)
             return ops.Compute(line.kind("word", "an operation"), register, tuple(self.listed(self.operand)), span)

@@ -185,7 +185,7 @@ def _renamed(
             # Where it fails before, it is put back as soon as that was saved.
             if not writes and program.blocks[to].kind == "scratch":
                 return step._replace(source=moved(source))
-        case ops.Load(_, source):
+        case ops.LoadElement(_, source):
             return step._replace(source=moved(source))
         case ops.Launch(code, pointers):
             # What a code uses by its name is for its launches together.

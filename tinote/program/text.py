@@ -151,7 +151,7 @@ class _Printer:
                 return f"copy {self.view(target)} = {self.view(source)}{' always' if always else ''}"
             case ops.Fill(target, value):
                 return f"fill {self.view(target)} = {self.operand(value)}"
-            case ops.Load(register, source):
+            case ops.LoadElement(register, source):
                 return f"{self.register(register)} = load {self.view(source)}"
             case ops.Compute(operation, register, operands):
                 return f"{self.register(register)} = {operation} {self.operands(operands)}"

@@ -147,7 +147,7 @@ class _Verifier:
                     self.fail("a copy converts floats alone")
             case ops.Fill(target):
                 self.view(target)
-            case ops.Load(_, source):
+            case ops.LoadElement(_, source):
                 self.view(source)
                 if math.prod(source.shape) != 1:
                     self.fail("a load takes one element")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tinote.compiler.cache.codec import Codec, Unencodable
-from tinote.compiler.protocol import function_source
+from tinote.compiler.function_source import function_source
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.launch_values import Applied, BoundedInteger, LoopIndex, Real, SymbolicShapes
 from tinote.ir.primitives import Primitive, add

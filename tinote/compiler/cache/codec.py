@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, ForwardRef, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from tinote.compiler.protocol import FunctionSource
+from tinote.compiler.function_source import FunctionSource
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.primitives import PRIMITIVES, Primitive
 from tinote.ir.types import Scalar, Tensor, scalar_named

@@ -20,6 +20,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tinote.compiler import protocol
+from tinote.compiler.captures import content_of
+from tinote.compiler.function_source import FunctionSource, function_of, source_of
 from tinote.compiler.pysource.origins import is_ours
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, Tensor
@@ -58,7 +60,7 @@ class Describer:
     in an order of their own.
     """
 
-    def __init__(self, sources: list[protocol.FunctionSource]) -> None:
+    def __init__(self, sources: list[FunctionSource]) -> None:
         self.sources = sources
         #: the memory that was met, by number
         self.buffers: list[Buffer] = []
@@ -100,7 +102,7 @@ class Describer:
         ]
         return ("members", info.name, *members, self.describe(dict(info.methods)))
 
-    def source(self, source: protocol.FunctionSource) -> Description:
+    def source(self, source: FunctionSource) -> Description:
         """A function's source: its number, and its text with what Python evaluated for it when it is met first."""
         number = next((n for n, known in enumerate(self.sources) if known is source), None)
         if number is None:
@@ -152,7 +154,7 @@ class Describer:
         if protocol.is_numpy_number(value):
             return ("numpy", str(value.dtype), self.describe(value.item()))
         if protocol.is_constant_array(value):
-            return ("numpy", *protocol.content_of(value))
+            return ("numpy", *content_of(value))
         return self._ours(value, kind)
 
     def _ours(self, value: Any, kind: type) -> Description:
@@ -164,7 +166,7 @@ class Describer:
         if isinstance(value, types.BuiltinFunctionType | types.FunctionType):
             if value.__module__ in _FIXED or is_ours(value.__module__):
                 return ("function", value.__module__, value.__qualname__)
-            source = protocol.source_of(value)
+            source = source_of(value)
             if source is None:
                 raise Undescribable(f"{value!r} may do anything")
             return ("plain function", self.source(source))
@@ -177,7 +179,7 @@ class Describer:
             return ("cached", self.describe(value.__wrapped__))
         if isinstance(value, types.CodeType):
             return ("code", value.co_name)  # that of a plain function, which its text describes
-        source = protocol.function_of(value)
+        source = function_of(value)
         if source is not None:
             # The gradient of its own, if it has one, is a capture: it may be registered anew.
             tag = "func" if getattr(value, "__tinote_replacement__", None) is None else "func with a gradient"

@@ -8,7 +8,9 @@ from typing import TypeVar
 
 from tinote.compiler.cache.codec import Codec, Unencodable
 from tinote.compiler.cache.lookup import KernelDependencies, find_dependencies, lookup_of, store_dependencies
-from tinote.compiler.protocol import ArgumentSpec, Capture, FunctionSource, Lowered
+from tinote.compiler.captures import Capture
+from tinote.compiler.function_source import FunctionSource
+from tinote.compiler.signature import ArgumentSpec, Lowered
 from tinote.config import Config
 from tinote.ir.buffers import Buffer
 from tinote.runtime import jit

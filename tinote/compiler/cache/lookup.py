@@ -18,21 +18,19 @@ from types import MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from tinote.compiler.cache.describe import Describer, Description, Undescribable
-from tinote.compiler.protocol import (
+from tinote.compiler.captures import Capture
+from tinote.compiler.function_source import FunctionSource, source_of
+from tinote.compiler.protocol import struct_of
+from tinote.compiler.pysource.definitions import syntax_tree
+from tinote.compiler.pysource.names import MISSING, CaptureKind, find_name
+from tinote.compiler.signature import (
     ArgumentSpec,
     ArrayArgument,
-    Capture,
-    CaptureKind,
-    FunctionSource,
     PackArgument,
     StructArgument,
     TemplateArgument,
     single_arguments,
-    source_of,
-    struct_of,
 )
-from tinote.compiler.pysource.definitions import syntax_tree
-from tinote.compiler.pysource.names import MISSING, find_name
 from tinote.config import Config
 from tinote.ir.nodes import Buffer
 from tinote.lazy import load

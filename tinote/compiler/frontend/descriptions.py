@@ -10,10 +10,7 @@ from tinote.compiler.frontend.values import (
     StructValue,
     Value,
 )
-from tinote.compiler.protocol import (
-    members_of,
-    space_of,
-)
+from tinote.compiler.protocol import members_of, space_of
 from tinote.ir.nodes import Lit
 from tinote.ir.types import (
     Tensor,

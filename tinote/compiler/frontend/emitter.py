@@ -13,11 +13,12 @@ from contextlib import AbstractContextManager, contextmanager
 from math import isfinite, prod
 from typing import Any, NamedTuple, NoReturn
 
+from tinote.compiler.captures import Capture, Evaluation
 from tinote.compiler.frontend.descriptions import describe
-from tinote.compiler.frontend.scopes import Anchor, Completion, Constant, FunctionFrame, ParallelNest, Scope
+from tinote.compiler.frontend.scopes import Anchor, Completion, ConstantBinding, FunctionFrame, ParallelNest, Scope
 from tinote.compiler.frontend.values import (
     POISON,
-    Declared,
+    Declaration,
     Place,
     Poison,
     StaticTensor,
@@ -28,7 +29,10 @@ from tinote.compiler.frontend.values import (
     is_settled,
     literal_indices,
 )
-from tinote.compiler.protocol import Capture, CaptureKind, Evaluation, FunctionSource, Warned, buffer_of, constant_of
+from tinote.compiler.function_source import FunctionSource
+from tinote.compiler.protocol import buffer_of, constant_of
+from tinote.compiler.pysource.names import CaptureKind
+from tinote.compiler.signature import Warned
 from tinote.config import Config
 from tinote.errors import (
     CompilationError,
@@ -309,7 +313,7 @@ class Emitter:
             yield self.scope
         finally:
             for name, binding in self.scope.names.items():
-                self.frame.ended.setdefault(name, Declared(what, binding.span))
+                self.frame.ended.setdefault(name, Declaration(what, binding.span))
             self.scope, self.stopped = outer, stopped
 
     def here(self) -> Anchor:
@@ -326,7 +330,7 @@ class Emitter:
 
     def bind(self, name: str, value: Any, what: str = "") -> None:
         """Let a name stand for a value in the current scope."""
-        self.scope.names[name] = Constant(name, value, self.b.loc, what, self.depth)
+        self.scope.names[name] = ConstantBinding(name, value, self.b.loc, what, self.depth)
         self.show(name, value)
 
     def show(self, name: str, value: Any) -> None:

@@ -13,14 +13,14 @@ from tinote.compiler.frontend.python.names import outside
 from tinote.compiler.frontend.scopes import Annotated, FunctionFrame, Results
 from tinote.compiler.frontend.syntax.handlers import HANDLERS
 from tinote.compiler.frontend.values import POISON, ArrayValue, PackValue, StructValue, Value, indices_of
-from tinote.compiler.protocol import (
+from tinote.compiler.function_source import FunctionSource
+from tinote.compiler.protocol import StructInfo
+from tinote.compiler.signature import (
     ArgumentSpec,
     ArrayArgument,
-    FunctionSource,
     Lowered,
     PackArgument,
     StructArgument,
-    StructInfo,
     TemplateArgument,
 )
 from tinote.config import Config

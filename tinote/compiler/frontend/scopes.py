@@ -5,8 +5,9 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from tinote.compiler.frontend.values import Declared, Place
-from tinote.compiler.protocol import FunctionSource, StructInfo
+from tinote.compiler.frontend.values import Declaration, Place
+from tinote.compiler.function_source import FunctionSource
+from tinote.compiler.protocol import StructInfo
 from tinote.ir.build import OpenRegion
 from tinote.ir.nodes import Atom, Op, Var
 from tinote.ir.types import Scalar, Tensor
@@ -58,7 +59,7 @@ class Variable:
         self.nest = nest
 
 
-class Constant:
+class ConstantBinding:
     """A name that stands for one value. `what` says what it is when someone tries to assign it; empty
     when that is allowed.
 
@@ -75,7 +76,7 @@ class Constant:
         self.depth = depth
 
 
-Binding = Variable | Constant
+Binding = Variable | ConstantBinding
 
 
 class Scope:
@@ -102,7 +103,7 @@ class Scope:
     def constants(self) -> list[tuple[str, Any]]:
         """The names that stand for one value each, those of inner blocks last."""
         around = [] if self.parent is None else [(n, v) for n, v in self.parent.constants() if n not in self.own]
-        return [*around, *[(name, b.value) for name, b in self.names.items() if isinstance(b, Constant)]]
+        return [*around, *[(name, b.value) for name, b in self.names.items() if isinstance(b, ConstantBinding)]]
 
     def all_names(self) -> list[str]:
         found: list[str] = []
@@ -217,7 +218,7 @@ class FunctionFrame:
         #: names assigned by the iterations of outermost loops: a variable declared outside of these is shared memory
         self.shared: set[str] = set()
         #: names that ended with their block
-        self.ended: dict[str, Declared] = {}
+        self.ended: dict[str, Declaration] = {}
 
     def chain(self) -> list[FunctionFrame]:
         """This frame and those that called it, innermost first."""

@@ -430,7 +430,7 @@ def literal_indices(index: tuple[int, ...]) -> tuple[Lit, ...]:
     return tuple([Lit(k, i32) for k in index])
 
 
-class Declared(NamedTuple):
+class Declaration(NamedTuple):
     """Where a name came from, for messages."""
 
     what: str

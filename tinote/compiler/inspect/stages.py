@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tinote.autodiff.adjoints import adjoint_operations
 from tinote.compiler.driver import Specialisation
+from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.inspect.native_text import Located, assembly_lines, llvm_lines
 from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict, judge_loops
 from tinote.compiler.inspect.versions import Version, version_of
@@ -36,7 +37,6 @@ from tinote.compiler.pipeline import (
     run_pipeline,
     steps_on,
 )
-from tinote.compiler.protocol import FunctionSource
 from tinote.compiler.requests import GRADIENT, PRIMAL
 from tinote.config import Config
 from tinote.ir.nodes import Function, Op, Var

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tinote.compiler.driver import Specialisation
-from tinote.compiler.protocol import FunctionSource, source_of
+from tinote.compiler.function_source import FunctionSource, source_of
 from tinote.config import Config
 from tinote.ir.nodes import Buffer, Function, MemoryOp, Op, Region
 

@@ -7,7 +7,7 @@ not text, because a process that finds machine code on disk needs them at once.
 from typing import NamedTuple
 
 from tinote.compiler.launch.access_summary import AccessSummary, TaskSummary
-from tinote.compiler.protocol import Warned
+from tinote.compiler.signature import Warned
 from tinote.ir.buffers import Buffer
 from tinote.ir.types import Scalar, Tensor
 from tinote.runtime.profile import Clock

@@ -142,7 +142,7 @@ _ADDRESS, _ADJOINT, _TANGENT, _SECOND, _SHAPE = range(5)
 _FIRST_PLANE = 16
 
 
-class Code(Protocol):
+class BoundCode(Protocol):
     """What launches call: a kernel, its gradient or its tangent, bound to memory.
 
     `seconds` is what it took to make or to find; `cached`, whether it was there already; `tasks`, what it does to

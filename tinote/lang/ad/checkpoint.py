@@ -49,7 +49,7 @@ from tinote.lang.ad.journal.needed_adjoints import lends, reaches
 from tinote.lang.ad.journal.number_flow import look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import living_buffers, refuse_old_values
-from tinote.lang.ad.journal.step_log import END, Made, Place, StepLog, What, array_words, number_word, place
+from tinote.lang.ad.journal.step_log import END, ElementPosition, Made, StepLog, What, array_words, number_word, place
 from tinote.lang.ad.memory.region_copies import RegionCopies
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.how import StepCapture
@@ -733,11 +733,11 @@ class _Runner(Journal):
             for k, one in enumerate(given.ravel().tolist()):
                 self._number("{} is given, as its number {}," if given.ndim else "{} is given", (where, k), one)
 
-    def _place(self, buffer: Buffer, position: Any) -> Place | Made:
+    def _place(self, buffer: Buffer, position: Any) -> ElementPosition | Made:
         order, found = self._made.get(buffer), place(buffer, position)
         return found if order is None else Made(order, str(found))
 
-    def _array(self, where: Place | Made | str, numbers: np.ndarray[Any, Any]) -> None:
+    def _array(self, where: ElementPosition | Made | str, numbers: np.ndarray[Any, Any]) -> None:
         if not numbers.ndim:
             self._number("{} is given", (where,), numbers.item())
             return

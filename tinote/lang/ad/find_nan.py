@@ -25,7 +25,7 @@ import numpy as np
 from tinote.compiler.requests import Checks, Derivative, Request
 from tinote.errors import DifferentiationError, KernelFiniteError, Note, TinoteError
 from tinote.ir.messages import iteration_of
-from tinote.lang.ad.journal.events import Custom, Launch
+from tinote.lang.ad.journal.events import Custom, RecordedLaunch
 from tinote.lang.ad.memory.states import CompanionsBefore
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.tape import Tape
@@ -187,14 +187,14 @@ def _search(tape: Tape, before: CompanionsBefore, *, backward: bool) -> Finding 
             sweep.run_launches(_checked)
     except KernelFiniteError as error:
         records, at = tape.records, sweep.at
-        assert isinstance(at, Launch | Custom)
+        assert isinstance(at, RecordedLaunch | Custom)
         number = next(k for k, record in enumerate(records, 1) if record is at)
         message, iteration = iteration_of(error.message)
         return Finding(backward, number, len(records), at.name, message, error.span, iteration, error.notes)
     return None
 
 
-def _checked(launch: Launch) -> None:
+def _checked(launch: RecordedLaunch) -> None:
     launch.instance.specialisation.code(Request(checks=Checks.FINITE)).launch(launch.replay_arguments())
 
 

@@ -24,7 +24,7 @@ from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.find_nan import Finding, find_nan
 from tinote.lang.ad.journal.captured_steps import CapturedStep
-from tinote.lang.ad.journal.events import Custom, Launch
+from tinote.lang.ad.journal.events import Custom, RecordedLaunch
 from tinote.lang.ad.journal.sweep_observer import SweepObserver
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 from tinote.lang.ad.memory.states import CompanionsBefore
@@ -291,7 +291,7 @@ class _Row:
 
     __slots__ = ("backward", "event", "inner", "is_inner", "norms", "start")
 
-    def __init__(self, event: Launch | Custom, norms: dict[Buffer, float]) -> None:
+    def __init__(self, event: RecordedLaunch | Custom, norms: dict[Buffer, float]) -> None:
         self.event = event
         self.norms = norms
         self.backward = 0.0
@@ -311,9 +311,9 @@ class _Watched(SweepObserver):
         self._nonfinite: _Row | None = None
         self._last: dict[Buffer, float] = {}
 
-    def before(self, adjoints: TemporaryAdjoints, event: Launch | Custom) -> None:
+    def before(self, adjoints: TemporaryAdjoints, event: RecordedLaunch | Custom) -> None:
         norms: dict[Buffer, list[IndexRegion | None]] = {}
-        if isinstance(event, Launch):
+        if isinstance(event, RecordedLaunch):
             for buffer, region in event.arguments.effects(event.values).written:
                 norms.setdefault(buffer, []).append(region)
         else:
@@ -325,7 +325,7 @@ class _Watched(SweepObserver):
                 found[buffer] = _norm(numbers(adjoint), regions)
         self._open.append(_Row(event, found))
 
-    def after(self, adjoints: TemporaryAdjoints, event: Launch | Custom) -> None:
+    def after(self, adjoints: TemporaryAdjoints, event: RecordedLaunch | Custom) -> None:
         seconds = time.perf_counter()
         row = self._open.pop()
         row.backward += seconds - row.start
@@ -357,7 +357,7 @@ class _Watched(SweepObserver):
         """The seconds that launches take, by the identities of their events."""
         found: dict[int, float] = {}
 
-        def run(launch: Launch) -> None:
+        def run(launch: RecordedLaunch) -> None:
             arguments = launch.replay_arguments()
             start = time.perf_counter()
             launch.instance.primal.launch(arguments)

@@ -49,7 +49,7 @@ from tinote.lang.session.owners import (
     own_gradients,
     take_all_gradients,
 )
-from tinote.lang.session.state import Block, Recorder, beside, recorder, session
+from tinote.lang.session.state import DifferentiationBlock, Recorder, beside, recorder, session
 from tinote.program.text import show
 from tinote.runtime.clearing import clear_memories
 from tinote.source import Span, caller
@@ -369,7 +369,7 @@ class Tape(Journal):
         self.begin_loss(self.loss)
         if self._check is not None:
             self._check.start()
-        self._block = Block(place)
+        self._block = DifferentiationBlock(place)
         try:
             if self._inner is not None:
                 self._inner.start()

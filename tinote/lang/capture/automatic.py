@@ -567,7 +567,7 @@ def _may_overflow(plan: Program) -> Span | None:
     def of_path(path: Path, known: dict[int, tuple[int, int] | None]) -> Span | None:
         known = dict(known)
         for step in path.steps:
-            if isinstance(step, ops.Load):
+            if isinstance(step, ops.LoadElement):
                 if step.source.type == "u64":
                     return step.span
                 known[step.register.number] = _range_of(step.source.type)

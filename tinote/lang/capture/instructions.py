@@ -187,7 +187,7 @@ class Instructions(ABC):
                     self.always.append((self._filled[source.block], begin, len(self.words)))
             case ops.Fill(target, value, span):
                 self._fill(target, value, span)
-            case ops.Load(register, source, span):
+            case ops.LoadElement(register, source, span):
                 self._load(source.type, register, self._address_of(source), span)
             case ops.Compute():
                 self._compute(step)

@@ -27,7 +27,7 @@ from tinote.errors import KernelMemoryError
 from tinote.ir.types import scalar_named
 from tinote.lang.capture.instructions import NOWHERE_READY
 from tinote.lang.capture.prepare import Prepared
-from tinote.lang.capture.stages import MOST_AXES, Stage, axes_of, is_arithmetic, is_possible, run_of, stages_of
+from tinote.lang.capture.stages import MOST_AXES, DeviceStage, axes_of, is_arithmetic, is_possible, run_of, stages_of
 from tinote.lang.data.layout import warm_copy
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.session.state import session
@@ -137,7 +137,9 @@ class PreparedOnDevice(Prepared):
         self._words = self._params.view().cast("I")
         self._bytes = self._params.view()
         self._taken = 0
-        count = sum([len(one.results) if isinstance(one, ops.Launch) else isinstance(one, ops.Load) for one in steps])
+        count = sum(
+            [len(one.results) if isinstance(one, ops.Launch) else isinstance(one, ops.LoadElement) for one in steps]
+        )
         #: numbers that come back: there, and here
         self._answered = Memory(max(8 * count, 8))
         self._answers = self._buffer_for_answers()
@@ -215,7 +217,7 @@ class PreparedOnDevice(Prepared):
     def _steps(self, path: Path) -> bool:
         return all(self._stage(stage) for stage in stages_of(Path(path.steps)).stages)
 
-    def _stage(self, stage: Stage) -> bool:
+    def _stage(self, stage: DeviceStage) -> bool:
         self._now = _Yield(len(self.words))
         answers: list[tuple[str, Any, int, Any]] = []
         ends: list[ops.End] = []
@@ -261,7 +263,7 @@ class PreparedOnDevice(Prepared):
         match step:
             case ops.Launch():
                 return self._launch_command(step)
-            case ops.Load(register, source, span):
+            case ops.LoadElement(register, source, span):
                 offset = source.offset
                 answer = _Answer(
                     self._order, source.block, offset & ~3, 8 if scalar_named(source.type).size == 8 else 4

@@ -56,7 +56,7 @@ from tinote.ir.nodes import Buffer, BufferKind
 from tinote.lang.capture.captured_function import CapturedFunction
 from tinote.lang.capture.file_memory import FileMemory, GivenArrays
 from tinote.lang.capture.instructions import Instructions, launch_key
-from tinote.lang.capture.stages import Stages, all_are_possible, stages_of
+from tinote.lang.capture.stages import DeviceStages, all_are_possible, stages_of
 from tinote.lang.capture.webgpu import (
     LEAST_OPERATIONS,
     FunctionOnGpu,
@@ -269,7 +269,7 @@ class _Builder(FileMemory):
         used = [(self._codes[native].specialisation.source.name, self._shaders[native]) for native in numbers]
         return functions, [described_shader(self, name, shader) for name, shader in used if shader is not None]
 
-    def _stages(self, captured: Any) -> tuple[Stages | None, int]:
+    def _stages(self, captured: Any) -> tuple[DeviceStages | None, int]:
         """A function in the stages in which a GPU runs it, if it can, and about how many operations it has there."""
         if not all_are_possible(captured.plan.root):
             return None, 0
@@ -520,7 +520,7 @@ class _Needs:
                 return (
                     (set(), {target.block}) if target.is_all_of(plan.blocks[target.block]) else ({target.block}, set())
                 )
-            case ops.Load(_, source, _):
+            case ops.LoadElement(_, source, _):
                 return {source.block}, set()
             case _:
                 return set(), set()

@@ -516,7 +516,7 @@ class Recording(Listener):
     def _load(self, source: Array, value: Any) -> Traced:
         register = self.register(kind_of(value))
         self._types[register.number] = source.dtype.name
-        self.add(ops.Load(register, self._view(source), caller("numpy")))
+        self.add(ops.LoadElement(register, self._view(source), caller("numpy")))
         return self.number(register, value)
 
     # ---- where memory is

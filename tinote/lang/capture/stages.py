@@ -19,7 +19,7 @@ from tinote.program.program import Path
 MOST_AXES = 4
 
 
-class Stage(NamedTuple):
+class DeviceStage(NamedTuple):
     """Arithmetic of numbers, and commands for the device that need no number of each other, in the order of the
     program.
     """
@@ -35,12 +35,12 @@ class Stage(NamedTuple):
         return [step for step in self.steps if not is_arithmetic(step)]
 
 
-class Stages(NamedTuple):
+class DeviceStages(NamedTuple):
     """A path of a plan, in stages; after them one of `sides`, by a register."""
 
-    stages: list[Stage]
+    stages: list[DeviceStage]
     branch: ops.Register | None
-    sides: dict[bool, Stages]
+    sides: dict[bool, DeviceStages]
 
     def commands(self) -> Iterator[ops.Operation]:
         """All of them, those of all sides as well."""
@@ -50,21 +50,21 @@ class Stages(NamedTuple):
             yield from side.commands()
 
 
-def stages_of(path: Path) -> Stages:
+def stages_of(path: Path) -> DeviceStages:
     """A path in stages."""
-    stages = [Stage([])]
+    stages = [DeviceStage([])]
     pending: set[int] = set()  # registers that the commands of this stage give
     for step in path.steps:
         if _depend(ops.read_by(step), pending):
-            stages.append(Stage([]))
+            stages.append(DeviceStage([]))
             pending.clear()
         stages[-1].steps.append(step)
         if not is_arithmetic(step):
             pending |= {register.number for register in ops.set_by(step)}
     register = None if path.branch is None else path.branch.register
     if register is not None and _depend([register], pending):
-        stages.append(Stage([]))
-    return Stages(stages, register, {taken: stages_of(side) for taken, side in path.sides.items()})
+        stages.append(DeviceStage([]))
+    return DeviceStages(stages, register, {taken: stages_of(side) for taken, side in path.sides.items()})
 
 
 def is_arithmetic(step: ops.Operation) -> bool:
@@ -93,7 +93,7 @@ def is_possible(step: ops.Operation) -> bool:
             return fits and not (axes and target.block == source.block)
         case ops.Fill(target):
             return len(axes_of(target)) <= MOST_AXES
-        case ops.Load() | ops.Launch() | ops.Compute() | ops.Seed() | ops.End():
+        case ops.LoadElement() | ops.Launch() | ops.Compute() | ops.Seed() | ops.End():
             return True
     return False
 

@@ -42,7 +42,7 @@ from tinote.compiler.launch.native import Native
 from tinote.ir.buffers import Buffer
 from tinote.lang.capture.file_memory import FileMemory, GivenArrays
 from tinote.lang.capture.instructions import NOWHERE_READY, Instructions
-from tinote.lang.capture.stages import Stages, axes_of, run_of
+from tinote.lang.capture.stages import DeviceStages, axes_of, run_of
 from tinote.program import operations as ops
 from tinote.runtime import layout
 
@@ -63,7 +63,7 @@ def operations_of_launch(made: ShaderOfKernel) -> int:
     return total
 
 
-def operations_of(stages: Stages, shaders: Sequence[ShaderOfKernel]) -> int:
+def operations_of(stages: DeviceStages, shaders: Sequence[ShaderOfKernel]) -> int:
     """About how many operations the launches of a function take; `shaders` by the number of the code."""
     return sum(operations_of_launch(shaders[step.code]) for step in stages.commands() if isinstance(step, ops.Launch))
 
@@ -78,7 +78,7 @@ class FunctionOnGpu(Instructions):
         self,
         memory: FileMemory,
         captured: Any,
-        stages: Stages,
+        stages: DeviceStages,
         blocks: Sequence[int],
         shaders: Sequence[tuple[int, ShaderOfKernel]],
         address_of: Callable[[Buffer, Native], int],
@@ -120,7 +120,7 @@ class FunctionOnGpu(Instructions):
         places = [[word, memory.place(span)] for word, span in self.spans.items()]
         return {"registers": self._registers, "places": places, "root": root}
 
-    def _node(self, found: Stages) -> dict[str, Any]:
+    def _node(self, found: DeviceStages) -> dict[str, Any]:
         stages: list[list[Any]] = []
         for stage in found.stages:
             first = len(self.words)
@@ -144,7 +144,7 @@ class FunctionOnGpu(Instructions):
             case ops.Fill(target, value, span):
                 address, place = self._address_of(target), self._memory.place(span)
                 return ["fill", target.type, operand_text(value), address, axes_of(target), place]
-            case ops.Load(register, source, _):
+            case ops.LoadElement(register, source, _):
                 return ["load", source.type, register.number, self._address_of(source)]
         raise AssertionError(f"no command: {step!r}")
 

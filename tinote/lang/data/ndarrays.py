@@ -23,8 +23,8 @@ from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
+from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.launch.native import BoundArray
-from tinote.compiler.protocol import FunctionSource
 from tinote.errors import FieldError, KernelArgumentError, TinoteError
 from tinote.ir.nodes import Buffer, BufferKind
 from tinote.ir.types import Scalar, Tensor

@@ -30,7 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.protocol import StructInfo, function_of, is_template, meant
+from tinote.compiler.function_source import function_of
+from tinote.compiler.protocol import StructInfo, is_template, meant
 from tinote.errors import FieldError, no_attribute
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, Tensor

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.protocol import FunctionSource, StructInfo, meant, members_of, struct_of
+from tinote.compiler.function_source import FunctionSource
+from tinote.compiler.protocol import StructInfo, meant, members_of, struct_of
 from tinote.errors import FieldError
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type

@@ -46,7 +46,7 @@ import numpy as np
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer
-from tinote.lang.data.traced_derivatives import RULES, SCALE, Constant, Dual, ScalarRule, SumOfSquares
+from tinote.lang.data.traced_derivatives import RULES, SCALE, ConstantDual, Dual, ScalarRule, SumOfSquares
 from tinote.lang.session.state import recorder
 from tinote.program.recorded import RecordedOperation
 from tinote.runtime.seam import heard
@@ -95,17 +95,17 @@ class Computed(RecordedOperation):
         return self.rule.adjoints(adjoint, dual_of(self.result), *[dual_of(one) for one in self.operands])
 
 
-class Symbol(Protocol):
+class SymbolicNumber(Protocol):
     """A number of a step that is being captured. `is_open`: whether it still is."""
 
     @property
     def is_open(self) -> bool: ...
 
-    def in_vector(self, inside: bool) -> Symbol:
+    def in_vector(self, inside: bool) -> SymbolicNumber:
         """The same as a component of a vector, or as a separate number."""
         ...
 
-    def computed(self, operation: str, operands: Sequence[Any], value: Any) -> Symbol:
+    def computed(self, operation: str, operands: Sequence[Any], value: Any) -> SymbolicNumber:
         """What an operation of the table makes of it and others."""
         ...
 
@@ -671,7 +671,7 @@ def traced(
     value: float,
     tangent: float,
     number: int,
-    symbol: Symbol | None = None,
+    symbol: SymbolicNumber | None = None,
     is_sum_of_squares: bool = False,
 ) -> Traced:
     """A traced number; the parameters are its attributes."""
@@ -780,14 +780,14 @@ def _differentiated(rule: ScalarRule, value: Any, operands: Sequence[Any], captu
 def dual_of(operand: Traced | float) -> Dual:
     """An operand of a rule, as a number with its tangent."""
     if type(operand) is not Traced:
-        return Constant(operand)
+        return ConstantDual(operand)
     return kind_of_dual(operand)(_constant(operand), operand.tangent)
 
 
 def kind_of_dual(operand: Traced | float) -> type[Dual]:
     """As which kind of number a rule gets it."""
     if type(operand) is not Traced:
-        return Constant
+        return ConstantDual
     return SumOfSquares if operand.is_sum_of_squares else Dual
 
 

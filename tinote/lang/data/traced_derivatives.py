@@ -70,7 +70,7 @@ class Dual:
     @property
     def constant(self) -> Dual:
         """The number without its tangent."""
-        return type(self)(self.value) if self.varies else Constant(self.value)
+        return type(self)(self.value) if self.varies else ConstantDual(self.value)
 
     @property
     def is_zero(self) -> bool:
@@ -91,7 +91,7 @@ class Dual:
         return f"{self.value} + {self.tangent}ε"
 
 
-class Constant(Dual):
+class ConstantDual(Dual):
     """A number treated as a constant, like a literal in a kernel."""
 
     __slots__ = ()
@@ -103,20 +103,20 @@ class SumOfSquares(Dual):
     __slots__ = ()
 
 
-_ZERO = Constant(0.0)
+_ZERO = ConstantDual(0.0)
 
 
 class _DualArithmetic:
     """What the rules compute with (`primitive_record.Arithmetic`)."""
 
     def lit(self, value: float, like: Dual) -> Dual:
-        return Constant(value)
+        return ConstantDual(value)
 
     def zero(self, like: Dual) -> Dual:
         return _ZERO
 
     def literal(self, a: Dual) -> float | None:
-        return a.value if type(a) is Constant and type(a.value) is float else None
+        return a.value if type(a) is ConstantDual and type(a.value) is float else None
 
     def add(self, a: Dual, b: Dual) -> Dual:
         return RULES["add"].of(a, b)
@@ -135,7 +135,7 @@ class _DualArithmetic:
 
     def of(self, prim: Primitive, *args: Dual) -> Dual:
         condition = _CONDITIONS.get(prim)
-        return _BY_PRIMITIVE[prim].of(*args) if condition is None else Constant(condition(*[a.value for a in args]))
+        return _BY_PRIMITIVE[prim].of(*args) if condition is None else ConstantDual(condition(*[a.value for a in args]))
 
     def function(self, name: str, a: Dual) -> Dual:
         """A function by the name that NumPy has for it."""

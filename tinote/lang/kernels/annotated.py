@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.protocol import FunctionSource, is_template, meant, members_of, struct_of, type_of
+from tinote.compiler.function_source import FunctionSource
+from tinote.compiler.protocol import is_template, meant, members_of, struct_of, type_of
 from tinote.errors import FieldError, KernelTypeError
 from tinote.ir.types import Scalar, Tensor, scalar_named
 from tinote.lang.data.matrix import Matrix, Vector, cast_numbers

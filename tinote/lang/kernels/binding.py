@@ -23,22 +23,16 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 from tinote.compiler.driver import bad_argument
-from tinote.compiler.protocol import (
+from tinote.compiler.protocol import StructInfo, adds_at, is_array, is_template, pack_of, struct_of, type_of
+from tinote.compiler.requests import Defaults, defaults_of
+from tinote.compiler.signature import (
     ArgumentSpec,
     ArrayArgument,
     PackArgument,
     StructArgument,
-    StructInfo,
     TemplateArgument,
     ValueArgument,
-    adds_at,
-    is_array,
-    is_template,
-    pack_of,
-    struct_of,
-    type_of,
 )
-from tinote.compiler.requests import Defaults, defaults_of
 from tinote.config import Config
 from tinote.errors import KernelArgumentError, KernelTypeError
 from tinote.ir.types import Scalar, Tensor, f64, i64

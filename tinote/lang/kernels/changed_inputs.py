@@ -15,7 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from tinote.compiler.driver import Specialisation
-from tinote.compiler.protocol import TemplateArgument
+from tinote.compiler.signature import TemplateArgument
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.lang.data.fields import Field

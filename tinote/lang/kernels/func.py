@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from tinote.compiler.protocol import FunctionSource, function_source
+from tinote.compiler.function_source import FunctionSource, function_source
 from tinote.compiler.pysource.codes import captured_by
 from tinote.errors import KernelTypeError
 from tinote.lang.kernels.annotated import AnnotatedCall, annotated_call

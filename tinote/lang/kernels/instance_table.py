@@ -11,7 +11,8 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tinote.compiler.protocol import CaptureKind, TemplateArgument
+from tinote.compiler.pysource.names import CaptureKind
+from tinote.compiler.signature import TemplateArgument
 from tinote.lang.data.fields import Field
 from tinote.lang.kernels.instances import Instance
 from tinote.lang.session.state import session

@@ -7,10 +7,12 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinote.compiler.driver import Code, Origin, Specialisation
+from tinote.compiler.captures import Capture
+from tinote.compiler.driver import BoundCode, Origin, Specialisation
 from tinote.compiler.launch.native import BoundArray
-from tinote.compiler.protocol import ArrayArgument, Capture, CaptureKind, PackArgument, StructArgument, TemplateArgument
+from tinote.compiler.pysource.names import CaptureKind
 from tinote.compiler.requests import PRIMAL, Request
+from tinote.compiler.signature import ArrayArgument, PackArgument, StructArgument, TemplateArgument
 from tinote.errors import TinoteError
 from tinote.ir.nodes import BufferKind
 from tinote.ir.types import Scalar, Tensor
@@ -285,7 +287,7 @@ class Instances(ShownAsTable, list[Instance]):
         return super()._repr_html_() if self else self._nothing
 
 
-def _origins(compiled: Iterable[tuple[Request, Code]]) -> str:
+def _origins(compiled: Iterable[tuple[Request, BoundCode]]) -> str:
     return ", ".join(
         native.origin.value if request is PRIMAL else f"{request.name}: {native.origin.value}"
         for request, native in compiled

@@ -19,19 +19,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 import numpy as np
 
 from tinote.compiler.driver import Specialisation
+from tinote.compiler.function_source import FunctionSource, function_source
 from tinote.compiler.launch.native import BoundArray
-from tinote.compiler.protocol import (
-    ArgumentSpec,
-    FunctionSource,
-    function_source,
-    is_array,
-    is_template,
-    pack_of,
-    struct_of,
-    type_of,
-)
+from tinote.compiler.protocol import is_array, is_template, pack_of, struct_of, type_of
 from tinote.compiler.pysource.codes import captured_by
 from tinote.compiler.requests import defaults_of
+from tinote.compiler.signature import ArgumentSpec
 from tinote.compiler.single_flight import SingleFlight
 from tinote.config import Config
 from tinote.errors import CompilerBug, KernelTypeError, TinoteError, at_users_frames, no_attribute, users_trace

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from tinote.compiler.protocol import FunctionSource, meant, space_of
+from tinote.compiler.function_source import FunctionSource
+from tinote.compiler.protocol import meant, space_of
 from tinote.errors import KernelArgumentError, KernelSyntaxError, KernelTypeError, TinoteError
 from tinote.lang.data.types import template
 from tinote.source import Span

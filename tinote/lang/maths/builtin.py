@@ -27,7 +27,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from tinote.compiler.protocol import FUNCTIONS, PYTHON_FUNCTIONS, FunctionSource, function_source
+from tinote.compiler.function_source import FunctionSource, function_source
+from tinote.compiler.protocol import FUNCTIONS, PYTHON_FUNCTIONS
 from tinote.errors import KernelSyntaxError, KernelTypeError
 from tinote.ir.primitives import Primitive
 from tinote.lang.data.matrix import Matrix

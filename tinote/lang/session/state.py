@@ -204,7 +204,7 @@ class Recorder:
 recorder: ContextVar[Recorder | None] = ContextVar("tinote_recorder", default=None)
 
 
-class Block:
+class DifferentiationBlock:
     """A `with` block of the user's that differentiates, opened at `span`. Blocks of one context end in the opposite
     order: generators, of which each goes on where it was, could end them otherwise.
     """
@@ -233,7 +233,7 @@ class Block:
         raise DifferentiationError(what, Span(*self._place), hint=hint, notes=notes)
 
 
-_block: ContextVar[Block | None] = ContextVar("tinote_block", default=None)
+_block: ContextVar[DifferentiationBlock | None] = ContextVar("tinote_block", default=None)
 
 
 class OutsideWatcher(Protocol):

@@ -62,7 +62,7 @@ class Sent:
         self.fields = list(fields)
 
 
-class Program:
+class UnpackedProgram:
     """What `unpack` gives: the function, and what it and its fields held when they were sent."""
 
     def __init__(self, data: bytes) -> None:
@@ -275,11 +275,11 @@ def unpack_arguments(data: bytes) -> Any:
     return _load(data)[0]
 
 
-def unpack(data: bytes) -> Program:
+def unpack(data: bytes) -> UnpackedProgram:
     """What `pack` has made, in another process. Only for data that comes from where one's own code comes from: it
     holds code.
     """
-    return Program(data)
+    return UnpackedProgram(data)
 
 
 def _dump(file: io.BytesIO, reach: Reach, value: Any) -> None:

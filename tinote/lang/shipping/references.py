@@ -13,7 +13,8 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeGuard
 
-from tinote.compiler.protocol import FunctionSource, meant
+from tinote.compiler.function_source import FunctionSource
+from tinote.compiler.protocol import meant
 from tinote.compiler.pysource.codes import captured_by, cells_of, codes_in, contents_of, imports_of, named_by, texts_in
 from tinote.compiler.pysource.origins import is_installed, is_library
 from tinote.errors import SerializationError

@@ -9,7 +9,18 @@ from typing import Any
 
 from tinote.errors import SweepError
 from tinote.lang.sweeps.extras import differing, library, versions
-from tinote.lang.sweeps.runs import Call, Outcome, Part, Payload, Reduced, dumped, loaded, merge, perform, reduce
+from tinote.lang.sweeps.runs import (
+    Call,
+    EnsemblePart,
+    Outcome,
+    Payload,
+    Reduced,
+    dumped,
+    loaded,
+    merge,
+    perform,
+    reduce,
+)
 from tinote.lang.sweeps.trees import Combine
 from tinote.source import caller
 
@@ -79,7 +90,7 @@ class Cluster:
         """How many runs there are at a time: one on each worker."""
         return len(self._client.nthreads())
 
-    def reduced(self, parts: Sequence[Part], combine: Combine) -> Reduced:
+    def reduced(self, parts: Sequence[EnsemblePart], combine: Combine) -> Reduced:
         """All parts as one, reduced on the workers by the program's own `combine`: one result comes here. What workers
         that die have had is computed again. Raises `SweepError`.
         """
@@ -185,7 +196,7 @@ def _run(call: bytes, *, program: _Sent, threads: int | None) -> _Sent:
 def _reduce(scenes: bytes, *, common: _Sent, program: _Sent, threads: int | None) -> _Sent:
     payload = program.payload
     args, contents = loaded(payload, common.payload)
-    part = Part(args, loaded(payload, scenes), contents)
+    part = EnsemblePart(args, loaded(payload, scenes), contents)
     return _Sent(reduce(payload, part, threads or _own_threads()))
 
 

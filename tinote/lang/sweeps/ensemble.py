@@ -17,7 +17,7 @@ from tinote.lang.sweeps.cluster import Cluster
 from tinote.lang.sweeps.extras import library, versions
 from tinote.lang.sweeps.points import points_of
 from tinote.lang.sweeps.processes import Processes, cores
-from tinote.lang.sweeps.runs import Part, Payload
+from tinote.lang.sweeps.runs import EnsemblePart, Payload
 from tinote.lang.sweeps.trees import Combine, added, part_length
 from tinote.source import caller
 
@@ -72,7 +72,7 @@ class Ensemble:
             runner = self._running()
             length = part_length(len(scenes), runner.count)
             begins = range(0, len(scenes), length)
-            parts = [Part(args, tuple(scenes[begin : begin + length]), contents) for begin in begins]
+            parts = [EnsemblePart(args, tuple(scenes[begin : begin + length]), contents) for begin in begins]
             found = runner.reduced(parts, self._combine)
             if found.failed is not None:
                 raised = SweepError(f"the scene {found.failed} has failed:\n{found.error}", caller())

@@ -19,7 +19,7 @@ from typing import Any
 
 from tinote.errors import SweepError
 from tinote.lang.sweeps.children import PipeEnd, begin_child, end_with_children
-from tinote.lang.sweeps.runs import Call, Outcome, Part, Payload, Reduced, dumped
+from tinote.lang.sweeps.runs import Call, EnsemblePart, Outcome, Payload, Reduced, dumped
 from tinote.lang.sweeps.trees import Combine, Tree
 from tinote.lang.sweeps.worker import NUMBER
 
@@ -45,7 +45,7 @@ class _Process:
             self.process = begin_child(command, other)
         self.connection.send((payload, threads))
 
-    def send(self, number: int, call: Call | Part) -> None:
+    def send(self, number: int, call: Call | EnsemblePart) -> None:
         self.connection.send_bytes(NUMBER.pack(number) + dumped(self._payload, call))
 
     def end(self) -> None:
@@ -79,7 +79,7 @@ class Processes:
         """How many runs there are at a time."""
         return self._count
 
-    def reduced(self, parts: Sequence[Part], combine: Combine) -> Reduced:
+    def reduced(self, parts: Sequence[EnsemblePart], combine: Combine) -> Reduced:
         """All parts as one: the processes reduce each of them, this one what they give. Raises `SweepError`."""
         tree = Tree(len(parts), combine)
         losses: list[tuple[Any, ...]] = [()] * len(parts)

@@ -134,7 +134,7 @@ def load_tables() -> None:
     threading.Thread(target=load, daemon=True).start()
 
 
-class Store:
+class SweepStore:
     """A table in a folder. Between `begin` and `close` a thread of its own writes what has come, each second, so that
     nothing waits for a point that takes long.
     """

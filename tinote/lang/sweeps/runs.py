@@ -21,7 +21,7 @@ from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.structs import Struct, StructField
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import session
-from tinote.lang.shipping.package import Program, pack_arguments, unpack, unpack_arguments
+from tinote.lang.shipping.package import UnpackedProgram, pack_arguments, unpack, unpack_arguments
 from tinote.lang.shipping.references import PLAIN
 from tinote.lang.sweeps.extras import differing, versions
 from tinote.lang.sweeps.trees import Tree
@@ -52,7 +52,7 @@ class Call(NamedTuple):
     tabled: bool = True
 
 
-class Part(NamedTuple):
+class EnsemblePart(NamedTuple):
     """Some scenes of an ensemble, run one after the other and reduced. `scenes`: the arguments and the seed of each;
     the program is a pair, of the function and of what combines two of its results.
     """
@@ -94,7 +94,7 @@ def dumped(payload: Payload, sent: Any) -> bytes:
     except TinoteError:
         raise
     except Exception as error:
-        named = sent.kwargs if isinstance(sent, Call) else sent.args if isinstance(sent, Part) else sent
+        named = sent.kwargs if isinstance(sent, Call) else sent.args if isinstance(sent, EnsemblePart) else sent
         raise SerializationError(
             f"the arguments {named} cannot be sent to another process: {error}", caller()
         ) from None
@@ -113,11 +113,11 @@ def perform(payload: Payload, data: bytes, threads: int) -> Any:
             call = unpack_arguments(data)
         except Exception as error:
             return Outcome(None, float("nan"), f"its arguments cannot be read: {error!r}")
-    return reduce(payload, call, threads) if isinstance(call, Part) else run(payload, call, threads)
+    return reduce(payload, call, threads) if isinstance(call, EnsemblePart) else run(payload, call, threads)
 
 
 _lock = threading.Lock()
-_programs: OrderedDict[str, Program] = OrderedDict()
+_programs: OrderedDict[str, UnpackedProgram] = OrderedDict()
 #: the types that numbers had by default in the last run
 _defaults: tuple[str, str] | None = None
 
@@ -130,7 +130,7 @@ def run(payload: Payload, call: Call, threads: int) -> Outcome:
         return _run_from_start(program, lambda: program.function, call, threads)
 
 
-def reduce(payload: Payload, part: Part, threads: int) -> Reduced:
+def reduce(payload: Payload, part: EnsemblePart, threads: int) -> Reduced:
     """The scenes of a part as `run` would run them, reduced as a tree. Raises `SweepError`."""
     with _ready(payload) as program:
         tree, losses = Tree(len(part.scenes), program.function[1]), []
@@ -155,7 +155,7 @@ def merge(payload: Payload, first: Reduced, second: Reduced) -> Reduced:
 
 
 @contextmanager
-def _ready(payload: Payload) -> Iterator[Program]:
+def _ready(payload: Payload) -> Iterator[UnpackedProgram]:
     """The program, for the one thread of this process that may use it now; options are as before in the end."""
     with _lock:
         program = _programs.get(payload.token)
@@ -171,14 +171,14 @@ def _ready(payload: Payload) -> Iterator[Program]:
             session.config, session.launches = before
 
 
-def _run_from_start(program: Program, function: Callable[[], Any], call: Call, threads: int) -> Outcome:
+def _run_from_start(program: UnpackedProgram, function: Callable[[], Any], call: Call, threads: int) -> Outcome:
     _configure(program.config._replace(num_threads=threads, random_seed=call.seed))
     session.launches = 0
     program.restore()
     return _outcome(program, function(), call)
 
 
-def _received(payload: Payload) -> Program:
+def _received(payload: Payload) -> UnpackedProgram:
     differ = differing(payload.versions, versions())
     if differ:
         raise SweepError(f"a worker cannot run what this process sends: it has {differ}")
@@ -195,7 +195,7 @@ def _configure(config: Any) -> None:
     session.config = config
 
 
-def _outcome(program: Program, function: Any, call: Call) -> Outcome:
+def _outcome(program: UnpackedProgram, function: Any, call: Call) -> Outcome:
     random.seed(call.seed)
     np.random.seed(call.seed & 0xFFFFFFFF)
     started = time.perf_counter()

@@ -17,7 +17,7 @@ from tinote.lang.sweeps.cluster import Cluster
 from tinote.lang.sweeps.extras import library, versions
 from tinote.lang.sweeps.points import Points, points_of
 from tinote.lang.sweeps.processes import Processes, cores
-from tinote.lang.sweeps.results import NOT_RUN, OWN, Store, Table, load_tables
+from tinote.lang.sweeps.results import NOT_RUN, OWN, SweepStore, Table, load_tables
 from tinote.lang.sweeps.runs import Call, Payload
 from tinote.lang.sweeps.watching import Watcher, watcher_of
 from tinote.source import Span, caller
@@ -168,9 +168,9 @@ def sweep(
     return table.dataset(attributes)
 
 
-def _store(path: Any, table: Table, description: dict[str, Any], span: Span) -> Store:
+def _store(path: Any, table: Table, description: dict[str, Any], span: Span) -> SweepStore:
     try:
-        return Store(path, table, description, span)
+        return SweepStore(path, table, description, span)
     except (OSError, TypeError, ValueError) as error:
         raise SweepError(f"{path} cannot be the store of a sweep: {error}", span) from None
 
@@ -188,7 +188,7 @@ def _run(
     todo: list[int],
     points: Points,
     table: Table,
-    open_store: Store | None,
+    open_store: SweepStore | None,
     errors: str,
     progress: bool,
     span: Span,

@@ -39,7 +39,7 @@ from tinote.viz.space.content import (
     wireframe,
 )
 
-__all__ = ["Camera", "ProjectionMode", "Scene", "make_camera"]
+__all__ = ["Camera", "ProjectionMode", "WindowScene", "make_camera"]
 
 FRAMES_PER_SECOND = 60.0
 """Speeds of a camera are given for a frame of this many a second, whatever the loop's own pace is."""
@@ -362,7 +362,7 @@ def make_camera() -> Camera:
     return Camera()
 
 
-class Scene:
+class WindowScene:
     """What is seen in space in one frame; drawn, and emptied, by `Canvas.scene`.
 
     Fields, ndarrays and NumPy arrays are accepted alike. What is not finite is not drawn.

@@ -26,7 +26,8 @@ from tinote.viz.draw.colormap import colored
 from tinote.viz.window.controls import Box, Panel, PointerState
 from tinote.viz.window.events import Event, KeyNames
 from tinote.viz.window.gui import GUI, stretched
-from tinote.viz.window.scene import Camera, ProjectionMode, Scene, make_camera
+from tinote.viz.window.scene import Camera, ProjectionMode, make_camera
+from tinote.viz.window.scene import WindowScene as Scene
 
 #: `ti.ui.ESCAPE`, `ti.ui.PRESS`, …
 _KEYS = {name: value for name, value in vars(KeyNames).items() if name.isupper()}

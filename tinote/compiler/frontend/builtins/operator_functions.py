@@ -11,7 +11,7 @@ from typing import Any
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, simple
 from tinote.compiler.frontend.scopes import FunctionFrame, Results
-from tinote.compiler.protocol import FunctionSource
+from tinote.compiler.function_source import FunctionSource
 from tinote.compiler.pysource.definitions import syntax_tree
 
 #: What each function gives, of `a` and `b`.

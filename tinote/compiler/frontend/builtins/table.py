@@ -22,7 +22,7 @@ from tinote.compiler.frontend.expressions.domains import grouped, is_domain, sta
 from tinote.compiler.frontend.expressions.formatting import static_text, text_parts
 from tinote.compiler.frontend.expressions.places import combine, converted, negative
 from tinote.compiler.frontend.python.plain_functions import device_function
-from tinote.compiler.frontend.scopes import Constant
+from tinote.compiler.frontend.scopes import ConstantBinding
 from tinote.compiler.frontend.values import (
     IndexRange,
     NdRange,
@@ -285,7 +285,7 @@ def _super(e: Emitter, cls: Any, owner: Any) -> Any:
     if cls is None:
         cell, parameters = source.closure.get("__class__"), source.parameters
         first = e.frame.scope.find(parameters[0].arg) if parameters else None
-        if cell is None or not isinstance(first, Constant):
+        if cell is None or not isinstance(first, ConstantBinding):
             e.error("`super()` needs a method of a class around it")
         cls, owner = cell.cell_contents, first.value
     if isinstance(owner, StructValue):

@@ -13,7 +13,7 @@ from tinote.compiler.frontend.expressions.literals import evaluate_all
 from tinote.compiler.frontend.functions.callees import is_template_parameter
 from tinote.compiler.frontend.python.names import outside
 from tinote.compiler.frontend.python.plain_functions import CallTarget
-from tinote.compiler.protocol import FunctionSource
+from tinote.compiler.function_source import FunctionSource
 from tinote.errors import closest
 
 

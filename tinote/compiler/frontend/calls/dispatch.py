@@ -32,7 +32,7 @@ from tinote.compiler.frontend.functions.custom_vjp import inline_custom_vjp
 from tinote.compiler.frontend.functions.recursion import call_real, frames_of, leave_circle, too_deep
 from tinote.compiler.frontend.python.plain_functions import CallTarget, plain_source_of, target_of
 from tinote.compiler.frontend.python.side_effects import find_side_effect, variation_of
-from tinote.compiler.frontend.scopes import Constant, FunctionFrame, LocalFunction, Scope
+from tinote.compiler.frontend.scopes import ConstantBinding, FunctionFrame, LocalFunction, Scope
 from tinote.compiler.frontend.values import (
     POISON,
     BoundMethod,
@@ -40,13 +40,8 @@ from tinote.compiler.frontend.values import (
     Value,
     is_number,
 )
-from tinote.compiler.protocol import (
-    FunctionSource,
-    function_of,
-    is_ours,
-    struct_of,
-    type_of,
-)
+from tinote.compiler.function_source import FunctionSource, function_of
+from tinote.compiler.protocol import is_ours, struct_of, type_of
 from tinote.errors import KernelSyntaxError, Note, TinoteError
 from tinote.ir.types import Scalar
 from tinote.source import NOWHERE
@@ -281,7 +276,7 @@ def _descends(e: Emitter, source: FunctionSource, arguments: dict[str, Any], aga
 
 def _template_of(frame: FunctionFrame, name: str) -> Any:
     binding = frame.scope.names.get(name)
-    return binding.value if isinstance(binding, Constant) else None
+    return binding.value if isinstance(binding, ConstantBinding) else None
 
 
 EXPRESSIONS: Expressions = {ast.Call: call}

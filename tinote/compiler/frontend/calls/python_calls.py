@@ -17,7 +17,9 @@ from tinote.compiler.frontend.python.names import captured, outside
 from tinote.compiler.frontend.python.side_effects import mutates, variation_of
 from tinote.compiler.frontend.scopes import LocalFunction
 from tinote.compiler.frontend.values import is_fixed, is_plain
-from tinote.compiler.protocol import FUNCTIONS, CaptureKind, FunctionSource, is_ours, space_of
+from tinote.compiler.function_source import FunctionSource
+from tinote.compiler.protocol import FUNCTIONS, is_ours, space_of
+from tinote.compiler.pysource.names import CaptureKind
 from tinote.errors import KernelSyntaxError, Note, TinoteError
 from tinote.ir.types import Scalar, scalar_named
 from tinote.source import Span

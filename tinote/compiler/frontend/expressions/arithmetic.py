@@ -8,11 +8,11 @@ import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from tinote.compiler.captures import MAX_UNROLLED
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expressions.formatting import percent_text
 from tinote.compiler.frontend.values import StaticTensor, Value, is_number
-from tinote.compiler.protocol import MAX_UNROLLED
 from tinote.errors import TinoteError
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Lit

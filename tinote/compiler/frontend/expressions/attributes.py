@@ -11,7 +11,9 @@ from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.expressions import structs, tensors
 from tinote.compiler.frontend.python.names import captured
 from tinote.compiler.frontend.values import ArrayValue, BoundMethod, Place, StructValue, UnboundMethod, Value
-from tinote.compiler.protocol import CaptureKind, buffer_of, builtin_of, function_of, space_of
+from tinote.compiler.function_source import function_of
+from tinote.compiler.protocol import buffer_of, builtin_of, space_of
+from tinote.compiler.pysource.names import CaptureKind
 from tinote.errors import KernelNameError, TinoteError, closest
 from tinote.ir.nodes import Lit
 

@@ -10,7 +10,7 @@ from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expressions import structs
 from tinote.compiler.frontend.expressions.domains import rows
 from tinote.compiler.frontend.expressions.places import store
-from tinote.compiler.frontend.scopes import Constant, Variable
+from tinote.compiler.frontend.scopes import ConstantBinding, Variable
 from tinote.compiler.frontend.values import CellPlace, MemoryPlace, Place, StructValue, Text, Value, with_items
 from tinote.errors import Note
 from tinote.ir.nodes import Buffer, BufferKind, Var
@@ -47,7 +47,7 @@ def unpacked(e: Emitter, front: Any, count: int) -> list[Any]:
     return parts
 
 
-def rebind(e: Emitter, binding: Constant, front: Any) -> bool:
+def rebind(e: Emitter, binding: ConstantBinding, front: Any) -> bool:
     """Assign a name that stands for a tuple of cells, or for a compile-time object."""
     if _same_structure(e, binding.value, front):
         store_all(e, binding.value, front, f"`{binding.name}`")

@@ -7,6 +7,7 @@ from itertools import islice, product
 from math import prod
 from typing import Any
 
+from tinote.compiler.captures import MAX_UNROLLED
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expressions.arithmetic import tensor
@@ -20,7 +21,7 @@ from tinote.compiler.frontend.values import (
     Value,
     is_number,
 )
-from tinote.compiler.protocol import MAX_UNROLLED, axes_of, grouped_of, space_of
+from tinote.compiler.protocol import axes_of, grouped_of, space_of
 from tinote.errors import KernelSyntaxError
 from tinote.ir.nodes import Lit
 

@@ -17,7 +17,8 @@ from tinote.compiler.frontend.expansion import Expansion
 from tinote.compiler.frontend.expressions.constructors import construct
 from tinote.compiler.frontend.python.names import captured
 from tinote.compiler.frontend.values import BoundMethod, StructValue, Value
-from tinote.compiler.protocol import CaptureKind, StructInfo, members_of, space_of, struct_of
+from tinote.compiler.protocol import StructInfo, members_of, space_of, struct_of
+from tinote.compiler.pysource.names import CaptureKind
 from tinote.errors import KernelNameError, KernelSyntaxError, closest
 from tinote.ir.types import Scalar, Tensor, shape_of
 

@@ -14,7 +14,8 @@ from tinote.compiler.frontend.functions.callees import annotation_value, is_stat
 from tinote.compiler.frontend.functions.statements import lower_body
 from tinote.compiler.frontend.scopes import Annotated, FunctionFrame, Results, Scope, Variable
 from tinote.compiler.frontend.values import CellPlace, PackValue, Place
-from tinote.compiler.protocol import FunctionSource, StructInfo, is_template, struct_of, type_of
+from tinote.compiler.function_source import FunctionSource
+from tinote.compiler.protocol import StructInfo, is_template, struct_of, type_of
 from tinote.ir.types import Scalar, Tensor, element_type, shape_of
 
 

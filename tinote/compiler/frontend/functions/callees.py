@@ -14,16 +14,10 @@ from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion
 from tinote.compiler.frontend.expressions import tensors
 from tinote.compiler.frontend.functions.composed import composed_expansion
-from tinote.compiler.frontend.scopes import Constant
+from tinote.compiler.frontend.scopes import ConstantBinding
 from tinote.compiler.frontend.values import StructValue
-from tinote.compiler.protocol import (
-    FunctionSource,
-    builtin_of,
-    function_of,
-    is_template,
-    meant,
-    source_of,
-)
+from tinote.compiler.function_source import FunctionSource, function_of, source_of
+from tinote.compiler.protocol import builtin_of, is_template, meant
 from tinote.compiler.pysource.definitions import syntax_tree
 from tinote.compiler.pysource.names import MISSING, find_name
 from tinote.errors import TinoteError
@@ -57,7 +51,7 @@ def static_lookup(e: Emitter, node: ast.expr) -> Any:
             return None if owner is None else getattr(owner, node.attr, None)
         case ast.Name():
             binding = e.scope.find(node.id)
-            if isinstance(binding, Constant):
+            if isinstance(binding, ConstantBinding):
                 return binding.value
             if binding is not None:
                 return None

@@ -17,7 +17,8 @@ from tinote.compiler.frontend.expansion import Expansion, parameters_of
 from tinote.compiler.frontend.functions.statements import lower_body
 from tinote.compiler.frontend.scopes import FunctionFrame, Results
 from tinote.compiler.frontend.values import StaticTensor, is_number
-from tinote.compiler.protocol import PYTHON_FUNCTIONS, FunctionSource
+from tinote.compiler.function_source import FunctionSource
+from tinote.compiler.protocol import PYTHON_FUNCTIONS
 
 
 def _exact(e: Emitter, function: Callable[[float], float], x: Any) -> Any:

@@ -12,7 +12,8 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.functions.bodies import inline
 from tinote.compiler.frontend.python.names import captured
 from tinote.compiler.frontend.values import Value
-from tinote.compiler.protocol import CaptureKind, FunctionSource, function_of
+from tinote.compiler.function_source import FunctionSource, function_of
+from tinote.compiler.pysource.names import CaptureKind
 from tinote.errors import Note
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import Atom, Load, MemoryOp, Op, Region, Store, Var

@@ -32,7 +32,8 @@ from tinote.compiler.frontend.values import (
     StructValue,
     Value,
 )
-from tinote.compiler.protocol import FunctionSource, StructInfo, function_of
+from tinote.compiler.function_source import FunctionSource, function_of
+from tinote.compiler.protocol import StructInfo
 from tinote.errors import KernelSyntaxError, KernelTypeError
 from tinote.ir.nodes import Atom, Var
 from tinote.ir.types import Scalar, Tensor

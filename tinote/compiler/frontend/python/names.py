@@ -6,21 +6,14 @@ import ast
 from types import ModuleType
 from typing import Any
 
+from tinote.compiler.captures import Capture, content_of
 from tinote.compiler.frontend.analysis import local_names
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.python.undefined_names import hint_for
-from tinote.compiler.frontend.scopes import Constant, Variable
+from tinote.compiler.frontend.scopes import ConstantBinding, Variable
 from tinote.compiler.frontend.values import POISON, is_number
-from tinote.compiler.protocol import (
-    Capture,
-    CaptureKind,
-    buffer_of,
-    constant_of,
-    content_of,
-    is_constant_array,
-    is_numpy_number,
-)
-from tinote.compiler.pysource.names import MISSING, find_name
+from tinote.compiler.protocol import buffer_of, constant_of, is_constant_array, is_numpy_number
+from tinote.compiler.pysource.names import MISSING, CaptureKind, find_name
 from tinote.errors import KernelNameError, Note
 
 
@@ -28,7 +21,7 @@ def read_name(e: Emitter, node: ast.Name) -> Any:
     binding = e.scope.find(node.id)
     if isinstance(binding, Variable):
         return POISON if binding.place is None else binding.place
-    return binding.value if isinstance(binding, Constant) else lookup(e, node.id)
+    return binding.value if isinstance(binding, ConstantBinding) else lookup(e, node.id)
 
 
 def lookup(e: Emitter, name: str) -> Any:

@@ -12,15 +12,9 @@ from typing import Any, NamedTuple
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.python.names import captured, outside
-from tinote.compiler.protocol import (
-    CaptureKind,
-    FunctionSource,
-    builtin_of,
-    function_of,
-    function_source,
-    is_ours,
-    plain_source,
-)
+from tinote.compiler.function_source import FunctionSource, function_of, function_source, plain_source
+from tinote.compiler.protocol import builtin_of, is_ours
+from tinote.compiler.pysource.names import CaptureKind
 
 
 class CallTarget(NamedTuple):

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from types import MethodType, ModuleType
 from typing import Any, NamedTuple
 
-from tinote.compiler.protocol import FunctionSource, source_of, space_of
+from tinote.compiler.function_source import FunctionSource, source_of
+from tinote.compiler.protocol import space_of
 from tinote.compiler.pysource.definitions import span_of
 from tinote.compiler.pysource.effects import CHANGING, Effect, effect_of
 from tinote.compiler.pysource.names import MISSING, attribute_of, find_name

@@ -15,7 +15,7 @@ from tinote.compiler.frontend.expressions.bindings import declare, parts_of, reb
 from tinote.compiler.frontend.expressions.places import combine, converted, negative, store
 from tinote.compiler.frontend.functions.callees import annotation_value, is_static_call
 from tinote.compiler.frontend.python.names import lookup, read_name
-from tinote.compiler.frontend.scopes import Constant, Variable
+from tinote.compiler.frontend.scopes import ConstantBinding, Variable
 from tinote.compiler.frontend.syntax.subscripts import gathers, indices
 from tinote.compiler.frontend.values import POISON, CellPlace, Place, StructValue, Text, Value, has_getitem
 from tinote.compiler.protocol import AddsAt, buffer_of, is_small_array, struct_of, type_of
@@ -93,7 +93,7 @@ def _place(e: Emitter, target: ast.expr, found: Any = None) -> Place:
         )
     name = analysis.base_name(target)
     binding = e.scope.find(name) if name else None
-    if isinstance(binding, Constant) and binding.what:
+    if isinstance(binding, ConstantBinding) and binding.what:
         _refuse(e, binding)
     if isinstance(target, ast.Attribute):
         e.error(
@@ -106,7 +106,7 @@ def _place(e: Emitter, target: ast.expr, found: Any = None) -> Place:
     )
 
 
-def _refuse(e: Emitter, binding: Constant) -> None:
+def _refuse(e: Emitter, binding: ConstantBinding) -> None:
     hint = f"assign a copy: `value = {binding.name}`"
     article = "an" if binding.what[0] in "aeiou" else "a" if not binding.what.startswith("variable of") else "the"
     e.error(
@@ -125,7 +125,7 @@ def _assign_name(e: Emitter, name: str, front: Any, static: bool, value: ast.exp
             e.error(f"`{name}` is {describe(binding.place)}, to which {describe(front)} cannot be assigned")
         store(e, binding.place, front, f"`{name}`", value)
         return
-    if isinstance(binding, Constant) and binding.value is not POISON:
+    if isinstance(binding, ConstantBinding) and binding.value is not POISON:
         if binding.what:
             _refuse(e, binding)
         if rebind(e, binding, front):

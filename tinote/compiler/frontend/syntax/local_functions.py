@@ -12,7 +12,7 @@ from tinote.compiler.frontend.emitter import Emitter, Expressions, Statements
 from tinote.compiler.frontend.functions.callees import expansion_of, static_lookup
 from tinote.compiler.frontend.scopes import LocalFunction
 from tinote.compiler.frontend.syntax.assignments import assign
-from tinote.compiler.protocol import FunctionSource
+from tinote.compiler.function_source import FunctionSource
 
 _REAL = BUILTINS["real_func"]
 _DECORATORS = [BUILTINS["func"], _REAL, BUILTINS["pyfunc"]]

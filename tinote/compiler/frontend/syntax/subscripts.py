@@ -24,7 +24,8 @@ from tinote.compiler.frontend.values import (
     has_getitem,
     is_number,
 )
-from tinote.compiler.protocol import AddsAt, CaptureKind, adds_at, buffer_of, constant_rows, space_of
+from tinote.compiler.protocol import AddsAt, adds_at, buffer_of, constant_rows, space_of
+from tinote.compiler.pysource.names import CaptureKind
 from tinote.errors import KernelSubscriptError, Note
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Buffer, Check, FaultKind, Lit

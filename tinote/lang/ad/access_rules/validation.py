@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.compiler.launch.native import BoundArray, Code
+from tinote.compiler.launch.native import BoundArray, BoundCode
 from tinote.compiler.requests import Checks, Request
 from tinote.errors import DifferentiationError
 from tinote.ir.checked_accesses import AccessSite, CheckedAccesses, Kind, Ledger, Word
@@ -62,7 +62,7 @@ class _Seen(NamedTuple):
 class CheckedLaunch:
     """The machine code of one launch that checks itself. `ledger`: what it will have counted."""
 
-    def __init__(self, native: Code, arrays: int, checks: Sequence[BoundArray], ledger: Array) -> None:
+    def __init__(self, native: BoundCode, arrays: int, checks: Sequence[BoundArray], ledger: Array) -> None:
         self._native = native
         self._arrays = arrays
         self._checks = checks

@@ -16,7 +16,7 @@ import numpy as np
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.checks.gradcheck import Compared, GradientReport, compare, require_f64
-from tinote.lang.ad.journal.events import Computed, Custom, Launch, Read, Write
+from tinote.lang.ad.journal.events import Computed, Custom, Read, RecordedLaunch, Write
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import living_buffers
@@ -144,7 +144,7 @@ class GradientCheck(Observer):
     def _run_again(self, journal: Journal) -> None:
         values: dict[int, float] = {}  # of traced numbers
         for event in journal.events:
-            if isinstance(event, Launch):
+            if isinstance(event, RecordedLaunch):
                 event.run_again(values)
             elif isinstance(event, Write):
                 self._write_again(event, values)

@@ -123,7 +123,7 @@ def _functions(torch: Any) -> Callable[..., Any]:
             torch.from_numpy(np.asarray(one, order="C")).to(other.dtype) for one, other in zip(found, like, strict=True)
         )
 
-    class Value(function):
+    class ArrayFunctionValue(function):
         @staticmethod
         def forward(ctx: Any, program: ArrayFunction, *inputs: Any) -> Any:
             found = tuple(map(torch.from_numpy, program.value(arrays(inputs))))
@@ -158,4 +158,4 @@ def _functions(torch: Any) -> Callable[..., Any]:
             pushed, second = ctx.program.second(arrays(inputs), arrays(seeds), arrays(tangents, inputs))
             return (None, None, *tensors(second, inputs), *tensors(pushed, seeds))
 
-    return Value.apply
+    return ArrayFunctionValue.apply

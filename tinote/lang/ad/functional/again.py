@@ -17,7 +17,16 @@ from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.functional.effects import computed_inside
 from tinote.lang.ad.functional.pushed_mode import base_of, lifts_of
-from tinote.lang.ad.journal.events import Computed, Custom, InnerEvents, Launch, Read, Write, outermost, with_inner
+from tinote.lang.ad.journal.events import (
+    Computed,
+    Custom,
+    InnerEvents,
+    Read,
+    RecordedLaunch,
+    Write,
+    outermost,
+    with_inner,
+)
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.memory.values import element_at, held_now, hold, store
 from tinote.lang.data.traced import Trace, Traced, computed_again, traced
@@ -45,7 +54,7 @@ class Again:
         self._companions = {one: span for one, span in recorded.active.items() if one.primal is not None}
         self._along: Mapping[int, float] = {}
         for event in with_inner(self._events, self._inner):
-            if isinstance(event, Launch):
+            if isinstance(event, RecordedLaunch):
                 _require_duals(event)
 
     def close(self) -> None:
@@ -76,7 +85,7 @@ class Again:
         for event in outermost(with_inner(self._events, self._inner)):
             if not initialises and event in self._first_values:
                 continue
-            if isinstance(event, Launch):
+            if isinstance(event, RecordedLaunch):
                 self._launch(event, recorder, known)
             elif isinstance(event, Read):
                 value = element_at(event.buffer, event.position)
@@ -124,7 +133,7 @@ class Again:
         found = known.get(number)
         return traced(self._outer, value, self._along.get(number, 0.0), number) if found is None else found
 
-    def _launch(self, event: Launch, recorder: Recorder, known: dict[int, Traced]) -> None:
+    def _launch(self, event: RecordedLaunch, recorder: Recorder, known: dict[int, Traced]) -> None:
         instance, values = event.instance, list(event.replay_arguments())
         for at, number in event.places:
             values[at] = self._number(number, values[at], known)
@@ -204,7 +213,7 @@ def refuse_other_again(name: str, span: Span) -> NoReturn:
     )
 
 
-def _require_duals(event: Launch) -> None:
+def _require_duals(event: RecordedLaunch) -> None:
     """Raise for a launch with an array that had no dual yet, or none of its gradient: it would be a constant in a run
     along a direction. Arrays that are there when a block begins have both.
     """

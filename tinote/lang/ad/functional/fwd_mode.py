@@ -30,7 +30,7 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.traced import Trace
 from tinote.lang.session.owners import interrupted
-from tinote.lang.session.state import Block, beside, recorder
+from tinote.lang.session.state import DifferentiationBlock, beside, recorder
 from tinote.source import caller
 
 Array = np.ndarray[Any, Any]
@@ -135,7 +135,7 @@ class FwdMode:
         if self._mode.interrupts:
             self._apart.enter_context(beside())
         outer = recorder.get()
-        self._block = Block((frame.f_code.co_filename, frame.f_lineno))
+        self._block = DifferentiationBlock((frame.f_code.co_filename, frame.f_lineno))
         try:
             if takes_forward_blocks(outer):
                 self._enter_inside(outer)

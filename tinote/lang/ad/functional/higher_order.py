@@ -52,7 +52,7 @@ from tinote.lang.ad.functional.runs import Run, result_of
 from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals, inner_trace
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom, InnerEvents, Launch, NumberOf
+from tinote.lang.ad.journal.events import Custom, InnerEvents, NumberOf, RecordedLaunch
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.states import CompanionsBefore
@@ -607,7 +607,7 @@ class _Record:
 
 
 def _launches(journal: Journal) -> list[Any]:
-    return [event.instance for event in journal.records if isinstance(event, Launch)]
+    return [event.instance for event in journal.records if isinstance(event, RecordedLaunch)]
 
 
 def _start(sweep: Sweep, result: Any, value: Array, tangent: Array) -> None:

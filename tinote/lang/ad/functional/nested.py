@@ -52,8 +52,8 @@ from tinote.lang.ad.journal.events import (
     Computed,
     Custom,
     InnerEvents,
-    Launch,
     NumberOf,
+    RecordedLaunch,
     outermost,
     with_inner,
 )
@@ -294,7 +294,7 @@ def _signature(journal: Journal) -> list[Any]:
     """What a run did, and with which plain numbers: the same when it runs again."""
     found: list[Any] = []
     for event in outermost(with_inner(journal.events, journal.inner_events)):
-        if isinstance(event, Launch):
+        if isinstance(event, RecordedLaunch):
             found += [event.instance.kernel_name, *map(stored, _plain_numbers(event))]
         elif isinstance(event, Computed):
             found += [event.rule.name, *[stored(one) for one in event.operands if not _is_active(one)]]
@@ -307,7 +307,7 @@ def _is_active(operand: Traced | float) -> bool:
     return type(operand) is Traced and operand.number != 0
 
 
-def _plain_numbers(launch: Launch) -> list[Any]:
+def _plain_numbers(launch: RecordedLaunch) -> list[Any]:
     traced = {at for at, _ in launch.places}
     return [launch.values[k] for k in range(len(launch.arguments.arrays), len(launch.values)) if k not in traced]
 

@@ -31,7 +31,7 @@ from tinote.lang.ad.memory.values import element_at, held_now, hold, store
 from tinote.lang.data.fields import Field
 from tinote.lang.data.ndarrays import StandIn, array_kind, bound_of, formal_array
 from tinote.lang.data.traced import Trace, Traced, computed_as, kind_of_dual, objects, stored, traced_array
-from tinote.lang.data.traced_derivatives import Constant, Dual, ScalarRule
+from tinote.lang.data.traced_derivatives import ConstantDual, Dual, ScalarRule
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, note_launch_outside, note_python_write, recording_as, session
 from tinote.runtime.seam import heard, silently
@@ -202,7 +202,9 @@ class PushedMode(Recorder):
         with self.below():
             found = computed_as(rule, value, [primal for primal, _ in parts])
             varying = [type(along) is Traced or along != 0 for _, along in parts]
-            kinds = [kind_of_dual(one) if varies else Constant for one, varies in zip(operands, varying, strict=True)]
+            kinds = [
+                kind_of_dual(one) if varies else ConstantDual for one, varies in zip(operands, varying, strict=True)
+            ]
             given = [kind(one) for kind, (one, _) in zip(kinds, parts, strict=True)]
             tangent: Any = 0.0
             for k, (_, along) in enumerate(parts):

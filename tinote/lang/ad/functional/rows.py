@@ -20,7 +20,7 @@ import numpy as np
 
 from tinote.compiler.requests import Derivative, Request
 from tinote.lang.ad.functional.runs import Run
-from tinote.lang.ad.journal.events import Computed, Event, Launch, Read, Write
+from tinote.lang.ad.journal.events import Computed, Event, Read, RecordedLaunch, Write
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
@@ -60,7 +60,7 @@ class SeveralRows:
         events = needed_adjoints(journal.events, journal.active, ()).events
         launches: dict[int, Arguments] = {}
         for event in events:
-            if isinstance(event, Launch):
+            if isinstance(event, RecordedLaunch):
                 found = _along(event, directions)
                 if found is None:
                     return None
@@ -108,7 +108,7 @@ class _Sweep(Sweep):
     def run(self) -> None:
         self._run(self._events, restore=True)
 
-    def launch(self, launch: Launch) -> None:
+    def launch(self, launch: RecordedLaunch) -> None:
         arguments = self._launches[id(launch)]
         request = arguments.request
         if request.temporaries:
@@ -116,7 +116,7 @@ class _Sweep(Sweep):
             launch.instance.specialisation.code(request).launch(values)
 
 
-def _along(launch: Launch, directions: int) -> Arguments | None:
+def _along(launch: RecordedLaunch, directions: int) -> Arguments | None:
     """A launch whose gradient carries several adjoints: of all that has one in the gradient that was recorded. None
     where it cannot.
     """

@@ -20,7 +20,7 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import Buffer
 from tinote.ir.query import walk
-from tinote.lang.ad.journal.events import Custom, Event, Launch
+from tinote.lang.ad.journal.events import Custom, Event, RecordedLaunch
 from tinote.lang.ad.memory.undo import numbers
 from tinote.runtime.seam import heard
 from tinote.source import Span
@@ -48,7 +48,7 @@ def custom_calls(events: Iterable[Event]) -> list[CustomCall]:
     for event in events:
         if isinstance(event, Custom) and event.is_function:
             found.append(CustomCall(event.name, event.span))
-        elif isinstance(event, Launch):
+        elif isinstance(event, RecordedLaunch):
             found += _calls_of(event.instance.specialisation)
     return found
 

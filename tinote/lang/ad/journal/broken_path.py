@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from tinote.errors import Note, broken_gradient_path
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep
-from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
+from tinote.lang.ad.journal.events import Computed, Custom, Event, Read, RecordedLaunch, Write
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, declared_constant, span_in
 from tinote.source import Span
 
@@ -54,7 +54,7 @@ class LostValues:
     def follow(self, events: Iterable[Event]) -> None:
         """Follow these values through a journal."""
         for event in events:
-            if isinstance(event, Launch | CapturedStep):
+            if isinstance(event, RecordedLaunch | CapturedStep):
                 for arguments in self._launches_of(event):
                     self.launch(arguments)
                 self._numbers_to_launch(event)
@@ -79,8 +79,8 @@ class LostValues:
                 if source in self.numbers:
                     self.numbers[event.number] = self.numbers[source]
 
-    def _numbers_to_launch(self, event: Launch | CapturedStep) -> None:
-        who = "this kernel" if isinstance(event, Launch) else f"'{event.name}'"
+    def _numbers_to_launch(self, event: RecordedLaunch | CapturedStep) -> None:
+        who = "this kernel" if isinstance(event, RecordedLaunch) else f"'{event.name}'"
         for number in event.sources:
             self.refuse_number(number, Note(f"from there {who} gets them as an argument", event.span))
 
@@ -101,9 +101,9 @@ class LostValues:
 
     # ---- through events
 
-    def _launches_of(self, event: Launch | CapturedStep) -> Iterable[Arguments]:
+    def _launches_of(self, event: RecordedLaunch | CapturedStep) -> Iterable[Arguments]:
         """A launch, or those of a captured step, which loses no values itself."""
-        if isinstance(event, Launch):
+        if isinstance(event, RecordedLaunch):
             return (event.arguments,)
         return event.way.facts.launches if self.spans else ()
 

@@ -35,7 +35,7 @@ from tinote.source import NOWHERE, Span
 _NO_COPIES: Mapping[Buffer, Memory] = {}
 
 
-class Launch(RecordedOperation):
+class RecordedLaunch(RecordedOperation):
     """One launch: what was launched with which values, and which elements its gradient will read. `before` and `after`:
     how long the log of overwritten values was. Of external arrays, `copies` is what the gradient will read, and
     `input_copies` what the launch itself read, if it is to be run again. `old_values`: those that the launch returns
@@ -68,10 +68,10 @@ class Launch(RecordedOperation):
         self.old_values = old_values
         self.flow = flow
 
-    def differentiated_as(self, arguments: Arguments) -> Launch:
+    def differentiated_as(self, arguments: Arguments) -> RecordedLaunch:
         """The same launch with another gradient: with temporary adjoints or without."""
         regions = arguments.own_regions(self.values)
-        made = Launch(
+        made = RecordedLaunch(
             self.instance, self.values, arguments, regions, self.before, self.after, self.old_values, self.flow
         )
         made.copies, made.input_copies = self.copies, self.input_copies
@@ -364,5 +364,5 @@ def with_inner(events: Sequence[Event], inner: Iterable[InnerEvents]) -> Iterato
 
 
 #: What counts as a launch.
-Record = Launch | Custom | CapturedStep
+Record = RecordedLaunch | Custom | CapturedStep
 Event = Record | Write | Read | Computed

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinote.compiler.captures import same_answer
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.launch.native import BoundArray
-from tinote.compiler.protocol import TemplateArgument, same_answer
+from tinote.compiler.signature import TemplateArgument
 from tinote.ir.nodes import Buffer
 from tinote.lang.data.matrix import numpy_type
 

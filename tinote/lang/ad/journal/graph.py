@@ -19,7 +19,7 @@ from enum import Flag, auto
 from typing import NamedTuple
 
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.journal.events import Event, Launch, Record, Write
+from tinote.lang.ad.journal.events import Event, Record, RecordedLaunch, Write
 from tinote.lang.ad.journal.graph_picture import GraphMark, GraphRow, Group, Lane, draw
 from tinote.runtime.memory import readable_size
 from tinote.source import Span
@@ -59,7 +59,7 @@ class GraphStep:
         kinds = {b: use & (Use.READS | Use.STORES | Use.ADDS) for b, use in self.uses.items()}
         return self.name, self.span, self.python, frozenset(kinds.items())
 
-    def merge(self, other: GraphStep | Block) -> None:
+    def merge(self, other: GraphStep | RepeatedSteps) -> None:
         """Stand for another step that does the same, too."""
         assert isinstance(other, GraphStep)
         for buffer, use in other.uses.items():
@@ -72,10 +72,10 @@ class GraphStep:
 
 
 @dataclass
-class Block:
+class RepeatedSteps:
     """A sequence that was recorded `times` in a row, of steps and of blocks that repeat in it."""
 
-    steps: list[GraphStep | Block]
+    steps: list[GraphStep | RepeatedSteps]
     times: int = 1
 
     @property
@@ -93,9 +93,9 @@ class Block:
         """Blocks that do the same have the same."""
         return self.times, tuple([step.signature for step in self.steps])
 
-    def merge(self, other: GraphStep | Block) -> None:
+    def merge(self, other: GraphStep | RepeatedSteps) -> None:
         """Stand for another block that does the same, too."""
-        assert isinstance(other, Block)
+        assert isinstance(other, RepeatedSteps)
         for mine, its in zip(self.steps, other.steps, strict=True):
             mine.merge(its)
 
@@ -112,7 +112,7 @@ class TapeGraph:
     elsewhere.
     """
 
-    blocks: list[Block]
+    blocks: list[RepeatedSteps]
     launches: int
     loss: Buffer
     fields: list[Buffer] = field(default_factory=list)
@@ -169,7 +169,7 @@ class _TextRow(NamedTuple):
     step: GraphStep | None
 
 
-def _rows_of(item: GraphStep | Block, depth: int = 0) -> Iterator[_TextRow]:
+def _rows_of(item: GraphStep | RepeatedSteps, depth: int = 0) -> Iterator[_TextRow]:
     number = "" if depth else str(item.number)
     if isinstance(item, GraphStep):
         yield _TextRow(number, "  " * depth + item.name, item)
@@ -181,7 +181,9 @@ def _rows_of(item: GraphStep | Block, depth: int = 0) -> Iterator[_TextRow]:
         yield from _rows_of(step, depth + repeats)
 
 
-def _grouped(item: GraphStep | Block, around: tuple[Group, ...]) -> Iterator[tuple[GraphStep, tuple[Group, ...]]]:
+def _grouped(
+    item: GraphStep | RepeatedSteps, around: tuple[Group, ...]
+) -> Iterator[tuple[GraphStep, tuple[Group, ...]]]:
     """Every step with its place in the blocks around it that repeat, the outermost first."""
     if isinstance(item, GraphStep):
         yield item, around
@@ -209,8 +211,8 @@ def graph_of(
     for step in steps:
         used.update(dict.fromkeys(step.uses))
     used.pop(loss, None)
-    items: list[GraphStep | Block] = [*steps]
-    blocks = [item if isinstance(item, Block) else Block([item]) for item in _folded(items)]
+    items: list[GraphStep | RepeatedSteps] = [*steps]
+    blocks = [item if isinstance(item, RepeatedSteps) else RepeatedSteps([item]) for item in _folded(items)]
     return TapeGraph(blocks, launches, loss, [*used, loss], temporaries & used.keys())
 
 
@@ -246,7 +248,7 @@ def _is_of_elements(write: Write) -> bool:
 
 
 def _uses(event: Record) -> dict[Buffer, Use]:
-    if not isinstance(event, Launch):
+    if not isinstance(event, RecordedLaunch):
         uses = dict.fromkeys(event.loaded, Use.READS)
         for buffer in event.written:
             uses[buffer] = uses.get(buffer, Use(0)) | Use.STORES
@@ -275,14 +277,14 @@ def _seen(step: GraphStep, seen: dict[Buffer, Use], kept: dict[Buffer, int]) -> 
     return step
 
 
-def _folded(items: list[GraphStep | Block]) -> list[GraphStep | Block]:
+def _folded(items: list[GraphStep | RepeatedSteps]) -> list[GraphStep | RepeatedSteps]:
     """The items with what repeats made blocks, then with what repeats of these, and inside of these."""
     while len(shorter := list(_folded_once(items))) < len(items):
         items = shorter
     return items
 
 
-def _folded_once(items: list[GraphStep | Block]) -> Iterator[GraphStep | Block]:
+def _folded_once(items: list[GraphStep | RepeatedSteps]) -> Iterator[GraphStep | RepeatedSteps]:
     """The repetitions of a sequence made one block, the sequence that covers most first."""
     names: dict[object, int] = {}
     kinds = [names.setdefault(item.signature, len(names)) for item in items]
@@ -298,7 +300,7 @@ def _folded_once(items: list[GraphStep | Block]) -> Iterator[GraphStep | Block]:
         first = items[at : at + best]
         for k in range(best, best * times):
             first[k % best].merge(items[at + k])
-        yield first[0] if times == 1 else Block(_folded(first), times)
+        yield first[0] if times == 1 else RepeatedSteps(_folded(first), times)
         at += best * times
 
 

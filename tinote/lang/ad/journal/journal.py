@@ -18,7 +18,7 @@ from tinote.errors import DifferentiationError, TinoteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.captured_steps import StepUnderTape
-from tinote.lang.ad.journal.events import Custom, Event, InnerEvents, Launch, Read, Record, Write
+from tinote.lang.ad.journal.events import Custom, Event, InnerEvents, Read, Record, RecordedLaunch, Write
 from tinote.lang.ad.journal.from_python import Taken, arrays_taken, kernel_taken, sketch
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
@@ -108,7 +108,7 @@ class Journal(Recorder):
     _read: set[Buffer]
     _has_initialising_writes = False  # whether there are writes to fields that nothing has used
     _may_lose = False  # whether a launch was refused, or anything puts values where no gradient may come back from
-    _pending: Launch | None = None
+    _pending: RecordedLaunch | None = None
     #: what a launch was let pass with, for observers to judge first
     _refused: DifferentiationError | None = None
     #: memory without a gradient that holds active values, and where these were first put there
@@ -284,7 +284,7 @@ class Journal(Recorder):
         arguments: Arguments | None = instance.taped
         if flow is not None or (arguments is not None and arguments.request is not self._usual):
             arguments = None
-        launch: Launch | None = None
+        launch: RecordedLaunch | None = None
         try:
             if arguments is None:
                 arguments = self.arguments(instance, values, flow)

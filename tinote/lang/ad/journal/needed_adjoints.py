@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.journal.events import Event, Launch
+from tinote.lang.ad.journal.events import Event, RecordedLaunch
 from tinote.lang.kernels.arguments import Arguments
 
 
@@ -47,7 +47,7 @@ def needed_adjoints(
     for position in range(len(found) - 1, -1, -1):
         event = found[position]
         goes_on = event.passes_on(used, has_adjoint)
-        if isinstance(event, Launch):
+        if isinstance(event, RecordedLaunch):
             runs = goes_on and lends(event.arguments, reached, active)
             if event.arguments.plain is not None:
                 found[position] = event = chosen(event, lends=runs)
@@ -75,7 +75,7 @@ def lends(arguments: Arguments, reached: Collection[Buffer], active: Collection[
     return any(buffer in reached or buffer in touched.loaded for buffer in arguments.lent)
 
 
-def chosen(launch: Launch, *, lends: bool) -> Launch:
+def chosen(launch: RecordedLaunch, *, lends: bool) -> RecordedLaunch:
     """A launch with the gradient that is to run: with temporary adjoints or, if it can, without."""
     arguments = launch.arguments
     assert arguments.plain is not None

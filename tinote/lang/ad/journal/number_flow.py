@@ -32,8 +32,8 @@ class _Launched(Protocol):
 
 
 class NumberFlow:
-    """A launch with traced numbers, in place of its `Code`. `tangents`: the kernel's pushforward runs, not the kernel.
-    `runs`: what runs in the kernel's place, if anything.
+    """A launch with traced numbers, in place of its `BoundCode`. `tangents`: the kernel's pushforward runs, not the
+    kernel. `runs`: what runs in the kernel's place, if anything.
 
     `inputs`: of the float arguments, the position of each that is active, with the number and its tangent; `floats`:
     how many there are in all; `outputs`: the numbers that came out.

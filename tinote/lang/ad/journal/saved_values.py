@@ -18,7 +18,7 @@ from tinote.config import Config
 from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep, StepRegions, StepUnderTape
-from tinote.lang.ad.journal.events import Custom, Launch, Record
+from tinote.lang.ad.journal.events import Custom, Record, RecordedLaunch
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saving_launch import SavingLaunch
@@ -127,7 +127,7 @@ class SavedValues:
         arguments: Arguments,
         saves_by: Request,
         flow: NumberFlow | None,
-    ) -> Launch:
+    ) -> RecordedLaunch:
         """A kernel is about to be launched. `saves_by`: how it runs if it has to save old values."""
         log, facts, saving = self.log, arguments.gradient_facts, None
         if facts.old_values or (facts.in_order and runs_at_once(instance.specialisation.config)):
@@ -151,14 +151,14 @@ class SavedValues:
                 if overwritten:
                     self._keep_known(regions, overwritten)
             after = len(log.entries)
-        launch = Launch(instance, values, arguments, regions, before, after, saving, flow)
+        launch = RecordedLaunch(instance, values, arguments, regions, before, after, saving, flow)
         if arguments.external_arrays:
             self._keep_arrays(launch)
         if arguments.lent_companions:
             self._keep_companions(launch, facts.live_in_before)
         return launch
 
-    def _keep_companions(self, launch: Launch, needed: Collection[Buffer]) -> None:
+    def _keep_companions(self, launch: RecordedLaunch, needed: Collection[Buffer]) -> None:
         """Keep what the gradient will need of gradients and duals that are values to a launch: what lies there in the
         reverse sweep is another block's.
         """
@@ -198,7 +198,7 @@ class SavedValues:
                 overwritten.append((k, tuple([entry.region for entry in log.entries[before:]])))
         self._overwritten = tuple(overwritten)
 
-    def _keep_arrays(self, launch: Launch) -> None:
+    def _keep_arrays(self, launch: RecordedLaunch) -> None:
         """Keep what the gradient will need of external arrays as they are before a launch."""
         launch.copies, launch.input_copies = copies, inputs = {}, {}
         for buffer in launch.arguments.external_arrays:
@@ -207,7 +207,7 @@ class SavedValues:
             if self.keeps_arrays:
                 self._keep_external(inputs, buffer)
 
-    def launched(self, launch: Launch) -> None:
+    def launched(self, launch: RecordedLaunch) -> None:
         """That launch has completed."""
         self.count += 1
         if self.between_launches:
@@ -219,7 +219,7 @@ class SavedValues:
                 self.log.need(launch.regions.live_in)
                 self.log.completed(launch.regions, self._overwritten)
 
-    def _keep_arrays_left(self, launch: Launch) -> None:
+    def _keep_arrays_left(self, launch: RecordedLaunch) -> None:
         """Keep what the gradient will need of external arrays as a launch has left them."""
         copies = dict(launch.copies)
         for buffer in launch.arguments.external_arrays:
@@ -262,7 +262,7 @@ class SavedValues:
             self.log.need(regions.live_in)
             self.log.completed(regions, self._overwritten)
 
-    def distrust_views(self, launch: Launch) -> None:
+    def distrust_views(self, launch: RecordedLaunch) -> None:
         """Keep what the recorded launch needs of fields that others may write to at any time."""
         needed = launch.regions.live_in if self.between_launches else ()
         self.distrust([buffer for buffer, _ in (*needed, *launch.regions.live_in_before)])

@@ -17,7 +17,7 @@ from tinote.errors import CaptureError, TinoteError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.captured_steps import Choice, Refused, StepFacts, StepUnderTape, Touching, Way
-from tinote.lang.ad.journal.events import Custom, Launch, Read, Write
+from tinote.lang.ad.journal.events import Custom, Read, RecordedLaunch, Write
 from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 from tinote.lang.capture.captured import Captured
 from tinote.lang.capture.captured_function import CapturedFunction
@@ -45,7 +45,7 @@ _MOST_KINDS = 16
 LEAST_SHARED = 128 << 10
 
 
-class Recorded(NamedTuple):
+class RecordedCall(NamedTuple):
     """A call that was recorded: the recording, and what is known of the way that it took."""
 
     recording: Recording
@@ -194,7 +194,7 @@ class _Trial(Trial):
         self.held = held
         self.step = function
         self.active = active
-        self.recorded: list[Recorded] = []
+        self.recorded: list[RecordedCall] = []
         self._make = make
         self.place = place_of_function(function)
 
@@ -233,7 +233,7 @@ class _Trial(Trial):
         else:
             recording.end(returned, self.updates(recording))
             registers = tuple([recording.register("f") for _ in outputs])
-            self.recorded.append(Recorded(recording, facts, registers))
+            self.recorded.append(RecordedCall(recording, facts, registers))
             seeds = [recording.number(register, 1.0) for register in registers]
         for one, seed in zip(outputs, seeds, strict=True):
             sweep.add(one.number, Dual(seed))
@@ -392,7 +392,7 @@ def _facts(
     choices = None if recording is None or not moving else _Choices(recording.steps, inputs)
     touching: list[Touching] = []
     for event in journal.events:
-        if isinstance(event, Launch):
+        if isinstance(event, RecordedLaunch):
             arguments = event.arguments
             if arguments.external_arrays:
                 raise _refusal("a kernel is launched on an array that tinote does not own")
@@ -446,7 +446,7 @@ def _facts(
 
 def _chooses(event: Any) -> bool:
     """Whether an event is a launch that touches other elements in other calls of the step."""
-    return isinstance(event, Launch) and any(type(event.values[k]) is Traced for k in event.arguments.asked)
+    return isinstance(event, RecordedLaunch) and any(type(event.values[k]) is Traced for k in event.arguments.asked)
 
 
 #: What Python computes of integers, by the names that a plan has for it.
@@ -468,7 +468,7 @@ class _Choices:
         self._computed = {step.register: step for step in steps if isinstance(step, ops.Compute)}
         self._inputs = {register: k for k, register in enumerate(inputs)}
 
-    def touching(self, event: Launch) -> Touching:
+    def touching(self, event: RecordedLaunch) -> Touching:
         """Raises `CaptureError` for a launch that touches memory by other numbers."""
         values, choices = list(event.values), list[tuple[int, Choice]]()
         for k in sorted(event.arguments.asked):
@@ -478,7 +478,7 @@ class _Choices:
                 values[k] = value.value
         return Touching(event.arguments, tuple(values), tuple(choices))
 
-    def _of(self, operand: ops.Operand, event: Launch) -> Choice:
+    def _of(self, operand: ops.Operand, event: RecordedLaunch) -> Choice:
         if isinstance(operand, ops.Constant):
             number = operand.value
             return lambda inputs: number

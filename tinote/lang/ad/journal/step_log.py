@@ -27,7 +27,7 @@ _ROUNDING = 1e-6
 _MASK = (1 << 64) - 1
 
 
-class Place(NamedTuple):
+class ElementPosition(NamedTuple):
     """A position in a field's array, for text if NumPy alone takes it."""
 
     buffer: Buffer
@@ -56,11 +56,13 @@ class Made(NamedTuple):
         return self.text
 
 
-def place(buffer: Buffer, position: Any) -> Place:
+def place(buffer: Buffer, position: Any) -> ElementPosition:
     """A position that Python writes to or reads."""
     if isinstance(position, tuple):
-        return Place(buffer, tuple([one if isinstance(one, int) or one is ... else repr(one) for one in position]))
-    return Place(buffer, position if position is ... else repr(position))
+        return ElementPosition(
+            buffer, tuple([one if isinstance(one, int) or one is ... else repr(one) for one in position])
+        )
+    return ElementPosition(buffer, position if position is ... else repr(position))
 
 
 class What(NamedTuple):
@@ -85,7 +87,7 @@ class What(NamedTuple):
 
     @property
     def _elsewhere(self) -> list[Any]:
-        places = [one.position if isinstance(one, Place) else one for one in self.subjects]
+        places = [one.position if isinstance(one, ElementPosition) else one for one in self.subjects]
         return [None if isinstance(one, Buffer) else one for one in places]
 
     def number(self, word: int) -> str:
@@ -99,7 +101,7 @@ class What(NamedTuple):
 
 def _name(subject: Any) -> str:
     if isinstance(subject, Buffer):
-        return str(Place(subject, ...))
+        return str(ElementPosition(subject, ...))
     if isinstance(subject, Specialisation):
         constants = compiled_constants(subject)
         return f"'{subject.source.name}'{constants and f' (compiled with {constants})'}"

@@ -14,7 +14,7 @@ from tinote.errors import KernelFiniteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.captured_steps import CapturedStep
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
+from tinote.lang.ad.journal.events import Computed, Custom, Event, Read, RecordedLaunch, Write
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.ad.journal.sweep_observer import SweepObserver
@@ -114,7 +114,7 @@ class Sweep:
             rewind.begin(restores=restore)
             for event in reversed(events):
                 position -= 1
-                if isinstance(event, Launch):
+                if isinstance(event, RecordedLaunch):
                     self.at = self._events[position]
                     if saves and rewind.shown > event.after:
                         rewind.undo_to(event.after)
@@ -141,7 +141,7 @@ class Sweep:
         finally:
             rewind.end()
 
-    def _restore(self, launch: Launch) -> None:
+    def _restore(self, launch: RecordedLaunch) -> None:
         """Bring back what the gradient reads of the values from before the launch. It runs the launch's effects on
         these fields again.
         """
@@ -152,7 +152,7 @@ class Sweep:
                     self._rewind.disturb(one, region)
         self._rewind.undo_between(launch.before, launch.after, live_in)
 
-    def launch(self, launch: Launch) -> None:
+    def launch(self, launch: RecordedLaunch) -> None:
         """Run the gradient of one launch."""
         code = launch.instance.specialisation.code
         request, flow, lent = self._gradients, launch.flow, launch.arguments.request.temporaries
@@ -297,7 +297,7 @@ class Sweep:
         if self._done is not None:
             self._done(custom)
 
-    def run_launches(self, run: Callable[[Launch], None]) -> None:
+    def run_launches(self, run: Callable[[RecordedLaunch], None]) -> None:
         """Let `run` launch each of the launches themselves once more, on the fields as it found them. The last comes
         first, as the log of overwritten values is read backwards; raises the `KernelFiniteError` of the first launch
         that has one. For a journal that keeps what launches read.
@@ -307,7 +307,7 @@ class Sweep:
         try:
             rewind.begin(restores=True)
             for event in reversed(self._events):
-                if not isinstance(event, Launch):
+                if not isinstance(event, RecordedLaunch):
                     continue
                 rewind.undo_to(event.before)
                 for buffer, region in event.regions.written:

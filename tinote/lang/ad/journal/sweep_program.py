@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tinote.errors import DifferentiationError
-from tinote.lang.ad.journal.events import Custom, Launch
+from tinote.lang.ad.journal.events import Custom, RecordedLaunch
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.capture.explore import capturing
 from tinote.lang.capture.recording import Array, Following, Tables
@@ -57,7 +57,7 @@ def kept_by(journal: Journal) -> Iterator[tuple[Memory | Array, str]]:
             yield entry.values, f"saved {entry.buffer.name}"
     copies: dict[int, tuple[Memory, str]] = {}  # launches may have one in common
     for event in journal.events:
-        if isinstance(event, Launch):
+        if isinstance(event, RecordedLaunch):
             copies |= {id(one): (one, f"saved {buffer.name}") for buffer, one in event.copies.items()}
             for bound in () if event.old_values is None else event.old_values.saved:
                 yield bound.owner, f"saved by {event.name}"

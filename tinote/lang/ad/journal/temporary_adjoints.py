@@ -183,7 +183,7 @@ NO_ADJOINTS = TemporaryAdjoints(())
 
 
 class LendingLaunch:
-    """What runs a launch with temporary companions, in place of its `Code`."""
+    """What runs a launch with temporary companions, in place of its `BoundCode`."""
 
     def __init__(self, temporaries: TemporaryAdjoints, arguments: Arguments, request: Request) -> None:
         self._temporaries = temporaries
