@@ -239,6 +239,20 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
     assert sorted(f"{name} of {module}" for module, name, _ in classes if name in twice) == []
 
 
+#: What a file is called that has the same subject in each back end; CONTRIBUTING says what is in it.
+ROOMS = {"cells", "checks", "control", "emitter", "handlers", "memory", "module", "primitives", "stacks"}
+
+
+def test_the_back_ends_have_the_same_rooms() -> None:
+    place = PROJECT / "tinote" / "compiler" / "codegen"
+    files = {one: {path.stem for path in (place / one).glob("*.py")} for one in ("llvm", "wgsl", "python")}
+    assert {one: ROOMS - names for one, names in files.items() if not names >= ROOMS} == {}
+    # What the two that make text have beyond that has the same name, too.
+    assert {"maths", "shared", "types"} <= files["llvm"] & files["wgsl"]
+    guide = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert {name for name in ROOMS | {"shared", "types"} if f"| `{name}.py` |" not in guide} == set()
+
+
 def test_a_bare_import_is_light() -> None:
     program = f"import json, sys, tinote; print(json.dumps([m for m in {HEAVY!r} if m in sys.modules]))"
     command = [sys.executable, "-c", program]

@@ -13,8 +13,8 @@ import pytest
 from tests.codegen.native import STRICT, execute, lower
 from tinote.compiler.codegen.llvm.module import Options, generate
 from tinote.compiler.codegen.llvm.primitives import EMITTERS, NO_CODE
+from tinote.compiler.codegen.wgsl.features import Unsupported
 from tinote.compiler.codegen.wgsl.primitives import REFUSED, Provided, expression
-from tinote.compiler.codegen.wgsl.text import Unsupported
 from tinote.compiler.passes.analyses.choose_lanes import Machine
 from tinote.compiler.passes.loops.vectorise import vectorise
 from tinote.errors import CompilerBug

@@ -18,7 +18,8 @@ from tests.properties.generate import generate as generate_program
 from tests.properties.smooth import generate_smooth
 from tests.properties.test_programs import report
 from tests.properties.writer import Program
-from tinote.compiler.codegen.python.module import WRITERS, generate
+from tinote.compiler.codegen.python.handlers import HANDLERS
+from tinote.compiler.codegen.python.module import generate
 from tinote.compiler.codegen.python.text import lines_of
 from tinote.compiler.requests import GRADIENT, TANGENT, Request
 from tinote.config import Config
@@ -133,7 +134,7 @@ def test_every_operation_before_offloading_has_code() -> None:
 
     abstract = {Op, nodes.MemoryOp, nodes._Write}
     told = {CustomVJP}  # gone with differentiation, or before it
-    assert kinds(Op) - abstract - told - {nodes.Task} == set(WRITERS)
+    assert kinds(Op) - abstract - told - {nodes.Task} == set(HANDLERS)
 
 
 def test_later_forms_are_a_bug_with_a_name() -> None:

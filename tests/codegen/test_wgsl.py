@@ -11,10 +11,11 @@ import pytest
 
 import tinote as ti
 from tests.codegen.adapters import validate
+from tinote.compiler.codegen.wgsl.features import Features
 from tinote.compiler.codegen.wgsl.maths import TEXTS
 from tinote.compiler.codegen.wgsl.module import generate
 from tinote.compiler.codegen.wgsl.primitives import Provided
-from tinote.compiler.codegen.wgsl.text import Features, literal, words_of
+from tinote.compiler.codegen.wgsl.types import literal, words_of
 from tinote.compiler.codegen.wgsl.wide import TEXTS as WIDE_TEXTS
 from tinote.compiler.inspect.stages import wgsl_of
 from tinote.compiler.pipeline import gpu_steps_for, run_pipeline

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from tinote.compiler.codegen.wgsl.features import Features
 from tinote.compiler.codegen.wgsl.module import generate
 from tinote.compiler.codegen.wgsl.shader import (
     FAULTS,
@@ -27,7 +28,7 @@ from tinote.compiler.codegen.wgsl.shader import (
     TOO_MANY,
     Shader,
 )
-from tinote.compiler.codegen.wgsl.text import Features, unit_of, words_of
+from tinote.compiler.codegen.wgsl.types import unit_of, words_of
 from tinote.compiler.launch.access_summary import summarise_tasks
 from tinote.compiler.launch.native import BoundArray, Origin, address_sources
 from tinote.compiler.launch.text_code import TextCode

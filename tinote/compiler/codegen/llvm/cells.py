@@ -6,8 +6,8 @@ from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
 from tinote.compiler.codegen.llvm.memory import load_cell, store_cell
 from tinote.compiler.codegen.llvm.ranges import range_of
 from tinote.compiler.codegen.llvm.stacks import Stacks
-from tinote.compiler.codegen.llvm.text import MEMORY_TYPES, number
 from tinote.compiler.codegen.llvm.tiles import get_of_tile, local_tile, set_of_tile
+from tinote.compiler.codegen.llvm.types import MEMORY_TYPES, number
 from tinote.errors import CompilerBug
 from tinote.ir.nodes import Atom, Local, Op
 from tinote.ir.types import Ref, Scalar, Tensor, Tile, element_type, shape_of, u1

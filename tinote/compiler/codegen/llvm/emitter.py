@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinote.compiler.codegen.llvm.shared import Shared
-from tinote.compiler.codegen.llvm.text import MEMORY_TYPES, TYPES, FunctionText, literal
+from tinote.compiler.codegen.llvm.text import FunctionText
+from tinote.compiler.codegen.llvm.types import MEMORY_TYPES, TYPES, literal
 from tinote.errors import CompilerBug
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Lit, Region, Store, Var

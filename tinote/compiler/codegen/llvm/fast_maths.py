@@ -14,7 +14,8 @@ import math
 from functools import partial
 
 from tinote.compiler.codegen.llvm import variants
-from tinote.compiler.codegen.llvm.text import TYPES, FunctionText, number
+from tinote.compiler.codegen.llvm.text import FunctionText
+from tinote.compiler.codegen.llvm.types import TYPES, number
 from tinote.compiler.codegen.polynomials import (
     COS,
     COS_F64,

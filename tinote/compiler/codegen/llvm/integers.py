@@ -7,7 +7,8 @@ A division by zero gives 0 (a check stands before it where the user wants one); 
 from __future__ import annotations
 
 from tinote.compiler.codegen.llvm.ranges import range_of
-from tinote.compiler.codegen.llvm.text import TYPES, FunctionText
+from tinote.compiler.codegen.llvm.text import FunctionText
+from tinote.compiler.codegen.llvm.types import TYPES
 from tinote.ir.affine import Interval, span_of_type
 from tinote.ir.nodes import Atom, Lit
 from tinote.ir.types import Scalar

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
 from tinote.compiler.codegen.llvm.memory import access, from_memory, to_memory
 from tinote.compiler.codegen.llvm.primitives import combine, emit_prim
-from tinote.compiler.codegen.llvm.text import MEMORY_TYPES, TYPES, literal, number
+from tinote.compiler.codegen.llvm.types import MEMORY_TYPES, TYPES, literal, number
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of

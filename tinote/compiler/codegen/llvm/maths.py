@@ -8,7 +8,8 @@ from functools import partial
 
 from tinote.compiler.codegen.llvm import variants
 from tinote.compiler.codegen.llvm.fast_maths import inline
-from tinote.compiler.codegen.llvm.text import TYPES, FunctionText, number
+from tinote.compiler.codegen.llvm.text import FunctionText
+from tinote.compiler.codegen.llvm.types import TYPES, number
 from tinote.ir.nodes import Atom, Lit
 from tinote.ir.types import Scalar, f16, f32
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
 from tinote.compiler.codegen.llvm.primitives import combine, tangent_at
-from tinote.compiler.codegen.llvm.text import MEMORY_TYPES, TYPES
+from tinote.compiler.codegen.llvm.types import MEMORY_TYPES, TYPES
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of

@@ -13,14 +13,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tinote.compiler.codegen.llvm import privates as llvm_privates
+from tinote.compiler.codegen.llvm.control import loop
 from tinote.compiler.codegen.llvm.cost import MIN_PARALLEL_COST
 from tinote.compiler.codegen.llvm.function import TaskText
+from tinote.compiler.codegen.llvm.handlers import HANDLERS
 from tinote.compiler.codegen.llvm.layout import FIRST_BYTE, BlockLayout
 from tinote.compiler.codegen.llvm.memory import access, load_cell
 from tinote.compiler.codegen.llvm.parts import cut
 from tinote.compiler.codegen.llvm.ranges import range_of
 from tinote.compiler.codegen.llvm.shared import Options, Shared
-from tinote.compiler.codegen.llvm.text import TYPES
+from tinote.compiler.codegen.llvm.types import TYPES
 from tinote.compiler.codegen.llvm.work import iteration_work
 from tinote.errors import CompilerBug
 from tinote.ir.buffers import root_of
@@ -73,7 +75,7 @@ class _ModuleText(Shared):
     """A module under construction."""
 
     def __init__(self, fn: Function, options: Options) -> None:
-        super().__init__(fn, options)
+        super().__init__(fn, options, HANDLERS)
         self._attributes = "nounwind" + (
             f' "prefer-vector-width"="{options.vector_width}"' if options.vector_width else ""
         )
@@ -129,7 +131,7 @@ class _ModuleText(Shared):
         lanes = lanes_of(task)
         plan = e.loops.plan(task.body, lanes, e.ranges)
         options = {"vectorize": task.vectorize, "reverse": False, "runs": False}
-        e.loop(task.body, "%lo", "%hi", [], plan, task.loc, **options, lanes=lanes)
+        loop(e, task.body, "%lo", "%hi", [], plan, task.loc, **options, lanes=lanes)
         llvm_privates.end_copies(e, moves)
         e.do("ret i32 0")
         e.finish()

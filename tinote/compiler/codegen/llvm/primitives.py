@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from tinote.compiler.codegen.llvm import integers as llvm_integers
 from tinote.compiler.codegen.llvm import maths as llvm_maths
-from tinote.compiler.codegen.llvm.text import TYPES, FunctionText, number
+from tinote.compiler.codegen.llvm.text import FunctionText
+from tinote.compiler.codegen.llvm.types import TYPES, number
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
 from tinote.ir.affine import span_of_type

@@ -13,11 +13,12 @@ import math
 from typing import NamedTuple
 
 from tinote.compiler.codegen.llvm import memory as llvm_memory
+from tinote.compiler.codegen.llvm.control import counted
 from tinote.compiler.codegen.llvm.function import TaskText
 from tinote.compiler.codegen.llvm.lanes import combined
 from tinote.compiler.codegen.llvm.layout import buffer_bytes
 from tinote.compiler.codegen.llvm.primitives import combine
-from tinote.compiler.codegen.llvm.text import MEMORY_TYPES, number
+from tinote.compiler.codegen.llvm.types import MEMORY_TYPES, number
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Buffer, Private, Task
 from tinote.ir.types import Lanes, u1
@@ -97,7 +98,7 @@ def _fill(e: TaskText, private: Private, address: str, count: str) -> None:
             e.do(f"call void @llvm.memset.p0.i64(ptr align 64 {address}, i8 0, i64 {size}, i1 false)")
         return
     text = str(int(start)) if t is u1 else number(t, start)
-    with e.counted("0", count) as iteration:
+    with counted(e, "0", count) as iteration:
         at = e.value(f"getelementptr inbounds {MEMORY_TYPES[t]}, ptr {address}, i64 {iteration}")
         e.do(f"store {MEMORY_TYPES[t]} {text}, ptr {at}, align {t.alignment}")
 
@@ -110,7 +111,7 @@ def end_copies(e: TaskText, moves: list[tuple[str, str, int]]) -> None:
 
 def clear_flags(e: TaskText) -> None:
     """Before a task runs: no thread has taken part."""
-    with e.counted("0", _threads(e)) as iteration:
+    with counted(e, "0", _threads(e)) as iteration:
         e.do(f"store i64 0, ptr {_slice_of(e, e.value(f'trunc nsw i64 {iteration} to i32'))}, align 8")
 
 
@@ -189,7 +190,7 @@ def merge(e: TaskText, private: Private, offset: int) -> None:
     """The body of a function that combines elements [%lo, %hi) of all threads' copies into the target, thread after
     thread."""
     into = e.pointer(private.target)
-    with e.counted("0", _threads(e)) as thread:
+    with counted(e, "0", _threads(e)) as thread:
         base = _slice_of(e, e.value(f"trunc nsw i64 {thread} to i32"))
         used = e.value(f"icmp ne i64 {e.value(f'load i64, ptr {base}, align 8')}, 0")
         take, skip = e.label(), e.label()
@@ -198,7 +199,7 @@ def merge(e: TaskText, private: Private, offset: int) -> None:
         home = e.value(f"getelementptr i8, ptr {base}, i64 {offset}")
         runs = _runs(private)
         for run in runs:
-            with e.counted("%lo", "%hi") as iteration:
+            with counted(e, "%lo", "%hi") as iteration:
                 here = e.value(f"mul nuw nsw i64 {iteration}, {run.copy_step}")
                 there = e.value(f"mul nsw i64 {iteration}, {run.target_step}")
                 if run.copy_start or run.target_start:
@@ -206,7 +207,7 @@ def merge(e: TaskText, private: Private, offset: int) -> None:
                     there = e.value(f"add nsw i64 {there}, {run.target_start}")
                 _combine_at(e, private, home, into, here, there)
         if not runs:
-            with e.counted("%lo", "%hi") as iteration:
+            with counted(e, "%lo", "%hi") as iteration:
                 _combine_at(e, private, home, into, *_element_offsets(e, private, iteration))
         e.do(f"br label %{skip}")
         e.begin(skip)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tinote.compiler.codegen.llvm.alias import Aliasing
@@ -9,7 +10,7 @@ from tinote.compiler.codegen.llvm.debug import DebugInfo
 from tinote.compiler.codegen.llvm.layout import make_layout
 from tinote.compiler.codegen.llvm.text import FunctionText, Metadata
 from tinote.ir.lanes import LoadTile
-from tinote.ir.nodes import Function, NewStack
+from tinote.ir.nodes import Function, NewStack, Op
 from tinote.ir.query import buffers_of, walk
 from tinote.runtime.sites import Site, SiteKind
 from tinote.source import Span
@@ -41,9 +42,11 @@ class Options(NamedTuple):
 class Shared:
     """Layout, metadata, sites and functions of a module."""
 
-    def __init__(self, fn: Function, options: Options) -> None:
+    def __init__(self, fn: Function, options: Options, handlers: Mapping[type[Op], Callable[..., None]]) -> None:
         self.fn = fn
         self.options = options
+        #: what emits each kind of operation
+        self.handlers = handlers
         self.flags = _FAST_MATH if options.fast_math else ""
         self.helpers: dict[str, str] = {}
         self.layout = make_layout(fn)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tinote.compiler.codegen.llvm import memory as llvm_memory
+from tinote.compiler.codegen.llvm.checks import fail_unless
 from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
-from tinote.compiler.codegen.llvm.faults import fail_unless
-from tinote.compiler.codegen.llvm.text import MEMORY_TYPES
+from tinote.compiler.codegen.llvm.types import MEMORY_TYPES
 from tinote.errors import CompilerBug
 from tinote.ir.nodes import Lit, NewStack, Op, Pop, Push, Region, Var
 from tinote.ir.query import walk

@@ -7,7 +7,7 @@ from __future__ import annotations
 from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
 from tinote.compiler.codegen.llvm.memory import from_memory, load_cell, store_cell, to_memory
 from tinote.compiler.codegen.llvm.stacks import Stacks
-from tinote.compiler.codegen.llvm.text import MEMORY_TYPES
+from tinote.compiler.codegen.llvm.types import MEMORY_TYPES
 from tinote.ir.buffers import root_of
 from tinote.ir.lanes import LoadTile, StoreTile
 from tinote.ir.nodes import Lit, Local, Op

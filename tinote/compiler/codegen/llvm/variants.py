@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from tinote.compiler.codegen.llvm.text import TYPES, FunctionText
+from tinote.compiler.codegen.llvm.text import FunctionText
+from tinote.compiler.codegen.llvm.types import TYPES
 from tinote.compiler.codegen.llvm.widen import vector_name, widened
 from tinote.ir.types import Scalar
 

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from tinote.compiler.codegen.python.names import Names, Uses, own_name
-from tinote.compiler.codegen.python.terms import RUNTIME, constant, read, write
+from tinote.compiler.codegen.python.primitives import RUNTIME, constant, read, write
 from tinote.ir.nodes import Atom, Function, Lit, Op, Var
 from tinote.source import Span
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 
 from tinote.compiler.codegen import polynomials as c
-from tinote.compiler.codegen.wgsl.text import Unsupported
+from tinote.compiler.codegen.wgsl.features import Unsupported
 from tinote.ir.types import f32
 
 

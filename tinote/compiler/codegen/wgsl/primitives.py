@@ -10,14 +10,8 @@ import math
 from collections.abc import Callable
 
 from tinote.compiler.codegen.wgsl import maths, wide
-from tinote.compiler.codegen.wgsl.text import (
-    TYPES,
-    WIDE,
-    Helpers,
-    Unsupported,
-    is_wide,
-    type_name,
-)
+from tinote.compiler.codegen.wgsl.features import Unsupported
+from tinote.compiler.codegen.wgsl.types import TYPES, WIDE, is_wide, type_name
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Lit, Var
 from tinote.ir.primitives import Primitive, require_all
@@ -181,8 +175,11 @@ fn wrap_f16(a: f32) -> f32 { return unpack2x16float(f16_bits(a)).x; }
 }
 
 
-class Provided(Helpers):
-    """The helpers of a module, by name."""
+class Provided:
+    """The helper functions that a module uses, by name, each after those that it calls."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
 
     def provide(self, name: str) -> str:
         """The helper `name`, and what it calls; gives its name. Raises `Unsupported` where there is none."""

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tinote.compiler.codegen.wgsl.text import TYPES, Unsupported, is_wide
+from tinote.compiler.codegen.wgsl.features import Unsupported
+from tinote.compiler.codegen.wgsl.types import TYPES, is_wide
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom
 from tinote.ir.primitives import Primitive

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tinote.compiler.codegen.llvm.emitter import FunctionEmitter
 from tinote.compiler.codegen.llvm.lanes import first_fault
-from tinote.compiler.codegen.llvm.text import TYPES
+from tinote.compiler.codegen.llvm.types import TYPES
 from tinote.compiler.codegen.sites import array_named, bounds_site, fault_site, first_index, print_site, shown_by
 from tinote.errors import CompilerBug
 from tinote.ir.nodes import Atom, Check, FaultKind, Lit, Print

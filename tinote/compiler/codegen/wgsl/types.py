@@ -1,4 +1,4 @@
-"""Types and literals of WGSL, helper functions that a module uses, and the refusal of what this target cannot run.
+"""Types of numbers and literals in WGSL.
 
 Narrow integers are held as 32-bit ones and wrapped after each operation, f16 as f32 that is rounded after each. 64-bit
 integers are pairs of words (`wide.py`). f64 needs an adapter that has it, and 64-bit words to take it out of memory.
@@ -7,43 +7,15 @@ integers are pairs of words (`wide.py`). f64 needs an adapter that has it, and 6
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
 
-from tinote.errors import KernelTargetError
 from tinote.ir.nodes import Lit
 from tinote.ir.types import Scalar, Tangents, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
-from tinote.source import NOWHERE, Span
 
 WIDE = "Wide"
 TYPES = {
     f16: "f32", f32: "f32", f64: "f64", i8: "i32", i16: "i32", i32: "i32", i64: WIDE,
     u1: "bool", u8: "u32", u16: "u32", u32: "u32", u64: WIDE,
 }  # fmt: skip
-
-
-class Features(NamedTuple):
-    """What an adapter has beyond the least that WebGPU promises. `indexed`: how many values an array among an
-    invocation's own variables has at most; larger ones are in scratch memory. (Mesa's driver for CPUs, which takes such
-    arrays apart, compiles one of some hundred values for minutes.) `float_atomics`: it adds to floats in memory.
-    `nested`: how many branches and loops may stand in each other. (The same driver takes both sides of those beyond.)
-    """
-
-    f64: bool = False
-    indexed: int = 256
-    float_atomics: bool = False
-    nested: int = 1000
-
-
-class Unsupported(Exception):
-    """Something that WGSL cannot say. The message names it."""
-
-
-def refusal(what: str, loc: Span = NOWHERE, hint: str = "") -> KernelTargetError:
-    """The located error for an operation that this target cannot run."""
-    return KernelTargetError(
-        f"{what} cannot run on the GPU", loc, hint=hint or "run this kernel with ti.init(arch=ti.cpu)"
-    )
 
 
 def type_name(t: Scalar) -> str:
@@ -101,18 +73,3 @@ def _float(ty: str, value: float) -> str:
         text = f"bitcast<f32>({'nan' if math.isnan(value) else 'inf'}_bits)"
         text = text if ty == "f32" else f"f64({text})"
     return f"(-{text})" if math.copysign(1.0, value) < 0 else text
-
-
-class Helpers:
-    """The helper functions that a module uses, each after those that it calls."""
-
-    def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-
-    def need(self, name: str, make: Callable[[], str], *others: Callable[[], object]) -> str:
-        """Make sure that the helper `name` is there; its text may use what `others` provide."""
-        if name not in self.texts:
-            for other in others:
-                other()
-            self.texts[name] = make()
-        return name
