@@ -295,7 +295,7 @@ class Page:
         """Wait until what the buttons of the kernel's `view` asked for has been done and is painted. The steps that it
         has made. It does not play: it says "paused" while the step under way is still being made.
         """
-        self.until("not view._background")
+        self.until("not view.playback.background")
         steps, frame = self.python("print(view.steps, view.credits.sent)").split()
         self.wait(f"Number(document.querySelector('.tinote-view').dataset.frame) === {frame}")
         return int(steps)

@@ -112,7 +112,7 @@ def test_a_fluid_is_poked_and_moves_on(notebook):
     still = page.canvas(STAGE)
     assert (np.ptp(still[:, :, :3].reshape(-1, 3), axis=0) == 0).all()
     page.drag(STAGE, (0.25, 0.75), (0.3, 0.75))
-    page.until("height.to_numpy().any() and view._pointing._held is None")
+    page.until("height.to_numpy().any() and view.frames.pointing._held is None")
     page.settle()
     poked = page.canvas(STAGE)
     rows, columns = poked.shape[:2]
@@ -136,7 +136,7 @@ def test_a_particle_is_dragged_while_nothing_plays(notebook):
     page.run_all()
     page.wait(f"{PAINTED} >= 1")
     page.drag(STAGE, (0.7, 0.5), (0.6, 0.2))
-    page.until("x[1, 0] != 0.7 and view._pointing._held is None")
+    page.until("x[1, 0] != 0.7 and view.frames.pointing._held is None")
     page.settle()
     left, right = eval(page.python("print(x.tolist())"))
     assert left == [0.3, 0.5]

@@ -108,7 +108,7 @@ def test_play_pause_step_reset_stop(notebook):
     page.wait(f"Number({VIEW}.dataset.step) > 30")
     button("button", name="Stop").click()
     page.wait(f"{VIEW}.dataset.state === 'stopped'")
-    assert page.python("print(view.state, view._worker)") == "stopped None"
+    assert page.python("print(view.state, view.playback.worker)") == "stopped None"
     assert page.problems == []
 
 

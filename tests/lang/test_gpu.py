@@ -1056,7 +1056,7 @@ def test_what_a_task_takes_is_measured_by_the_gpu_or_by_waiting(
     x = ti.field(ti.f32, shape=64)
     device = gpu.open_device(software=True)
     monkeypatch.setattr(device, "has_timestamps", timestamps)
-    monkeypatch.setattr(device, "_timestamps", None)
+    monkeypatch.setattr(device, "timestamps", None)
 
     @ti.kernel
     def spin(n: ti.i32, m: ti.i32):

@@ -426,7 +426,7 @@ def test_the_last_of_billions_of_iterations(monkeypatch: pytest.MonkeyPatch) -> 
                 x[i - (2**31 - 4)] += 1
             total[None] += 1
 
-    dispatch = gpu.Device._dispatch
+    dispatch = gpu.Device.dispatch
     begin = 2**32 - 2 - 600
 
     def late(device: gpu.Device, program: Any, number: int, params: bytearray, groups: int) -> None:
@@ -436,7 +436,7 @@ def test_the_last_of_billions_of_iterations(monkeypatch: pytest.MonkeyPatch) -> 
             groups = 4096
         dispatch(device, program, number, params, groups)
 
-    monkeypatch.setattr(gpu.Device, "_dispatch", late)
+    monkeypatch.setattr(gpu.Device, "dispatch", late)
     touch(-(2**31), 2**31 - 1)
     assert x.to_numpy().tolist() == [1, 1, 1] and total[None] == 601
 

@@ -375,7 +375,7 @@ def test_a_replay_goes_on_where_the_memory_of_the_device_has_moved(device: gpu.D
         run(0.1)
         fill_large()  # the arena grows
         with device.lock:
-            device._make_room([])  # all blocks lose their places
+            device.places.make_room([])  # all blocks lose their places
         run(0.2)
         left.append(world.left())
     assert left[0] == left[1]

@@ -27,7 +27,9 @@ from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.codegen.llvm import primitives as llvm_primitives
 from tinote.compiler.codegen.wgsl import primitives as wgsl_primitives
 from tinote.compiler.passes.analyses import match_updates
-from tinote.compiler.passes.loops import keep_order, mark_vector_loops, vectorise
+from tinote.compiler.passes.loops import keep_order, mark_vector_loops
+from tinote.compiler.passes.loops.in_lanes import control, memory
+from tinote.compiler.passes.loops.in_lanes.loop import LoopInLanes
 from tinote.compiler.passes.simplification import cse, forward_stores, hoist_invariants, reassociate
 from tinote.compiler.passes.updates import accumulate, demote_atomics, privatise, recognise_updates, store_first
 from tinote.compiler.pipeline import Fixpoint, Snapshot, Step, run_pipeline, steps_for
@@ -240,18 +242,18 @@ PASSES = {
     "loops write nothing": (hoist_invariants, "_written", lambda loop: set()),
     "nothing goes out of scope": (cse._Cse, "leave", lambda *_: None),
     "sums are never disturbed": (accumulate._Accumulator, "disturbs", lambda *_: False),
-    "lanes that have left go on": (vectorise._Loop, "chosen", lambda self, mask, new, old: self.spread(new)),
-    "all lanes take both sides": (vectorise._Loop, "all_of", lambda self, mask, condition: mask),
+    "lanes that have left go on": (LoopInLanes, "chosen", lambda self, mask, new, old: self.spread(new)),
+    "all lanes take both sides": (LoopInLanes, "all_of", lambda self, mask, condition: mask),
     "lanes never meet": (Divergence, "lies_apart", lambda *_: True),
-    "elements follow each other": (vectorise._Loop, "offset", lambda self, op: first_lane(self, op)),
+    "elements follow each other": (memory, "offset_of", lambda e, op: first_lane(e, op)),
 }
 
 
 GRADIENTS_IN_LANES = {
     "lanes that come into a reverse loop later have lost what they began with": (
-        vectorise._Loop,
+        control,
         "waiting",
-        lambda self, mask, new, old: new,
+        lambda e, mask, new, old: new,
     ),
 }
 

@@ -54,7 +54,7 @@ def test_frames_samples_and_fields_are_those_of_the_function(library: Library) -
         frames = []
         for _ in range(6):
             view.advance()
-            frames.append(view._last_frame)
+            frames.append(view.frames.last_frame)
         how = view.captured
         assert how.state == ("replayed" if way == "captured" else "function")
         left.append((frames, view.history.table().tolist(), view.steps, space["done"], values(library)))
@@ -152,7 +152,7 @@ def test_pauses_take_effect_between_two_replays(library: Library) -> None:
     view = Plot(lambda: 0.0, library.space["step"])
     view.advance(12)
     assert view.captured.state == "replayed"
-    view._step = _Halting(view, view._step, 3)
+    view.frames.step = _Halting(view, view.frames.step, 3)
     view.steps_per_frame = 100
     view.advance()
     assert view.steps == 12 + 3
@@ -168,7 +168,7 @@ class _Halting:
         self._inner()
         self._left -= 1
         if not self._left:
-            self._view._halt.set()
+            self._view.frames.halt.set()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)

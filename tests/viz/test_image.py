@@ -123,7 +123,7 @@ def test_a_press_reaches_the_step_with_its_cell_while_paused_and_while_playing()
         page.say(kind="pointer", phase="press", place=[0.1, 0.9])
         await page.until(lambda: field[0, 1] > 3)  # Held: told again for each frame.
         page.say(kind="pointer", phase="release", place=[0.1, 0.9])
-        await page.until(lambda: not view._pointing.waiting)
+        await page.until(lambda: not view.frames.pointing.waiting)
         view.pause()
 
     scenario(lambda: Image(field, lambda: None, pointer=poke), body)

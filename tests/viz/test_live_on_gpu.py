@@ -74,15 +74,15 @@ class World:
 
 
 def next_frame(view: Any, steps: int = 1) -> Any:
-    return view._apart(view._make_next_frame, steps)
+    return view.playback.apart(view.frames.make_next, steps)
 
 
 def shown(view: Any, world: World, states: list[tuple[bytes, float]], step: int) -> None:
     """What the view shows is the state after that step, whatever the fields hold by now."""
     by_hand = Particles(np.frombuffer(states[step][0], np.float32).reshape(COUNT, 2), bounds=view._bounds)
-    by_hand._apart(by_hand._present)
-    assert view._last_frame.message["step"] == step
-    assert view._last_frame.buffers == by_hand._last_frame.buffers
+    by_hand.playback.apart(by_hand.frames.present)
+    assert view.frames.last_frame.message["step"] == step
+    assert view.frames.last_frame.buffers == by_hand.frames.last_frame.buffers
     assert tuple(view.history.latest) == (step, states[step][1])
 
 
@@ -93,11 +93,11 @@ def test_frames_are_of_one_state_each() -> None:
     ahead = []
     for k in range(30):
         next_frame(view)
-        ahead.append(view.steps - view._last_frame.message["step"])
+        ahead.append(view.steps - view.frames.last_frame.message["step"])
         shown(view, world, states, k + 1)
     assert ahead[0] == 0 and ahead[-10:] == [1] * 10
     assert view.captured.state == "replayed"
-    view._apart(view._present)
+    view.playback.apart(view.frames.present)
     shown(view, world, states, view.steps)
     assert [row[0] for row in view.history.table().tolist()] == list(range(1, 32))
 
@@ -127,7 +127,7 @@ def test_a_plot_that_launches_waits_for_the_state() -> None:
     view = Particles(world.x, world.turn, plots={"norm": world.measure})
     for k in range(15):
         next_frame(view)
-        assert view.steps == k + 1 == view._last_frame.message["step"]
+        assert view.steps == k + 1 == view.frames.last_frame.message["step"]
     expected = world.measure()
     assert abs(view.history.latest[1] - expected) <= 1e-6 * expected
 
@@ -153,17 +153,17 @@ def test_another_field_is_shown_from_now_on() -> None:
     view = Particles(world.x, world.turn, plots={"total": lambda: which[0][None]})
     for _ in range(12):
         next_frame(view)
-    assert view.steps > view._last_frame.message["step"]
+    assert view.steps > view.frames.last_frame.message["step"]
     other = ti.field(ti.f32, shape=())
     other.fill(7)
     which[0] = other
     next_frame(view)
-    assert view.steps == view._last_frame.message["step"]
+    assert view.steps == view.frames.last_frame.message["step"]
     assert tuple(view.history.latest) == (view.steps, 7.0)
     assert len({row[0] for row in view.history.table().tolist()}) == len(view.history.table())
     for _ in range(3):
         next_frame(view)
-    assert view.steps > view._last_frame.message["step"]
+    assert view.steps > view.frames.last_frame.message["step"]
 
 
 def test_what_a_cell_writes_meanwhile_is_not_in_the_frame() -> None:
@@ -171,7 +171,7 @@ def test_what_a_cell_writes_meanwhile_is_not_in_the_frame() -> None:
     view = Particles(world.x, world.turn)
     for _ in range(12):
         next_frame(view)
-    before = Readback.of(view._looked_at)
+    before = Readback.of(view.frames.looked_at)
     there = world.x.to_numpy()
     world.x[0] = [9.0, 9.0]
     with before:

@@ -167,7 +167,7 @@ def test_steps_of_views_are_captured(file: Path, views: list[LiveSimulation], mo
             view.advance(FRAMES)
             assert view.captured is not None
             found.append(view.captured.state if view.captured.state == "replayed" else view.captured.reason)
-            step = view._step._function
+            step = view.frames.step._function
             launches, state = session.launches, [field.to_numpy().tobytes() for field in session.fields]
             program = ti.capture(step)
             program()

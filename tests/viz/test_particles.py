@@ -158,9 +158,9 @@ def test_buttons_pause_step_reset_and_stop():
         assert view.history.table()[:, 0].tolist() == [0]
         page.say(kind="play")
         await page.until(lambda: view.steps >= 1)
-        worker = view._worker
+        worker = view.playback.worker
         page.say(kind="stop")
-        assert view.state == "stopped" and view._worker is None
+        assert view.state == "stopped" and view.playback.worker is None
         await page.until(lambda: not worker._thread.is_alive())
         page.say(kind="ready", view="page again")
         page.say(kind="play")
@@ -184,8 +184,8 @@ def test_a_long_batch_ends_at_pause():
 
 def test_stop_stops_a_kernel_that_does_not_return(monkeypatch):
     stopped = threading.Event()
-    monkeypatch.setattr("tinote.viz.live.simulation.stop_all", stopped.set)
-    monkeypatch.setattr("tinote.viz.live.simulation.STOP_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("tinote.viz.live.playback.stop_all", stopped.set)
+    monkeypatch.setattr("tinote.viz.live.playback.STOP_PATIENCE_SECONDS", 0.05)
 
     def endless():
         assert stopped.wait(300)
@@ -195,7 +195,7 @@ def test_stop_stops_a_kernel_that_does_not_return(monkeypatch):
         await page.until(lambda: page.frames)
         view.play()
         await asyncio.sleep(0.05)
-        worker = view._worker
+        worker = view.playback.worker
         assert worker is not None and not stopped.is_set()
         view.stop()
         await page.until(lambda: stopped.is_set() and not worker._thread.is_alive())

@@ -61,7 +61,7 @@ def test_a_particle_is_dragged():
         await page.until(lambda: x[1].tolist() == [0.5, 0.5])
         page.say(kind="pointer", phase="press", place=[0.9, 0.1])
         page.say(kind="pointer", phase="release", place=[0.8, 0.1])
-        await page.until(lambda: not view._background)
+        await page.until(lambda: not view.playback.background)
         assert x[:2].tolist() == [[0.25, 0.25], [0.5, 0.5]]
 
     scenario(lambda: Particles(x, pointer=drag), body)
@@ -75,11 +75,11 @@ def test_what_the_pointer_did_before_a_pause_is_not_stuck():
         page.say(kind="ready", view="page")
         await page.until(lambda: page.frames)
         view.play()
-        await page.until(lambda: view._worker is not None and view.credits.in_flight == 0)
+        await page.until(lambda: view.playback.worker is not None and view.credits.in_flight == 0)
         page.say(kind="pointer", phase="press", place=[0.1, 0.1])
         view.pause()
         gate.set()
-        await page.until(lambda: not view._background)
+        await page.until(lambda: not view.playback.background)
         page.say(kind="pointer", phase="release", place=[0.9, 0.1])
         await page.until(lambda: told and not told[-1].pressed)
 

@@ -158,7 +158,7 @@ def test_what_is_too_much_for_a_page_is_drawn_here_whatever_it_can(make, reason)
 def test_nothing_is_drawn_while_no_page_is_there():
     view = balls(step=lambda: None)
     view.advance(2)
-    assert view._last_frame is not None and view._last_frame.buffers == []
+    assert view.frames.last_frame is not None and view.frames.last_frame.buffers == []
 
 
 def test_a_field_that_does_not_fit_any_more_stops_the_view():

@@ -23,10 +23,11 @@ from tinote.compiler.launch.native import BoundCode, Native, Origin, Profiled, b
 from tinote.compiler.requests import GRADIENT, PRIMAL, Derivative, Request
 from tinote.compiler.signature import ArgumentSpec, ArrayArgument, Lowered, Warned, single_arguments
 from tinote.compiler.single_flight import SingleFlight
+from tinote.compiler.temporary_buffers import TemporaryBuffers
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
 from tinote.errors import KernelArgumentError, KernelTypeError, Note, noting_interruptions
-from tinote.ir.buffers import bytes_of, twin_of
+from tinote.ir.buffers import bytes_of
 from tinote.ir.nodes import Buffer, BufferKind, Function
 from tinote.ir.types import Scalar, Tensor
 from tinote.lazy import lazy
@@ -100,8 +101,7 @@ class Specialisation:
         self._captures: tuple[Capture, ...] = ()
         self._signature: Signature | None = None
         self._results: dict[Request, Compiled] = {}
-        self._twins: dict[Request, dict[Buffer, Buffer]] = {}  # what stands for buffers with temporary companions
-        self._originals: dict[Buffer, Buffer] = {}  # the other way round
+        self._temporary = TemporaryBuffers(lambda: self.accesses().loaded | self.accesses().written)
         self._compiling = SingleFlight()
         self._differentiated: dict[Request, Function] = {}
         self._carried: dict[tuple[Buffer, Request], tuple[list[tuple[Buffer, Span]], Note | None]] = {}
@@ -282,7 +282,7 @@ class Specialisation:
             for request in [r for r in list(self._results) if r.has_tangents]:
                 self._results.pop(request, None)
                 self._differentiated.pop(request, None)
-                self._twins.pop(request, None)
+                self._temporary.forget(request)
             self._duals = duals
         return duals
 
@@ -310,29 +310,12 @@ class Specialisation:
     # ---- temporary companions
 
     def twins(self, request: Request) -> dict[Buffer, Buffer]:
-        """What stands for each of a request's `temporaries` in its code and its facts (`ir/redirect.py`)."""
-        if not request.temporaries and not (request.reverses and request.directions > 1):
-            return {}
-        if request.zeroed:
-            return self.twins(request.into(frozenset()))  # it names their gradients
-        found = self._twins.get(request)
-        if found is None:
-            # A launch that saves old values saves those which its gradient, with the same adjoints, will need.
-            adjoint = request.reverses or request.records
-            tangent, directions = request.has_tangents, request.directions
-            made = {b: twin_of(b, adjoint=adjoint, tangent=tangent, directions=directions) for b in request.temporaries}
-            if directions > 1:
-                # What has a dual or a gradient of its own, along one direction, has none of several.
-                touched = self.accesses().loaded | self.accesses().written
-                own = [b for b in touched if (b.adjoint if adjoint else b.tangent) is not None and b not in made]
-                made |= {b: twin_of(b, adjoint=False, tangent=False, directions=directions) for b in own}
-            found = self._twins.setdefault(request, made)
-            self._originals.update({twin: buffer for buffer, twin in found.items()})
-        return found
+        """What stands for each of a request's `temporaries` in its code and its facts."""
+        return self._temporary.twins(request)
 
     def original(self, buffer: Buffer) -> Buffer:
         """What a buffer of the code is to the kernel itself."""
-        return self._originals.get(buffer, buffer)
+        return self._temporary.original(buffer)
 
     def lent(self, request: Request) -> list[Buffer]:
         """The fields whose temporary companions a launch brings along, in the order of its values."""

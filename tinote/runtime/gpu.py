@@ -17,27 +17,24 @@ import ctypes
 import functools
 import importlib
 import os
-import struct
 import threading
 import time
-import weakref
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from tinote.errors import KernelMemoryError
+from tinote.runtime.arena import ALIGNMENT, ArenaPlaces, DeviceFull
 from tinote.runtime.layout import PAYLOAD_WORDS, WORKGROUP
 from tinote.runtime.memory import readable_size
 from tinote.runtime.resident import Newest, ResidentMemory
 from tinote.runtime.slices import SURPRISE_SECONDS, Pace
+from tinote.runtime.task_runs import Timestamps, run_in_slices, run_measured
 
 SOFTWARE_VARIABLE = "TINOTE_SOFTWARE_GPU"
 
 #: Bytes of scratch memory, for the stacks of all invocations of a task.
 _SCRATCH_BYTES = 64 << 20
-#: Places in the arena are multiples of this.
-_ALIGNMENT = 256
 _FIRST_ARENA = 1 << 20
 #: Bytes for the parameters of the launches that are submitted together.
 _RING_BYTES = 1 << 18
@@ -60,10 +57,6 @@ _BINDINGS = 4
 
 class NoDevice(Exception):
     """There is no GPU to run kernels on. The message says why, and what to do."""
-
-
-class DeviceFull(Exception):
-    """What a launch needs does not fit. The message has the sizes."""
 
 
 class DeviceLostError(KernelMemoryError):
@@ -272,28 +265,6 @@ class GpuProgram:
         return self._group
 
 
-class _Timestamps:
-    """When a pass begins and ends by the device's own clock, which neither the host nor the driver's queue adds to."""
-
-    def __init__(self, device: Device) -> None:
-        usage = device.wgpu.BufferUsage
-        self.queries = device.device.create_query_set(type="timestamp", count=2)
-        self.found = device.buffer(16, usage.QUERY_RESOLVE | usage.COPY_SRC)
-        native = importlib.import_module("wgpu.backends.wgpu_native")
-        #: nanoseconds that a step of the clock takes
-        self.period = float(native.lib.wgpuQueueGetTimestampPeriod(device.device.queue._internal))
-
-    @property
-    def writes(self) -> dict[str, Any]:
-        """What a pass is begun with."""
-        return {"query_set": self.queries, "beginning_of_pass_write_index": 0, "end_of_pass_write_index": 1}
-
-    def seconds(self, read: memoryview) -> float:
-        """What the pass took, from the bytes of `found`."""
-        begun, ended = read.cast("Q")
-        return 1e-9 * self.period * max(ended - begun, 0)
-
-
 class Device:
     """One GPU and its memory: an arena of words, of which every block has a piece.
 
@@ -324,11 +295,11 @@ class Device:
             raise NoDevice(f"'{self.info.name}' gives no device: {error}") from None
         #: whether `launch_measured` asks the device's clock; otherwise it waits
         self.has_timestamps = _TIMESTAMPS in adapter.features
-        self._timestamps: _Timestamps | None = None
+        self.timestamps: Timestamps | None = None
         #: whether it adds floats to memory that invocations share, and need not compare and exchange
         self.has_float_atomics = _FLOAT_ATOMICS in adapter.features
         usage = wgpu.BufferUsage
-        self._storage = usage.STORAGE | usage.COPY_SRC | usage.COPY_DST
+        self.storage = usage.STORAGE | usage.COPY_SRC | usage.COPY_DST
         kinds = ["uniform", "storage", "storage", "storage"]
         self.bindings = self.device.create_bind_group_layout(
             entries=[
@@ -342,14 +313,10 @@ class Device:
         )
         self.layout = self.device.create_pipeline_layout(bind_group_layouts=[self.bindings])
         self.scratch = self.buffer(min(_SCRATCH_BYTES, self.largest), usage.STORAGE)
-        self.arena = self.buffer(min(_FIRST_ARENA, self.largest), self._storage)
+        self.arena = self.buffer(min(_FIRST_ARENA, self.largest), self.storage)
         #: the parameters of the launches that are encoded
         self.ring = self.buffer(_RING_BYTES, usage.UNIFORM | usage.COPY_DST)
-        #: pieces of the arena that nobody has: where, how many bytes
-        self._free: list[tuple[int, int]] = [(0, self.arena.size)]
-        #: pieces that are not needed any more; whoever lets one go appends it
-        self.freed: deque[tuple[int, int]] = deque()
-        self._placed: weakref.WeakSet[ResidentMemory] = weakref.WeakSet()
+        self.places = ArenaPlaces(self)
         self._staging: Any = None
         self._between: Any = None
         self._encoder: Any = None
@@ -397,110 +364,12 @@ class Device:
         self._large_uploads.clear()
         self._late.clear()
         self._faults.clear()
-        for block in list(self._placed):
+        for block in list(self.places.placed):
             block.place, block.newest = None, Newest.HOST
         return DeviceLostError(
             f"the GPU '{self.info.name}' is lost ({_reason(error)}): fields hold what was last read of them",
             hint="the next launch looks for a GPU again; restore the fields that launches had changed",
         )
-
-    # ---- places in the arena
-
-    def require(self, blocks: Collection[ResidentMemory]) -> None:
-        """Have a place for each of these blocks. Others may lose theirs. Raises `DeviceFull`."""
-        missing = [block for block in blocks if block.place is None]
-        for block in missing:
-            block.place = self._take(block.size, blocks)
-            self._placed.add(block)
-
-    def borrow(self, sizes: Sequence[int], beside: Collection[ResidentMemory]) -> list[int]:
-        """Places for the time of one launch, which `give` ends, besides those of blocks. Raises `DeviceFull`."""
-        found: list[tuple[int, int]] = []
-        try:
-            for size in sizes:
-                found.append((self._take(size, beside, found), size))
-        except DeviceFull:
-            self.freed.extend(found)
-            raise
-        return [place for place, _ in found]
-
-    def _take(self, nbytes: int, beside: Collection[ResidentMemory], taken: Sequence[tuple[int, int]] = ()) -> int:
-        self._collect()
-        size = _rounded(nbytes)
-        found = self._first_fit(size)
-        if found is None:
-            found = self._grow(size)
-        if found is None:
-            self._make_room(beside)
-            found = self._first_fit(size)
-        if found is None:
-            have = sum(_rounded(block.size) for block in beside) + sum(size for _, size in taken)
-            raise DeviceFull(
-                f"{readable_size(max(have, size))} were asked for, and '{self.info.name}' binds at most "
-                f"{readable_size(self.largest)} at once"
-            )
-        return found
-
-    def _collect(self) -> None:
-        """Join the pieces that were given back to those that are free."""
-        if not self.freed:
-            return
-        pieces = list(self._free)
-        while self.freed:
-            place, size = self.freed.popleft()
-            pieces.append((place, _rounded(size)))
-        self._free = []
-        for place, size in sorted(pieces):
-            if self._free and sum(self._free[-1]) == place:
-                self._free[-1] = (self._free[-1][0], self._free[-1][1] + size)
-            else:
-                self._free.append((place, size))
-
-    def _first_fit(self, size: int) -> int | None:
-        for k, (place, room) in enumerate(self._free):
-            if room >= size:
-                self._free[k : k + 1] = [(place + size, room - size)] if room > size else []
-                return place
-        return None
-
-    def _grow(self, size: int) -> int | None:
-        """A larger arena with what this one holds, if there may be one."""
-        old = self.arena
-        wanted = old.size + size
-        if wanted > self.largest:
-            return None
-        try:
-            made = self.buffer(min(max(wanted, 2 * old.size), self.largest), self._storage)
-        except DeviceFull:
-            return None
-        self.encoder().copy_buffer_to_buffer(old, 0, made, 0, old.size)
-        self.submit()
-        self.arena = made
-        self.generation += 1
-        old.destroy()
-        self.freed.append((old.size, made.size - old.size & ~(_ALIGNMENT - 1)))
-        self._collect()
-        return self._first_fit(size)
-
-    def _make_room(self, beside: Collection[ResidentMemory]) -> None:
-        """Take the places of all other blocks: what they hold goes to the host."""
-        others = [block for block in self._placed if block not in beside and block.place is not None]
-        newer = [block for block in others if block.newest is Newest.DEVICE]
-        if newer:
-            self.download(newer)
-        for block in others:
-            assert block.place is not None
-            block.newest = Newest.HOST
-            self.freed.append((block.place, block.size))
-            block.place = None
-        self._collect()
-
-    def drop(self, blocks: Iterable[ResidentMemory]) -> None:
-        """Let the places of blocks go that the host holds."""
-        for block in blocks:
-            if block.place is not None and block.newest is Newest.HOST:
-                self.freed.append((block.place, block.size))
-                block.place = None
 
     # ---- what is encoded
 
@@ -571,8 +440,8 @@ class Device:
             return
         for number, (pace, known) in enumerate(zip(program.paces, iterations, strict=True)):
             if pace is None or pace.is_short(known):
-                self._dispatch(program, number, params, program.whole[number][1])
-            elif not self._in_slices(program, number, pace, known, bytearray(params))[0]:
+                self.dispatch(program, number, params, program.whole[number][1])
+            elif not run_in_slices(self, program, number, pace, known, bytearray(params))[0]:
                 return
 
     @_may_be_lost
@@ -580,53 +449,10 @@ class Device:
         self, program: GpuProgram, params: bytes | bytearray | memoryview, iterations: Sequence[int | None]
     ) -> list[float]:
         """The same, each task separately. Gives what they took, in seconds, up to that which failed."""
-        if program.holds:
-            self.encoder().clear_buffer(program.block, 0, program.head_bytes)
-        self.read([(program.block, 0, 4)])  # what was there before
-        if self.has_timestamps and self._timestamps is None:
-            self._timestamps = _Timestamps(self)
-        found: list[float] = []
-        for number, (pace, known) in enumerate(zip(program.paces, iterations, strict=True)):
-            if pace is None or pace.is_short(known):
-                words, seconds = self._run(program, number, params, program.whole[number][1], self._timestamps)
-                good = not words[0]
-            else:
-                good, seconds = self._in_slices(program, number, pace, known, bytearray(params), self._timestamps)
-            found.append(seconds)
-            if not good:
-                break
-        return found
-
-    def _run(
-        self,
-        program: GpuProgram,
-        number: int,
-        params: bytes | bytearray | memoryview,
-        groups: int,
-        timestamps: _Timestamps | None = None,
-    ) -> tuple[memoryview, float]:
-        """Run one task, or a slice of it. Gives the words that its block begins with, and the seconds that it took: by
-        timestamps, or until it was waited for.
-        """
-        parts = [(program.block, 0, program.left_byte + 4)]
-        if timestamps is None:
-            self._dispatch(program, number, params, groups)
-        else:
-            self.encoder()
-            self._dispatch(program, number, params, groups, timestamps.writes)
-            self.encoder().resolve_query_set(timestamps.queries, 0, 2, timestamps.found, 0)
-            parts.append((timestamps.found, 0, 16))
-        begun = time.perf_counter()
-        words, *stamps = self.read(parts)
-        waited = time.perf_counter() - begun
-        return words.cast("I"), waited if timestamps is None else timestamps.seconds(stamps[0])
+        return run_measured(self, program, params, iterations)
 
     @_may_be_lost
-    def dispatch(self, program: GpuProgram, number: int, params: bytes | bytearray | memoryview, groups: int) -> None:
-        """Encode one task in this number of groups."""
-        self._dispatch(program, number, params, groups)
-
-    def _dispatch(
+    def dispatch(
         self,
         program: GpuProgram,
         number: int,
@@ -643,7 +469,7 @@ class Device:
     def _begin(self, program: GpuProgram, params: bytes | bytearray | memoryview, writes: Any = None) -> Any:
         """A pass in which the tasks of a program are to be dispatched with these parameters."""
         self.commands += 1
-        start = -(-len(self._params) // _ALIGNMENT) * _ALIGNMENT
+        start = -(-len(self._params) // ALIGNMENT) * ALIGNMENT
         if start + len(params) > _RING_BYTES:
             self.submit()
             start = 0
@@ -655,34 +481,6 @@ class Device:
         self._encoded.add(program)
         return self._pass
 
-    def _in_slices(
-        self,
-        program: GpuProgram,
-        number: int,
-        pace: Pace,
-        total: int | None,
-        params: bytearray,
-        timestamps: _Timestamps | None = None,
-    ) -> tuple[bool, float]:
-        """Run a task slice by slice. Gives whether there was no fault, and what the slices took."""
-        self.read([(program.block, 0, 4)])  # what was there before
-        first, seconds = 0, 0.0
-        while True:
-            size = pace.size
-            struct.pack_into("<II", params, len(params) - 16, first, size)
-            groups = self.groups(program.dispatches[number], size)
-            words, taken = self._run(program, number, params, groups, timestamps)
-            seconds += taken
-            left = words[program.left_byte // 4]
-            total = left or total
-            ran = size if left or total is None else max(min(size, total - first), 1)
-            pace.note(ran, taken)
-            first += ran
-            if not left or words[0]:
-                pace.count = first
-                return not words[0], seconds
-            self.device.queue.write_buffer(program.block, program.left_byte, bytes(4))
-
     def expect(self, program: GpuProgram, check: Callable[[bytes], None]) -> None:
         """Look for the faults of a launch at the next read."""
         program.check = check
@@ -691,7 +489,7 @@ class Device:
     def later(self, program: GpuProgram, check: Callable[[bytes], None]) -> None:
         """Expect an asynchronous launch: its faults are looked for at the next read."""
         self.expect(program, check)
-        if len(self._params) >= _BATCH * _ALIGNMENT and not self._held:
+        if len(self._params) >= _BATCH * ALIGNMENT and not self._held:
             self._submit_some()
 
     def _submit_some(self) -> None:
@@ -850,10 +648,6 @@ class Device:
 def _reason(error: Exception) -> str:
     """The last line of what the library says."""
     return str(error).strip().rpartition("\n")[2].strip() or type(error).__name__
-
-
-def _rounded(nbytes: int) -> int:
-    return max(-(-nbytes // _ALIGNMENT), 1) * _ALIGNMENT
 
 
 def commands() -> int:

@@ -78,7 +78,7 @@ class ResidentMemory(Memory):
     def __del__(self) -> None:
         place = getattr(self, "place", None)
         if place is not None:
-            self.device.freed.append((place, self.size))  # any thread may be here, in the middle of anything
+            self.device.places.freed.append((place, self.size))  # any thread may be here, in the middle of anything
 
     @property
     def size(self) -> int:
@@ -188,7 +188,7 @@ class ResidentMemory(Memory):
             other.to_host(overwritten=True)
             ctypes.memmove(other.begin, self.begin, self.nbytes)
             return
-        self.device.require([self, other])
+        self.device.places.require([self, other])
         self.device.copy(self, other)
         other.newest = Newest.DEVICE
 

@@ -391,13 +391,13 @@ class GpuCode(TextCode):
                 spans[b] = (address, _bytes_of(b, values[position]), address)
         used = list(dict.fromkeys([block for _, block in blocks.values()]))
         viewed = {block for block in used if block.withdraw()}
-        device.require(used)
+        device.places.require(used)
         ranges = _joined([(address, nbytes) for address, nbytes, _ in spans.values() if nbytes])
-        places = device.borrow([nbytes for _, nbytes in ranges], used) if ranges else []
+        places = device.places.borrow([nbytes for _, nbytes in ranges], used) if ranges else []
         try:
             return self._encode(values, given, blocks, spans, viewed, [(*r, p) for r, p in zip(ranges, places)])  # noqa: B905
         finally:
-            device.freed.extend([(place, nbytes) for place, (_, nbytes) in zip(places, ranges, strict=True)])
+            device.places.freed.extend([(place, nbytes) for place, (_, nbytes) in zip(places, ranges, strict=True)])
 
     def _launch_again(self, repeat: _Repeat, values: Sequence[Any], given: bytes) -> None:
         """Launch as the last time, with other scalar arguments."""

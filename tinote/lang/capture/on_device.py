@@ -500,7 +500,7 @@ class PreparedOnDevice(Prepared):
         blocks = dict.fromkeys(residents)
         for block in blocks:
             block.follow(device)
-        device.require(blocks)
+        device.places.require(blocks)
         for block in blocks:
             if block.newest is Newest.HOST:
                 device.upload(block.place or 0, block.begin, block.nbytes)

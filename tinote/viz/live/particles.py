@@ -486,11 +486,11 @@ class Particles(LiveSimulation):
         self.azimuth, self.elevation = azimuth % 360.0, _height(elevation)
         if self.state != "playing" and self.credits.connected and not self._turning:
             self._turning = True
-            self._on_loop(lambda: self._spawn(self._act(self._turned)))
+            self.playback.request(self._turned)
 
     def _turned(self) -> Frame:
         self._turning = False
-        return self._present()
+        return self.frames.present()
 
     def obey(self, message: dict[str, Any]) -> None:
         """The page has turned the camera, or pressed a button."""

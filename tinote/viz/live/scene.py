@@ -492,16 +492,16 @@ class Scene(LiveSimulation):
         """What was captured last, for a page that has been opened, or a camera that has moved: not what the fields
         hold now, which belongs to no step yet.
         """
-        if self._is_stale or self._last_frame is None:
-            return self._present()
+        if self._is_stale or self.frames.last_frame is None:
+            return self.frames.present()
         shown = self._shown()
-        self._last_frame = Frame({**shown.message, "step": self._last_frame.message["step"]}, shown.buffers)
-        return self._with_kept(self._last_frame, whole=True)
+        self.frames.last_frame = Frame({**shown.message, "step": self.frames.last_frame.message["step"]}, shown.buffers)
+        return self.frames.with_kept(self.frames.last_frame, whole=True)
 
     def _pick(self, across: float, up: float) -> Frame:
         """Note what is at a place of the stage, and show what it is."""
         if self._captured is None or self._eye is None:
-            return self._present()
+            return self.frames.present()
         self.picked = pick(self._picker, self._captured, self._eye, (self.width, self.height), across, up)
         return self._once_more()
 
@@ -516,9 +516,11 @@ class Scene(LiveSimulation):
         """Tell a copy of the view what is at a place."""
         if self.comm is None:
             return  # The view has been closed since this was asked for.
-        outcome: JobOutcome[str] = await self._hired().run(lambda: self._apart(partial(self._words_at, across, up)))
+        outcome: JobOutcome[str] = await self.playback.hired().run(
+            lambda: self.playback.apart(partial(self._words_at, across, up))
+        )
         if outcome.error is not None:
-            self._fail(outcome.error)
+            self.playback.fail(outcome.error)
         elif outcome.value is not None:
             self.send({"kind": "hovered", "view": view, "words": outcome.value})
 
@@ -563,10 +565,10 @@ class Scene(LiveSimulation):
                 pass
             case "pick":
                 across, up = (float(part) for part in message["place"])
-                self._on_loop(lambda: self._spawn(self._act(partial(self._pick, across, up))))
+                self.playback.request(partial(self._pick, across, up))
             case "hover":
                 across, up = (float(part) for part in message["place"])
-                self._on_loop(lambda: self._spawn(self._hovered(across, up, str(message.get("view")))))
+                self.playback.on_loop(lambda: self.playback.spawn(self._hovered(across, up, str(message.get("view")))))
             case "library":
                 self.send({"kind": "library"}, buffers=[LIBRARY.read_bytes()])
             case _:
@@ -584,7 +586,7 @@ class Scene(LiveSimulation):
             return
         if even_when_drawn or not self._page_draws():
             self._moving = True
-            self._on_loop(lambda: self._spawn(self._act(job)))
+            self.playback.request(job)
 
     def _moved(self) -> Frame:
         self._moving = False
