@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from math import isfinite, prod
+from math import prod
 from typing import Any, NamedTuple, NoReturn
 
-from tinote.compiler.captures import Capture, Evaluation
+from tinote.compiler.captures import Capture
 from tinote.compiler.frontend.descriptions import describe
+from tinote.compiler.frontend.literals import Literals
 from tinote.compiler.frontend.scopes import Anchor, Completion, ConstantBinding, FunctionFrame, ParallelNest, Scope
 from tinote.compiler.frontend.values import (
     POISON,
@@ -26,7 +27,6 @@ from tinote.compiler.frontend.values import (
     Value,
     indices_of,
     is_number,
-    is_settled,
     literal_indices,
 )
 from tinote.compiler.function_source import FunctionSource
@@ -43,7 +43,6 @@ from tinote.errors import (
     Note,
     TinoteError,
 )
-from tinote.ir import primitives as p
 from tinote.ir.build import Builder, OpenRegion
 from tinote.ir.nodes import Atom, Buffer, Lit, Var
 from tinote.ir.primitives import Defaults, Primitive
@@ -52,15 +51,10 @@ from tinote.ir.types import (
     Tensor,
     Type,
     element_type,
-    f64,
-    i32,
-    i64,
-    promote,
     scalar_named,
     shape_of,
     strengthen,
     u1,
-    u64,
     weak_float,
     weak_int,
     with_element,
@@ -87,9 +81,6 @@ class Handlers(NamedTuple):
 
 #: Bytes that one local vector or matrix may take. Chosen, not measured.
 MAX_ARRAY_BYTES = 64 << 10
-#: What `attempt` restores, beside what was emitted.
-_UNDONE = ("failures", "unrolled", "nests", "launch_seed", "top_draws", "loop_options", "stopped", "reproducible")
-_ORDERED = (p.lt, p.le, p.gt, p.ge)
 #: A chain such as `a + b + … + z`, which is as deep as it is long, is evaluated from its innermost expression outwards
 #: when it has more terms than this, so that Python's recursion limit does not count them. Chosen, not measured.
 _MAX_NESTED_SPINE = 16
@@ -116,6 +107,7 @@ class Emitter:
         self.ip: Scalar = scalar_named(config.default_ip)
         self.defaults = Defaults(self.fp, self.ip)
         self.b = Builder(self.defaults)
+        self.literals = Literals(self.b, self.fp, self.ip, self.error)
         self.frame: FunctionFrame
         self.scope: Scope
         self.errors: list[TinoteError] = []
@@ -211,17 +203,6 @@ class Emitter:
         assert self._ready is not None
         found, self._ready = self._ready[1], None
         return found
-
-    def lower_statement(self, node: ast.stmt, rest: list[ast.stmt], tail: bool) -> Completion | None:
-        """Lower a statement with `rest` after it; `None`: control goes on with that."""
-        handler = self.handlers.statements.get(type(node))
-        if handler is not None:
-            handler(self, node)
-            return None
-        control = self.handlers.control.get(type(node))
-        if control is None:
-            self.unsupported(f"this statement ({type(node).__name__})")
-        return control(self, node, rest, tail)
 
     # errors
 
@@ -341,28 +322,6 @@ class Emitter:
             if isinstance(value.atom, Lit) or value.atom.name != name:
                 self.b.local(value.type, value.atom, name)
 
-    def attempt(self) -> Callable[[], None]:
-        """Before something that may turn out impossible: gives what undoes it."""
-        reached, errors, captures = self.b.reached(), len(self.errors), len(self.captures)
-        anchors = [(a, a.after) for a in (self.top, *([] if self.nest is None else [self.nest.start]))]
-        draws = None if self.nest is None else self.nest.draws
-        state = {name: getattr(self, name) for name in _UNDONE}
-        warnings = len(self.warnings)
-
-        def undo() -> None:
-            self.b.go_back(reached)
-            del self.errors[errors:], self.warnings[warnings:]
-            for key in list(self.captures)[captures:]:
-                del self.captures[key]
-            for anchor, after in anchors:
-                anchor.after = after
-            if self.nest is not None:
-                self.nest.draws = draws
-            for name, value in state.items():
-                setattr(self, name, value)
-
-        return undo
-
     # values
 
     def force(self, front: Any) -> Any:
@@ -372,7 +331,7 @@ class Emitter:
         if isinstance(front, Place):
             t = front.type
             if isinstance(t, Tensor):
-                self.check_size(t.shape, t.dtype)
+                check_size(self, t.shape, t.dtype)
             return front.load(self.b)
         if isinstance(front, Poison):
             raise Silenced
@@ -457,7 +416,7 @@ class Emitter:
         """A tensor of `shape` from its components in row-major order. Its type is `dtype`, or what the components
         promote to.
         """
-        self.check_size(shape, dtype)
+        check_size(self, shape, dtype)
         values = [self.as_value(c) for c in components]
         for v in values:
             if v.shape:
@@ -465,34 +424,13 @@ class Emitter:
                     f"{describe(v)} stands where one number is expected",
                     "every component of a vector or matrix is one number",
                 )
-        t = dtype or self.promoted([v.dtype for v in values], like)
-        self.check_size(shape, t)
-        atoms = [self.fitting(v.atom, t) if isinstance(v.atom, Lit) else v.atom for v in values]
+        t = dtype or self.literals.promoted([v.dtype for v in values], like)
+        check_size(self, shape, t)
+        atoms = [self.literals.fitting(v.atom, t) if isinstance(v.atom, Lit) else v.atom for v in values]
         packed = self.b.pack(atoms, Tensor(t, shape))
         if all(atom.type is t for atom in atoms):
             self.packed[packed] = tuple(atoms)
         return Value(packed)
-
-    def check_size(self, shape: tuple[int, ...], dtype: Scalar | None = None) -> None:
-        """Refuse a local vector or matrix that is too large for a thread to keep."""
-        size = prod(shape) * (1 if dtype is None else dtype.size)
-        if size > MAX_ARRAY_BYTES:
-            of = f" {dtype}" if dtype is not None else " numbers"
-            self.error(
-                f"a local array of {' by '.join(f'{n:,}' for n in shape)}{of} is larger than 64 kB",
-                "large arrays are fields: `ti.field(…)`",
-            )
-
-    def promoted(self, types: Sequence[Scalar], like: Scalar | None = None) -> Scalar:
-        """The type in which numbers of these types are held together; wholly constant ones follow `like` where it can
-        hold them.
-        """
-        t = types[0]
-        for other in types[1:]:
-            t = promote(t, other, self.fp, self.ip)
-        if not t.bits and like is not None and (like.kind == "f" or t.kind != "f") and like is not u1:
-            return like
-        return strengthen(t, self.fp, self.ip)
 
     def components(self, front: Any) -> list[Any]:
         """The components of a vector or matrix in row-major order; items of a list or tuple."""
@@ -525,76 +463,6 @@ class Emitter:
         tensor = self.static_tensor(front)
         return tensor.shape if tensor is not None else self.as_value(front).shape
 
-    # literals
-
-    def fitting(self, atom: Atom, t: Scalar) -> Atom:
-        """A literal as type `t`, checked: an integer that `t` cannot hold is an error, not a wrapped number. Negative
-        numbers stand for their bits in unsigned types.
-        """
-        if not isinstance(atom, Lit) or atom.type.bits:
-            return self.b.cast(atom, with_element(atom.type, t))
-        if atom.type is weak_int and t.kind in "iu" and not self.holds(t, int(atom.value)):
-            self._too_large(int(atom.value), t)
-        if atom.type is weak_float and t.kind in "iu" and not (isfinite(atom.value) and self.holds(t, int(atom.value))):
-            self.error(f"the number {atom.value!r} does not fit into {t} ({t.lowest} … {t.highest})")
-        self._check_magnitude(atom, t)
-        return self.b.cast(atom, t)
-
-    def _check_magnitude(self, literal: Lit, t: Scalar) -> None:
-        """Refuse a finite number that a float type would make infinite."""
-        if t.kind == "f" and isfinite(literal.value) and not isfinite(p.cast_number(t, literal.value)):
-            wider = "" if t is f64 or abs(literal.value) > f64.highest else f", or `ti.{f64}({literal.value!r})`"
-            self.error(
-                f"the number {literal.value!r} is too large for {t}",
-                f"write `float('inf')` where infinity is meant{wider}" if wider else "",
-            )
-
-    @staticmethod
-    def holds(t: Scalar, value: int) -> bool:
-        lowest = -(1 << (t.bits - 1)) if t.bits > 1 else 0
-        return lowest <= value <= t.highest
-
-    def _too_large(self, value: int, t: Scalar) -> NoReturn:
-        wider = i64 if self.holds(i64, value) else u64
-        hint = (
-            f"write `ti.{wider}({value})`, or use a wider type"
-            if self.holds(wider, value)
-            else "no integer type is wide enough"
-        )
-        if self.holds(self.ip, value):
-            hint = "use a field or variable of a wider type"
-        self.error(f"the integer {value} does not fit into {t} ({t.lowest} … {t.highest})", hint)
-
-    def strong(self, front: Any) -> Value:
-        """A value with the type a variable takes from it: constants take the default types."""
-        value = self.as_value(front)
-        if isinstance(value.atom, Lit) and not value.dtype.bits:
-            return Value(self.fitting(value.atom, strengthen(value.dtype, self.fp, self.ip)))
-        return value
-
-    def static_int(self, front: Any, what: str) -> int:
-        """An integer known at compile time; `what` names it in the error."""
-        if isinstance(front, Value) and isinstance(front.atom, Lit) and front.dtype.kind != "f":
-            return int(front.atom.value)
-        if isinstance(front, bool) or not isinstance(front, int):
-            self.error(f"{what} must be an integer known at compile time, not {describe(front)}")
-        return front
-
-    def index_atom(self, front: Any) -> Atom:
-        """An integer as an index operand, i32 or i64."""
-        value = self.as_value(front)
-        if value.shape or value.dtype.kind not in "iu":
-            self.error(
-                f"an index must be an integer, not {describe(front)}",
-                "convert it with `int(…)`" if value.dtype.kind == "f" and not value.shape else "",
-            )
-        if isinstance(value.atom, Lit):
-            number = int(value.atom.value)
-            return Lit(number, i32 if i32.lowest <= number <= i32.highest else i64)
-        if value.dtype in (i32, i64):
-            return value.atom
-        return self.b.cast(value.atom, i64 if value.dtype.bits >= 32 else i32)
-
     # operations
 
     def prim(self, prim: Primitive, *operands: Any, type: Scalar | Tensor | None = None, name: str = "") -> Value:
@@ -603,7 +471,7 @@ class Emitter:
         """
         operands = tuple([self.force(o) for o in operands])
         strong = [o.dtype for o in operands if isinstance(o, Value) and o.dtype.bits]
-        like = self.promoted(strong) if strong else None
+        like = self.literals.promoted(strong) if strong else None
         values = [self.as_value(o, like) for o in operands]
         types: tuple[Type, ...] = tuple([v.type for v in values])
         if type is None:
@@ -611,38 +479,11 @@ class Emitter:
             try:
                 found = prim.rule(types, self.defaults)
             except TypeError as error:
-                self._mismatch(values, str(error))
+                _mismatch(self, values, str(error))
             assert isinstance(found, Scalar | Tensor)
             type = with_element(found, strengthen(element_type(found), self.fp, self.ip))
-            for position, v in enumerate(values):
-                if isinstance(v.atom, Lit) and v.atom.type is weak_int:
-                    t = p.operand_type(prim, types, position, type, self.defaults)
-                    if t.kind == "u" and v.atom.value < 0 and prim in _ORDERED:
-                        self.error(
-                            f"a number of the unsigned type {t} is compared with {v.atom.value}",
-                            f"it is never negative; convert it first, for example with `ti.{i64}(…)`",
-                        )
-                    if (
-                        t.kind in "iu"
-                        and not self.holds(t, int(v.atom.value))
-                        and not self.holds(self.ip, int(v.atom.value))
-                    ):
-                        self._too_large(int(v.atom.value), t)
-                if isinstance(v.atom, Lit) and not v.atom.type.bits:
-                    self._check_magnitude(v.atom, p.operand_type(prim, types, position, type, self.defaults))
+            self.literals.check_operands(prim, types, [v.atom for v in values], type, self.defaults)
         return Value(self.b.prim(prim, *[v.atom for v in values], type=type, name=name))
-
-    def _mismatch(self, values: Sequence[Value], reason: str) -> NoReturn:
-        shaped = [v for v in values if v.shape]
-        if len({v.shape for v in shaped}) > 1:
-            both = " and ".join(describe(v) for v in shaped)
-            self.error(
-                f"the shapes of {both} do not fit",
-                "vectors and matrices are combined component by component; `@` is the matrix product",
-            )
-        self.error(
-            reason[:1].lower() + reason[1:], "convert with `ti.cast` or `int(…)` first" if "integers" in reason else ""
-        )
 
     def cast(self, front: Any, t: Scalar) -> Value:
         """A number, or every component of a tensor, converted to `t` as by a call of the type's name: an integer
@@ -650,38 +491,30 @@ class Emitter:
         """
         value = self.as_value(front, t)
         if isinstance(value.atom, Lit):
-            return Value(self.fitting(value.atom, t))
+            return Value(self.literals.fitting(value.atom, t))
         return Value(self.b.cast(value.atom, with_element(value.type, t)))
 
-    def ask(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What Python gives for constants. Where a function or an object of the user's answers, that may change without
-        a capture that tells: it is asked again at each launch.
-        """
-        asked = Evaluation(function, args, kwargs)
-        found = asked()
-        if not is_settled(function, (*args, *kwargs.values())):
-            self.reproducible = False
-            capture = Capture(CaptureKind.EVALUATION, asked, None, found)
-            self.captures.setdefault((capture.kind, id(function), asked.key), capture)
-        return found
 
-    def truth(self, front: Any) -> bool | Value:
-        """Whether a value counts as true: known at compile time, or a truth value at run time."""
-        front = self.force(front)
-        if isinstance(front, Value):
-            if front.shape:
-                self.error(
-                    f"the truth of {describe(front)} is not defined", "ask `.all()` or `.any()` of its components"
-                )
-            return front if front.type is u1 else self.prim(p.ne, front, 0)
-        tensor = self.static_tensor(front)
-        if tensor is not None:
-            self.error(f"the truth of {describe(tensor)} is not defined", "ask `.all()` or `.any()` of its components")
-        if self.is_value(front) and not is_number(front):
-            return bool(front)
-        if buffer_of(front) is not None:
-            self.error(f"the truth of field `{buffer_of(front).name}` is not defined", "read one of its elements")  # type: ignore[union-attr]
-        return self.ask(bool, front)
+def check_size(e: Emitter, shape: tuple[int, ...], dtype: Scalar | None = None) -> None:
+    """Refuse a local vector or matrix that is too large for a thread to keep."""
+    size = prod(shape) * (1 if dtype is None else dtype.size)
+    if size > MAX_ARRAY_BYTES:
+        of = f" {dtype}" if dtype is not None else " numbers"
+        e.error(
+            f"a local array of {' by '.join(f'{n:,}' for n in shape)}{of} is larger than 64 kB",
+            "large arrays are fields: `ti.field(…)`",
+        )
+
+
+def _mismatch(e: Emitter, values: Sequence[Value], reason: str) -> NoReturn:
+    shaped = [v for v in values if v.shape]
+    if len({v.shape for v in shaped}) > 1:
+        both = " and ".join(describe(v) for v in shaped)
+        e.error(
+            f"the shapes of {both} do not fit",
+            "vectors and matrices are combined component by component; `@` is the matrix product",
+        )
+    e.error(reason[:1].lower() + reason[1:], "convert with `ti.cast` or `int(…)` first" if "integers" in reason else "")
 
 
 def _left_spine(node: ast.expr, ready: ast.expr | None) -> list[ast.expr]:

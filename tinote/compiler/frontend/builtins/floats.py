@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from tinote.compiler.frontend.conversions import strong_value
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, define
 from tinote.compiler.frontend.values import StaticTensor, Value, is_number
@@ -40,7 +41,7 @@ def _of_constants(f: Callable[[float], Any], expand: Callable[[Emitter, Any], An
 
 def _floating(e: Emitter, x: Any) -> Value:
     """A value as floats: integers become the default type."""
-    value = e.strong(x)
+    value = strong_value(e, x)
     return value if value.dtype.kind == "f" else e.cast(value, e.fp)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinote.compiler.frontend.builtins.draws import random_bits
+from tinote.compiler.frontend.conversions import strong_value
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, define
@@ -119,7 +120,7 @@ _define("popcnt", "x", popcount)
 
 def _logical_shift(e: Emitter, a: Any, b: Any) -> Any:
     """A shift to the right that fills with zeros."""
-    value = e.strong(a)
+    value = strong_value(e, a)
     unsigned = {i8: u8, i16: u16, i32: u32, i64: u64}.get(value.dtype)
     if unsigned is None:
         return e.prim(p.shr, value, b)
@@ -131,7 +132,7 @@ _define("bit_shr", "a b", _logical_shift)
 
 def _leading_zeros(e: Emitter, x: Any) -> Any:
     """How many zeros stand before the first bit that is set: every bit is copied to all places below it."""
-    value = e.strong(x)
+    value = strong_value(e, x)
     unsigned = {8: u8, 16: u16, 32: u32, 64: u64}.get(value.dtype.bits) if value.dtype.kind in "iu" else None
     if unsigned is None:
         e.error(f"leading zeros are counted in integers, not in {describe(x)}")

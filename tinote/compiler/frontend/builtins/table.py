@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from tinote.compiler.frontend.builtins import derivatives, floats, numbers
+from tinote.compiler.frontend.conversions import static_int, truth_of
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, define, parameters_of, simple, takes_place
@@ -180,7 +181,7 @@ _define("no_activate", "*fields", lambda e, *fields: None)
 def _static_assert(e: Emitter, condition: Any, message: Any) -> None:
     if not e.is_static(condition):
         e.error("`static_assert` needs what is known at compile time", "`assert` checks while the kernel runs")
-    if not e.truth(condition):
+    if not truth_of(e, condition):
         e.error(f"static assertion failed{f': {message}' if message is not None else ''}", kind=KernelSyntaxError)
 
 
@@ -251,7 +252,7 @@ def _zip(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> Any:
 
 def _enumerate(e: Emitter, items: Any, start: Any) -> Any:
     return StaticSequence(
-        tuple(enumerate(static_items(e, items), 0 if start is None else e.static_int(start, "the start")))
+        tuple(enumerate(static_items(e, items), 0 if start is None else static_int(e, start, "the start")))
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from inspect import CO_COROUTINE
 from typing import Any
 
+from tinote.compiler.frontend.attempts import attempt
 from tinote.compiler.frontend.builtins.table import BUILTINS
 from tinote.compiler.frontend.calls.call_arguments import CallSite, callee_node, evaluate_arguments, match_parameters
 from tinote.compiler.frontend.calls.python_calls import (
@@ -20,6 +21,7 @@ from tinote.compiler.frontend.calls.python_calls import (
     is_exact_in_python,
     run_time_argument,
 )
+from tinote.compiler.frontend.conversions import truth_of
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions, Silenced
 from tinote.compiler.frontend.expressions import structs, tensors
@@ -139,7 +141,7 @@ def _map(e: Emitter, node: ast.expr, function: Any, *sequences: Any) -> tuple[An
 def _filter(e: Emitter, node: ast.expr, function: Any, items: Any) -> tuple[Any, ...]:
     kept: list[Any] = []
     for item in static_items(e, items):
-        truth = e.truth(item if function is None else call_object(e, node, function, item))
+        truth = truth_of(e, item if function is None else call_object(e, node, function, item))
         if isinstance(truth, Value):
             e.error("what `filter` keeps must be known at compile time")
         kept += [item] if truth else []
@@ -229,7 +231,7 @@ def _call_plain(e: Emitter, call: CallSite, function: types.FunctionType) -> Any
         e.error(f"`{call.name}` cannot be inlined: {error.message}{why}", error.hint, kind=KernelSyntaxError)
     arguments = match_parameters(e, call, source)
     late = [name for name, value in arguments.items() if not e.is_static(value)]
-    undo = None if late else e.attempt()
+    undo = None if late else attempt(e)
     errors, failures = len(e.errors), e.failures
     raised: TinoteError | None = None
     result: Any = POISON

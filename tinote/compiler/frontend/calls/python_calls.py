@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from tinote.compiler.frontend.calls.call_arguments import CallSite, callee_node, evaluate_arguments
+from tinote.compiler.frontend.conversions import ask_python
 from tinote.compiler.frontend.descriptions import in_place_of_call
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import BuiltinParameters
@@ -116,7 +117,7 @@ def evaluate_in_python(e: Emitter, callee: Any, args: list[Any], kwargs: dict[st
             e.reproducible = False  # what it gives is not reproducible in another process
         if getattr(callee, "__tinote_static__", False):
             return outside(e, callee(*args, **kwargs))
-        return outside(e, e.ask(callee, *args, **kwargs))
+        return outside(e, ask_python(e, callee, *args, **kwargs))
     except TinoteError:
         raise
     except Exception as error:
@@ -165,7 +166,7 @@ def evaluate_instead_of_inlining(
         kwargs |= arguments[tree.kwarg.arg]
     e.reproducible = False
     try:
-        return outside(e, e.ask(function, *args, **kwargs))
+        return outside(e, ask_python(e, function, *args, **kwargs))
     except Exception as error:
         notes = [Note(f"it cannot be inlined: {problem.message}", problem.span) for problem in problems[:1]]
         frames = traceback.walk_tb(error.__traceback__)

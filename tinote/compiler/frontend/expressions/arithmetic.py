@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from tinote.compiler.captures import MAX_UNROLLED
+from tinote.compiler.frontend.conversions import truth_of
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expressions.formatting import percent_text
@@ -318,7 +319,7 @@ def tensor(e: Emitter, components: list[Any], shape: tuple[int, ...]) -> Any:
 
 def conjunction(e: Emitter, items: list[Any]) -> Any:
     """Whether all items are true."""
-    truths = [e.truth(i) for i in items]
+    truths = [truth_of(e, i) for i in items]
     left = [t for t in truths if isinstance(t, Value)]
     if any(t is False for t in truths):
         return False
@@ -327,7 +328,7 @@ def conjunction(e: Emitter, items: list[Any]) -> Any:
 
 def disjunction(e: Emitter, items: list[Any]) -> Any:
     """Whether any item is true."""
-    truths = [e.truth(i) for i in items]
+    truths = [truth_of(e, i) for i in items]
     left = [t for t in truths if isinstance(t, Value)]
     if any(t is True for t in truths):
         return True

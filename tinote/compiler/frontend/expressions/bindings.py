@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from tinote.compiler.frontend.conversions import strong_value
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expressions import structs
@@ -59,7 +60,7 @@ def rebind(e: Emitter, binding: ConstantBinding, front: Any) -> bool:
             "use a number, a vector or a field",
             notes=[Note(f"`{binding.name}` is assigned here", binding.span)],
         )
-    binding.value = front if not e.is_value(front) or isinstance(front, tuple | list) else e.strong(front)
+    binding.value = front if not e.is_value(front) or isinstance(front, tuple | list) else strong_value(e, front)
     return True
 
 
@@ -105,7 +106,7 @@ def declare(e: Emitter, name: str, front: Any) -> None:
     if isinstance(front, tuple | list) or not e.is_value(front):
         e.bind(name, front)
         return
-    value = e.strong(front)
+    value = strong_value(e, front)
     if frame.assigned.get(name, 0) <= 1:
         if isinstance(value.atom, Var) and not value.atom.name:
             value.atom.name = name
@@ -133,4 +134,4 @@ def cells_for(e: Emitter, name: str, front: Any) -> Any:
         return with_items(front, [cells_for(e, name, part) for part in front])
     if not e.is_value(front):
         return front
-    return _variable(e, name, e.strong(front)).place
+    return _variable(e, name, strong_value(e, front)).place

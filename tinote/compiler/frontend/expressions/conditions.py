@@ -8,6 +8,7 @@ from functools import partial
 from math import prod
 from typing import Any
 
+from tinote.compiler.frontend.conversions import truth_of
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.expressions.arithmetic import apply
@@ -28,9 +29,9 @@ MAX_NESTED_CHAIN = 16
 def evaluate_condition(e: Emitter, node: ast.expr) -> bool | Value:
     """Whether an expression counts as true; of the operands of its `and` and `or` that is all that is asked."""
     if not isinstance(node, ast.BoolOp):
-        return e.truth(e.evaluate(node))
+        return truth_of(e, e.evaluate(node))
     with e.at(node):
-        return e.truth(evaluate_truths(e, node))
+        return truth_of(e, evaluate_truths(e, node))
 
 
 def evaluate_truths(e: Emitter, node: ast.expr) -> Any:
@@ -51,7 +52,7 @@ def evaluate_truths(e: Emitter, node: ast.expr) -> Any:
 
 
 def _truths(e: Emitter, front: Any) -> Any:
-    return truths(e, front) if e.is_value(front) and e.shape(front) else e.truth(front)
+    return truths(e, front) if e.is_value(front) and e.shape(front) else truth_of(e, front)
 
 
 def _componentwise(e: Emitter, left: Any, right: Any, conjunction: bool) -> Any:
@@ -244,10 +245,10 @@ def _chosen(
     outs: list[Var] = []
     yields: tuple[list[Atom], list[Atom]] = ([], [])
     for pair in pairs:
-        dtype = e.promoted([value.dtype for value in pair])
+        dtype = e.literals.promoted([value.dtype for value in pair])
         outs.append(Var(with_element(pair[0].type, dtype)))
         for side, value in zip(yields, pair, strict=True):
-            side.append(e.fitting(value.atom, dtype) if isinstance(value.atom, Lit) else value.atom)
+            side.append(e.literals.fitting(value.atom, dtype) if isinstance(value.atom, Lit) else value.atom)
     e.b.emit(If(condition.atom, then.close(*yields[0]), orelse.close(*yields[1]), tuple(outs), e.b.loc))
     return [Value(out) for out in outs]
 

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from tinote.compiler.frontend.conversions import static_int, strong_value
 from tinote.compiler.frontend.descriptions import describe
-from tinote.compiler.frontend.emitter import Emitter
+from tinote.compiler.frontend.emitter import Emitter, check_size
 from tinote.compiler.frontend.expansion import Expansion, define
 from tinote.compiler.frontend.expressions import tensors
 from tinote.compiler.frontend.expressions.arithmetic import apply, tensor
@@ -62,7 +63,7 @@ def _convert(e: Emitter, x: Any, dtype: Any) -> Any:
 
 def _bit_cast(e: Emitter, x: Any, dtype: Any) -> Any:
     t = scalar_type(e, dtype)
-    value = e.strong(x)
+    value = strong_value(e, x)
     if value.dtype.bits != t.bits or u1 in (value.dtype, t):
         e.error(f"`bit_cast` needs types of the same width, not {value.dtype} and {t}", "`ti.cast` converts the number")
     return e.prim(p.bitcast, value, type=with_element(value.type, t))
@@ -74,7 +75,7 @@ def construct(e: Emitter, t: Scalar | Tensor, args: list[Any]) -> Value:
         if len(args) > 1:
             e.error(f"`{t}` takes one number, not {len(args)}")
         return e.cast(args[0] if args else 0, t)
-    e.check_size(t.shape, t.dtype)
+    check_size(e, t.shape, t.dtype)
     flat: list[Any] = []
 
     def flatten(item: Any) -> None:
@@ -105,7 +106,7 @@ _define("bit_cast", "x dtype", _bit_cast)
 
 def _like(number: int) -> Callable[..., Any]:
     def expand(e: Emitter, x: Any) -> Any:
-        value = e.strong(x)
+        value = strong_value(e, x)
         one = Value(e.b.cast(Lit(number, i32), value.dtype))
         return e.pack([one] * value.type.count, value.shape) if isinstance(value.type, Tensor) else one
 
@@ -165,15 +166,15 @@ _define("Matrix", "items dt=", lambda e, items, dt: _tensor_from(e, "Matrix", it
 def _filled(diagonal: int | None, everywhere: int) -> Callable[..., Any]:
     def expand(e: Emitter, dt: Any, n: Any, m: Any) -> Any:
         t = scalar_type(e, dt)
-        rows = e.static_int(n, "the number of rows")
+        rows = static_int(e, n, "the number of rows")
         shape: tuple[int, ...] = (rows,)
         if diagonal is not None:
             shape = (rows, rows)
         elif m is not None:
-            shape = (rows, e.static_int(m, "the number of columns"))
+            shape = (rows, static_int(e, m, "the number of columns"))
         if any(n < 1 for n in shape):
             e.error(f"a vector or matrix needs positive dimensions, not {' by '.join(map(str, shape))}")
-        e.check_size(shape, t)
+        check_size(e, shape, t)
         components = [everywhere] * math.prod(shape)
         if diagonal is not None:
             components[:: rows + 1] = [diagonal] * rows
@@ -189,10 +190,10 @@ _define("Matrix.identity", "dt n m=", _filled(1, 0))
 
 
 def _unit(e: Emitter, n: Any, i: Any, dt: Any) -> Any:
-    size, position = e.static_int(n, "the length"), e.static_int(i, "the position")
+    size, position = static_int(e, n, "the length"), static_int(e, i, "the position")
     if not 0 <= position < size:
         e.error(f"position {position} is outside of a vector of {size}")
-    e.check_size((size,))
+    check_size(e, (size,))
     return e.pack([int(k == position) for k in range(size)], (size,), e.ip if dt is None else scalar_type(e, dt))
 
 
@@ -201,10 +202,10 @@ _define("Matrix.unit", "n i dt=", _unit)
 
 
 def _diagonal(e: Emitter, dim: Any, val: Any) -> Any:
-    n = e.static_int(dim, "the size")
+    n = static_int(e, dim, "the size")
     if n < 1:
         e.error(f"a matrix needs a positive size, not {n}")
-    e.check_size((n, n))
+    check_size(e, (n, n))
     return tensor(e, [val if i == j else 0 for i in range(n) for j in range(n)], (n, n))
 
 

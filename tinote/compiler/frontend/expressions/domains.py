@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from tinote.compiler.captures import MAX_UNROLLED
+from tinote.compiler.frontend.conversions import ask_python, static_int
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expressions.arithmetic import tensor
@@ -101,7 +102,7 @@ def _static_bounds(e: Emitter, *bounds: Any) -> tuple[int, ...]:
                 "a bound of a loop that is unrolled must be known at compile time; this one exists at run time only",
                 "leave out `ti.static` for a loop that runs",
             )
-    return tuple([e.static_int(bound, "a bound of a loop that is unrolled") for bound in bounds])
+    return tuple([static_int(e, bound, "a bound of a loop that is unrolled") for bound in bounds])
 
 
 def _axes(e: Emitter, domain: NdRange | FieldDomain) -> list[range]:
@@ -170,7 +171,7 @@ def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
     if made is not None:
         return static_items(e, made)
     if isinstance(front, Iterable):
-        items = tuple(islice(front, MAX_UNROLLED + 1)) if isinstance(front, Iterator) else e.ask(iter, front)
+        items = tuple(islice(front, MAX_UNROLLED + 1)) if isinstance(front, Iterator) else ask_python(e, iter, front)
         check_unrolled(e, len(items))
         return items
     e.error(f"{describe(front)} cannot be looped over")

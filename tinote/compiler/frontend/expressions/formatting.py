@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from string import Formatter
 from typing import Any
 
+from tinote.compiler.frontend.conversions import ask_python
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.values import Formatted, StructValue, Text, Value
@@ -33,7 +34,7 @@ def joined_text(e: Emitter, node: ast.JoinedStr) -> Any:
         if e.is_static(front) and isinstance(spec, str):
             conversion = {ord("r"): repr, ord("s"): str, ord("a"): ascii}.get(item.conversion)
             try:
-                shown = front if conversion is None else e.ask(conversion, front)
+                shown = front if conversion is None else ask_python(e, conversion, front)
                 parts.append(_constant_text(e, shown, spec))
             except (TypeError, ValueError) as error:
                 e.error(str(error), node=item.value)
@@ -92,7 +93,7 @@ def _completed(spec: str, numbers: list[Any]) -> str:
 def _constant_text(e: Emitter, front: Any, spec: str) -> str:
     """What is known at compile time in a format. Raises what `format` raises."""
     spec = _completed(spec, [front])
-    return in_format(front, spec) if isinstance(front, int) else e.ask(format, front, spec)
+    return in_format(front, spec) if isinstance(front, int) else ask_python(e, format, front, spec)
 
 
 def _samples(e: Emitter, front: Any) -> list[Any]:
@@ -107,7 +108,7 @@ def format_text(e: Emitter, template: str, args: list[Any], kwargs: dict[str, An
     """`template.format(*args, **kwargs)`."""
     if not _OF_THE_DIALECT.search(template) and all(e.is_static(a) for a in (*args, *kwargs.values())):
         try:
-            return e.ask(template.format, *args, **kwargs)
+            return ask_python(e, template.format, *args, **kwargs)
         except (LookupError, ValueError, TypeError, AttributeError) as error:
             e.error(f"this text cannot be formatted: {error}")
     parts: list[Any] = []
@@ -147,7 +148,7 @@ def percent_text(e: Emitter, template: str, operand: Any) -> Any:
     items = list(operand) if isinstance(operand, tuple) else [operand]
     if all(e.is_static(item) for item in (items if named is None else named.values())):
         try:
-            return e.ask(operator.mod, template, operand)
+            return ask_python(e, operator.mod, template, operand)
         except (LookupError, ValueError, TypeError) as error:
             e.error(f"this text cannot be formatted: {error}")
     parts: list[Any] = []
@@ -172,7 +173,7 @@ def percent_text(e: Emitter, template: str, operand: Any) -> Any:
         front = items[used] if named is None else named[name]
         used += 1
         if e.is_static(front):
-            parts.append(e.ask(operator.mod, re.sub(r"\(\w+\)", "", field[0]), (front,)))
+            parts.append(ask_python(e, operator.mod, re.sub(r"\(\w+\)", "", field[0]), (front,)))
             continue
         try:
             spec = percent_spec(flags, width, precision, letter)
@@ -230,7 +231,7 @@ def text_parts(e: Emitter, parts: Sequence[Any]) -> list[str | tuple[Atom, str]]
 def static_text(e: Emitter, front: Any) -> str:
     """What Python shows of something known at compile time."""
     try:
-        return e.ask(str, front)
+        return ask_python(e, str, front)
     except Exception as error:
         e.error(f"{describe(front)} cannot be shown: {type(error).__name__}: {error}")
 

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from tinote.compiler.frontend.conversions import ask_python, truth_of
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.expressions.arithmetic import COMPARISONS, UNARY, apply, binary
@@ -67,7 +68,7 @@ def comparison(e: Emitter, node: ast.Compare) -> Any:
             found = _compared(e, left, op, right)
             if e.shape(found) if e.is_value(found) else ():
                 e.error("a chain of comparisons needs numbers", "compare the vectors one pair at a time")
-            return e.truth(found), right
+            return truth_of(e, found), right
 
         holds, left = decide() if holds is True else conjoined(e, holds, decide)
         if holds is False:
@@ -89,9 +90,9 @@ def _compared(e: Emitter, left: Any, op: ast.cmpop, right: Any) -> Any:
         return apply(e, prim, left, right)
     if e.is_static(left) and e.is_static(right):
         if prim is p.eq or prim is p.ne:
-            return e.truth(e.ask(operator.eq, left, right)) is (prim is p.eq)
+            return truth_of(e, ask_python(e, operator.eq, left, right)) is (prim is p.eq)
         try:
-            return e.ask(_ORDER[prim], left, right)
+            return ask_python(e, _ORDER[prim], left, right)
         except TypeError:
             e.error(f"{describe(left)} and {describe(right)} cannot be compared")
     for side in (left, right):
@@ -103,7 +104,7 @@ def _member(e: Emitter, left: Any, op: ast.cmpop, right: Any) -> Any:
     negated = isinstance(op, ast.NotIn)
     if e.is_static(left) and e.is_static(right):
         try:
-            return e.ask(operator.contains, right, left) is not negated
+            return ask_python(e, operator.contains, right, left) is not negated
         except TypeError:
             e.error(f"`in` has no meaning with {describe(right)}")
     found: Any = False

@@ -27,7 +27,7 @@ def converted(e: Emitter, front: Any, t: Scalar | Tensor, what: str) -> Atom:
     if isinstance(atom, Lit):
         if dtype.kind in "iu" and atom.type.kind == "f" and atom.value % 1:
             e.warn(f"{what} is an integer: the fraction of {atom.value!r}, which is stored here, is cut off")
-        atom = e.fitting(atom, dtype)
+        atom = e.literals.fitting(atom, dtype)
     elif dtype.kind in "iu" and value.dtype.kind == "f":
         e.warn(f"{what} is an integer: the fraction of the {value.dtype} that is stored here is cut off")
     if isinstance(t, Tensor):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tinote.compiler.frontend.conversions import strong_value
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion
@@ -173,7 +174,7 @@ def _struct(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> StructValue:
             struct = _struct(e, [value], {})
         if struct is None and not e.is_value(value):
             e.error(f"{describe(value)} cannot be a member of a struct")
-        found[name] = struct or e.strong(value)
+        found[name] = struct or strong_value(e, value)
     return StructValue(found)
 
 

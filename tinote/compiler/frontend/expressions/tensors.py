@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tinote.compiler.frontend.conversions import static_int
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expressions.arithmetic import (
@@ -219,7 +220,7 @@ def _cast(e: Emitter, v: Any, dtype: Any) -> Any:
 
 
 def _row_of(e: Emitter, m: Any, index: Any) -> Any:
-    return tensor(e, _matrix(e, m, "a row")[e.static_int(index, "the number of a row")], (e.shape(m)[1],))
+    return tensor(e, _matrix(e, m, "a row")[static_int(e, index, "the number of a row")], (e.shape(m)[1],))
 
 
 #: the default of a parameter that must be given

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinote.compiler.frontend import analysis
+from tinote.compiler.frontend.conversions import strong_value
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Control, Emitter
 from tinote.compiler.frontend.expressions import structs
@@ -130,7 +131,7 @@ def _result_cells(e: Emitter, results: Results, front: Any) -> Any:
             f"{describe(front)} cannot be returned from one of several `return`s",
             "only numbers, vectors and matrices are known at run time",
         )
-    t = e.strong(front).type
+    t = strong_value(e, front).type
     cell = Var(Ref(t), "result")
     results.anchor.insert(Local((), (cell,), (), e.b.loc))
     return CellPlace(cell)
@@ -149,7 +150,7 @@ def _give(e: Emitter, results: Results, cells: Any, front: Any) -> None:
         return
     assert isinstance(cells, CellPlace) and isinstance(cells.ref.type, Ref)
     held = cells.type
-    value = e.strong(front)
+    value = strong_value(e, front)
     if value.shape != shape_of(held):
         e.error(f"the `return`s of this function give {describe(cells)} and {describe(value)}")
     # A cell holds what all returned values promote to, so that no `return` rounds another one's value.

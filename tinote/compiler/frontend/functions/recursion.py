@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any, NamedTuple
 
+from tinote.compiler.frontend.attempts import attempt
+from tinote.compiler.frontend.conversions import strong_value
 from tinote.compiler.frontend.emitter import Emitter, Silenced
 from tinote.compiler.frontend.expressions.structs import as_struct, leaves_of, rebuilt
 from tinote.compiler.frontend.functions.activations import Routine, RoutineCall, lower_recursion
@@ -137,7 +139,7 @@ def call_real(e: Emitter, source: FunctionSource, arguments: dict[str, Any], sco
         if any(frame.key == key for frame in e.frame.chain()):  # perhaps around the recursion that is being lowered
             raise Recursive(key)
         too_deep(e, source)
-        undo = e.attempt()
+        undo = attempt(e)
         try:
             return inline(e, source, arguments, scope, key)
         except Recursive as found:
@@ -298,7 +300,7 @@ def _routine(
     parameters: list[Var] = []
 
     def parameter(name: str, leaf: Any) -> Value:
-        parameters.append(Var(e.strong(leaf).type, name))
+        parameters.append(Var(strong_value(e, leaf).type, name))
         return Value(parameters[-1])
 
     inside = dict(arguments)

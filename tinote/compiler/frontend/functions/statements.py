@@ -44,7 +44,7 @@ def _guarded(e: Emitter, statement: ast.stmt, rest: list[ast.stmt], tail: bool) 
     saved, e.b.loc = e.b.loc, e.span(statement)
     outer, e.statement = e.statement, (e.here(), e.depth)
     try:
-        return e.lower_statement(statement, rest, tail)
+        return _lower_statement(e, statement, rest, tail)
     except TinoteError as error:
         e.report(e.placed_here(error))
     except Silenced:
@@ -55,6 +55,18 @@ def _guarded(e: Emitter, statement: ast.stmt, rest: list[ast.stmt], tail: bool) 
         if e.scope.find(name) is None:
             e.bind(name, POISON)
     return None
+
+
+def _lower_statement(e: Emitter, node: ast.stmt, rest: list[ast.stmt], tail: bool) -> Completion | None:
+    """Lower a statement with `rest` after it; `None`: control goes on with that."""
+    handler = e.handlers.statements.get(type(node))
+    if handler is not None:
+        handler(e, node)
+        return None
+    control = e.handlers.control.get(type(node))
+    if control is None:
+        e.unsupported(f"this statement ({type(node).__name__})")
+    return control(e, node, rest, tail)
 
 
 def expression(e: Emitter, node: ast.Expr) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tinote.compiler.captures import Capture, content_of
 from tinote.compiler.frontend.analysis import local_names
+from tinote.compiler.frontend.conversions import ask_python
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.python.undefined_names import hint_for
 from tinote.compiler.frontend.scopes import ConstantBinding, Variable
@@ -81,7 +82,7 @@ def outside(e: Emitter, value: Any) -> Any:
         item = getattr(value, "item", None)
         if callable(item) and buffer_of(value) is None:
             known = is_array or is_numpy_number(value)
-            return item() if known else e.ask(item)  # the tensor of another library may change
+            return item() if known else ask_python(e, item)  # the tensor of another library may change
     return value
 
 

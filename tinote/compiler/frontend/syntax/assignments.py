@@ -7,6 +7,7 @@ from typing import Any
 
 from tinote.compiler.frontend import analysis
 from tinote.compiler.frontend.calls.dispatch import call_object
+from tinote.compiler.frontend.conversions import strong_value
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions, Silenced, Statements
 from tinote.compiler.frontend.expressions import structs
@@ -135,7 +136,7 @@ def _assign_name(e: Emitter, name: str, front: Any, static: bool, value: ast.exp
     else:
         if value is not None and not isinstance(front, tuple | list) and e.is_value(front):
             with e.at(value):
-                front = e.strong(front)
+                front = strong_value(e, front)
         declare(e, name, front)
 
 
@@ -247,7 +248,7 @@ def named_expression(e: Emitter, node: ast.NamedExpr) -> Any:
     front = e.evaluate(node.value)
     anchor, depth = e.statement
     if e.depth > depth and e.scope.find(node.target.id) is None:
-        value = e.strong(front)
+        value = strong_value(e, front)
         cell = Var(Ref(value.type), node.target.id)
         anchor.insert(Local((), (cell,), (), e.b.loc))
         variable = Variable(node.target.id, None, e.b.loc, e.nest)

@@ -103,7 +103,7 @@ def _bounds(e: Emitter, lo: Any, hi: Any) -> Bounds:
 
 
 def _bound(e: Emitter, value: Value, t: Scalar) -> Atom:
-    return e.fitting(value.atom, t) if isinstance(value.atom, Lit) else e.b.cast(value.atom, t)
+    return e.literals.fitting(value.atom, t) if isinstance(value.atom, Lit) else e.b.cast(value.atom, t)
 
 
 def _count(e: Emitter, domain: IndexRange) -> Any:

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from tinote.compiler.frontend.calls.dispatch import call_object
+from tinote.compiler.frontend.conversions import index_atom, static_int
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.expressions import elements
@@ -150,7 +151,7 @@ def _from_zero(e: Emitter, buffer: Buffer, index: list[Atom]) -> tuple[Atom, ...
     for axis, first in enumerate(buffer.offset):
         found = index[axis]
         if isinstance(found, Lit):
-            index[axis] = e.index_atom(int(found.value) - first)
+            index[axis] = index_atom(e, int(found.value) - first)
         elif first:
             assert isinstance(found.type, Scalar)
             index[axis] = e.prim(p.sub, Value(found), Value(Lit(first, found.type))).atom
@@ -159,7 +160,7 @@ def _from_zero(e: Emitter, buffer: Buffer, index: list[Atom]) -> tuple[Atom, ...
 
 def _index(e: Emitter, front: Any, node: ast.expr) -> Atom:
     with e.at(node):
-        return e.index_atom(front)
+        return index_atom(e, front)
 
 
 def _refuse_hidden_field(e: Emitter, base: Any, node: ast.expr) -> None:
@@ -224,7 +225,7 @@ def _within(e: Emitter, front: Any, extent: int, node: ast.expr) -> int | None:
 
 def _static_slice(e: Emitter, node: ast.Slice) -> slice:
     bounds = [
-        None if part is None else e.static_int(e.evaluate(part), "a bound of a slice")
+        None if part is None else static_int(e, e.evaluate(part), "a bound of a slice")
         for part in (node.lower, node.upper, node.step)
     ]
     if bounds[2] == 0:
@@ -270,7 +271,7 @@ def _item(e: Emitter, base: Any, node: ast.expr) -> Any:
     key = e.evaluate(node)
     if isinstance(key, tuple) and isinstance(base[0] if base else None, tuple | list):
         for part in key:
-            base = base[e.static_int(part, "an index of a list")]
+            base = base[static_int(e, part, "an index of a list")]
         return base
     position = _within(e, key, len(base), node) if base else e.error("an empty list has no items")
     if position is not None:
