@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from tinote.compiler.launch.metadata import ExecutableMetadata, Signature
     from tinote.compiler.pipeline import Listener, Snapshot, Steps
     from tinote.ir import access_region, definite_stores, redirect
-    from tinote.ir.access_region import Effects
+    from tinote.ir.access_region import MemoryEffects
     from tinote.runtime import gpu, process_locks, store
     from tinote.runtime.jit import Binary
     from tinote.runtime.store import DiskStore
@@ -237,9 +237,9 @@ class Specialisation:
         return found
 
     @cached_property
-    def effects(self) -> Effects:
+    def effects(self) -> MemoryEffects:
         """What a launch does to memory, element by element. Runs the passes, unless an earlier process has."""
-        found = None if self._cache is None else self._cache.get("effects", access_region.Effects)
+        found = None if self._cache is None else self._cache.get("effects", access_region.MemoryEffects)
         if found is None:
             fn, _ = pipeline.run_pipeline(self.lowered.function, self._steps(pipeline.SCALAR_PRIMAL), self.config)
             found = access_region.effects_of(fn)

@@ -65,7 +65,7 @@ def filled_by(fn: ir.Function, stores: Collection[ir.Op]) -> SymbolicRegions:
     )
 
 
-class Effects(NamedTuple):
+class MemoryEffects(NamedTuple):
     """What a launch does to memory. `touched`: what it reads of the values that it finds, as `live_in`, and what it may
     write to. `definite`: what it stores to in every run, as `written`: all of that, and nothing else. `work`: what it
     computes for each element of that, in additions; infinite where that cannot be told.
@@ -76,7 +76,7 @@ class Effects(NamedTuple):
     work: float = math.inf
 
 
-def effects_of(fn: ir.Function) -> Effects:
+def effects_of(fn: ir.Function) -> MemoryEffects:
     """The effects of `fn` (scalar form)."""
     accesses = Accesses(fn)
     touched = regions_of(fn, [access.op for access in live_in_reads(fn, accesses)], frozenset())
@@ -85,7 +85,7 @@ def effects_of(fn: ir.Function) -> Effects:
     # Their users join many regions into one, which would claim too much.
     written = nodes.regions(access.op for access in stores[:MAX_DEFINITE_STORES])
     definite = SymbolicRegions(tuple(nodes.all), tuple(nodes.lengths), (), (), written)
-    return Effects(touched, definite, _work(fn.region, _loops_over_elements(stores)))
+    return MemoryEffects(touched, definite, _work(fn.region, _loops_over_elements(stores)))
 
 
 def _loops_over_elements(stores: Iterable[Access]) -> set[ir.Op]:

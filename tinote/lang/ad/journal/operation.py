@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 Arrays = Sequence[Array]
 
 
-class Run(Protocol):
+class RunOperation(Protocol):
     """Runs a further operation, whose only output is `target`, by default an array of its own. Gives that."""
 
     def __call__(self, rule: Rule, inputs: Sequence[Field], target: Field | None = None) -> Field: ...
@@ -56,7 +56,7 @@ class Rule(Protocol):
         ...
 
     def pushed(
-        self, run: Run, inputs: Sequence[Field], output: Field, tangents: Sequence[Field], target: Field
+        self, run: RunOperation, inputs: Sequence[Field], output: Field, tangents: Sequence[Field], target: Field
     ) -> None:
         """Compute the tangents of the only output, in `target`, by operations, of what the inputs and the output hold
         and of those of the inputs.

@@ -28,7 +28,7 @@ from tinote.lang.ad.functional.pushed_mode import PushedMode, base_of
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom, NumberOf
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.journal.operation import Computation, Rule, Run
+from tinote.lang.ad.journal.operation import Computation, Rule, RunOperation
 from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
@@ -296,7 +296,7 @@ class _Correction:
         return self.adjoints(adjoint_tangents)
 
     def pushed(
-        self, run: Run, inputs: Sequence[Field], output: Field, tangents: Sequence[Field], target: Field
+        self, run: RunOperation, inputs: Sequence[Field], output: Field, tangents: Sequence[Field], target: Field
     ) -> None:
         """The same step of the tangents, as it is linear."""
         run(_CorrectionAlong(self), tangents, target)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinote.lang.ad.journal.operation import Run
+from tinote.lang.ad.journal.operation import RunOperation
 from tinote.lang.data.fields import Field
 
 Array = np.ndarray[Any, Any]
@@ -38,7 +38,7 @@ class Linear:
         return self._transpose(adjoint_tangents[0])
 
     def pushed(
-        self, run: Run, inputs: Sequence[Field], output: Field, tangents: Sequence[Field], target: Field
+        self, run: RunOperation, inputs: Sequence[Field], output: Field, tangents: Sequence[Field], target: Field
     ) -> None:
         """The map of the tangents."""
         run(Linear(self._map, self._transpose), tangents, target)
@@ -83,7 +83,7 @@ class Bilinear:
         ]
 
     def pushed(
-        self, run: Run, inputs: Sequence[Field], output: Field, tangents: Sequence[Field], target: Field
+        self, run: RunOperation, inputs: Sequence[Field], output: Field, tangents: Sequence[Field], target: Field
     ) -> None:
         """The product rule."""
         (u, v), (du, dv) = inputs, tangents
@@ -132,7 +132,7 @@ class Solution:
         return [-d_found[rows] * self._x[columns] - found[rows] * dx[columns], d_found]
 
     def pushed(
-        self, run: Run, inputs: Sequence[Field], output: Field, tangents: Sequence[Field], target: Field
+        self, run: RunOperation, inputs: Sequence[Field], output: Field, tangents: Sequence[Field], target: Field
     ) -> None:
         """One solve with the same matrix."""
         rows, columns = self._rows, self._columns
