@@ -135,7 +135,7 @@ def test_a_view_records_and_takes_snapshots_without_a_page(tmp_path):
     assert abs(columns[-1] - 20) <= 2
     view.snapshot(tmp_path / "now.png")
     assert np.asarray(Image.open(tmp_path / "now.png"))[20, 20].tolist() == [255, 0, 0]
-    with pytest.raises(ViewError, match="0 frames"):
+    with pytest.raises(ViewError, match="at least 1 frame, and for a GIF fewer than 600, not 0"):
         view.record(tmp_path / "none.gif", frames=0)
 
 
