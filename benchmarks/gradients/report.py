@@ -222,7 +222,7 @@ def markdown(record: Record) -> str:
     ]
     if found:
         lines += [
-            "## Beside JAX and C, on one thread",
+            "## Compared with JAX and C, on one thread",
             "",
             "Each figure is the time of the value and its derivative. The last columns: the fastest style over the "
             "better peer and what was aimed at; R, the fastest style over the program alone; the slowest style over "
