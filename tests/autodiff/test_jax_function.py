@@ -13,7 +13,7 @@ import pytest
 
 import tinote as ti
 from examples.optax_fit import fit
-from tests.autodiff.framework_programs import EACH_MISFIT, PROGRAMS, Call, Made
+from tests.autodiff.framework_programs import EACH_MISFIT, PROGRAMS, Call
 
 
 @pytest.fixture(autouse=True)
@@ -31,17 +31,11 @@ def alike(a: Any, b: Any) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
 
 
-@pytest.fixture(scope="module", params=PROGRAMS)
-def made(request: pytest.FixtureRequest) -> Made:
-    """A program, compiled once for all transformations."""
-    level = request.config.getoption("--opt-level")
-    ti.init(default_fp=ti.f64, opt_level=3 * (request.param_index % 4 == 0) if level is None else level)
-    return PROGRAMS[request.param]()
-
-
-@pytest.fixture
-def pair(made: Made) -> tuple[Callable[..., Any], Callable[..., Any], list[Any]]:
+@pytest.fixture(params=PROGRAMS)
+def pair(request: pytest.FixtureRequest) -> tuple[Callable[..., Any], Callable[..., Any], list[Any]]:
     """A number made of a program's results, the same in JAX, and arguments."""
+    ti.init(default_fp=ti.f64)
+    made = PROGRAMS[request.param]()
     function = ti.ad.jax_function(made.f, inputs=made.inputs, outputs=made.outputs)
     weights = np.random.default_rng(1)
 
