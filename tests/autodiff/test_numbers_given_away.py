@@ -245,7 +245,7 @@ def test_an_array_that_was_read_from_text_is_warned_of(where: str) -> None:
         for i in range(2):
             world.loss[None] += w[i] * world.x[None]
 
-    with pytest.warns(UserWarning, match="written as text or copied before"), ti.ad.Tape(world.loss):
+    with pytest.warns(UserWarning, match="was written as text or copied"), ti.ad.Tape(world.loss):
         world.first()
         read = np.array([1.0, float(repr(world.y[None]))])
         if where == "a field":
@@ -281,6 +281,6 @@ def test_a_number_that_was_read_from_text_before_another_one_was_taken_out_is_wa
 @pytest.mark.parametrize("read", [np.float32, np.float64, lambda text: np.array([text]).astype(np.float32)[0]])
 def test_a_number_of_numpys_that_was_read_from_text_is_warned_of(read: Callable[[str], Any]) -> None:
     world = World()
-    with pytest.warns(UserWarning, match="written as text or copied before"), ti.ad.Tape(world.loss):
+    with pytest.warns(UserWarning, match="was written as text or copied"), ti.ad.Tape(world.loss):
         world.first()
         world.scaled(read(str(world.y[None])))
