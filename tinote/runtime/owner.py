@@ -69,14 +69,14 @@ def present_owner() -> Owner:
     view = current_owner.get()
     if view is not SESSION:
         return view
-    asyncio = sys.modules.get("asyncio")
-    task = None
-    if asyncio is not None:
-        running_loop = getattr(asyncio, "_get_running_loop", None)  # another thread may be importing it just now
-        task = None if running_loop is None or running_loop() is None else asyncio.current_task()
-    if task is None:
-        owner: Owner | None = getattr(_of_thread, "owner", None)
-        return owner if owner is not None else _thread_owner()
+    asyncio: Any = sys.modules.get("asyncio")
+    running_loop = getattr(asyncio, "_get_running_loop", None)  # another thread may be importing it just now
+    if running_loop is None or running_loop() is None or (task := asyncio.current_task()) is None:
+        try:
+            found: Owner = _of_thread.owner
+        except AttributeError:
+            return _thread_owner()
+        return found
     owner = _of_tasks.get(task)
     if owner is None:
         owner = _of_tasks[task] = Owner(task, _thread_owner())

@@ -352,11 +352,6 @@ def use(recording: Recorder, companions: Collection[Buffer] | None = None) -> No
             recording.is_using = True
 
 
-def is_alone(recording: Recorder) -> bool:
-    """Whether no other recording is open, and none has met this one."""
-    return len(open_recordings) == 1 and recording.met is None
-
-
 def refuse_same_values(recording: Recorder) -> None:
     """Raise `DifferentiationError` where an open recording of another owner has read or written what this one writes,
     or has written what it reads. That one is told, too, when it asks.

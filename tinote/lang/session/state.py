@@ -453,7 +453,10 @@ def end_watch(watcher: OutsideWatcher, before: OutsideWatcher | None) -> None:
 
 def may_replay(memories: Iterable[Memory], *knowing: OutsideWatcher) -> bool:
     """Whether a captured step that uses this memory may be replayed. `knowing`: recordings that know of it."""
-    return all(watcher in knowing or watcher.replaying_outside(memories) for watcher in tuple(session.watchers))
+    for watcher in tuple(session.watchers):
+        if watcher not in knowing and not watcher.replaying_outside(memories):
+            return False
+    return True
 
 
 @contextmanager

@@ -57,7 +57,8 @@ class LostValues:
             if isinstance(event, RecordedLaunch | CapturedStep):
                 for arguments in self._launches_of(event):
                     self.launch(arguments)
-                self._numbers_to_launch(event)
+                if event.sources:
+                    self._numbers_to_launch(event)
             elif isinstance(event, Custom):
                 self.custom(event)
             elif isinstance(event, Write):

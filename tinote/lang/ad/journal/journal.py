@@ -55,8 +55,8 @@ from tinote.lang.session.owners import (
     both_use,
     claim,
     close_recording,
-    is_alone,
     open_recording,
+    open_recordings,
     own_gradients,
     refuse_same_values,
     use,
@@ -897,7 +897,7 @@ class Journal(Recorder):
         self._met[loss.buffer] = True
         try:
             open_recording(self)
-            if not is_alone(self):
+            if len(open_recordings) > 1:
                 refuse_same_values(self)
             loss.fill(0)
         except BaseException:
@@ -962,7 +962,7 @@ class Journal(Recorder):
         """The gradients that `reverse` will touch belong to the present owner from now on. `clear`: those that were
         another's start at zero.
         """
-        if not is_alone(self):
+        if len(open_recordings) > 1 or self.met is not None:
             refuse_same_values(self)
         use(self)
         if session.has_owners or self.owner is not SESSION:
@@ -974,7 +974,7 @@ class Journal(Recorder):
         """Run the gradients of all that was recorded."""
         if self.events:
             self.sweep().run()
-        if not is_alone(self):
+        if len(open_recordings) > 1 or self.met is not None:
             refuse_same_values(self)
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
