@@ -999,8 +999,14 @@ def test_defaults_that_are_replaced_are_those_of_the_next_call(library: Library)
 
 
 def test_what_is_collected_meanwhile_is_not_the_steps(library: Library) -> None:
-    """Whatever garbage Python comes upon while it runs: functions that are left then end as ever."""
+    """Garbage that Python collects while it runs: functions that are left then end as ever, and what libraries do about
+    collections (JAX registers a callback) is theirs.
+    """
     ended: list[int] = []
+    phases: list[tuple[str, float]] = []
+
+    def notes(phase: str, _: object) -> None:
+        phases.append((phase, time.perf_counter()))
 
     def waits(number: int) -> Any:
         try:
@@ -1020,12 +1026,15 @@ def test_what_is_collected_meanwhile_is_not_the_steps(library: Library) -> None:
             circle.append(circle)
         gc.set_threshold(60_000, 1000, 1000)  # in the first call, not before
         del circle
+        gc.callbacks.append(notes)
         gc.enable()
         program()
     finally:
+        gc.callbacks.remove(notes)
         gc.set_threshold(*thresholds)
         gc.enable()
     assert program.is_captured and sorted(ended) == list(range(20))
+    assert {"start", "stop"} == {phase for phase, _ in phases}
 
 
 def test_a_change_before_a_function_is_met_counts() -> None:

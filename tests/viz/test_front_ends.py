@@ -110,7 +110,7 @@ def test_with_our_extension_the_program_plays(output: dict[str, Any]) -> None:
     assert rank < 0, "before what shows widgets, and pictures"
     assert taken(output, [*types, WIDGET, PNG, TEXT]) == front_end.VIEW_TYPE
     said = row("JupyterLab 4")
-    assert said.live == "live" and WORDS[front_end.VIEW_TYPE] in said.stored and "not trusted" in said.stored
+    assert said.live == "live" and WORDS[front_end.VIEW_TYPE] in said.stored and "untrusted" in said.stored
     without = nbformat.v4.new_output("display_data", {**output["data"], front_end.VIEW_TYPE: {"version": 1}})
     assert taken(without, [*types, WIDGET, PNG]) == front_end.VIEW_TYPE and "the last picture" in said.stored
 
@@ -156,11 +156,11 @@ def test_what_is_said_to_be_tested_is() -> None:
     markers = " ".join(options["tool"]["pytest"]["ini_options"]["markers"])
     files = [file.name for file in (PROJECT / "tests" / "browser").glob("test_*.py")]
     checks: dict[str, Callable[[str], bool]] = {
-        "in every run of the tests": lambda name: "test_saved_programs.py" in files,
+        "in every test run": lambda name: "test_saved_programs.py" in files,
         "pytest -m marimo": lambda name: "marimo" in markers and "test_marimo.py" in files,
         "by hand": lambda name: "without the extension" in name,
-        "no: by": lambda name: True,
-        "no: they": lambda name: name.startswith("GitHub"),
+        "no: inferred from": lambda name: True,
+        "no: inferred; they": lambda name: name.startswith("GitHub"),
     }
     for one in rows():
         [check] = [act for words, act in checks.items() if words in one.tested]

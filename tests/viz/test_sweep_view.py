@@ -41,7 +41,7 @@ def test_before_during_and_after() -> None:
     assert shown["rows"][2] == [2, "1", "0", "1", "2 ms", "done"]
     assert facts(table, "run", Choice(table, "-energy"), ended=True)["statements"][0] == "Best: energy = 4 at k = -1"
     wrong = facts(table, "run", Choice(table, "energies"), ended=True)
-    assert wrong["best"] == -1 and "no result that is a number; there are: energy, force" in as_text(wrong)
+    assert wrong["best"] == -1 and "not a numeric result; there are: energy, force" in as_text(wrong)
     assert draw_sweep(shown, None, 640).startswith(b"\x89PNG")
 
 

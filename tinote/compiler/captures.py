@@ -46,7 +46,7 @@ class Capture(NamedTuple):
     value: Any
 
     def current(self) -> Any:
-        """What stands there now. Raises what the reading raises when it is gone."""
+        """The present object there. Raises what the reading raises when it is gone."""
         if self.kind is CaptureKind.CONTENT:
             return content_of(self.owner)
         if self.kind is CaptureKind.EVALUATION:
@@ -61,7 +61,7 @@ class Capture(NamedTuple):
             return False
 
     def unchanged(self) -> bool:
-        """Whether the same object, or an equal number, text or tuple of them, still stands there; whether an evaluation
+        """Whether the same object, or an equal number, text or tuple of them, is still there; whether an evaluation
         gives the same again.
         """
         if self.kind is CaptureKind.EVALUATION:

@@ -101,7 +101,7 @@ class Specialisation:
         self._captures: tuple[Capture, ...] = ()
         self._signature: Signature | None = None
         self._results: dict[Request, Compiled] = {}
-        self._temporary = TemporaryBuffers(lambda: self.accesses().loaded | self.accesses().written)
+        self._temporary = TemporaryBuffers()
         self._compiling = SingleFlight()
         self._differentiated: dict[Request, Function] = {}
         self._carried: dict[tuple[Buffer, Request], tuple[list[tuple[Buffer, Span]], Note | None]] = {}
@@ -311,7 +311,7 @@ class Specialisation:
 
     def twins(self, request: Request) -> dict[Buffer, Buffer]:
         """What stands for each of a request's `temporaries` in its code and its facts."""
-        return self._temporary.twins(request)
+        return self._temporary.twins(request, self.accesses)
 
     def original(self, buffer: Buffer) -> Buffer:
         """What a buffer of the code is to the kernel itself."""

@@ -102,7 +102,7 @@ def function_source(function: types.FunctionType, is_func: bool = False) -> Func
 
 
 def plain_source(function: types.FunctionType) -> FunctionSource:
-    """The source of a function that nobody has decorated, or of a `lambda`; the same object as long as it is in use.
+    """The source of a function without a decorator, or of a `lambda`; the same object as long as it is in use.
     Raises `KernelSyntaxError` when there is none, or the function is a generator or async.
     """
     made_of = (function.__code__, function.__defaults__, function.__kwdefaults__)

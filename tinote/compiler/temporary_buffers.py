@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
+from tinote.compiler.launch.access_summary import AccessSummary
 from tinote.compiler.requests import Request
 from tinote.ir.buffers import twin_of
 from tinote.ir.nodes import Buffer
 
 
 class TemporaryBuffers:
-    """What stands for buffers whose gradients and tangents a request has for its own time (`ir/redirect.py`).
-    `touched`: gives the buffers that the kernel reads or writes.
-    """
+    """What stands for buffers whose gradients and tangents a request has for its own time (`ir/redirect.py`)."""
 
-    def __init__(self, touched: Callable[[], Collection[Buffer]]) -> None:
-        self._touched = touched
+    def __init__(self) -> None:
         self._twins: dict[Request, dict[Buffer, Buffer]] = {}
         self._originals: dict[Buffer, Buffer] = {}  # the other way round
 
@@ -23,12 +21,14 @@ class TemporaryBuffers:
         """What stands for the buffers of a request is out of date."""
         self._twins.pop(request, None)
 
-    def twins(self, request: Request) -> dict[Buffer, Buffer]:
-        """What stands for each of a request's `temporaries` in its code and its facts (`ir/redirect.py`)."""
+    def twins(self, request: Request, accesses: Callable[[], AccessSummary]) -> dict[Buffer, Buffer]:
+        """What stands for each of a request's `temporaries` in its code and its facts (`ir/redirect.py`). `accesses`:
+        gives what the kernel does to memory. (Held here, it would tie each kernel into a cycle.)
+        """
         if not request.temporaries and not (request.reverses and request.directions > 1):
             return {}
         if request.zeroed:
-            return self.twins(request.into(frozenset()))  # it names their gradients
+            return self.twins(request.into(frozenset()), accesses)  # it names their gradients
         found = self._twins.get(request)
         if found is None:
             # A launch that saves old values saves those which its gradient, with the same adjoints, will need.
@@ -37,7 +37,7 @@ class TemporaryBuffers:
             made = {b: twin_of(b, adjoint=adjoint, tangent=tangent, directions=directions) for b in request.temporaries}
             if directions > 1:
                 # What has a dual or a gradient of its own, along one direction, has none of several.
-                touched = self._touched()
+                touched = accesses().loaded | accesses().written
                 own = [b for b in touched if (b.adjoint if adjoint else b.tangent) is not None and b not in made]
                 made |= {b: twin_of(b, adjoint=False, tangent=False, directions=directions) for b in own}
             found = self._twins.setdefault(request, made)

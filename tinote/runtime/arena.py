@@ -19,7 +19,7 @@ class DeviceFull(Exception):
 
 
 class ArenaPlaces:
-    """The places of blocks in the arena of `device`, a `gpu.Device`, and its pieces that nobody has."""
+    """The places of blocks in the arena of `device`, a `gpu.Device`, and its free pieces."""
 
     def __init__(self, device: Any) -> None:
         self.device = device

@@ -47,18 +47,24 @@ class Watch:
 
     def __enter__(self) -> Watch:
         self._before = sys.getprofile()
-        gc.callbacks.append(self._collect)
+        gc.callbacks.insert(0, self._collection_starts)  # before those of libraries, and after them
+        gc.callbacks.append(self._collection_stops)
         sys.setprofile(self._notice)
         return self
 
     def __exit__(self, *error: object) -> None:
         sys.setprofile(self._before)
-        gc.callbacks.remove(self._collect)
+        gc.callbacks.remove(self._collection_starts)
+        gc.callbacks.remove(self._collection_stops)
         self._is_collecting = False
 
-    def _collect(self, phase: str, _: object) -> None:
-        if threading.get_ident() == self._thread:
-            self._is_collecting = phase == "start"
+    def _collection_starts(self, phase: str, _: object) -> None:
+        if phase == "start" and threading.get_ident() == self._thread:
+            self._is_collecting = True
+
+    def _collection_stops(self, phase: str, _: object) -> None:
+        if phase == "stop" and threading.get_ident() == self._thread:
+            self._is_collecting = False
 
     def _notice(self, frame: Any, event: str, argument: Any) -> None:
         if self._is_collecting:
