@@ -299,7 +299,7 @@ def outcome(trial: Trial, steps: list[Callable[[], object]]) -> Any:
     trial.reset()
     try:
         with warnings.catch_warnings(), ti.ad.Tape(trial.loss):
-            # Numbers that Python takes out and computes with may be lost, which is told rightly.
+            # Numbers that Python takes out and computes with may be lost, and the warning of that is right.
             warnings.filterwarnings("ignore", "(?s).*a plain number goes to arithmetic", UserWarning)
             for step in steps:
                 step()

@@ -184,7 +184,7 @@ def fields(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, ...]:
 
 
 def said_of(kernel: Any, gradient: bool) -> list[tuple[int, str, bool, str]]:
-    """All remarks, each of which is of a step that ran."""
+    """All remarks; each comes from a step that ran."""
     made = stages_of(kernel.specialise_by_types(), gradient)
     assert {one.step for one in made.remarks} <= {stage.name for stage in made.stages}
     return [(one.loc.line, one.step, one.done, one.text) for one in made.remarks]

@@ -57,10 +57,11 @@ class Guards:
         """Whether all gradients that matter are whose they were, so that none has to be claimed."""
         if present_owner() is not self.owner:
             return False
-        if session.gradients is self._known and (self._cleared is None or not session.has_owners):
-            return True  # no field and no owner has come or gone since
+        is_known = session.gradients is self._known  # else fields or owners have come or gone since
+        if is_known and not session.has_owners:
+            return True
         own = None if self._cleared is None else own_gradients()
-        if session.gradients is self._known and own is self._cleared:
+        if is_known and own is self._cleared:
             return True
         if any(owner_of(buffer) is not owner for buffer, owner in self._owners):
             return False

@@ -240,8 +240,7 @@ class Kernel(Tokenised, Generic[P, R]):
 
     def runs(self, key: tuple[Any, ...], instance: Instance) -> bool:
         """Whether a launch whose arguments have this key would run this instance, if it is current."""
-        found = self._instances.get(key)  # each replay of a captured step asks
-        return found is instance or (found is not None and self._instances.find(key) is instance)
+        return self._instances.find(key) is instance
 
     def _with_arrays(
         self,

@@ -735,14 +735,16 @@ def init(
     FieldError
         For an option that does not exist, or a value that it cannot have.
 
-    Notes ----- With `fast_math` a result may be rounded differently from IEEE arithmetic in the order of the program: a
-    product and an addition are one instruction, a division is a product with a reciprocal, functions are approximated
-    to a few units in the last place, and the terms of a sum are added in another order. NaN and infinity stay what they
-    are, and neither arises from finite numbers: where all intermediate results are finite, and the sum of the absolute
-    values of what is added up is, too, so are the results of fast maths (which may keep a number that IEEE arithmetic
-    loses to underflow, and then overflow where the real number does). Factors are never reordered so that a product on
-    the way overflows or vanishes; up to two binary digits are lost next to the limits of a type. What depends on the
-    last digit, such as the root of a difference of equal numbers, may differ.
+    Notes
+    -----
+    With `fast_math` a result may be rounded differently from IEEE arithmetic in the order of the program: a product and
+    an addition are one instruction, a division is a product with a reciprocal, functions are approximated to a few
+    units in the last place, and the terms of a sum are added in another order. NaN and infinity stay what they are, and
+    neither arises from finite numbers: where all intermediate results are finite, and the sum of the absolute values of
+    what is added up is, too, so are the results of fast maths (which may keep a number that IEEE arithmetic loses to
+    underflow, and then overflow where the real number does). Factors are never reordered so that a product on the way
+    overflows or vanishes; up to two binary digits are lost next to the limits of a type. What depends on the last
+    digit, such as the root of a difference of equal numbers, may differ.
 
     Examples
     --------

@@ -62,7 +62,7 @@ def check(e: FunctionEmitter, op: Check) -> None:
     known = int(extent.value) if isinstance(extent, Lit) else None
     site = bounds_site(buffers, op.text, op.axis, known, op.loc, first_index(op))
     array = array_named(buffers, op.text, op.axis)
-    # Of an array its whole shape, which nobody knew before the launch.
+    # Of an array its whole shape, unknown before the launch.
     words = [word(e, extent)] if array is None else [e.wide_extent(array, axis) for axis in range(array.rank)]
     fail_unless(e, e.use(condition), site, [word(e, index), *words])
 

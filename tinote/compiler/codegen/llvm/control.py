@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tinote.compiler.codegen.llvm import lanes as llvm_lanes
@@ -85,15 +85,19 @@ def loop(
     latch = e.block
     e.do(f"br i1 {more}, label %{strip}, label %{done}")
     e.fill(hole, f"{start} = phi i64 [ {hi if reverse else lo}, %{before} ], [ {end}, %{latch} ]")
-    for at, name, ty, a, b in zip(holes, values, carried, initial, results, strict=True):
-        e.fill(at, f"{name} = phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]")
+    joined = _joined(carried, (initial, before), (results, latch))
+    for at, name, phi in zip(holes, values, joined, strict=True):
+        e.fill(at, f"{name} = {phi}")
     e.begin(done)
     if runs:
         return results
-    return [
-        e.value(f"phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]")
-        for ty, a, b in zip(carried, initial, results, strict=True)
-    ]
+    return [e.value(phi) for phi in joined]
+
+
+def _joined(types: Sequence[str], one: tuple[Sequence[str], str], other: tuple[Sequence[str], str]) -> list[str]:
+    """The values of two blocks where these meet, each as a phi."""
+    (first, a), (second, b) = one, other
+    return [f"phi {ty} [ {x}, %{a} ], [ {y}, %{b} ]" for ty, x, y in zip(types, first, second, strict=True)]
 
 
 def _guard(e: TaskText, lo: str, hi: str, enter: str, skip: str, runs: bool, less: str) -> str:
@@ -170,15 +174,13 @@ def _plain_loop(
     note = _loop_note(e, group, body, twice=vectorize and is_latency_bound(body))
     e.do(f"br i1 {more}, label %{loop}, label %{done}{note}")
     e.fill(hole, f"{iteration} = phi i64 [ {start}, %{before} ], [ {following}, %{latch} ]")
-    for at, name, ty, a, b in zip(holes, values, carried, initial, results, strict=True):
-        e.fill(at, f"{name} = phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]")
+    joined = _joined(carried, (initial, before), (results, latch))
+    for at, name, phi in zip(holes, values, joined, strict=True):
+        e.fill(at, f"{name} = {phi}")
     e.begin(done)
     if runs:
         return [e.value(f"phi {ty} [ {b}, %{latch} ]") for ty, b in zip(carried, results, strict=True)]
-    return [
-        e.value(f"phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]")
-        for ty, a, b in zip(carried, initial, results, strict=True)
-    ]
+    return [e.value(phi) for phi in joined]
 
 
 def _bind_index(e: TaskText, index: ir.Var, iteration: str) -> None:
@@ -267,8 +269,9 @@ def while_(e: TaskText, op: ir.While) -> None:
     e.groups, e.group_text, e.proved_text = outer
     latch = e.block
     e.do(f"br label %{head}")
-    for at, name, ty, a, b in zip(holes, values, types, initial, results, strict=True):
-        e.fill(at, f"{name} = phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]")
+    joined = _joined(types, (initial, before), (results, latch))
+    for at, name, phi in zip(holes, values, joined, strict=True):
+        e.fill(at, f"{name} = {phi}")
     e.begin(done)
     e.env.update(zip(op.outs, values, strict=True))
 
@@ -287,9 +290,10 @@ def if_(e: TaskText, op: ir.If) -> None:
         ends.append((yields, e.block))
         e.do(f"br label %{join}")
     e.begin(join)
-    for k, out in enumerate(op.outs):
-        (a, at), (b, bt) = ((yields[k], block) for yields, block in ends)
-        e.env[out] = e.value(f"phi {TYPES[out.type]} [ {a}, %{at} ], [ {b}, %{bt} ]")  # type: ignore[index]
+    if op.outs:
+        one, other = ends
+        for out, phi in zip(op.outs, _joined([TYPES[v.type] for v in op.outs], one, other), strict=True):  # type: ignore[index]
+            e.env[out] = e.value(phi)
 
 
 def burn_fuel(e: TaskText, work: str, loc: Span) -> None:

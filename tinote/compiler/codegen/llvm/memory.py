@@ -100,7 +100,7 @@ def _atomic_update(e: FunctionEmitter, prim: p.Primitive, t: Scalar, address: st
             return e.value(f"atomicrmw {word} ptr {address}, {ty} {value} monotonic, align {t.size}{metadata}")
     elif prim is p.add and t.kind == "f" and t is not f16:
         return e.value(f"atomicrmw fadd ptr {address}, {ty} {value} monotonic, align {t.size}{metadata}")
-    # Compare and exchange until nobody was faster.
+    # Compare and exchange until no other thread was faster.
     bits = f"i{t.size * 8}"
     first = e.value(f"load atomic {bits}, ptr {address} monotonic, align {t.size}{metadata}")
     before, loop, done = e.block, e.label(), e.label()

@@ -104,7 +104,7 @@ class PythonEmitter(Order):
         return self.site(fault_site(ir.Check(ir.FaultKind.OVERFLOW, (ir.false, *shown), text, 0, op.loc)))
 
     def surely_divides(self, op: ir.Prim) -> bool:
-        """Whether the divisor is not zero for certain, or nobody asks."""
+        """Whether the divisor is certainly not zero, or is not checked."""
         divisor = op.args[1]
         if not self.checks_division:
             return True

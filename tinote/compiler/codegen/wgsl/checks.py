@@ -49,7 +49,7 @@ def check(e: TaskEmitter, op: Check) -> None:
     site = bounds_site(e.m.all_buffers, op.text, op.axis, known, op.loc, first_index(op))
     shown = [(element_type(a.type), e.use(a)) for a in (index, extent)]
     array = array_named(e.m.all_buffers, op.text, op.axis)
-    if array is not None:  # its whole shape, which nobody knew before the launch
+    if array is not None:  # its whole shape, unknown before the launch
         shown[1:] = [(u32, extent_of(e, array, axis)) for axis in range(array.rank)]
     fail_unless(e, e.use(condition), site, shown)
 

@@ -165,7 +165,7 @@ def add_to(e: TaskEmitter, op: Atomic, value: str) -> None:
 
 
 def exchange(e: TaskEmitter, t: Scalar, prim: Primitive, both: tuple[Atom, ...], place: NumberPlace, value: str) -> str:
-    """Compare and exchange until nobody was faster; gives the old value."""
+    """Compare and exchange until no other invocation was faster; gives the old value."""
     cell, (where,) = e.name_for("c"), place.words
     e.do(f"var {cell} = atomicLoad(&{where});")
     with e.nested("loop {"):

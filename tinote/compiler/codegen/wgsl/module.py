@@ -115,7 +115,7 @@ def grid_loop(e: TaskEmitter, task: Task) -> int | None:
     with e.nested("if (me == 0u && end < iterations) {"):
         e.do(f"atomicMax(&block[{LEFT}], iterations);")
     e.do("var iteration = begin + min(me, end - begin);")
-    # Nothing wraps, though there may be as many iterations as words have values.
+    # Nothing wraps, though the number of iterations may be that of all values of a word.
     with e.loop("for (; iteration < end; iteration += min(stride, end - iteration)) {"):
         number = "Wide(iteration, 0u)" if wide_index else f"{type_name(t)}(iteration)"
         e.env[task.body.params[0]] = e.value(e.prim_text(p.add, t, (lo, lo), [e.value(first), number]))

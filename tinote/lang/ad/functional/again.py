@@ -29,6 +29,7 @@ from tinote.lang.ad.journal.events import (
 )
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.memory.values import element_at, held_now, hold, store
+from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, computed_again, traced
 from tinote.lang.kernels.unwritable import launch_on_copies
 from tinote.lang.session.state import Recorder, note_launch_outside, note_python_write, session
@@ -201,6 +202,19 @@ def leaving_value(recorder: Recorder, buffer: Buffer) -> Iterator[Buffer]:
         return
     with base.leaving_values():
         yield base.duals_apart.get(buffer, buffer)
+
+
+def leave_value(recorder: Recorder, companion: Buffer, value: Any) -> None:
+    """A gradient or dual becomes this value, which a block inside of what `recorder` is told has computed: a number, or
+    what an array holds.
+    """
+    with leaving_value(recorder, companion) as held:
+        if isinstance(value, Field):
+            note_python_write(companion, ..., None, value.buffer)
+            hold(held, held_now(value.buffer))
+        else:
+            note_python_write(companion, ..., value)
+            hold(held, value)
 
 
 def refuse_other_again(name: str, span: Span) -> NoReturn:

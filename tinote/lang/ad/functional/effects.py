@@ -5,7 +5,7 @@ what memory held at its start, where the block is to run again.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
@@ -43,6 +43,19 @@ class Effects:
         self.start = MemoryCopies()
         self._tell = tell
         self._keeps = keeps
+        self._listening: AbstractContextManager[None] | None = None
+
+    def begin(self) -> None:
+        """The block begins, where no `with` statement can hold it (`listening`)."""
+        listening = self.listening()
+        listening.__enter__()
+        self._listening = listening
+
+    def end(self) -> None:
+        """It ends, if it has begun."""
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            listening.__exit__(None, None, None)
 
     @contextmanager
     def listening(self) -> Iterator[None]:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.functional.again import companions_are_values, keep_gradients_apart, leaving_value
+from tinote.lang.ad.functional.again import companions_are_values, keep_gradients_apart, leave_value
 from tinote.lang.ad.functional.directions import SeveralDirections
 from tinote.lang.ad.functional.forward_mode import ForwardMode, direction_of
 from tinote.lang.ad.functional.pushed_mode import (
@@ -29,11 +29,10 @@ from tinote.lang.ad.functional.pushed_mode import (
 )
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.memory.undo import numbers
-from tinote.lang.ad.memory.values import held_now, hold
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.owners import clear_own_duals
-from tinote.lang.session.state import Recorder, note_python_write, recorder, session
+from tinote.lang.session.state import Recorder, recorder, session
 from tinote.runtime.seam import heard
 from tinote.source import caller
 
@@ -76,9 +75,7 @@ class ForwardBlock:
         base = base_of(around)
         for buffer in sorted(companions_with_values(around), key=lambda one: one.name):
             if _is_dual(buffer):
-                with leaving_value(around, buffer) as held:
-                    note_python_write(buffer, ..., 0.0)
-                    hold(held, 0.0)
+                leave_value(around, buffer, 0.0)
         if isinstance(base, Journal) and base.tangents is None:
             clear_own_duals()
 
@@ -104,9 +101,7 @@ class ForwardBlock:
             keep_gradients_apart(around)
         companions_are_values(around, [dual.buffer for dual, _ in found], self._span)
         for dual, own in found:
-            with leaving_value(around, dual.buffer) as held:
-                note_python_write(dual.buffer, ..., None, own.buffer)
-                hold(held, held_now(own.buffer))
+            leave_value(around, dual.buffer, own)
 
     def end(self) -> None:
         """It is not followed any longer."""

@@ -21,7 +21,7 @@ before the first tape inside of it (`Journal.companions_before`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -66,7 +66,6 @@ class InnerTape:
         self._span = span
         self._clears = clears
         self._effects = Effects(keeps=True)
-        self._listening: AbstractContextManager[None] | None = None
         self._family: object = None
         self._gradients: list[Buffer] = []
         self._launches = 0
@@ -87,9 +86,7 @@ class InnerTape:
         """The tape records from now on."""
         self._family = self._tape.trace.family
         self._tape.will_run_again()
-        listening = self._effects.listening()
-        listening.__enter__()
-        self._listening = listening
+        self._effects.begin()
 
     @contextmanager
     def sweeping(self) -> Iterator[None]:
@@ -111,12 +108,10 @@ class InnerTape:
 
     def stop(self) -> None:
         """It does not any more, if it did."""
-        listening, self._listening = self._listening, None
-        if listening is not None:
-            listening.__exit__(None, None, None)
+        self._effects.end()
 
     def refuse(self, custom: Custom) -> NoReturn:
-        """Raise for a stretch with a gradient of its own in the tape."""
+        """Raise for a block with a custom gradient in the tape."""
         notes = [] if self._outer.opened is None else [Note("it is inside of this", self._outer.opened)]
         raise DifferentiationError(
             f"'{custom.name}' cannot run in a tape inside of another recording: it cannot be run again",

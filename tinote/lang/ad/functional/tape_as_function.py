@@ -19,7 +19,6 @@ tangents of the recording around, those that are values lie elsewhere (`Journal.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 from tinote.errors import DifferentiationError, Note
@@ -27,7 +26,7 @@ from tinote.lang.ad.functional.again import (
     Again,
     companions_are_values,
     keep_gradients_apart,
-    leaving_value,
+    leave_value,
 )
 from tinote.lang.ad.functional.effects import Effects
 from tinote.lang.ad.functional.inputs import DifferentiatedFunction
@@ -37,10 +36,9 @@ from tinote.lang.ad.functional.pushed_mode import PushedMode, companions_with_va
 from tinote.lang.ad.functional.second_order import give_gradients_duals
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.memory.values import held_now, hold
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced
-from tinote.lang.session.state import note_python_write, recorder, session
+from tinote.lang.session.state import recorder, session
 from tinote.source import Span
 
 
@@ -73,7 +71,6 @@ class TapeAsFunction:
         self._loss = loss
         self._span = span
         self._effects = Effects(keeps=True)
-        self._listening: AbstractContextManager[None] | None = None
         self._launches = 0
 
     def enter(self) -> None:
@@ -85,18 +82,14 @@ class TapeAsFunction:
         """The tape records from now on."""
         self._tape.will_run_again()
         self._launches = session.launches
-        listening = self._effects.listening()
-        listening.__enter__()
-        self._listening = listening
+        self._effects.begin()
 
     def stop(self) -> None:
         """It does not any more, if it did."""
-        listening, self._listening = self._listening, None
-        if listening is not None:
-            listening.__exit__(None, None, None)
+        self._effects.end()
 
     def refuse(self, custom: Custom) -> NoReturn:
-        """Raise for a stretch with a gradient of its own in the tape."""
+        """Raise for a block with a custom gradient in the tape."""
         raise DifferentiationError(
             f"'{custom.name}' cannot run in the tape inside of two other derivatives: it cannot be run again",
             custom.span,
@@ -113,12 +106,12 @@ class TapeAsFunction:
         have_values = companions_with_values(outer)
         companions_are_values(outer, [field.grad.buffer for field in known], self._span)
         for field, gradient in zip(fields, found, strict=True):
-            self._leave(field.grad, gradient)
+            leave_value(outer, field.grad.buffer, gradient)
         for field in known:
             if field is self._loss:
-                self._leave(field.grad, 1.0)
+                leave_value(outer, field.grad.buffer, 1.0)
             elif field not in fields and field.grad.buffer in have_values:
-                self._leave(field.grad, 0.0)
+                leave_value(outer, field.grad.buffer, 0.0)
 
     def _gradients(self, fields: list[Field]) -> list[Any]:
         """Those by these fields of what was recorded as a function, also of the numbers that it takes from outside, in
@@ -144,13 +137,3 @@ class TapeAsFunction:
             return inside(outer, _InnerTape(task, numbers, self._span))[1]
         finally:
             session.launches = launches
-
-    def _leave(self, gradient: Field, value: Any) -> None:
-        """A gradient becomes this value: a number, or what an array holds."""
-        with leaving_value(self._outer, gradient.buffer) as held:
-            if isinstance(value, Field):
-                note_python_write(gradient.buffer, ..., None, value.buffer)
-                hold(held, held_now(value.buffer))
-            else:
-                note_python_write(gradient.buffer, ..., value)
-                hold(held, value)

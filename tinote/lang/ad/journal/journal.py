@@ -55,8 +55,8 @@ from tinote.lang.session.owners import (
     both_use,
     claim,
     close_recording,
+    needs_no_claims,
     open_recording,
-    open_recordings,
     own_gradients,
     refuse_same_values,
     use,
@@ -75,7 +75,7 @@ from tinote.lang.session.state import (
     watch,
 )
 from tinote.runtime.memory import Memory
-from tinote.runtime.owner import SESSION, present_owner
+from tinote.runtime.owner import present_owner
 from tinote.runtime.seam import heard
 from tinote.source import NOWHERE, Span, caller
 
@@ -897,8 +897,7 @@ class Journal(Recorder):
         self._met[loss.buffer] = True
         try:
             open_recording(self)
-            if len(open_recordings) > 1:
-                refuse_same_values(self)
+            refuse_same_values(self)
             loss.fill(0)
         except BaseException:
             close_recording(self, failed=True)
@@ -962,10 +961,9 @@ class Journal(Recorder):
         """The gradients that `reverse` will touch belong to the present owner from now on. `clear`: those that were
         another's start at zero.
         """
-        if len(open_recordings) > 1 or self.met is not None:
-            refuse_same_values(self)
+        refuse_same_values(self)
         use(self)
-        if session.has_owners or self.owner is not SESSION:
+        if not needs_no_claims():
             companions = self.companions
             claim(companions, clear=clear)
             self._begin_duals_of(companions)
@@ -974,8 +972,7 @@ class Journal(Recorder):
         """Run the gradients of all that was recorded."""
         if self.events:
             self.sweep().run()
-        if len(open_recordings) > 1 or self.met is not None:
-            refuse_same_values(self)
+        refuse_same_values(self)
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
         """A reverse sweep through all that was recorded, to be run; by default of `derivative`."""
