@@ -179,6 +179,15 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.fixture
+def only_new_objects() -> None:
+    """From here on, garbage is looked for among what this test and later ones make. What there is now stays out of it:
+    to go through the objects of a whole run takes seconds, each time.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 Golden = Callable[..., None]
 
 

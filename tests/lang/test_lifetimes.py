@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from tinote.lang.kernels.instances import Instance
 from tinote.lang.kernels.kernel import Kernel
 from tinote.lang.session.state import session
 from tinote.viz import Particles
+
+pytestmark = pytest.mark.usefixtures("only_new_objects")
 
 WARM, ROUNDS = 12, 30  # a kernel keeps some older versions of itself
 SIZE = 64
@@ -377,15 +379,6 @@ def alive() -> dict[str, int]:
         "instances": kinds.count(Instance),
         "kernels": kinds.count(Kernel),
     }
-
-
-@pytest.fixture(autouse=True)
-def only_new_objects() -> Iterator[None]:
-    """Garbage is looked for among what a test makes: late in a run, to go through all that there is takes a second."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.__name__)
