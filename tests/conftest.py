@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TypeVar
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -85,8 +86,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         choices=range(4),
         metavar="LEVEL",
-        help="how much LLVM optimises the kernels of those tests of derivatives that do not say it, from 0 to 3"
-        " (default: 3 in one test of four, 0 in the others)",
+        help="how much LLVM optimises the kernels of those tests of the language and of derivatives that do not say it,"
+        " from 0 to 3 (default: 3 in one test of four, 0 in the others)",
     )
     group.addoption(
         "--whole-site",
@@ -235,6 +236,19 @@ def shared_code(shared_folder: Path) -> dict[str, str]:
     run have compiled.
     """
     return {"TINOTE_CACHE_DIR": str(shared_folder / "code"), "TINOTE_CACHE_LIMIT": "1G"}
+
+
+@pytest.fixture
+def most_machine_code_is_made_quickly(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most programs are right or wrong before LLVM sees them, and optimising what runs once takes ten times as long as
+    making it: one test in four is optimised as users' programs are, unless `--opt-level` says otherwise. A test whose
+    subject is optimised code is marked so: `@pytest.mark.optimised`.
+    """
+    level = request.config.getoption("--opt-level")
+    if level is None:
+        everyday = crc32(request.node.nodeid.encode()) % 4 == 0 or request.node.get_closest_marker("optimised")
+        level = 3 if everyday else 0
+    monkeypatch.setitem(importlib.import_module("tinote").init.__kwdefaults__, "opt_level", level)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Every language test begins in a fresh session with the default options."""
+"""Every language test begins in a fresh session with the default options, but for how much LLVM optimises."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import tinote as ti
 
 
 @pytest.fixture(autouse=True)
-def session() -> None:
+def session(most_machine_code_is_made_quickly: None) -> None:
     ti.init(arch=ti.cpu)

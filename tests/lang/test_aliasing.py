@@ -12,6 +12,8 @@ import tinote as ti
 from tests.autodiff.user import scalar
 from tinote.errors import DifferentiationError
 
+pytestmark = pytest.mark.optimised
+
 N = 5
 
 

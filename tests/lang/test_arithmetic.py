@@ -10,6 +10,8 @@ import pytest
 import tinote as ti
 from tests.lang.numbers import FLOATS, INTEGERS, filled, numpy_of, samples, wrapped
 
+pytestmark = pytest.mark.optimised
+
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_integer_arithmetic_wraps(dtype: Any) -> None:

@@ -9,6 +9,8 @@ import pytest
 import tinote as ti
 from tests.lang.numbers import FLOATS, filled, numpy_of
 
+pytestmark = pytest.mark.optimised
+
 
 @pytest.mark.parametrize("target", [ti.i8, ti.u8, ti.i32, ti.u32, ti.i64, ti.u64], ids=str)
 @pytest.mark.parametrize("source", FLOATS, ids=str)

@@ -16,6 +16,8 @@ from tests.lang.test_python_agrees import run
 from tinote.ir import primitives as p
 from tinote.ir.types import Scalar, f16, f32, f64
 
+pytestmark = pytest.mark.optimised
+
 NAN = math.nan
 MODES = [{}, {"fast_math": False}, {"arch": ti.python}]
 PROGRAM = """

@@ -11,6 +11,8 @@ import pytest
 import tinote as ti
 from tests.lang.test_python_agrees import run
 
+pytestmark = pytest.mark.optimised
+
 N = 64
 
 

@@ -8,6 +8,8 @@ import pytest
 import tinote as ti
 from tinote.errors import KernelIndexError
 
+pytestmark = pytest.mark.optimised
+
 N = 5000
 
 

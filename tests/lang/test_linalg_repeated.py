@@ -14,9 +14,6 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tests.autodiff.conftest import most_machine_code_is_made_quickly
-
-__all__ = ["most_machine_code_is_made_quickly"]
 
 Array = np.ndarray[Any, Any]
 TYPES = [(ti.f64, np.float64), (ti.f32, np.float32)]

@@ -8,6 +8,8 @@ import pytest
 import tinote as ti
 from tinote.errors import KernelTypeError
 
+pytestmark = pytest.mark.optimised
+
 
 @pytest.fixture(autouse=True)
 def fields():

@@ -15,6 +15,8 @@ from tests.lang.primitive_functions import FUNCTIONS_OF_ONE, by_numpy, domain_of
 from tinote.compiler.protocol import FUNCTIONS
 from tinote.lang.maths.functions import INNER
 
+pytestmark = pytest.mark.optimised
+
 TYPES = [(ti.f32, np.float32), (ti.f64, np.float64)]
 REAL = np.array([-3.7, -2.5, -1.0, -0.6, -1e-4, 0.0, 1e-6, 0.3, 0.5, 1.0, 1.5, 2.0, 2.5, 7.9, 40.0])
 POSITIVE = np.array([1e-30, 1e-3, 0.25, 0.5, 0.7, 0.9999, 1.0, 1.0001, 1.4142, 2.0, 3.0, 8.0, 1000.0, 2.0**20, 1e30])

@@ -15,6 +15,8 @@ import pytest
 import tinote as ti
 from tinote.errors import FieldError, KernelArgumentError
 
+pytestmark = pytest.mark.optimised
+
 NO_NUMBERS = [
     b"1",
     bytearray(b"1"),

@@ -13,6 +13,8 @@ import pytest
 import tinote as ti
 from tinote.errors import FieldError, KernelTypeError
 
+pytestmark = pytest.mark.optimised
+
 
 @ti.kernel
 def takes_number(a: ti.f32) -> ti.f32:

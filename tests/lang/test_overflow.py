@@ -9,6 +9,8 @@ import pytest
 import tinote as ti
 from tinote.errors import KernelOverflowError
 
+pytestmark = pytest.mark.optimised
+
 OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,

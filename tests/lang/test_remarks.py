@@ -13,6 +13,8 @@ from tests.viz.explored import line_of
 from tinote.compiler.inspect.stages import stages_of
 from tinote.runtime import jit
 
+pytestmark = pytest.mark.optimised
+
 N = 4096
 
 #: Of each kernel: the end of a line, the step, whether that was done, and words of what it says.

@@ -8,6 +8,8 @@ import pytest
 import tinote as ti
 from tinote.ir.nodes import Task
 
+pytestmark = pytest.mark.optimised
+
 CELLS, UPDATES = 30_000, 200_000
 
 

@@ -10,6 +10,8 @@ import tinote as ti
 from tinote.compiler.codegen.llvm.module import Options, generate
 from tinote.runtime.jit import remarks
 
+pytestmark = pytest.mark.optimised
+
 N = 4096
 
 
