@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import tinote as ti
-from tinote.compiler.inspect.stages import StageKind, stages_of
+from tinote.compiler.inspect.kinds import LLVM
+from tinote.compiler.inspect.stages import stages_of
 from tinote.errors import CompilerBug
 from tinote.runtime import jit
 from tinote.runtime.llvm_passes import passes
@@ -67,7 +68,7 @@ def test_passes_are_stages_between_the_two_of_llvm(energy):
     first, last = names.index("LLVM IR"), names.index("LLVM, optimised")
     between = more.stages[first + 1 : last]
     assert more.passes is None and more.with_passes() is more
-    assert all(stage.kind is StageKind.LLVM and stage.group.startswith("LLVM: ") for stage in between)
+    assert all(stage.kind is LLVM and stage.group.startswith("LLVM: ") for stage in between)
     assert [s for s in more.stages if s not in between] == list(stages.stages)
     changed = [stage for stage in between if stage.changed]
     assert [line.text for line in changed[-1].lines] == [line.text for line in more.stages[last].lines]

@@ -16,8 +16,9 @@ from tinote.autodiff.adjoints import adjoint_operations
 from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.inspect.explanations import explanation, summary
 from tinote.compiler.inspect.glossary import GLOSSARY
+from tinote.compiler.inspect.kinds import IR, KINDS, SYNTAX_TREE, WGSL
 from tinote.compiler.inspect.native_text import assembly_lines, llvm_lines
-from tinote.compiler.inspect.stages import StageKind, Stages, has_gradient, python_of, stages_of, wgsl_of
+from tinote.compiler.inspect.stages import Stages, has_gradient, python_of, stages_of, wgsl_of
 from tinote.compiler.pipeline import Fixpoint, steps_for
 from tinote.compiler.requests import Checks, Derivative, Request
 from tinote.errors import TinoteError
@@ -57,8 +58,8 @@ def named(stages: Stages, name: str):
 def test_stages_run_from_the_syntax_tree_to_assembly(energy):
     stages = stages_of(energy.specialise())
     kinds = [s.kind for s in stages.stages]
-    assert kinds == sorted(kinds, key=list(StageKind).index)
-    assert [s.name for s in stages.stages if s.kind is not StageKind.IR] == [
+    assert kinds == sorted(kinds, key=KINDS.index)
+    assert [s.name for s in stages.stages if s.kind is not IR] == [
         "syntax tree",
         "LLVM IR",
         "LLVM, optimised",
@@ -85,8 +86,8 @@ def test_on_a_gpu_the_last_stage_is_wgsl_that_leads_back_to_the_lines():
 
         stages = stages_of(halve.specialise())
         last = stages.stages[-1]
-        assert last.name == "WGSL" and last.kind is StageKind.WGSL
-        assert [s.kind for s in stages.stages].count(StageKind.LLVM) == 0
+        assert last.name == "WGSL" and last.kind is WGSL
+        assert not any(s.kind.native for s in stages.stages)
         assert last.text == halve.wgsl()
         spans = {line.span.line for line in last.lines if "arena[" in line.text and line.span.line}
         assert spans == {line_of(HERE, "# of the GPU")}
@@ -110,7 +111,7 @@ def test_every_stage_leads_back_to_the_lines_it_comes_from(energy, gradient):
     for stage in stages_of(energy.specialise(), gradient).stages:
         chains = {(span.file, span.line) for line in stage.lines for span in line.span.chain()}
         assert (HERE, kernel) in chains, stage
-        if stage.kind is not StageKind.PYTHON:
+        if stage.kind is not SYNTAX_TREE:
             assert (HERE, function) in {(line.span.file, line.line) for line in stage.lines}, stage
         # Nothing claims to come from outside of the two functions.
         lines = {line for file, line in chains if file == HERE}
@@ -130,8 +131,8 @@ def test_columns_are_those_of_the_expression(energy):
 def test_variables_keep_their_names_whichever_stage_is_read_first(energy):
     specialisation = energy.specialise()
     forwards, backwards = stages_of(specialisation), stages_of(specialisation)
-    late = [s.text for s in reversed(backwards.stages) if s.kind is StageKind.IR][::-1]
-    early = [s.text for s in forwards.stages if s.kind is StageKind.IR]
+    late = [s.text for s in reversed(backwards.stages) if s.kind is IR][::-1]
+    early = [s.text for s in forwards.stages if s.kind is IR]
     assert late == early
     # One variable, one name: a line that a step does not touch is the same text before and after.
     before, after = parsed_stages("x")[3][0].text, parsed_stages("x")[3][2].text
@@ -143,7 +144,7 @@ def test_a_step_without_change_has_the_lines_of_the_stage_before(energy):
     unchanged = [n for n, s in enumerate(stages) if not s.changed]
     assert unchanged
     assert all(stages[n].text == stages[n - 1].text for n in unchanged)
-    changed = [n for n, s in enumerate(stages) if s.changed and s.kind is StageKind.IR and n > 1]
+    changed = [n for n, s in enumerate(stages) if s.changed and s.kind is IR and n > 1]
     assert changed and any(stages[n].text != stages[n - 1].text for n in changed)
 
 
@@ -553,7 +554,7 @@ def test_every_stage_has_its_sentence(energy):
     specialisation = energy.specialise()
     stages = stages_of(specialisation, gradient=True).with_passes().stages
     stages += (python_of(specialisation, gradient=True), wgsl_of(specialisation, gradient=True))
-    assert {stage.kind for stage in stages} == set(StageKind)
+    assert {stage.kind for stage in stages} == set(KINDS)
     # Of LLVM's passes, a new version may bring one that nobody has written about.
     silent = {stage.name for stage in stages if stage.changed and not explanation(stage)}
     assert not silent

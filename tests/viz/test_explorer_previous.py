@@ -15,7 +15,8 @@ from PIL import Image
 
 import tinote as ti
 from tests.viz.explored import big_stages
-from tinote.compiler.inspect.stages import StageKind, StageLine, Stages, stages_of
+from tinote.compiler.inspect.kinds import ASSEMBLY, IR, LLVM
+from tinote.compiler.inspect.stages import StageLine, Stages, stages_of
 from tinote.errors import TinoteError
 from tinote.lang.session.state import memory_of
 from tinote.viz.explorer.picture import GROUNDS, _in_short, tally
@@ -67,7 +68,7 @@ def cells():
 
 
 def texts(earlier) -> list[str]:
-    return [s.text for s in stages_of(earlier).stages if s.kind is StageKind.IR and s.changed]
+    return [s.text for s in stages_of(earlier).stages if s.kind is IR and s.changed]
 
 
 def test_a_kernel_knows_what_its_name_meant_before(cells):
@@ -170,7 +171,7 @@ def test_only_what_is_new_in_the_source_is_fresh(cells):
 def test_each_stage_stands_beside_its_like(cells):
     for gradient in (False, True):
         found, now = previous(cells, gradient=gradient)
-        numbers = [n for n, stage in enumerate(now.stages) if stage.kind is not StageKind.ASSEMBLY]
+        numbers = [n for n, stage in enumerate(now.stages) if stage.kind is not ASSEMBLY]
         for n in numbers:
             stage, _ = found.beside(n)
             assert stage.kind is now.stages[n].kind
@@ -184,7 +185,7 @@ def test_each_stage_stands_beside_its_like(cells):
 
 def test_a_constant_in_llvm_is_the_only_difference(cells):
     found, now = previous(cells, second=FIRST.replace("* scale", "* 5.0"))
-    number = next(n for n, stage in enumerate(now.stages) if stage.kind is StageKind.LLVM)
+    number = next(n for n, stage in enumerate(now.stages) if stage.kind is LLVM)
     gone, new = differences(found, now, number)
     assert len(gone) == len(new) == 1 and " = fmul " in gone[0] and gone[0].split()[0] == new[0].split()[0]
 
@@ -193,10 +194,10 @@ def test_names_that_mean_something_else_now_are_told_apart():
     before = Stages("f", False, (), tuple(big_stages(40).stages))
     lines = before.stages[0].lines
     other = [line._replace(text=line.text.replace(" = mul ", " = div ")) for line in lines]
-    alike = named_alike(lines, other, StageKind.IR)
+    alike = named_alike(lines, other, IR)
     bound = [name for line in alike for name in re.findall(r"(%[\w.]+): ", line.text)]
     assert len(set(bound)) == len(bound)  # no two variables became one
-    assert named_alike(lines, lines, StageKind.IR) == list(lines)
+    assert named_alike(lines, lines, IR) == list(lines)
 
 
 def test_five_thousand_operations_are_named_in_time():

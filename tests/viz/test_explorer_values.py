@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tinote.compiler.inspect.kinds import IR
 from tinote.compiler.inspect.observe import CopiedMemory, IterationTracker, observe
 from tinote.compiler.inspect.observe_adjoints import observed_adjoints
-from tinote.compiler.inspect.stages import StageKind, stages_of
+from tinote.compiler.inspect.stages import stages_of
 from tinote.errors import TinoteError
 from tinote.ir.interpret import interpret
 from tinote.ir.nodes import Atomic, Load, Prim, Store
@@ -44,7 +45,7 @@ def program():
 
 def ir_stages(specialisation, gradient=False):
     stages = stages_of(specialisation, gradient).stages
-    return [stage for stage in stages if stage.kind is StageKind.IR and stage.changed]
+    return [stage for stage in stages if stage.kind is IR and stage.changed]
 
 
 def written(answer, what: str) -> list[str]:
@@ -248,7 +249,7 @@ def gradient_answers(specialisation, iteration, arguments):
     """What is observed in each stage of a gradient, with the stage."""
     stages = stages_of(specialisation, gradient=True)
     for stage in stages.stages:
-        if stage.kind is StageKind.IR and stage.changed:
+        if stage.kind is IR and stage.changed:
             yield stage, observed_values(specialisation, stage, iteration, arguments, stages.differentiated)
 
 

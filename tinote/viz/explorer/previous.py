@@ -16,13 +16,13 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from typing import NamedTuple
 
-from tinote.compiler.inspect.stages import KernelSource, Stage, StageKind, StageLine, Stages
+from tinote.compiler.inspect.kinds import StageKind
+from tinote.compiler.inspect.stages import KernelSource, Stage, StageLine, Stages
 from tinote.errors import TinoteError
 from tinote.source import NOWHERE, Span
 from tinote.viz.explorer.align import Mark, align
 
 _NAME = re.compile(r"%[\w.$-]*[\w$]")
-_BOUND = {StageKind.IR: re.compile(r"(%[\w.]+): "), StageKind.LLVM: re.compile(r"^\s*(%[\w.$-]+)(?: = |:)")}
 _LABEL = re.compile(r"^[\w.$-]+:")
 _LITERAL = re.compile(r"(?<![\w%@.])-?\d[\w.+-]*")
 
@@ -189,7 +189,7 @@ def named_alike(earlier: Sequence[StageLine], now: Sequence[StageLine], kind: St
     """The lines of an earlier version's stage, its variables renamed to those of the present lines. One without a
     counterpart keeps its name, with `.old` appended where that now means something else.
     """
-    if kind not in _BOUND:
+    if not kind.names:
         return list(earlier)
     present = dict(_scopes(now, kind))
     found: list[StageLine] = []
@@ -201,16 +201,12 @@ def named_alike(earlier: Sequence[StageLine], now: Sequence[StageLine], kind: St
 
 def _scopes(lines: Sequence[StageLine], kind: StageKind) -> Iterator[tuple[str, list[StageLine]]]:
     """The lines within which names count: of LLVM, a function each; labels as the names that jumps use."""
-    if kind is StageKind.IR:
-        yield "", list(lines)
-        return
     name, scope = "", list[StageLine]()
     for line in lines:
-        if line.text.startswith("define "):
+        if opened := re.match(kind.scope, line.text):
             yield name, scope
-            opened = re.search(r"@[\w.$-]+", line.text)
-            name, scope = opened[0] if opened else "", []
-        scope.append(line._replace(text=f"%{line.text}") if _LABEL.match(line.text) else line)
+            name, scope = opened[1], []
+        scope.append(line._replace(text=f"%{line.text}") if name and _LABEL.match(line.text) else line)
     yield name, scope
 
 
@@ -243,7 +239,7 @@ def _bindings(lines: Sequence[StageLine], kind: StageKind) -> Iterator[_Binding]
     expressions: dict[str, int] = {}
     for line in lines:
         text = line.text.split(" ; ")[0]
-        bound = _BOUND[kind].findall(text)
+        bound = [name for name, binds in re.findall(kind.names, text) if binds and name[0] == "%"]
         if not bound:
             continue
         used = tuple([name for name in _NAME.findall(text) if name not in bound])

@@ -22,7 +22,7 @@ import traitlets
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.inspect.explanations import explanation
 from tinote.compiler.inspect.glossary import GLOSSARY
-from tinote.compiler.inspect.stages import KernelSource, Stage, StageKind, Stages, has_gradient, stages_of
+from tinote.compiler.inspect.stages import KernelSource, Stage, Stages, has_gradient, stages_of
 from tinote.errors import TinoteError
 from tinote.source import Span, location_name
 from tinote.viz.explorer.panels import PANELS
@@ -248,7 +248,7 @@ class Explored:
                     "key": key,
                     "name": stage.name,
                     "group": stage.group,
-                    "kind": stage.kind.value,
+                    "kind": stage.kind.name,
                     "changed": stage.changed,
                     "lines": origin,
                 }
@@ -260,7 +260,7 @@ class Explored:
             "stages": shown,
             "start": stages.first_shown,
             "about": {stage.name: about for stage in stages.stages if (about := explanation(stage))},
-            "passes": stages.passes is not None,
+            "passes": stages.passes_at if stages.passes is not None else None,
             "inserted": self._inserted.get(view),
             "seeded": stages.differentiated is not None and has_scalar_results(stages.differentiated),
             "previous": self._views[view].previous is not None,
@@ -299,7 +299,7 @@ class Explored:
             lines = lines_in_columns(found.lines, Rows(stages.sources))
         except Exception as error:
             return {"view": view, "stage": stage, "problem": describe_error(error)}
-        native = found.kind in (StageKind.LLVM, StageKind.ASSEMBLY) and stages.target is not None
+        native = found.kind.native and stages.target is not None
         target = {"target": self._target(view)} if native else {}
         return {"view": view, "stage": stage, **_facts(found), **target, **lines}
 

@@ -9,8 +9,17 @@ const NEW = 3;
 const MOVED = 4;
 const FOLDED = 5;
 
-/** The variable that identifies a line of IR: the first that it binds, or the index of its loop; "" for none. */
-const known = (text) => /^(%[\w.]+): /.exec(text)?.[1] ?? /^(?:for|task) [^%]*(%[\w.]+): /.exec(text)?.[1] ?? "";
+const matchers = new Map();
+
+/** What a pattern of a kind of text finds in a line, null for nothing. */
+function matched(kind, pattern, text) {
+  const source = TEXT_KINDS[kind]?.[pattern] ?? "(?!)";
+  if (!matchers.has(source)) matchers.set(source, new RegExp(source));
+  return matchers.get(source).exec(text);
+}
+
+/** The variable that a line binds, "" for none. */
+const bound = (text, kind) => matched(kind, "key", text)?.[1] ?? "";
 
 /** The word of an operation: `mul`, `load`, `for`. */
 const operation = (text) => / = ([a-z]\w*)/.exec(text)?.[1] ?? /^\w*/.exec(text)[0];
@@ -20,29 +29,18 @@ const operation = (text) => / = ([a-z]\w*)/.exec(text)?.[1] ?? /^\w*/.exec(text)
  * variable. Names of LLVM, and labels, count within their function.
  */
 function identities(texts, kind, recomputed) {
-  if (kind === "ir")
-    return texts.map(
-      (text, line) => recomputed(line) || known(text) || (/^(buffer @[\w.]+|func \w+)/.exec(text)?.[0] ?? text),
-    );
-  if (kind === "python" || kind === "source" || kind === "wgsl") return texts;
   let scope = "";
-  return texts.map((text) => {
-    const opens = /^define .*?(@[\w.]+)/.exec(text);
+  return texts.map((text, line) => {
+    const opens = matched(kind, "scope", text);
     if (opens) scope = opens[1];
-    const name = opens ? "" : /^(%[a-zA-Z][\w.]*) = |^[\w.]+:/.exec(text)?.[0];
-    return name === undefined ? text : `${scope} ${name}`;
+    const named = matched(kind, "key", text);
+    const key = recomputed(line) || named?.[1] || named?.[2] || "";
+    return key || opens ? `${scope} ${key}` : text;
   });
 }
 
 /** What lines have in common that may be one line before and after a change: the operation and, if any, the memory. */
-function shape(text, kind) {
-  if (kind === "ir")
-    return (
-      (/^\w+(?: (?:parallel|serial|plain|reverse|bounds|division|assert)\b)*/.exec(text)?.[0] ?? "") +
-      (/@[\w.]+/.exec(text)?.[0] ?? "")
-    );
-  return /^\s*(?:%[\w.]+ = )?(?:tail )?([\w.]+)/.exec(text)?.[1] ?? "";
-}
+const shape = (text, kind) => (matched(kind, "shape", text) ?? []).slice(1).join("");
 
 /**
  * Align the lines of two stages. Returns rows as [left, right, mark] with index -1 where a side has nothing. A line
@@ -98,7 +96,7 @@ function align(leftStage, rightStage, kind) {
     const weight = (i, j) =>
       leftKeys[rows[i]] === rightKeys[columns[j]]
         ? 3
-        : shapes[0][i] && shapes[0][i] === shapes[1][j] && !binds(left[rows[i]], kind)
+        : shapes[0][i] && shapes[0][i] === shapes[1][j] && !bound(left[rows[i]], kind)
           ? 1
           : 0;
     for (const [i, j] of heaviest(rows.length, columns.length, weight)) partner[rows[i]] = columns[j];
@@ -133,7 +131,6 @@ function align(leftStage, rightStage, kind) {
 }
 
 const range = (from, to) => Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
-const binds = (text, kind) => (kind === "ir" ? known(text) !== "" : /^%[a-zA-Z][\w.]* = /.test(text));
 
 /** Which members of `values` belong to a longest increasing subsequence. */
 function increasing(values) {

@@ -162,7 +162,7 @@ class Explorer {
         left: () => this.#hover(null),
         named: (word, line) => this.#name(word, number, line),
         name: () => this.variable,
-        term: (word) => (lines.kind === "ir" ? this.glossary.sentence(word) : ""),
+        term: (word) => (TEXT_KINDS[lines.kind]?.ours ? this.glossary.sentence(word) : ""),
         look: (line) => this.#look(number, line),
         scrolled: (top) => this.#scrolled(number, top),
       });
@@ -499,7 +499,7 @@ class Explorer {
   #showStages() {
     const compared = this.left === PREVIOUS;
     const wanted = [this.before, this.right];
-    const found = wanted.map((stage) => (stage < 0 ? new Stage({}, "ir") : this.#stage(stage)));
+    const found = wanted.map((stage) => (stage < 0 ? new Stage({}, "") : this.#stage(stage)));
     const facts = wanted.map((stage) => this.shown.stages[stage]);
     if (compared) {
       found[0] = this.#stage(this.right, PREVIOUS);
@@ -531,8 +531,7 @@ class Explorer {
     const [left, right] = found;
     this.docs = found;
     this.source.open(this.shown.sources, compared ? left.facts.fresh : []);
-    this.aligned =
-      facts[0]?.kind === facts[1].kind && (compared || facts[1].kind !== "python") && !left.problem && !right.problem;
+    this.aligned = facts[0]?.kind === facts[1].kind && !left.problem && !right.problem;
     let rows = [];
     if (this.aligned) {
       rows = this.#aligned(left, right, facts[1].kind);
@@ -592,7 +591,7 @@ class Explorer {
   #prefetch() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
-      for (const stage of this.list.neighbours().filter((other) => this.shown.stages[other].kind === "ir")) {
+      for (const stage of this.list.neighbours().filter((other) => !TEXT_KINDS[this.shown.stages[other].kind].native)) {
         this.#stage(stage);
         if (this.left === PREVIOUS) this.#stage(stage, PREVIOUS);
       }

@@ -81,21 +81,20 @@ class Search {
   }
 }
 
-const NAMES = { ir: /([%@][\w.]+)(: )?/g, llvm: /([%@][\w.$-]+)( = )?/g };
-
-/** Where the names of a stage are bound and used. Names of LLVM's values and labels count within their function. */
+/** Where the names of a stage are bound and used. Those of values and labels count within their function. */
 class Names {
   constructor({ texts, kind }) {
     this.bound = new Map();
     this.uses = new Map();
     this.scopes = [];
     let scope = 0;
+    const occurrence = new RegExp(TEXT_KINDS[kind]?.names || "(?!)", "g");
     texts.forEach((text, line) => {
-      if (kind === "llvm" && text.startsWith("define ")) scope += 1;
+      if (matched(kind, "scope", text)) scope += 1;
       this.scopes[line] = scope;
-      const label = kind === "llvm" && /^([\w.$-]+):/.exec(text);
+      const label = scope && /^([\w.$-]+):/.exec(text);
       if (label) this.#bind(`%${label[1]}`, line);
-      for (const [, name, binds] of NAMES[kind] ? text.matchAll(NAMES[kind]) : []) {
+      for (const [, name, binds] of text.matchAll(occurrence)) {
         const head =
           name[0] === "@"
             ? /^(?:buffer|define|declare) /.test(text) && !text.slice(0, text.indexOf(name)).includes("@")

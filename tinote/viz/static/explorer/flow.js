@@ -249,7 +249,7 @@ class Walker {
   draw() {
     const found = this.#selected();
     const stage = found && this.host.docs()[found.side];
-    if (!found?.lines.length || !NAMES[stage.kind]) return make("p", { class: "empty" }, NOTHING_SELECTED);
+    if (!found?.lines.length || !TEXT_KINDS[stage.kind]?.names) return make("p", { class: "empty" }, NOTHING_SELECTED);
     const { side, lines } = found;
     const room = this.host.room();
     const graph = flowGraph(stage, lines, room, {

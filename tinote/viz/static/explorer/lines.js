@@ -8,9 +8,8 @@ const MARK_WORDS = ["", "changed", "gone", "new", "moved", ""];
 const MARK_CLASSES = ["", "is-changed", "is-gone", "is-new", "is-moved", "is-folded"];
 
 const WORDS = Object.fromEntries(
-  Object.entries(SYNTAX.patterns).map(([kind, pattern]) => [kind, new RegExp(pattern, "g")]),
+  Object.entries(TEXT_KINDS).map(([kind, { words }]) => [kind, new RegExp(words, "g")]),
 );
-const WORD_CLASSES = ["", ...SYNTAX.classes.map((name) => `word-${name}`)];
 
 const escapeHtml = (text) =>
   text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
@@ -22,9 +21,9 @@ function coloured(text, kind) {
   for (const match of text.matchAll(WORDS[kind] ?? /(?!)/g)) {
     const group = match.findIndex((part, index) => index > 0 && part !== undefined);
     const word = escapeHtml(match[0]);
-    const named = (kind === "ir" || kind === "llvm") && group <= 2 ? ` data-name="${word}"` : "";
+    const named = TEXT_KINDS[kind].names && group <= 2 ? ` data-name="${word}"` : "";
     const comment = group === 3 && /^(?:[#;]|\/\/)/.test(match[0]);
-    const style = comment ? "word-comment" : WORD_CLASSES[group];
+    const style = comment ? "word-comment" : `word-${WORD_CLASSES[group - 1]}`;
     html += `${escapeHtml(text.slice(at, match.index))}<span class="${style}"${named}>${word}</span>`;
     at = match.index + match[0].length;
   }
@@ -53,7 +52,7 @@ class Lines {
     this.id = `tinote-lines-${nextId++}`;
     this.texts = [];
     this.rows = [];
-    this.kind = "ir";
+    this.kind = "";
     this.tags = null;
     this.current = -1;
     this.nodes = new Map();

@@ -56,7 +56,8 @@ class StageList {
 
   /**
    * Show `stages`: `right` is the one on the right, `before` the one on the left, `held` the same if it is held there,
-   * else null; `about`: a sentence about each name; `passes`: whether LLVM's own passes can be asked for.
+   * else null; `about`: a sentence about each name; `passes`: the stage before which LLVM's own passes
+   * can be asked for, if any.
    */
   show({ stages, about, passes, right, before, held }) {
     Object.assign(this, { stages, about, passes, right, before, held });
@@ -149,7 +150,7 @@ class StageList {
       const option = this.#option(stage, slowest);
       if (group) group.append(option);
       else nodes.push(option);
-      if (this.passes && stages[stage].kind === "llvm" && stages[stage + 1]?.kind === "llvm") nodes.push(this.more);
+      if (this.passes === stage + 1) nodes.push(this.more);
       last = stage;
     }
     this.list.replaceChildren(...nodes);
@@ -181,6 +182,7 @@ class StageList {
 
   #option(stage, slowest) {
     const { name, group, kind, operations, seconds, changed } = this.stages[stage];
+    const { hue, mark } = TEXT_KINDS[kind];
     const earlier = this.stages.slice(0, stage).findLast((other) => other.kind === kind && other.operations !== null);
     const change = earlier && operations !== null && changed ? operations - earlier.operations : 0;
     const words = [
@@ -201,7 +203,7 @@ class StageList {
         "aria-label": words.filter(Boolean).join(" "),
         title: [group ? `${group}: ${name}` : name, this.#aboutOf(stage)].filter(Boolean).join("\n"),
       },
-      make("span", { class: `kind kind-${kind}`, "aria-hidden": "true" }),
+      make("span", { class: `kind is-${mark}`, style: `--hue: ${hue}`, "aria-hidden": "true" }),
       make("span", { class: "name" }, name),
       make(
         "span",

@@ -44,8 +44,8 @@ class Stage {
    * The variable that a line binds, or the one whose operation it differentiates: what ties a primal to its adjoints.
    */
   tie(line) {
-    if (this.kind !== "ir") return "";
-    return this.primals[line] || known(this.texts[line].trim());
+    if (!TEXT_KINDS[this.kind]?.ours) return "";
+    return this.primals[line] || bound(this.texts[line].trim(), this.kind);
   }
 }
 
@@ -81,16 +81,8 @@ const duration = (seconds) => {
 };
 const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-/** What is counted in a stage, by its kind. */
-const NOUNS = {
-  python: "node",
-  ir: "operation",
-  source: "line",
-  wgsl: "line",
-  llvm: "instruction",
-  assembly: "instruction",
-};
-const nounOf = (kind) => NOUNS[kind];
+/** What is counted in a stage of this kind. */
+const nounOf = (kind) => TEXT_KINDS[kind].noun;
 
 /** What LLVM compiles for, and a button that copies the commands that do the same; `say` is told what was copied. */
 function targetParts(target, say) {
